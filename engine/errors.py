@@ -1,0 +1,150 @@
+"""What can go wrong in the broker, in the domain's words.
+
+A `BrokerError` becomes an error field of a response; `wire/kafka/errors.py` is the one place that
+gives each class its Kafka error code. An `AssertionError` is a bug and fails its partition or shard.
+"""
+
+from attrs import define, field
+
+
+class BrokerError(Exception):
+    """A refusal that the client is told about; the message names what is wrong."""
+
+
+class UnknownTopicOrPartition(BrokerError):
+    """No such topic or partition."""
+
+
+class UnknownTopicId(BrokerError):
+    """No topic has this id."""
+
+
+class InvalidTopic(BrokerError):
+    """The topic's name is not a legal one, or the topic may not be used so."""
+
+
+class TopicAlreadyExists(BrokerError):
+    """A topic of this name exists."""
+
+
+class InvalidPartitions(BrokerError):
+    """The number of partitions is not possible."""
+
+
+class InvalidReplicationFactor(BrokerError):
+    """More replicas than nodes, or fewer than one."""
+
+
+class InvalidReplicaAssignment(BrokerError):
+    """A manual assignment that cannot be had."""
+
+
+class InvalidConfig(BrokerError):
+    """A config key is unknown or its value is not one that the key takes."""
+
+
+class InvalidRequest(BrokerError):
+    """The request contradicts itself or asks for what does not exist."""
+
+
+class PolicyViolation(BrokerError):
+    """The broker's own rules forbid it."""
+
+
+class OffsetOutOfRange(BrokerError):
+    """The offset lies outside what the log holds."""
+
+
+class CorruptMessage(BrokerError):
+    """A batch whose checksum or framing is wrong."""
+
+
+class UnsupportedMessageFormat(BrokerError):
+    """A batch in a format older than v2."""
+
+
+class UnsupportedCompressionType(BrokerError):
+    """A batch compressed with a codec that this version of the API does not carry."""
+
+
+class RecordTooLarge(BrokerError):
+    """A batch larger than `max.message.bytes`."""
+
+
+class RecordListTooLarge(BrokerError):
+    """Several batches where one is allowed, or a batch larger than a segment."""
+
+
+class InvalidTimestamp(BrokerError):
+    """A record's time lies outside the topic's bounds."""
+
+
+@define(eq=False)
+class InvalidRecord(BrokerError):
+    """Records that the topic does not take; the whole batch is refused (KIP-467)."""
+
+    message: str
+    record_errors: tuple[tuple[int, str], ...] = field(default=(), kw_only=True)
+
+    def __str__(self) -> str:
+        return self.message
+
+
+class OutOfOrderSequence(BrokerError):
+    """An idempotent producer left a gap or went back."""
+
+
+class DuplicateSequence(BrokerError):
+    """An idempotent producer repeated a batch older than those remembered."""
+
+
+class InvalidProducerEpoch(BrokerError):
+    """A newer instance of this producer has taken over."""
+
+
+class UnknownProducerId(BrokerError):
+    """The broker holds no state for this producer id."""
+
+
+class InvalidRequiredAcks(BrokerError):
+    """`acks` is not 0, 1 or -1."""
+
+
+class NotLeader(BrokerError):
+    """This node does not lead the partition."""
+
+
+class FencedLeaderEpoch(BrokerError):
+    """The client's leader epoch is older than the partition's."""
+
+
+class UnknownLeaderEpoch(BrokerError):
+    """The client's leader epoch is newer than the partition's."""
+
+
+class StorageError(BrokerError):
+    """The disk is full, broken, or the log is offline until it has been verified."""
+
+
+class RequestTimedOut(BrokerError):
+    """It took longer than the client was ready to wait."""
+
+
+class UnsupportedVersion(BrokerError):
+    """A version of the API that is not served."""
+
+
+class CoordinatorNotAvailable(BrokerError):
+    """No coordinator for this key now."""
+
+
+class FetchSessionNotFound(BrokerError):
+    """The fetch session is gone; the client starts a new one."""
+
+
+class InvalidFetchSessionEpoch(BrokerError):
+    """The fetch session's epoch is not the next one."""
+
+
+class InconsistentTopicId(BrokerError):
+    """The topic id in the request is not the one in the fetch session."""
