@@ -1,0 +1,62 @@
+# Everything one does with a checkout. `make help` lists it.
+
+PY := .venv/bin/python
+PYTEST := $(PY) -m pytest -q
+SERVE_ARGS ?=
+TEST_ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help venv serve setup test lint types layers tidy unit compat compat-reference wheel clean
+
+help:  ## this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{printf "%-24s %s\n", $$1, $$2}'
+
+venv:  ## make .venv with the project and its development tools
+	@sh tools/setup/venv.sh
+
+serve: venv  ## run a broker on 127.0.0.1:9092 (SERVE_ARGS="--data-dir DIR ...")
+	@exec $(PY) -m tidegate serve $(SERVE_ARGS)
+
+setup: venv  ## install what the tests need: kcat, Java, Maven, Kafka's jars
+	@sh tools/setup/system.sh
+	@echo "== setup: Kafka's jars"
+	@$(PY) -m tools.reference.install
+
+test: setup lint types layers tidy unit compat  ## every check; what CI runs
+	@echo "== all checks passed"
+
+lint: venv  ## formatting and lint
+	@echo "== ruff format"
+	@$(PY) -m ruff format --check --quiet .
+	@echo "== ruff check"
+	@$(PY) -m ruff check --quiet .
+
+types: venv  ## mypy, strict
+	@echo "== mypy"
+	@$(PY) -m mypy
+
+layers: venv  ## the layers of the design, by import-linter
+	@echo "== layers"
+	@.venv/bin/lint-imports --no-cache
+
+tidy: venv  ## the tidiness test
+	@echo "== tidiness"
+	@$(PYTEST) tests/test_tidy.py
+
+unit: venv  ## unit and property tests (TEST_ARGS="-k name")
+	@echo "== unit and property tests"
+	@$(PYTEST) tests --ignore=tests/test_tidy.py $(TEST_ARGS)
+
+compat: setup  ## real clients against Tidegate
+	@echo "== compatibility tests against Tidegate"
+	@COMPAT_TARGET=tidegate $(PYTEST) compat_tests $(TEST_ARGS)
+
+compat-reference: setup  ## the same scenarios against Apache Kafka
+	@echo "== compatibility tests against Apache Kafka"
+	@COMPAT_TARGET=kafka $(PYTEST) compat_tests $(TEST_ARGS)
+
+wheel: venv  ## build the wheel into dist/
+	@$(PY) -m build --wheel --no-isolation --outdir dist .
+
+clean:  ## remove everything that was made here, the venv too
+	@rm -rf .venv build dist .mypy_cache .ruff_cache .hypothesis .cache
