@@ -1,0 +1,1 @@
+"""Real Kafka clients against a broker: Tidegate, or Apache Kafka as the reference. See README.md."""

@@ -1,0 +1,1 @@
+"""Scenarios that hold over several clients."""

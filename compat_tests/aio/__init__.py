@@ -1,0 +1,1 @@
+"""What aiokafka does against the broker."""

@@ -1,0 +1,1 @@
+"""What confluent-kafka (librdkafka) does against the broker."""

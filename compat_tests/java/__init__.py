@@ -1,0 +1,1 @@
+"""What the command-line tools of Apache Kafka do against the broker."""

@@ -1,0 +1,1 @@
+"""What kafka-python does against the broker."""

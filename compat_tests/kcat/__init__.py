@@ -1,0 +1,1 @@
+"""What kcat does against the broker."""
