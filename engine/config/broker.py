@@ -1,0 +1,283 @@
+"""The broker keys, with Kafka's names where Kafka has the key.
+
+A key that Kafka has not says "Tidegate's own key". Keys that only give topics their defaults stand in
+`broker_topic_defaults.py`; both together are `BROKER_KEYS`.
+"""
+
+from engine.config.broker_topic_defaults import TOPIC_DEFAULT_KEYS
+from engine.config.keys import (
+    INT_MAX,
+    ConfigKey,
+    ConfigType,
+    Importance,
+    Rule,
+    at_least,
+    between,
+    by_name,
+)
+from engine.config.listeners import PROTOCOLS, are_listeners
+from engine.config.topic import DAY_MS, MEBIBYTE, MINUTE_MS, TOPIC_KEYS
+
+
+def _listeners(*, may_be_empty: bool) -> Rule:
+    sentence = f"a list of PROTOCOL://host:port, PROTOCOL one of {', '.join(PROTOCOLS)}, no address twice"
+    return Rule(lambda items: are_listeners(items) and (may_be_empty or len(items) > 0), sentence)
+
+
+def _one_directory() -> Rule:
+    return Rule(lambda items: len(items) == 1, "exactly one directory")
+
+
+NODE = (
+    ConfigKey(
+        "node.id",
+        ConfigType.INT,
+        1,
+        "The number of this node, as clients see it in metadata.",
+        at_least(0),
+        dynamic=False,
+        importance=Importance.HIGH,
+        default_reason="Kafka has none and asks for it; one node needs no choice.",
+    ),
+    ConfigKey(
+        "broker.id",
+        ConfigType.INT,
+        None,
+        "The older name of `node.id`; set one of them, or both alike.",
+        at_least(0),
+        dynamic=False,
+        importance=Importance.HIGH,
+    ),
+    ConfigKey(
+        "listeners",
+        ConfigType.LIST,
+        ("PLAINTEXT://127.0.0.1:9092",),
+        "The addresses on which Kafka clients are served. Port 0 takes a free one.",
+        _listeners(may_be_empty=False),
+        dynamic=False,
+        importance=Importance.HIGH,
+        default_reason="loopback alone, so that nobody else reaches an unprotected broker unless told to.",
+    ),
+    ConfigKey(
+        "advertised.listeners",
+        ConfigType.LIST,
+        (),
+        "The addresses that clients are told to connect to, if they are not those of `listeners`.",
+        _listeners(may_be_empty=True),
+        dynamic=False,
+        importance=Importance.HIGH,
+    ),
+    ConfigKey(
+        "log.dirs",
+        ConfigType.LIST,
+        ("data",),
+        "The data directory: logs, catalogue, lock file. One directory.",
+        _one_directory(),
+        dynamic=False,
+        importance=Importance.HIGH,
+        default_reason="a directory where the broker is started, not one in /tmp that a restart may empty.",
+    ),
+)
+
+TOPICS = (
+    ConfigKey(
+        "num.partitions",
+        ConfigType.INT,
+        1,
+        "How many partitions a topic gets if whoever creates it does not say.",
+        at_least(1),
+        dynamic=False,
+    ),
+    ConfigKey(
+        "default.replication.factor",
+        ConfigType.INT,
+        1,
+        "How many replicas a topic gets if whoever creates it does not say.",
+        between(1, 1),
+        dynamic=False,
+    ),
+    ConfigKey(
+        "auto.create.topics.enable",
+        ConfigType.BOOLEAN,
+        True,
+        "Whether a topic that a client names and that does not exist is made, if the client allows it.",
+        dynamic=False,
+        importance=Importance.HIGH,
+    ),
+    ConfigKey(
+        "delete.topic.enable",
+        ConfigType.BOOLEAN,
+        True,
+        "Whether topics may be deleted by clients.",
+        dynamic=False,
+        importance=Importance.HIGH,
+    ),
+    ConfigKey(
+        "max.partitions.per.topic",
+        ConfigType.INT,
+        10_000,
+        "Tidegate's own key. The most partitions that one topic may have; each costs memory and files. "
+        "One request creates at most 10,000 partitions in all, as in Kafka.",
+        between(1, 10_000),
+        dynamic=False,
+    ),
+)
+
+LOG = (
+    ConfigKey(
+        "log.retention.check.interval.ms",
+        ConfigType.LONG,
+        5 * MINUTE_MS,
+        "How often the broker looks for segments that retention lets go, in milliseconds.",
+        at_least(1),
+        dynamic=False,
+    ),
+    ConfigKey(
+        "log.initial.task.delay.ms",
+        ConfigType.LONG,
+        30_000,
+        "How long after its start the broker waits before the first background work on logs, in "
+        "milliseconds.",
+        at_least(0),
+        dynamic=False,
+        importance=Importance.LOW,
+    ),
+    ConfigKey(
+        "log.cleaner.enable",
+        ConfigType.BOOLEAN,
+        True,
+        "Whether topics with the policy `compact` are compacted.",
+        dynamic=False,
+    ),
+    ConfigKey(
+        "log.cleaner.threads",
+        ConfigType.INT,
+        1,
+        "How many partitions may be compacted at one time.",
+        at_least(1),
+        dynamic=False,
+    ),
+    ConfigKey(
+        "log.cleaner.backoff.ms",
+        ConfigType.LONG,
+        15_000,
+        "How long compaction waits after it found nothing to do, in milliseconds.",
+        at_least(0),
+        dynamic=False,
+    ),
+    ConfigKey(
+        "log.sync.threads",
+        ConfigType.INT,
+        16,
+        "Tidegate's own key. How many files may be synced to disk at one time.",
+        between(1, 256),
+        dynamic=False,
+    ),
+    ConfigKey(
+        "producer.id.expiration.ms",
+        ConfigType.INT,
+        DAY_MS,
+        "How long a partition remembers an idempotent producer after its last batch, in milliseconds.",
+        at_least(1),
+        dynamic=False,
+        importance=Importance.LOW,
+    ),
+)
+
+CONNECTIONS = (
+    ConfigKey(
+        "socket.request.max.bytes",
+        ConfigType.INT,
+        100 * MEBIBYTE,
+        "The largest request taken, in bytes; a larger one closes its connection.",
+        at_least(1),
+        dynamic=False,
+    ),
+    ConfigKey(
+        "max.connections",
+        ConfigType.INT,
+        20_000,
+        "The most connections at one time; a further one is closed at once.",
+        at_least(0),
+        dynamic=False,
+        default_reason="Kafka's is no limit; a finite one keeps a flood of connections from using up memory.",
+    ),
+    ConfigKey(
+        "max.connections.per.ip",
+        ConfigType.INT,
+        10_000,
+        "The most connections at one time from one address; a further one is closed at once.",
+        at_least(0),
+        dynamic=False,
+        default_reason="Kafka's is no limit; a finite one leaves room for others.",
+    ),
+    ConfigKey(
+        "connections.max.idle.ms",
+        ConfigType.LONG,
+        10 * MINUTE_MS,
+        "A connection on which nothing happens for so long is closed, in milliseconds; -1 is never.",
+        at_least(-1),
+        dynamic=False,
+    ),
+    ConfigKey(
+        "queued.max.request.bytes",
+        ConfigType.LONG,
+        256 * MEBIBYTE,
+        "The most bytes of requests read and not yet answered, over all connections; past it the "
+        "broker stops "
+        "reading and goes on serving. A single request is always let in.",
+        at_least(1),
+        dynamic=False,
+        default_reason="Kafka's is no limit; memory is finite.",
+    ),
+    ConfigKey(
+        "connection.max.inflight.bytes",
+        ConfigType.LONG,
+        32 * MEBIBYTE,
+        "Tidegate's own key. The most bytes of requests and unsent answers that one connection may "
+        "hold; past it the "
+        "broker stops reading from that connection. A single request is always let in.",
+        at_least(1),
+        dynamic=False,
+    ),
+    ConfigKey(
+        "connection.max.inflight.requests",
+        ConfigType.INT,
+        256,
+        "Tidegate's own key. The most requests of one connection that are read and not yet answered; "
+        "past it the "
+        "broker stops reading from that connection.",
+        between(1, INT_MAX),
+        dynamic=False,
+    ),
+)
+
+FETCHING = (
+    ConfigKey(
+        "fetch.max.bytes",
+        ConfigType.INT,
+        55 * MEBIBYTE,
+        "The most bytes that one fetch answers with, whatever the client asks for.",
+        at_least(1024),
+        dynamic=False,
+    ),
+    ConfigKey(
+        "max.incremental.fetch.session.cache.slots",
+        ConfigType.INT,
+        1000,
+        "How many fetch sessions are remembered; a client without one sends whole requests.",
+        at_least(0),
+        dynamic=False,
+    ),
+)
+
+BROKER_KEYS: dict[str, ConfigKey] = by_name(
+    (*NODE, *TOPICS, *LOG, *TOPIC_DEFAULT_KEYS, *CONNECTIONS, *FETCHING)
+)
+
+# The spellings of one setting, strongest first: a broker key is described with those that back it up.
+BROKER_SYNONYMS: dict[str, tuple[str, ...]] = {
+    synonym.name: tuple(each.name for each in key.synonyms)
+    for key in TOPIC_KEYS.values()
+    for synonym in key.synonyms
+}
