@@ -1,7 +1,7 @@
 """The server as a child of a test program: `python -m tidegate._child serve ...`.
 
 It ends when its parent does, however that happens: the parent holds the other end of our standard input, and
-the kernel closes it. (Linux's PR_SET_PDEATHSIG follows the parent's *thread*, which a test runner may end early.)
+the kernel closes it. (Linux's PR_SET_PDEATHSIG would follow the parent's *thread*, which may end earlier.)
 """
 
 import os

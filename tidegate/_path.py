@@ -42,8 +42,7 @@ def activate_embedded() -> None:
 
 
 def _put_first(folder: str) -> None:
-    if sys.path[:1] != [folder]:
-        sys.path[:] = [folder, *(entry for entry in sys.path if entry != folder)]
+    sys.path[:] = [folder, *(entry for entry in sys.path if entry != folder)]
 
 
 def _refuse_if_foreign(name: str, origin: Path | None) -> None:
@@ -62,7 +61,7 @@ def _imported_from(name: str) -> Path | None:
 
 
 def _findable_at(name: str) -> Path | None:
-    """Where a user's `import name` leads. A folder without `__init__.py` is not counted: most are no packages."""
+    """Where a user's `import name` leads; plain folders without `__init__.py` do not count."""
     ours = home()
     elsewhere = [entry for entry in sys.path if Path(entry or ".").resolve() != ours]
     spec = PathFinder.find_spec(name, elsewhere)

@@ -1,0 +1,252 @@
+"""Tidiness as a test: what a reviewer would otherwise have to say by hand.
+
+It looks at what git tracks or would track. Each allowlist below carries its reason; keep them short.
+"""
+
+import ast
+import re
+import subprocess
+import tomllib
+from collections import Counter
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PRODUCT = ("coordinators", "engine", "tidegate", "wire")
+FILE_LINES_MAX = 600
+FUNCTION_LINES_MAX = 70
+
+# Written by tools/generate_messages.py, tested as a whole against other implementations.
+GENERATED = "wire/kafka/messages/"
+
+# The programs talk to people through standard output; the rest logs.
+MAY_PRINT = ("tools/", "tidegate/__main__.py")
+
+# Where time, files and randomness enter the engine; everything else is given them.
+ENGINE_DOORS = ("engine/clock.py", "engine/files.py")
+IMPURE = {
+    "open",
+    "os.open",
+    "os.urandom",
+    "datetime.now",
+    "datetime.datetime.now",
+    "datetime.utcnow",
+    "datetime.datetime.utcnow",
+    "time.time",
+    "time.time_ns",
+    "time.monotonic",
+    "time.monotonic_ns",
+    "time.perf_counter",
+    "time.sleep",
+    "uuid.uuid1",
+    "uuid.uuid4",
+}
+IMPURE_MODULES = ("random.", "secrets.")
+
+# Modules without a test file of their own name, and why.
+UNMIRRORED = {
+    "engine/errors.py": "names only; wire/kafka/errors.py's test goes through all of them",
+}
+
+MACHINE_PATH = re.compile(r"(?<![\w./$}-])/(?:" + "|".join(("work", "root", "home")) + r")(?:/|\b)")
+UNFINISHED = re.compile(r"\b(?:" + "|".join(("TO" + "DO", "FIX" + "ME", "XX" + "X")) + r")\b")
+
+
+@cache
+def _files() -> tuple[str, ...]:
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    return tuple(sorted(name for name in listed.split("\0") if name and (ROOT / name).is_file()))
+
+
+@cache
+def _text(name: str) -> str | None:
+    try:
+        return (ROOT / name).read_bytes().decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def _texts() -> Iterator[tuple[str, str]]:
+    for name in _files():
+        if (text := _text(name)) is not None:
+            yield name, text
+
+
+def _lines() -> Iterator[tuple[str, str]]:
+    for name, text in _texts():
+        for number, line in enumerate(text.split("\n"), 1):
+            yield f"{name}:{number}", line
+
+
+def _modules(*, generated: bool = False) -> list[str]:
+    return [name for name in _files() if name.endswith(".py") and (generated or not _is_generated(name))]
+
+
+def _is_generated(name: str) -> bool:
+    return name.startswith(GENERATED)
+
+
+@cache
+def _tree(name: str) -> ast.Module:
+    return ast.parse(_text(name) or "", name)
+
+
+def _dotted(node: ast.AST) -> str:
+    """`os.path.join` for the expression of that form, "" for any other."""
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute) and (value := _dotted(node.value)):
+        return f"{value}.{node.attr}"
+    return ""
+
+
+def _calls(name: str) -> Iterator[tuple[str, str]]:
+    for node in ast.walk(_tree(name)):
+        if isinstance(node, ast.Call) and (called := _dotted(node.func)):
+            yield f"{name}:{node.lineno}", called
+
+
+def _none(complaints: list[str]) -> None:
+    assert not complaints, "\n" + "\n".join(complaints)
+
+
+def test_every_module_says_what_it_is_for() -> None:
+    _none([name for name in _modules(generated=True) if _text(name) and not ast.get_docstring(_tree(name))])
+
+
+def test_files_are_short() -> None:
+    lengths = {name: (_text(name) or "").count("\n") for name in _modules()}
+    _none([f"{name}: {lines} lines" for name, lines in lengths.items() if lines > FILE_LINES_MAX])
+
+
+def test_functions_are_short() -> None:
+    complaints = []
+    for name in _modules():
+        for node in ast.walk(_tree(name)):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                lines = (node.end_lineno or node.lineno) - node.lineno + 1
+                if lines > FUNCTION_LINES_MAX:
+                    complaints.append(f"{name}:{node.lineno} {node.name}: {lines} lines")
+    _none(complaints)
+
+
+def test_nothing_is_left_for_later_in_a_comment() -> None:
+    _none([f"{place}: {line.strip()}" for place, line in _lines() if UNFINISHED.search(line)])
+
+
+def test_no_tabs_and_no_trailing_space() -> None:
+    makefiles = ("Makefile", ".mk")
+    _none(
+        [
+            place
+            for place, line in _lines()
+            if line != line.rstrip() or ("\t" in line and not place.split(":")[0].endswith(makefiles))
+        ]
+    )
+
+
+def test_files_end_with_one_newline() -> None:
+    _none([name for name, text in _texts() if text and (not text.endswith("\n") or text.endswith("\n\n"))])
+
+
+def test_only_programs_print() -> None:
+    quiet = [name for name in _modules() if name.startswith(PRODUCT) and not name.startswith(MAY_PRINT)]
+    _none([place for name in quiet for place, called in _calls(name) if called == "print"])
+
+
+def test_the_engine_is_given_time_files_and_randomness() -> None:
+    pure = [name for name in _modules() if name.startswith("engine/") and name not in ENGINE_DOORS]
+    _none(
+        [
+            f"{place}: {called}"
+            for name in pure
+            for place, called in _calls(name)
+            if called in IMPURE or called.startswith(IMPURE_MODULES)
+        ]
+    )
+
+
+def test_the_engine_imports_no_impure_function_by_name() -> None:
+    complaints = []
+    for name in _modules():
+        if not name.startswith("engine/") or name in ENGINE_DOORS:
+            continue
+        for node in ast.walk(_tree(name)):
+            if isinstance(node, ast.ImportFrom):
+                imported = {f"{node.module}.{alias.name}" for alias in node.names}
+                bad = {each for each in imported if each in IMPURE or each.startswith(IMPURE_MODULES)}
+                complaints += [f"{name}:{node.lineno}: {each}" for each in sorted(bad)]
+    _none(complaints)
+
+
+def _holds_code(name: str) -> bool:
+    return any(
+        isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) for node in _tree(name).body
+    )
+
+
+def _test_name(module: Path) -> str:
+    return f"test_{(module.parent.name if module.stem == '__init__' else module.stem).strip('_')}.py"
+
+
+def test_every_module_has_a_test_file_of_its_name() -> None:
+    tests = {(Path(name).parts[1], Path(name).name) for name in _files() if name.startswith("tests/")}
+    complaints = []
+    for name in _modules():
+        module = Path(name)
+        package = module.parts[0]
+        if package not in PRODUCT or name in UNMIRRORED or not _holds_code(name):
+            continue
+        if (package, _test_name(module)) not in tests:
+            complaints.append(f"{name}: no {_test_name(module)} under tests/{package}/")
+    _none(complaints)
+
+
+def test_the_allowlist_of_untested_modules_is_current() -> None:
+    _none([name for name in UNMIRRORED if name not in _files()])
+
+
+def _dependencies() -> list[str]:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    required = project["build-system"]["requires"] + project["project"]["dependencies"]
+    for extra in project["project"]["optional-dependencies"].values():
+        required += extra
+    return sorted({re.split(r"[^\w.-]", requirement)[0] for requirement in required})
+
+
+@pytest.mark.parametrize("dependency", _dependencies())
+def test_a_dependency_has_its_reason(dependency: str) -> None:
+    rows = [line for line in (ROOT / "docs/dependencies.md").read_text().splitlines() if line.startswith("|")]
+    assert any(row.startswith(f"| {dependency} |") for row in rows), "give it a row in docs/dependencies.md"
+
+
+def test_no_row_for_a_dependency_that_is_gone() -> None:
+    rows = re.findall(
+        r"^\| ([a-z][\w.-]*) \| (?!what)", (ROOT / "docs/dependencies.md").read_text(), re.MULTILINE
+    )
+    system = {"kcat", "maven", "java"}
+    _none(sorted(set(rows) - set(_dependencies()) - system))
+
+
+def test_decisions_are_numbered_once() -> None:
+    names = [Path(name).name for name in _files() if name.startswith("docs/adr/")]
+    _none([name for name in names if not re.fullmatch(r"\d{4}-[a-z0-9-]+\.md", name)])
+    _none([number for number, count in Counter(name[:4] for name in names).items() if count > 1])
+
+
+def test_no_path_of_a_machine() -> None:
+    _none([f"{place}: {line.strip()}" for place, line in _lines() if MACHINE_PATH.search(line)])
+
+
+def test_the_changelog_has_a_part_for_what_is_coming() -> None:
+    assert "\n## Unreleased\n" in (ROOT / "CHANGELOG.md").read_text()
+
+
+def test_the_readme_opens_with_how_to_run_and_test() -> None:
+    opening = (ROOT / "README.md").read_text().split("\n## ")[0]
+    assert "make serve" in opening
+    assert "make test" in opening

@@ -1,0 +1,78 @@
+"""The fixtures, with the real server and a real client."""
+
+import subprocess
+import sys
+import time
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+from tidegate import testing
+from tidegate.testing import RunningBroker
+
+
+def _send(broker: RunningBroker, value: bytes) -> None:
+    producer = Producer({"bootstrap.servers": broker.bootstrap})
+    producer.produce("orders", value)
+    assert producer.flush(10) == 0
+
+
+def _receive(broker: RunningBroker, offset: int = 0) -> bytes | None:
+    consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": "unused"})
+    consumer.assign([TopicPartition("orders", 0, offset)])
+    message = consumer.poll(10)
+    consumer.close()
+    return None if message is None else message.value()
+
+
+def test_a_record_comes_back(tidegate_broker: RunningBroker) -> None:
+    _send(tidegate_broker, b"one coffee")
+    assert _receive(tidegate_broker) == b"one coffee"
+
+
+def test_each_test_gets_an_empty_broker(tidegate_broker: RunningBroker) -> None:
+    topics = Producer({"bootstrap.servers": tidegate_broker.bootstrap}).list_topics(timeout=10).topics
+    assert topics == {}
+
+
+@pytest.mark.parametrize("round_", [1, 2])
+def test_the_session_broker_is_shared(tidegate_session_broker: RunningBroker, round_: int) -> None:
+    _send(tidegate_session_broker, b"round %d" % round_)
+    assert _receive(tidegate_session_broker, round_ - 1) == b"round %d" % round_
+
+
+def test_records_survive_a_kill(tidegate_broker: RunningBroker) -> None:
+    _send(tidegate_broker, b"one coffee")
+    tidegate_broker.kill()
+    tidegate_broker.start()
+    assert _receive(tidegate_broker) == b"one coffee"
+
+
+def test_records_survive_a_restart(tidegate_broker: RunningBroker) -> None:
+    _send(tidegate_broker, b"one coffee")
+    tidegate_broker.restart()
+    assert _receive(tidegate_broker) == b"one coffee"
+
+
+def test_start_produce_consume_and_stop_take_under_a_second() -> None:
+    """The best of three: the machine that runs the tests does other things too."""
+    assert min(_one_round_s() for _ in range(3)) < 1.0
+
+
+def _one_round_s() -> float:
+    begun = time.perf_counter()
+    with testing.broker() as broker:
+        _send(broker, b"one coffee")
+        assert _receive(broker) == b"one coffee"
+    return time.perf_counter() - begun
+
+
+def test_loading_the_plugin_loads_nothing_of_ours() -> None:
+    program = (
+        "import sys, pytest; import tidegate.pytest_plugin;"
+        "print(sorted(name for name in sys.modules if name.split('.')[0] in ('tidegate', 'engine', 'trio')))"
+    )
+    output = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    ).stdout
+    assert output.strip() == "['tidegate', 'tidegate.pytest_plugin']"
