@@ -1,0 +1,31 @@
+"""The codec: Kafka messages of every version to and from the classes in `wire.kafka.messages`.
+
+Functions are generated and compiled per version on first use from kio's schemas, which describe the protocol;
+kio's own reader is never given bytes from the network. What comes in is proved against the bytes that remain before
+anything is allocated; what is malformed raises `WireError`.
+"""
+
+from wire.kafka.codec.compiled import request_decoder, request_encoder, response_decoder, response_encoder
+from wire.kafka.codec.errors import EncodeError, WireError
+from wire.kafka.codec.header import decode_request_header, is_flexible, response_header, schema_versions
+from wire.kafka.codec.primitives import Decoder, Encoder
+from wire.kafka.messages.base import Buffer, Message, Part, Region
+
+__all__ = [
+    "Buffer",
+    "Decoder",
+    "EncodeError",
+    "Encoder",
+    "Message",
+    "Part",
+    "Region",
+    "WireError",
+    "decode_request_header",
+    "is_flexible",
+    "request_decoder",
+    "request_encoder",
+    "response_decoder",
+    "response_encoder",
+    "response_header",
+    "schema_versions",
+]

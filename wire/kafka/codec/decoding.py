@@ -1,0 +1,293 @@
+"""Generates the function that reads one message of one version.
+
+Consecutive values of fixed size, and the first byte of a length that follows them, are one `unpack_from`; it
+raises by itself where bytes lack. Slices do not, so every length is compared with the bytes that remain first, and
+a count of elements with the least that so many elements would take.
+"""
+
+import struct
+from types import ModuleType
+
+from attrs import define, field
+
+from wire.kafka.codec.errors import WireError
+from wire.kafka.codec.primitives import Decoder, read_tag, read_uvarint_tail, skip_tags
+from wire.kafka.codec.schema import FORMAT_SIZES, FORMATS, Direction, FieldSchema, StructSchema
+from wire.kafka.codec.source import Source
+
+
+def message_class(messages: ModuleType, name: str, direction: Direction) -> type:
+    """The generated class of a struct: it says its direction where request and response share a name."""
+    found: type = getattr(messages, direction.capitalize() + name, None) or getattr(messages, name)
+    return found
+
+
+def least_size(member: FieldSchema, flexible: bool) -> int:
+    """The fewest bytes that the field can take."""
+    if member.is_array or member.type in ("string", "bytes", "records"):
+        return 1 if flexible else 2 if member.type == "string" and not member.is_array else 4
+    return least_element_size(member)
+
+
+def least_element_size(member: FieldSchema) -> int:
+    """The fewest bytes that one value can take, or one element of an array."""
+    if member.struct is not None:
+        return 1 if member.nullable and not member.is_array else least_struct_size(member.struct)
+    return FORMAT_SIZES[FORMATS[member.type]]
+
+
+def least_struct_size(struct: StructSchema) -> int:
+    """The fewest bytes of a struct, never 0: a count must always be bounded by the bytes that remain."""
+    sizes = (least_size(member, struct.flexible) for member in struct.untagged)
+    return max(1, sum(sizes) + (1 if struct.flexible else 0))
+
+
+@define
+class Run:
+    """Values of fixed size that are read together."""
+
+    formats: list[str] = field(factory=list)
+    targets: list[str] = field(factory=list)
+
+
+@define
+class DecoderGenerator:
+    """Writes the statements for one message."""
+
+    source: Source
+    messages: ModuleType
+    direction: Direction
+    run: Run = field(factory=Run)
+
+    def generate(self, schema: StructSchema) -> None:
+        source = self.source
+        with source.block("def decode(buffer, p):"):
+            with source.block("try:"):
+                source.add("end = len(buffer)")
+                if _has_records(schema):
+                    source.add("view = memoryview(buffer)")
+                self.message(schema)
+            with source.block("except FAILURES as error:"):
+                source.add("raise explain(error) from None")
+
+    def message(self, schema: StructSchema) -> None:
+        result = self.struct(schema)
+        with self.source.block("if p != end:"):
+            self.source.add('raise WireError(f"{end - p} bytes too many")')
+        self.source.add(f"return {result}")
+
+    def flush(self) -> None:
+        """Reads the values that were put off."""
+        run, self.run = self.run, Run()
+        if not run.formats:
+            return
+        if run.formats == ["B"]:
+            self.source.add(f"{run.targets[0]} = buffer[p]")
+            self.source.add("p += 1")
+            return
+        unpack = self.source.struct("".join(run.formats), "unpack_from")
+        self.source.add(f"{', '.join(run.targets)}, = {unpack}(buffer, p)")
+        self.source.add(f"p += {sum(FORMAT_SIZES[item] for item in run.formats)}")
+
+    def put_off(self, format_: str, target: str) -> str:
+        self.run.formats.append(format_)
+        self.run.targets.append(target)
+        return target
+
+    def struct(self, schema: StructSchema) -> str:
+        """Reads a struct; returns the expression that builds it."""
+        source = self.source
+        values: dict[str, str] = {}
+        for member in schema.untagged:
+            with source.at(member.name):
+                values[member.name] = self.value(member, schema.flexible)
+        if schema.flexible:
+            with source.at("tags"):
+                count = self.put_off("B", source.fresh("tags"))
+                self.flush()
+            values |= self.tags(schema, count)
+        self.flush()
+        return self.construct(schema, values)
+
+    def construct(self, schema: StructSchema, values: dict[str, str]) -> str:
+        """Calls the class with positions, the quickest way, up to the last field that this version has."""
+        cls = message_class(self.messages, schema.name, self.direction)
+        slots = [attribute.name for attribute in cls.__attrs_attrs__]  # type: ignore[attr-defined]
+        name = self.source.constant(cls.__name__, cls)
+        if slots[: len(values)] == list(values):
+            return f"{name}({', '.join(values.values())})"
+        keywords = [slot for slot in slots if slot in values]
+        leading = 0
+        while leading < len(keywords) and slots[leading] == keywords[leading]:
+            leading += 1
+        arguments = [values[slot] for slot in keywords[:leading]]
+        arguments += [f"{slot}={values[slot]}" for slot in keywords[leading:]]
+        return f"{name}({', '.join(arguments)})"
+
+    def value(self, member: FieldSchema, flexible: bool) -> str:
+        """Reads a field; returns the expression of its value."""
+        if member.is_array:
+            return self.array(member, flexible)
+        if member.fixed_format is not None:
+            return self.put_off(member.fixed_format, self.source.fresh("v"))
+        if member.struct is not None:
+            return self.nested(member, member.struct)
+        return self.sized(member, flexible)
+
+    def nested(self, member: FieldSchema, struct: StructSchema) -> str:
+        if not member.nullable:
+            result = self.source.fresh("v")
+            self.source.add(f"{result} = {self.struct(struct)}")
+            return result
+        source, result = self.source, self.source.fresh("v")
+        marker = self.put_off("b", source.fresh("n"))
+        self.flush()
+        with source.block(f"if {marker} == 1:"):
+            source.add(f"{result} = {self.struct(struct)}")
+        with source.block(f"elif {marker} == -1:"):
+            source.add(f"{result} = None")
+        with source.block("else:"):
+            source.add(f'raise WireError(f"neither null nor present: {{{marker}}}")')
+        return result
+
+    def length(self, format_: str, flexible: bool) -> str:
+        """Reads a length or count as it is on the wire: one more than it means where the version is flexible."""
+        source = self.source
+        name = self.put_off("B" if flexible else format_, source.fresh("n"))
+        self.flush()
+        if flexible:
+            with source.block(f"if {name} > 127:"):
+                source.add(f"{name}, p = read_uvarint_tail(buffer, p, {name})")
+        return name
+
+    def null_branch(self, member: FieldSchema, name: str, result: str, flexible: bool) -> None:
+        """The branch for a null, and for other negative lengths."""
+        source = self.source
+        null = "0" if flexible else "-1"
+        with source.block(f"if {name} == {null}:"):
+            source.add(f"{result} = None" if member.nullable else 'raise WireError("may not be null")')
+        if not flexible:
+            with source.block(f"elif {name} < 0:"):
+                source.add(f'raise WireError(f"negative length {{{name}}}")')
+
+    def sized(self, member: FieldSchema, flexible: bool) -> str:
+        """Reads a string, bytes or records."""
+        source, result = self.source, self.source.fresh("v")
+        name = self.length("h" if member.type == "string" else "i", flexible)
+        self.null_branch(member, name, result, flexible)
+        with source.block("else:"):
+            source.add(f"q = p + {name}" + (" - 1" if flexible else ""))
+            with source.block("if q > end:"):
+                source.add(
+                    'raise WireError(f"{q - p} bytes do not fit into the {end - p} bytes that remain")'
+                )
+            taken = {
+                "string": 'str(buffer[p:q], "utf-8")',
+                "bytes": "bytes(buffer[p:q])",
+                "records": "view[p:q]",
+            }
+            source.add(f"{result} = {taken[member.type]}")
+            source.add("p = q")
+        return result
+
+    def array(self, member: FieldSchema, flexible: bool) -> str:
+        source, result = self.source, self.source.fresh("v")
+        name = self.length("i", flexible)
+        self.null_branch(member, name, result, flexible)
+        with source.block("else:"):
+            if flexible:
+                source.add(f"{name} -= 1")
+            self.elements(member, flexible, name, result)
+        return result
+
+    def elements(self, member: FieldSchema, flexible: bool, count: str, result: str) -> None:
+        """Reads the elements of an array, having proved that so many can be there."""
+        source = self.source
+        single = FieldSchema(member.name, member.type, False, False, None, None, member.struct)
+        least = least_size(single, flexible)
+        with source.block(f"if {count} * {least} > end - p:"):
+            source.add(
+                f'raise WireError(f"{{{count}}} elements do not fit into the {{end - p}} bytes that remain")'
+            )
+        format_ = single.fixed_format
+        if format_ is not None and len(format_) == 1:
+            source.add(f'{result} = list(unpack_from(f">{{{count}}}{format_}", buffer, p))')
+            source.add(f"p += {count} * {least}")
+            return
+        source.add(f"{result} = []")
+        with source.block(f"for _ in range({count}):"), source.at("[]"):
+            element = self.value(single, flexible)
+            self.flush()
+            source.add(f"{result}.append({element})")
+
+    def tags(self, schema: StructSchema, count: str) -> dict[str, str]:
+        """Reads the tag section; returns the values of the tagged fields, their defaults where absent."""
+        source = self.source
+        values = {member.name: source.fresh("t") for member in schema.tagged}
+        for member in schema.tagged:
+            source.add(f"{values[member.name]} = {self.default(member)}")
+        with source.at("tags"), source.block(f"if {count}:"):
+            if not schema.tagged:
+                source.add(f"p = skip_tags(buffer, p, {count}, end)")
+                return values
+            self.tag_loop(schema, count, values)
+        return values
+
+    def tag_loop(self, schema: StructSchema, count: str, values: dict[str, str]) -> None:
+        source = self.source
+        with source.block(f"if {count} > 127:"):
+            source.add(f"{count}, p = read_uvarint_tail(buffer, p, {count})")
+        with source.block(f"if {count} * 2 > end - p:"):
+            source.add(
+                f'raise WireError(f"{{{count}}} tagged fields do not fit into the {{end - p}} bytes that remain")'
+            )
+        tag, stop = source.fresh("tag"), source.fresh("stop")
+        source.add(f"{tag} = -1")
+        with source.block(f"for _ in range({count}):"):
+            source.add(f"{tag}, p, {stop} = read_tag(buffer, p, {tag}, end)")
+            source.add(f"{stop} += p")
+            for position, member in enumerate(schema.tagged):
+                head = "if" if position == 0 else "elif"
+                with source.block(f"{head} {tag} == {member.tag}:"), source.at(member.name):
+                    self.tagged_value(member, values[member.name], stop)
+            with source.block("else:"):
+                source.add(f"p = {stop}")
+
+    def tagged_value(self, member: FieldSchema, target: str, stop: str) -> None:
+        value = self.value(member, flexible=True)
+        self.flush()
+        self.source.add(f"{target} = {value}")
+        with self.source.block(f"if p != {stop}:"):
+            self.source.add(f'raise WireError(f"the tagged field ends {{p - {stop}}} bytes past its size")')
+
+    def default(self, member: FieldSchema) -> str:
+        return "[]" if member.default == [] else repr(member.default)
+
+
+def _has_records(schema: StructSchema) -> bool:
+    return any(
+        member.type == "records" or (member.struct is not None and _has_records(member.struct))
+        for member in schema.fields
+    )
+
+
+FAILURES = (WireError, struct.error, IndexError, UnicodeDecodeError)
+
+
+def compile_decoder(schema: StructSchema, messages: ModuleType, direction: Direction, label: str) -> Decoder:
+    """The reader of one message version; `label` names it in errors."""
+    source = Source(f"<decoder of {label}>")
+
+    def explain(error: Exception) -> WireError:
+        place = source.path_of(error.__traceback__) or "end of message"
+        reason = str(error) if isinstance(error, WireError) else "the message ends too early"
+        if isinstance(error, UnicodeDecodeError):
+            reason = f"invalid UTF-8: {error.reason}"
+        return WireError(f"{label}: {place}: {reason}")
+
+    helpers = (WireError, read_uvarint_tail, read_tag, skip_tags, explain, struct.unpack_from)
+    source.names.update({helper.__name__: helper for helper in helpers})
+    source.names["FAILURES"] = FAILURES
+    DecoderGenerator(source, messages, direction).generate(schema)
+    decode: Decoder = source.compile("decode")
+    return decode

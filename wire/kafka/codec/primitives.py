@@ -1,0 +1,107 @@
+"""The few calls that the generated functions make: what is too rare or too long to stand inline.
+
+Every reader gets the end of the buffer and proves a length against it before it takes anything.
+"""
+
+from collections.abc import Callable
+from struct import Struct
+from typing import Any
+
+from wire.kafka.codec.errors import WireError
+from wire.kafka.messages.base import Buffer, Message, Part
+
+ONE_BYTE_VARINTS = tuple(bytes((number,)) for number in range(0x80))
+MAX_UVARINT = 2**32 - 1
+
+
+def read_uvarint_tail(buffer: Buffer, position: int, first: int) -> tuple[int, int]:
+    """The rest of an unsigned varint whose first byte, `first`, said that more follow; at most five bytes."""
+    number = first & 0x7F
+    for shift in (7, 14, 21, 28):
+        byte = buffer[position]
+        position += 1
+        number |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            if number > MAX_UVARINT:
+                break
+            return number, position
+    raise WireError("varint is longer than five bytes or exceeds 32 bits")
+
+
+def skip_tags(buffer: Buffer, position: int, count: int, end: int) -> int:
+    """Passes over a tag section of which no tag is known; `count` is its first byte. Returns where it ends."""
+    if count > 0x7F:
+        count, position = read_uvarint_tail(buffer, position, count)
+    if count * 2 > end - position:
+        raise WireError(f"{count} tagged fields do not fit into the {end - position} bytes that remain")
+    last = -1
+    for _ in range(count):
+        last, position, size = read_tag(buffer, position, last, end)
+        position += size
+    return position
+
+
+def read_tag(buffer: Buffer, position: int, last: int, end: int) -> tuple[int, int, int]:
+    """The next tag, where its value begins and its size; tags must rise, and the value must fit."""
+    tag = buffer[position]
+    position += 1
+    if tag > 0x7F:
+        tag, position = read_uvarint_tail(buffer, position, tag)
+    size = buffer[position]
+    position += 1
+    if size > 0x7F:
+        size, position = read_uvarint_tail(buffer, position, size)
+    if tag <= last:
+        raise WireError(f"tag {tag} follows tag {last}: tags must rise")
+    if size > end - position:
+        raise WireError(f"tag {tag} of {size} bytes does not fit into the {end - position} bytes that remain")
+    return tag, position, size
+
+
+def uvarint(number: int) -> bytes:
+    """An unsigned varint."""
+    if number < 0x80:
+        return ONE_BYTE_VARINTS[number]
+    encoded = bytearray()
+    while number > 0x7F:
+        encoded.append(number & 0x7F | 0x80)
+        number >>= 7
+    encoded.append(number)
+    return bytes(encoded)
+
+
+def write_records(
+    records: Any, length: Callable[[int], bytes], pieces: list[bytes], parts: list[Part]
+) -> None:
+    """Writes a records field that is not null; a region goes into the parts unread, after what was written so far."""
+    if isinstance(records, bytes | bytearray | memoryview):
+        size = records.nbytes if isinstance(records, memoryview) else len(records)
+        pieces.append(length(size))
+        pieces.append(records)  # type: ignore[arg-type]  # join takes any bytes-like
+        return
+    regions = records if isinstance(records, list | tuple) else (records,)
+    pieces.append(length(sum(region.size for region in regions)))
+    present = [region for region in regions if region.size]
+    if present:
+        parts.append(b"".join(pieces))
+        pieces.clear()
+        parts.extend(present)
+
+
+def compact_length(size: int) -> bytes:
+    """The prefix of a compact string, array or records of this size."""
+    return uvarint(size + 1)
+
+
+legacy_length = Struct(">i").pack
+
+
+def finish(pieces: list[bytes], parts: list[Part]) -> list[Part]:
+    """The parts of a whole message, with what was written since the last region."""
+    if pieces or not parts:
+        parts.append(b"".join(pieces))
+    return parts
+
+
+Decoder = Callable[[Buffer, int], Message]
+Encoder = Callable[[Message], list[Part]]
