@@ -42,7 +42,7 @@ NODE = (
     ConfigKey(
         "broker.id",
         ConfigType.INT,
-        None,
+        1,
         "The older name of `node.id`; set one of them, or both alike.",
         at_least(0),
         dynamic=False,

@@ -1,0 +1,171 @@
+"""How the broker is configured: a TOML file, environment variables, `--set`, or a program's own mapping.
+
+Kafka's names everywhere. In TOML both `"log.segment.bytes" = 1048576` and `[log]` with `segment.bytes =
+1048576` are read. An environment variable is `TIDEGATE_` and the key in upper case with underscores for dots:
+`TIDEGATE_LOG_SEGMENT_BYTES`. What stands further right wins: default, file, environment, `--set`, program.
+An unknown key or a bad value is refused with its name, where it was given and what would be right.
+"""
+
+import difflib
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from attrs import frozen
+
+from engine.config.broker import BROKER_KEYS
+from engine.config.keys import Value
+from engine.config.listeners import Listener, parse_listener
+from engine.config.resolve import BrokerSettings
+from engine.config.topic import TOPIC_KEYS
+from engine.errors import InvalidConfig
+
+ENVIRONMENT_PREFIX = "TIDEGATE_"
+
+# What Kubernetes puts into every container of a namespace with a service named "tidegate".
+_SERVICE_LINK = re.compile(r"TIDEGATE_(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\w+)?)")
+
+
+@frozen
+class Setting:
+    """A key and its value as given, and where it was given, in words for a message."""
+
+    name: str
+    value: object
+    origin: str
+
+
+@frozen
+class BrokerConfig:
+    """The broker's own configuration. `given` holds what was set, without defaults; `origins` tells where."""
+
+    given: Mapping[str, Value]
+    origins: Mapping[str, str]
+    settings: BrokerSettings
+
+    @classmethod
+    def load(
+        cls,
+        *,
+        file: str | Path | None = None,
+        environment: Mapping[str, str] | None = None,
+        assignments: Iterable[str] = (),
+        values: Mapping[str, object] | None = None,
+    ) -> "BrokerConfig":
+        """Reads all places; `assignments` are the texts of `--set`, `values` a program's own."""
+        settings: list[Setting] = []
+        if file is not None:
+            settings += file_settings(Path(file))
+        settings += environment_settings(environment or {})
+        settings += [_assignment(text) for text in assignments]
+        settings += [Setting(name, value, "program") for name, value in (values or {}).items()]
+        return cls.of(settings)
+
+    @classmethod
+    def of(cls, settings: Iterable[Setting]) -> "BrokerConfig":
+        """From settings in rising strength; `InvalidConfig` for the first that cannot be."""
+        given: dict[str, Value] = {}
+        origins: dict[str, str] = {}
+        for setting in settings:
+            given[setting.name] = _checked(setting)
+            origins[setting.name] = setting.origin
+        _unite_node_id(given, origins)
+        return cls(given, origins, BrokerSettings(static=given))
+
+    def __getitem__(self, name: str) -> Value:
+        return self.settings[name]
+
+    @property
+    def node_id(self) -> int:
+        return self.settings.integer("node.id")
+
+    @property
+    def data_directory(self) -> Path:
+        return Path(self.settings.items("log.dirs")[0])
+
+    @property
+    def listeners(self) -> tuple[Listener, ...]:
+        return tuple(parse_listener(text) for text in self.settings.items("listeners"))
+
+    @property
+    def advertised_listeners(self) -> tuple[Listener, ...]:
+        """What clients are told; empty if it is what `listeners` turn out to be."""
+        return tuple(parse_listener(text) for text in self.settings.items("advertised.listeners"))
+
+
+def file_settings(path: Path) -> Iterator[Setting]:
+    """The settings of a TOML file."""
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InvalidConfig(f"Cannot read the configuration file {path}: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InvalidConfig(f"The configuration file {path} is not TOML: {error}") from error
+    for name, value in _flat(document, ""):
+        yield Setting(name, value, f"file {path}")
+
+
+def environment_settings(environment: Mapping[str, str]) -> Iterator[Setting]:
+    """The settings among the environment variables; those without the prefix are nobody's business here."""
+    names = {environment_name(name): name for name in (*TOPIC_KEYS, *BROKER_KEYS)}
+    for variable, value in environment.items():
+        if variable.startswith(ENVIRONMENT_PREFIX) and not _SERVICE_LINK.fullmatch(variable):
+            unknown = variable.removeprefix(ENVIRONMENT_PREFIX).lower().replace("_", ".")
+            yield Setting(names.get(variable, unknown), value, f"environment variable {variable}")
+
+
+def environment_name(key: str) -> str:
+    """`log.segment.bytes` -> `TIDEGATE_LOG_SEGMENT_BYTES`."""
+    return ENVIRONMENT_PREFIX + key.upper().replace(".", "_")
+
+
+def _assignment(text: str) -> Setting:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise InvalidConfig(f"Cannot read '{text}' (--set): must be key=value")
+    return Setting(name.strip(), value.strip(), "--set")
+
+
+def _flat(table: Mapping[str, object], prefix: str) -> Iterator[tuple[str, object]]:
+    for part, value in table.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{prefix}{part}.")
+        else:
+            yield prefix + part, value
+
+
+def _checked(setting: Setting) -> Value:
+    key = BROKER_KEYS.get(setting.name)
+    if key is None:
+        raise InvalidConfig(
+            f"Unknown configuration {setting.name} ({setting.origin}): {_suggestion(setting.name)}"
+        )
+    try:
+        return key.coerce(setting.value)
+    except InvalidConfig as error:
+        raise InvalidConfig(f"{error} ({setting.origin})") from None
+
+
+def _suggestion(name: str) -> str:
+    topic_key = TOPIC_KEYS.get(name)
+    if topic_key is not None and topic_key.synonyms:
+        return f"this is a topic's key; the broker's default for it is {topic_key.synonyms[0].name}"
+    if topic_key is not None:
+        return "this is a topic's key and can be set on topics alone"
+    close = difflib.get_close_matches(name, BROKER_KEYS, n=1)
+    return f"did you mean {close[0]}?" if close else "docs/configuration.md lists the broker's keys"
+
+
+def _unite_node_id(given: dict[str, Value], origins: dict[str, str]) -> None:
+    """`broker.id` is the older name of `node.id`: both show the same number."""
+    names = [name for name in ("node.id", "broker.id") if name in given]
+    if len({given[name] for name in names}) > 1:
+        raise InvalidConfig(
+            f"Invalid value '{given['broker.id']}' for configuration broker.id: must be that of node.id, "
+            f"which is {given['node.id']} ({origins['broker.id']}; {origins['node.id']})"
+        )
+    if names:
+        for name in ("node.id", "broker.id"):
+            given[name] = given[names[0]]
+            origins.setdefault(name, origins[names[0]])
