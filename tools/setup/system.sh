@@ -1,7 +1,8 @@
 #!/bin/sh
-# What the compatibility tests need from the system: kcat, Java 17 or later, Maven. Installs what is missing with
-# apt-get where that is possible (as root, or with sudo), otherwise says what to install and fails.
+# What the compatibility tests need from the system: kcat, Java 17 or later, Maven. Installs what is missing where it
+# may, otherwise says what to install and fails.
 set -eu
+. "$(dirname "$0")/apt.sh"
 
 java_is_enough() {
     version="$(java -version 2>&1 | sed -n 's/.*version "\([0-9]*\).*/\1/p' | head -n 1)"
@@ -15,31 +16,10 @@ find_missing() {
     command -v mvn >/dev/null 2>&1 || missing="$missing maven"
 }
 
-# Prints how to become root; without a terminal sudo must not ask for a password.
-become_root() {
-    if [ "$(id -u)" -eq 0 ]; then
-        echo "env"
-    elif command -v sudo >/dev/null 2>&1 && [ -t 0 ] && [ -z "${CI:-}" ]; then
-        echo "sudo env"
-    elif sudo -n true 2>/dev/null; then
-        echo "sudo -n env"
-    else
-        return 1
-    fi
-}
-
-install_missing() {
-    command -v apt-get >/dev/null 2>&1 || return 1
-    root="$(become_root)" || return 1
-    echo "== system: installing$missing with apt-get"
-    $root DEBIAN_FRONTEND=noninteractive apt-get update -qq </dev/null || return 1
-    # shellcheck disable=SC2086  # a list of package names
-    $root DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends $missing </dev/null >/dev/null
-}
-
 find_missing
 [ -z "$missing" ] && exit 0
-install_missing || true
+# shellcheck disable=SC2086  # a list of package names
+apt_install $missing || true
 find_missing
 [ -z "$missing" ] && exit 0
 
