@@ -1,13 +1,15 @@
 """Generates the function that reads one message of one version.
 
 Consecutive values of fixed size, and the first byte of a length that follows them, are one `unpack_from`; it
-raises by itself where bytes lack. Slices do not, so every length is compared with the bytes that remain first, and
-a count of elements with the least that so many elements would take.
+raises by itself where bytes lack. Slices do not, so every length is first compared with the bytes that remain,
+and a count of elements with the least that so many elements would take.
 """
 
 import struct
 from types import ModuleType
+from typing import Any
 
+import attrs
 from attrs import define, field
 
 from wire.kafka.codec.errors import WireError
@@ -112,17 +114,17 @@ class DecoderGenerator:
     def construct(self, schema: StructSchema, values: dict[str, str]) -> str:
         """Calls the class with positions, the quickest way, up to the last field that this version has."""
         cls = message_class(self.messages, schema.name, self.direction)
-        slots = [attribute.name for attribute in cls.__attrs_attrs__]  # type: ignore[attr-defined]
-        name = self.source.constant(cls.__name__, cls)
-        if slots[: len(values)] == list(values):
-            return f"{name}({', '.join(values.values())})"
-        keywords = [slot for slot in slots if slot in values]
-        leading = 0
-        while leading < len(keywords) and slots[leading] == keywords[leading]:
-            leading += 1
-        arguments = [values[slot] for slot in keywords[:leading]]
-        arguments += [f"{slot}={values[slot]}" for slot in keywords[leading:]]
-        return f"{name}({', '.join(arguments)})"
+        attributes = list(attrs.fields(cls))
+        while attributes and attributes[-1].name not in values:
+            attributes.pop()
+        arguments = [values.get(slot.name) or self.absent(slot.default) for slot in attributes]
+        return f"{self.source.constant(cls.__name__, cls)}({', '.join(arguments)})"
+
+    def absent(self, default: Any) -> str:
+        """The expression of a class's default, for a field that this version does not have."""
+        if isinstance(default, attrs.Factory):  # type: ignore[arg-type]  # a class, typed as a function
+            return "[]" if default.factory is list else f"{self.source.constant('make', default.factory)}()"
+        return repr(default)
 
     def value(self, member: FieldSchema, flexible: bool) -> str:
         """Reads a field; returns the expression of its value."""
@@ -151,7 +153,7 @@ class DecoderGenerator:
         return result
 
     def length(self, format_: str, flexible: bool) -> str:
-        """Reads a length or count as it is on the wire: one more than it means where the version is flexible."""
+        """Reads a length or count as it stands on the wire: where flexible, one more than it means."""
         source = self.source
         name = self.put_off("B" if flexible else format_, source.fresh("n"))
         self.flush()
@@ -239,7 +241,7 @@ class DecoderGenerator:
             source.add(f"{count}, p = read_uvarint_tail(buffer, p, {count})")
         with source.block(f"if {count} * 2 > end - p:"):
             source.add(
-                f'raise WireError(f"{{{count}}} tagged fields do not fit into the {{end - p}} bytes that remain")'
+                f'raise WireError(f"{{{count}}} tags do not fit into the {{end - p}} bytes that remain")'
             )
         tag, stop = source.fresh("tag"), source.fresh("stop")
         source.add(f"{tag} = -1")

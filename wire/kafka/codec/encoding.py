@@ -1,8 +1,8 @@
 """Generates the function that writes one message of one version.
 
 Consecutive values of fixed size are one `pack`, into which the one-byte length that follows and the empty tag
-section go too. Fields that the version does not have are not looked at. A null in a version that cannot say null
-is written as empty, so that a handler builds one answer for all versions.
+section go too. Fields that the version does not have are not looked at. A null in a version that cannot say
+null is written as empty, so that a handler builds one answer for all versions.
 """
 
 import struct
@@ -13,11 +13,9 @@ from wire.kafka.codec.errors import EncodeError
 from wire.kafka.codec.primitives import (
     ONE_BYTE_VARINTS,
     Encoder,
-    compact_length,
     finish,
-    legacy_length,
+    regions_size,
     uvarint,
-    write_records,
 )
 from wire.kafka.codec.schema import FieldSchema, StructSchema
 from wire.kafka.codec.source import Source
@@ -33,7 +31,7 @@ class PackRun:
 
 @define
 class EncoderGenerator:
-    """Writes the statements for one message; `append` is the name of the bound append in whose list they write."""
+    """Writes the statements for one message; `append` names the bound method that takes the pieces."""
 
     source: Source
     run: PackRun = field(factory=PackRun)
@@ -142,16 +140,28 @@ class EncoderGenerator:
         source.add(f"{self.append}({encoded})")
 
     def records(self, member: FieldSchema, expression: str, flexible: bool) -> None:
-        source, value = self.source, self.source.fresh("v")
-        self.flush()
+        """Writes the size of records, and bytes; a region goes unread into the parts after what is written."""
+        source, value, size = self.source, self.source.fresh("v"), self.source.fresh("n")
+        more = " + 1" if flexible else ""
+        null = ("0" if flexible else "-1") if member.nullable else "0" + more
         source.add(f"{value} = {expression}")
-        length = "compact_length" if flexible else "legacy_length"
-        null = "0" if flexible else "-1"
+        source.add(f"kind = type({value})")
         with source.block(f"if {value} is None:"):
-            absent = f"ONE_BYTE_VARINTS[{null}]" if flexible else f"legacy_length({null})"
-            source.add(f"{self.append}({absent if member.nullable else length + '(0)'})")
+            source.add(f"{size} = {null}")
+        with source.block("elif kind in BYTES_LIKE:"):
+            source.add(f"{size} = len({value}){more}")
+        with source.block("elif kind is list or kind is tuple:"):
+            source.add(f"{size} = regions_size({value}){more}")
         with source.block("else:"):
-            source.add(f"write_records({value}, {length}, pieces, parts)")
+            source.add(f"{size} = {value}.size{more}")
+        self.length(size, "i", flexible)
+        with source.block("if kind in BYTES_LIKE:"):
+            source.add(f"a({value})")
+        with source.block(f"elif {size} > {1 if flexible else 0}:"):
+            source.add('parts.append(b"".join(pieces))')
+            source.add("pieces.clear()")
+            splice = f"parts.extend({value}) if kind is list or kind is tuple else parts.append({value})"
+            source.add(splice)
 
     def array(self, member: FieldSchema, expression: str, flexible: bool) -> None:
         source, value, count = self.source, self.source.fresh("v"), self.source.fresh("n")
@@ -218,6 +228,7 @@ class EncoderGenerator:
         return f"{value} == {member.default!r}"
 
 
+BYTES_LIKE = frozenset((bytes, bytearray, memoryview))
 FAILURES = (struct.error, AttributeError, TypeError, UnicodeEncodeError)
 
 
@@ -228,9 +239,9 @@ def compile_encoder(schema: StructSchema, label: str) -> Encoder:
     def explain(error: Exception) -> EncodeError:
         return EncodeError(f"{label}: {source.path_of(error.__traceback__)}: {error}")
 
-    helpers = (compact_length, finish, uvarint, write_records, explain, struct.pack)
+    helpers = (finish, uvarint, regions_size, explain, struct.pack)
     source.names.update({helper.__name__: helper for helper in helpers})
-    source.names.update(FAILURES=FAILURES, ONE_BYTE_VARINTS=ONE_BYTE_VARINTS, legacy_length=legacy_length)
+    source.names.update(FAILURES=FAILURES, ONE_BYTE_VARINTS=ONE_BYTE_VARINTS, BYTES_LIKE=BYTES_LIKE)
     EncoderGenerator(source).generate(schema)
     encode: Encoder = source.compile("encode")
     return encode

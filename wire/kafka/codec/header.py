@@ -1,8 +1,8 @@
 """Request and response headers.
 
-The request header's version follows from api key and version: v2, with tagged fields, where the API's version is
-flexible, else v1. The client id is the old kind of string in both. A response to ApiVersions always has header v0
-(KIP-511), since the client cannot know yet which versions the broker has.
+The request header's version follows from api key and version: v2, with tagged fields, where the API's version
+is flexible, else v1. The client id is the old kind of string in both. A response to ApiVersions always has
+header v0 (KIP-511), since the client cannot know yet which versions the broker has.
 """
 
 from struct import Struct
@@ -23,7 +23,7 @@ _response_v1 = Struct(">ix").pack
 
 
 def is_flexible(api_key: int, version: int) -> bool:
-    """Whether this version has compact lengths and tagged fields; True too for versions after the known ones."""
+    """Whether this version has compact lengths and tagged fields; so do all versions after known ones."""
     return version >= FLEXIBLE_FROM.get(api_key, NEVER)
 
 
@@ -36,7 +36,7 @@ def schema_versions(api_key: int) -> tuple[int, int]:
 
 
 def decode_request_header(frame: Buffer, position: int = 0) -> tuple[int, int, int, str | None, int]:
-    """api key, version, correlation id, client id, and where the body begins; also for keys and versions unknown to us."""
+    """api key, version, correlation id, client id, where the body begins; of unknown keys and versions too."""
     try:
         api_key, version, correlation_id, size = _request_start(frame, position)
         position += 10

@@ -3,12 +3,11 @@
 Every reader gets the end of the buffer and proves a length against it before it takes anything.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from struct import Struct
-from typing import Any
 
 from wire.kafka.codec.errors import WireError
-from wire.kafka.messages.base import Buffer, Message, Part
+from wire.kafka.messages.base import Buffer, Message, Part, Region
 
 ONE_BYTE_VARINTS = tuple(bytes((number,)) for number in range(0x80))
 MAX_UVARINT = 2**32 - 1
@@ -29,7 +28,7 @@ def read_uvarint_tail(buffer: Buffer, position: int, first: int) -> tuple[int, i
 
 
 def skip_tags(buffer: Buffer, position: int, count: int, end: int) -> int:
-    """Passes over a tag section of which no tag is known; `count` is its first byte. Returns where it ends."""
+    """Where a tag section ends of which no tag is known; `count` is its first byte."""
     if count > 0x7F:
         count, position = read_uvarint_tail(buffer, position, count)
     if count * 2 > end - position:
@@ -59,9 +58,13 @@ def read_tag(buffer: Buffer, position: int, last: int, end: int) -> tuple[int, i
 
 
 def uvarint(number: int) -> bytes:
-    """An unsigned varint."""
+    """An unsigned varint; two and three bytes, the lengths of most record batches, without a loop."""
     if number < 0x80:
         return ONE_BYTE_VARINTS[number]
+    if number < 0x4000:
+        return _two_bytes(number & 0x7F | 0x80, number >> 7)
+    if number < 0x200000:
+        return _three_bytes(number & 0x7F | 0x80, number >> 7 & 0x7F | 0x80, number >> 14)
     encoded = bytearray()
     while number > 0x7F:
         encoded.append(number & 0x7F | 0x80)
@@ -70,30 +73,13 @@ def uvarint(number: int) -> bytes:
     return bytes(encoded)
 
 
-def write_records(
-    records: Any, length: Callable[[int], bytes], pieces: list[bytes], parts: list[Part]
-) -> None:
-    """Writes a records field that is not null; a region goes into the parts unread, after what was written so far."""
-    if isinstance(records, bytes | bytearray | memoryview):
-        size = records.nbytes if isinstance(records, memoryview) else len(records)
-        pieces.append(length(size))
-        pieces.append(records)  # type: ignore[arg-type]  # join takes any bytes-like
-        return
-    regions = records if isinstance(records, list | tuple) else (records,)
-    pieces.append(length(sum(region.size for region in regions)))
-    present = [region for region in regions if region.size]
-    if present:
-        parts.append(b"".join(pieces))
-        pieces.clear()
-        parts.extend(present)
+_two_bytes = Struct("BB").pack
+_three_bytes = Struct("BBB").pack
 
 
-def compact_length(size: int) -> bytes:
-    """The prefix of a compact string, array or records of this size."""
-    return uvarint(size + 1)
-
-
-legacy_length = Struct(">i").pack
+def regions_size(regions: Sequence[Region]) -> int:
+    """How many bytes several regions have together."""
+    return sum([region.size for region in regions])
 
 
 def finish(pieces: list[bytes], parts: list[Part]) -> list[Part]:

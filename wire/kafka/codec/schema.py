@@ -2,7 +2,8 @@
 
 kio makes one dataclass per struct and version, typed with timedelta, datetime and enums; here they become raw
 types again: fields that kio gave a time type get back the `_ms` that Kafka's own schema has in their name.
-Importing kio is slow (a second for everything), so only the module of the asked version is imported, on first use.
+Importing kio is slow (a second for everything), so only the module of the asked version is imported, on
+first use.
 """
 
 import dataclasses
@@ -12,7 +13,7 @@ import types
 import typing
 from typing import Any, Literal
 
-from attrs import evolve, field, frozen
+from attrs import evolve, frozen
 
 from wire.kafka.codec.api_table import API_TABLE
 from wire.kafka.codec.errors import WireError
@@ -67,7 +68,7 @@ class StructSchema:
 
     name: str
     flexible: bool
-    fields: tuple[FieldSchema, ...] = field(converter=tuple)
+    fields: tuple[FieldSchema, ...]
 
     @property
     def untagged(self) -> tuple[FieldSchema, ...]:
