@@ -8,17 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tidegate.broker import Broker as Broker
-    from tidegate.broker import BrokerConfig as BrokerConfig
+    from tidegate.config import BrokerConfig as BrokerConfig
 
     __version__: str
 
 __all__ = ["Broker", "BrokerConfig", "__version__"]
 
+_EMBEDDED = {"Broker": "tidegate.broker", "BrokerConfig": "tidegate.config"}
+
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
         return _version()
-    if name in ("Broker", "BrokerConfig"):
+    if name in _EMBEDDED:
         return _embedded(name)
     raise AttributeError(f"module 'tidegate' has no attribute {name!r}")
 
@@ -30,9 +32,9 @@ def _version() -> str:
 
 
 def _embedded(name: str) -> Any:
+    from importlib import import_module
+
     from tidegate import _path
 
     _path.activate_embedded()
-    from tidegate import broker
-
-    return getattr(broker, name)
+    return getattr(import_module(_EMBEDDED[name]), name)

@@ -23,7 +23,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO
 
-_READY = re.compile(rb"^tidegate ready kafka=(\S+):(\d+)\s*$", re.MULTILINE)
+_READY = re.compile(rb"^tidegate ready [^\n]*\bkafka=\S+:(\d+)[^\n]*\n", re.MULTILINE)
 _HOST = "127.0.0.1"
 _MODULE = "tidegate._child"
 
@@ -157,7 +157,7 @@ class RunningBroker:
         for chunk in _chunks(_stdout(self._running()), time.monotonic() + self._timeout_s):
             output += chunk
             if match := _READY.search(output):
-                return int(match[2])
+                return int(match[1])
         process = self._running()
         if (code := _exit_code(process)) is not None:
             raise BrokerDidNotStart(f"the server ended with exit code {code}; {self._logged()}")
