@@ -148,3 +148,7 @@ class InvalidFetchSessionEpoch(BrokerError):
 
 class InconsistentTopicId(BrokerError):
     """The topic id in the request is not the one in the fetch session."""
+
+
+class FetchSessionTopicId(BrokerError):
+    """A fetch session changed between topic names and topic ids."""

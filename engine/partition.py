@@ -1,0 +1,206 @@
+"""A partition: its log, who leads it, how far it is durable, and who waits for that.
+
+The high watermark is the least durable end of the in-sync replicas; on one node that is this node's synced
+end, or with `flush.mode=os` its written end. Nobody reads past it. It only moves forward.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from attrs import define, frozen
+
+from engine.errors import BrokerError, FencedLeaderEpoch, StorageError, UnknownLeaderEpoch
+from engine.log import AppendResult, Log, LogPosition, LogRead
+from engine.sync import SyncRounds, SyncTicket
+
+Durable = Callable[[BrokerError | None], object]
+Watcher = Callable[[int], object]
+
+
+@frozen
+class PartitionRead:
+    """What a Fetch gets of one partition."""
+
+    log_read: LogRead | None
+    high_watermark: int
+    last_stable_offset: int
+    start_offset: int
+
+
+@define(slots=True)
+class DurableWaiter:
+    """A producer that waits until the high watermark passes its last record."""
+
+    last_offset: int
+    deadline: float
+    callback: Durable
+
+
+class Partition:
+    """One partition as its leader sees it; lives on the event loop."""
+
+    def __init__(
+        self,
+        topic_id: bytes,
+        index: int,
+        log: Log,
+        rounds: SyncRounds,
+        *,
+        leader_epoch: int = 0,
+        sync_writes: bool = True,
+        on_synced: Callable[["Partition"], object] = lambda _: None,
+        on_offline: Callable[["Partition", BaseException], object] = lambda _partition, _error: None,
+    ) -> None:
+        self.topic_id = topic_id
+        self.index = index
+        self.log = log
+        self.leader_epoch = leader_epoch
+        self.sync_writes = sync_writes
+        self.high_watermark: LogPosition = log.end
+        self.offline: StorageError | None = None
+        self.removed = False
+        self._rounds = rounds
+        self._on_synced = on_synced
+        self._on_offline = on_offline
+        self._waiters: deque[DurableWaiter] = deque()
+        self._watchers: dict[Watcher, None] = {}
+
+    # -- writing
+
+    def append(self, records: memoryview | bytes) -> AppendResult:
+        """Append a producer's batch; it is readable once the high watermark has passed it."""
+        if self.offline is not None:
+            raise self.offline
+        result = self.log.append(records, self.leader_epoch)
+        if not result.duplicate:
+            self._rounds.mark(self)
+            if not self.sync_writes:
+                self._advance(self.log.end)
+        return result
+
+    def when_durable(self, last_offset: int, deadline: float, callback: Durable) -> None:
+        """Call back once the record at `last_offset` is under the high watermark, or with why it will not be."""
+        if last_offset < self.high_watermark.offset:
+            callback(None)
+        elif self.offline is not None:
+            callback(self.offline)
+        else:
+            self._waiters.append(DurableWaiter(last_offset, deadline, callback))
+
+    def expire_waiters(self, now: float, error: BrokerError) -> None:
+        """Answer producers that have waited past their deadline; their records may still become durable."""
+        late = [waiter for waiter in self._waiters if waiter.deadline <= now]
+        if late:
+            self._waiters = deque(waiter for waiter in self._waiters if waiter.deadline > now)
+            for waiter in late:
+                waiter.callback(error)
+
+    # -- syncing (called by SyncRounds)
+
+    def capture_sync(self) -> SyncTicket:
+        """What is dirty in the log now."""
+        return self.log.capture_sync()
+
+    def synced(self, ticket: Any) -> None:
+        """The ticket's files are durable: the high watermark follows."""
+        if self.removed:
+            return
+        self.log.synced(ticket)
+        self._advance(ticket.end)
+        self._on_synced(self)
+
+    def sync_failed(self, error: BaseException) -> None:
+        """Go offline: what was written may be gone from memory without being on disk."""
+        if self.removed:
+            return
+        self.log.sync_failed()
+        self.take_offline(error)
+
+    def take_offline(self, error: BaseException) -> None:
+        """Refuse writes until `bring_online`; reading below the high watermark goes on."""
+        self.offline = StorageError(f"the partition is offline until its tail is verified again: {error}")
+        self._fail_waiters(self.offline)
+        self._on_offline(self, error)
+
+    def bring_online(self) -> None:
+        """The tail has been verified and synced again."""
+        self.offline = None
+        self._advance(self.log.end)
+
+    # -- reading
+
+    def check_leader_epoch(self, epoch: int) -> None:
+        """Refuse a client whose metadata is older or newer than ours (KIP-320); -1 asks nothing."""
+        if epoch in (-1, self.leader_epoch):
+            return
+        if epoch < self.leader_epoch:
+            raise FencedLeaderEpoch(f"leader epoch {epoch} is older than {self.leader_epoch}")
+        raise UnknownLeaderEpoch(f"leader epoch {epoch} is newer than {self.leader_epoch}")
+
+    def end_of_epoch(self, epoch: int) -> tuple[int, int]:
+        """The greatest epoch not above `epoch` and where it ended; the current one ends at the high watermark."""
+        if epoch == self.leader_epoch:
+            return epoch, self.high_watermark.offset
+        return self.log.end_offset_for_epoch(epoch)
+
+    @property
+    def last_stable_offset(self) -> int:
+        """Below it no transaction is open."""
+        return self.high_watermark.offset
+
+    def read(self, offset: int, max_bytes: int, *, at_least_one: bool) -> PartitionRead:
+        """Batches from the one that holds `offset`, up to the high watermark."""
+        upto = self.high_watermark
+        if offset == upto.offset:
+            log_read = None
+        else:
+            log_read = self.log.read(offset, max_bytes, upto, at_least_one=at_least_one)
+        return PartitionRead(log_read, upto.offset, self.last_stable_offset, self.log.start_offset)
+
+    def watch(self, watcher: Watcher) -> None:
+        """Tell `watcher` how many bytes became readable whenever the high watermark moves."""
+        self._watchers[watcher] = None
+
+    def unwatch(self, watcher: Watcher) -> None:
+        """Stop telling it."""
+        self._watchers.pop(watcher, None)
+
+    # -- ending
+
+    def remove(self) -> None:
+        """The topic is deleted: whoever waits is told, nothing is written any more."""
+        self.removed = True
+        self.offline = StorageError("the partition was deleted")
+        self._fail_waiters(self.offline)
+        for watcher in tuple(self._watchers):
+            watcher(0)
+
+    def statistics(self) -> dict[str, int]:
+        """Offsets, size and who waits."""
+        return {
+            "start_offset": self.log.start_offset,
+            "high_watermark": self.high_watermark.offset,
+            "end_offset": self.log.end_offset,
+            "size_bytes": self.log.size_bytes,
+            "waiters": len(self._waiters),
+            "watchers": len(self._watchers),
+        }
+
+    def _advance(self, end: LogPosition) -> None:
+        previous = self.high_watermark
+        if end.offset <= previous.offset:
+            return
+        self.high_watermark = end
+        waiters = self._waiters
+        while waiters and waiters[0].last_offset < end.offset:
+            waiters.popleft().callback(None)
+        if self._watchers:
+            same_segment = end.segment == previous.segment
+            added = end.position - previous.position if same_segment else end.position + 1
+            for watcher in tuple(self._watchers):
+                watcher(added)
+
+    def _fail_waiters(self, error: BrokerError) -> None:
+        while self._waiters:
+            self._waiters.popleft().callback(error)

@@ -1,0 +1,165 @@
+"""All partitions of this node: opened at start, made, removed, looked after, closed.
+
+Logs are opened (and recovered) in worker threads, many at once. A partition without files costs a few
+objects: its directory appears with the first append.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+
+from attrs import define, frozen
+
+from engine.clock import Clock
+from engine.errors import RequestTimedOut
+from engine.files import Files
+from engine.log import Log, LogConfig
+from engine.partition import Partition
+from engine.sync import SyncRounds
+from engine.workers import Workers
+
+REVERIFY_DELAY_S = 1.0
+
+
+@frozen
+class PartitionSpec:
+    """What is needed to open a partition."""
+
+    topic_id: bytes
+    index: int
+    config: LogConfig
+    leader_epoch: int
+    sync_writes: bool
+
+
+@define
+class Partitions:
+    """The partitions by topic id and index, and the chores that keep them well."""
+
+    data_dir: str
+    files: Files
+    clock: Clock
+    workers: Workers
+    rounds: SyncRounds
+    call_later: Callable[[float, Callable[[], object]], object]
+    log_error: Callable[[str], object] = lambda _: None
+    _by_topic: dict[bytes, list[Partition]] = {}
+
+    def __attrs_post_init__(self) -> None:
+        self._by_topic = {}
+
+    # -- looking up
+
+    def get(self, topic_id: bytes, index: int) -> Partition | None:
+        """The partition, or None."""
+        partitions = self._by_topic.get(topic_id)
+        if partitions is None or not 0 <= index < len(partitions):
+            return None
+        return partitions[index]
+
+    def of_topic(self, topic_id: bytes) -> list[Partition]:
+        """All partitions of a topic, by index."""
+        return self._by_topic.get(topic_id, [])
+
+    def __iter__(self) -> Iterator[Partition]:
+        for partitions in self._by_topic.values():
+            yield from partitions
+
+    def directory(self, topic_id: bytes, index: int | None = None) -> str:
+        """Where a topic, or one of its partitions, keeps its files."""
+        topic = f"{self.data_dir}/topics/{topic_id.hex()}"
+        return topic if index is None else f"{topic}/{index}"
+
+    # -- opening and closing
+
+    def open_log(self, spec: PartitionSpec, *, clean: bool) -> Log:
+        """Open and recover one log; runs in a thread."""
+        return Log.open(
+            self.directory(spec.topic_id, spec.index),
+            files=self.files,
+            clock=self.clock,
+            config=spec.config,
+            clean=clean,
+        )
+
+    def add(self, spec: PartitionSpec, log: Log) -> Partition:
+        """Serve an opened log; indexes of a topic come in order."""
+        partitions = self._by_topic.setdefault(spec.topic_id, [])
+        assert spec.index == len(partitions), "partitions of a topic are added in order"
+        partition = Partition(
+            spec.topic_id,
+            spec.index,
+            log,
+            self.rounds,
+            leader_epoch=spec.leader_epoch,
+            sync_writes=spec.sync_writes,
+            on_synced=self._after_sync,
+            on_offline=self._went_offline,
+        )
+        partitions.append(partition)
+        return partition
+
+    def create(self, specs: Iterable[PartitionSpec]) -> None:
+        """Serve new, empty partitions."""
+        for spec in specs:
+            self.add(spec, self.open_log(spec, clean=False))
+
+    def configure(self, topic_id: bytes, config: LogConfig, *, sync_writes: bool) -> None:
+        """A topic's configuration changed: it is in force at once."""
+        for partition in self.of_topic(topic_id):
+            partition.log.config = config
+            partition.sync_writes = sync_writes
+
+    def remove(self, topic_id: bytes) -> list[Partition]:
+        """Stop serving a topic; its files are removed by `remove_files`."""
+        partitions = self._by_topic.pop(topic_id, [])
+        for partition in partitions:
+            partition.remove()
+        return partitions
+
+    def remove_files(self, topic_id: bytes) -> None:
+        """Delete a topic's directory; runs in a thread and can be repeated."""
+        self.files.remove_tree(self.directory(topic_id))
+
+    def close(self, *, clean: bool) -> None:
+        """Close every log; a clean close leaves a snapshot at its end."""
+        for partition in self:
+            partition.log.close(clean=clean and partition.offline is None)
+
+    # -- chores
+
+    def expire_waiters(self, now: float) -> None:
+        """Answer producers whose deadline has passed."""
+        error = RequestTimedOut("the records were not durable before the request's timeout")
+        for partition in self:
+            partition.expire_waiters(now, error)
+
+    def _after_sync(self, partition: Partition) -> None:
+        for job in partition.log.maintenance():
+            self.workers.submit(
+                job.run, lambda _result, error, job=job: self._job_done(partition, job, error)
+            )
+
+    def _job_done(self, partition: Partition, job: object, error: BaseException | None) -> None:
+        finish = getattr(job, "finish", None)
+        if error is not None:
+            self.log_error(f"background work on {self._name(partition)} failed: {error}")
+        if finish is not None and not partition.removed:
+            finish(error)
+
+    def _went_offline(self, partition: Partition, error: BaseException) -> None:
+        self.log_error(f"{self._name(partition)} is offline: {error}")
+        self.call_later(REVERIFY_DELAY_S, lambda: self._reverify(partition))
+
+    def _reverify(self, partition: Partition) -> None:
+        def done(_: object, error: BaseException | None) -> None:
+            if partition.removed:
+                return
+            if error is None:
+                partition.bring_online()
+            else:
+                self._went_offline(partition, error)
+
+        if not partition.removed:
+            self.workers.submit(partition.log.reverify, done)
+
+    def _name(self, partition: Partition) -> str:
+        return f"{partition.topic_id.hex()}-{partition.index}"

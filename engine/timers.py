@@ -1,0 +1,65 @@
+"""Calls at a later time, on a heap: one task of the loop drives them, tests drive them by hand.
+
+A cancelled timer stays in the heap until its time comes; it only loses its callback. That is cheap for
+what is cancelled most, the long polls, because they are short.
+"""
+
+import heapq
+from collections.abc import Callable
+from itertools import count
+
+Callback = Callable[[], object]
+
+
+class Timer:
+    """One call to come; `cancel` forgets it."""
+
+    __slots__ = ("callback", "deadline")
+
+    def __init__(self, deadline: float, callback: Callback) -> None:
+        self.deadline = deadline
+        self.callback: Callback | None = callback
+
+    def cancel(self) -> None:
+        """Never call back."""
+        self.callback = None
+
+
+class Timers:
+    """Timers by monotonic deadline in seconds; equal deadlines keep their order."""
+
+    def __init__(self, on_earlier: Callback = lambda: None) -> None:
+        self._heap: list[tuple[float, int, Timer]] = []
+        self._numbers = count()
+        self.on_earlier = on_earlier
+        """Called when a new timer is due before all others, so that the driver sleeps less."""
+
+    def call_at(self, deadline: float, callback: Callback) -> Timer:
+        """Call `callback` once the monotonic clock has reached `deadline`."""
+        timer = Timer(deadline, callback)
+        earliest = not self._heap or deadline < self._heap[0][0]
+        heapq.heappush(self._heap, (deadline, next(self._numbers), timer))
+        if earliest:
+            self.on_earlier()
+        return timer
+
+    def next_deadline(self) -> float | None:
+        """When the driver must call `run_due` next; None while there is nothing to wait for."""
+        while self._heap and self._heap[0][2].callback is None:
+            heapq.heappop(self._heap)
+        return self._heap[0][0] if self._heap else None
+
+    def run_due(self, now: float) -> int:
+        """Call back whatever is due at `now`; how many were called."""
+        called = 0
+        while self._heap and self._heap[0][0] <= now:
+            _, _, timer = heapq.heappop(self._heap)
+            callback, timer.callback = timer.callback, None
+            if callback is not None:
+                callback()
+                called += 1
+        return called
+
+    def statistics(self) -> dict[str, int]:
+        """How many timers are kept, cancelled ones included."""
+        return {"timers": len(self._heap)}

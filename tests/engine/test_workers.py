@@ -1,0 +1,50 @@
+"""Jobs run away from the loop, outcomes come back to it, and one bad callback does not stop others."""
+
+import threading
+
+import pytest
+
+from engine.workers import InlineWorkers, ThreadWorkers
+
+
+def test_outcomes_come_back_with_result_or_error() -> None:
+    woken = threading.Semaphore(0)
+    workers = ThreadWorkers(2, lambda deliver: woken.release())
+    outcomes = []
+    workers.submit(lambda: 42, lambda result, error: outcomes.append((result, error)))
+    workers.submit(lambda: 1 // 0, lambda result, error: outcomes.append((result, type(error))))
+    for _ in range(2):
+        assert woken.acquire(timeout=5)
+    workers.deliver()
+    workers.close()
+    assert sorted(outcomes, key=str) == [(42, None), (None, ZeroDivisionError)]
+
+
+def test_a_callback_that_fails_does_not_stop_the_others(caplog: pytest.LogCaptureFixture) -> None:
+    woken = threading.Semaphore(0)
+    workers = ThreadWorkers(1, lambda deliver: woken.release())
+    outcomes = []
+
+    def fail(result: object, error: object) -> None:
+        raise RuntimeError("a bug")
+
+    workers.submit(lambda: 1, fail)
+    workers.submit(lambda: 2, lambda result, error: outcomes.append(result))
+    for _ in range(2):
+        assert woken.acquire(timeout=5)
+    workers.deliver()
+    workers.close()
+    assert outcomes == [2]
+    assert "a bug" in caplog.text
+
+
+def test_inline_workers_hold_jobs_until_told() -> None:
+    workers = InlineWorkers(hold=True)
+    outcomes = []
+    workers.submit(lambda: "a", lambda result, error: outcomes.append(result))
+    workers.submit(lambda: "b", lambda result, error: outcomes.append(result))
+    assert outcomes == []
+    assert workers.run_held(1) == 1
+    assert outcomes == ["a"]
+    assert workers.run_held() == 1
+    assert outcomes == ["a", "b"]

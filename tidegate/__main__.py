@@ -1,0 +1,59 @@
+"""The command `tidegate`, also `python -m tidegate`."""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+from tidegate import _path
+
+EXIT_USAGE = 2
+EXIT_FAILED = 1
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; the result is the exit status."""
+    options = _parser().parse_args(arguments)
+    _path.activate()
+    from tidegate.serve import CannotStart, serve
+
+    try:
+        serve(
+            config_file=options.config,
+            environment=os.environ,
+            assignments=_assignments(options),
+        )
+    except CannotStart as error:
+        sys.stderr.write(f"tidegate: {error}\n")
+        return EXIT_FAILED
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="tidegate", description="A message broker that speaks the Kafka protocol.")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    serve = commands.add_parser("serve", help="run the broker", description="Run the broker until it is told to stop.")
+    serve.add_argument("--config", metavar="FILE", help="a TOML file with broker keys by Kafka's names")
+    serve.add_argument("--data-dir", metavar="DIR", help="where data is kept (log.dirs; default: data)")
+    serve.add_argument("--host", metavar="HOST", help="the address to listen on (default: 127.0.0.1)")
+    serve.add_argument("--kafka-port", metavar="PORT", type=int, help="the port; 0 takes a free one (default: 9092)")
+    serve.add_argument(
+        "--set", metavar="KEY=VALUE", action="append", default=[], help="set a broker key; may be repeated"
+    )
+    return parser
+
+
+def _assignments(options: argparse.Namespace) -> list[str]:
+    """The options as assignments; those for address and directory are short for keys."""
+    assignments: list[str] = []
+    if options.data_dir is not None:
+        assignments.append(f"log.dirs={options.data_dir}")
+    if options.host is not None or options.kafka_port is not None:
+        host = options.host or "127.0.0.1"
+        port = 9092 if options.kafka_port is None else options.kafka_port
+        assignments.append(f"listeners=PLAINTEXT://{f'[{host}]' if ':' in host else host}:{port}")
+    return assignments + list(options.set)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,52 @@
+"""`tidegate serve`: runs a broker as a process of its own until SIGINT or SIGTERM."""
+
+import logging
+import resource
+import signal
+import sys
+from collections.abc import Mapping, Sequence
+
+import trio
+
+from engine.errors import BrokerError
+from tidegate.broker import Broker
+from tidegate.config import BrokerConfig
+from tidegate.data_directory import DataDirectoryInUse
+from tidegate.listening import CannotListen
+
+# How long a thread may keep the interpreter from others. The sync threads need it for microseconds between
+# two system calls; Python's default of 5 ms would be added to every sync while the loop is busy.
+SWITCH_INTERVAL_S = 0.0005
+
+
+class CannotStart(Exception):
+    """Why the broker did not start, in a sentence."""
+
+
+def serve(*, config_file: str | None, environment: Mapping[str, str], assignments: Sequence[str]) -> None:
+    """Run until told to stop."""
+    logging.basicConfig(
+        level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
+    )
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
+    _allow_many_files()
+    try:
+        config = BrokerConfig.load(file=config_file, environment=environment, assignments=assignments)
+        trio.run(_serve, config)
+    except (BrokerError, DataDirectoryInUse, CannotListen, OSError) as error:
+        raise CannotStart(str(error)) from error
+
+
+async def _serve(config: BrokerConfig) -> None:
+    with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        async with Broker(config) as broker:
+            sys.stdout.write(f"tidegate ready kafka={broker.kafka_address}\n")
+            sys.stdout.flush()
+            async for _ in signals:
+                break
+
+
+def _allow_many_files() -> None:
+    """Raise the soft limit of open files to the hard one: connections and segments each take one."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

@@ -1,0 +1,57 @@
+"""The Kafka APIs, one file each: what it serves, in which versions, with its quirks.
+
+Each module has `KEY`, `VERSIONS` (first and last) and `handle`; this package collects them, and the answer
+to ApiVersions is made from what it found. Two files with one key are an error at import.
+"""
+
+from collections.abc import Callable
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import Any
+
+from attrs import frozen
+
+
+@frozen
+class Api:
+    """One registered API."""
+
+    key: int
+    name: str
+    first_version: int
+    last_version: int
+    handle: Callable[[Any, Any], Any]
+    first_advertised_version: int
+
+    def serves(self, version: int) -> bool:
+        """Whether requests of this version are handled."""
+        return self.first_version <= version <= self.last_version
+
+
+def _load() -> dict[int, Api]:
+    apis: dict[int, Api] = {}
+    for found in iter_modules(__path__):
+        module = import_module(f"{__name__}.{found.name}")
+        first, last = module.VERSIONS
+        api = Api(
+            key=module.KEY,
+            name=found.name,
+            first_version=first,
+            last_version=last,
+            handle=module.handle,
+            first_advertised_version=getattr(module, "FIRST_ADVERTISED_VERSION", first),
+        )
+        if api.key in apis:
+            raise ImportError(f"{found.name} and {apis[api.key].name} both serve API key {api.key}")
+        apis[api.key] = api
+    return apis
+
+
+_apis: dict[int, Api] = {}
+
+
+def registered() -> dict[int, Api]:
+    """Every API by its key; loaded at the first call."""
+    if not _apis:
+        _apis.update(_load())
+    return _apis

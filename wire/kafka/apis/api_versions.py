@@ -1,0 +1,35 @@
+"""ApiVersions (18), versions 0-4: what this broker serves.
+
+The answer is made from the registered APIs. A version that we do not know is answered with
+UNSUPPORTED_VERSION in a body of version 0 that still lists what is served (KIP-511), so that any client can
+step down; the response header is version 0 in every version.
+"""
+
+import re
+
+from wire.kafka.apis import registered
+from wire.kafka.errors import ErrorCode
+from wire.kafka.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
+from wire.kafka.request import Context
+
+KEY = 18
+VERSIONS = (0, 4)
+
+_SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
+
+
+def handle(request: ApiVersionsRequest | None, context: Context) -> ApiVersionsResponse:
+    """List the APIs; `request` is None when its version is unknown."""
+    if request is None:
+        return ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=_own_range())
+    if context.version >= 3:
+        names = (request.client_software_name, request.client_software_version)
+        if not all(_SOFTWARE.fullmatch(name) for name in names):
+            return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
+        context.peer.software_name, context.peer.software_version = names
+    keys = [ApiVersion(api.key, api.first_advertised_version, api.last_version) for api in registered().values()]
+    return ApiVersionsResponse(api_keys=sorted(keys, key=lambda entry: entry.api_key), finalized_features_epoch=0)
+
+
+def _own_range() -> list[ApiVersion]:
+    return [ApiVersion(KEY, *VERSIONS)]

@@ -1,0 +1,54 @@
+"""DeleteRecords (21), versions 0-2: forgets everything before an offset (KIP-107).
+
+-1 stands for the high watermark. The answer comes once the new start is durable.
+"""
+
+from engine.errors import BrokerError, OffsetOutOfRange, PolicyViolation
+from engine.partition import Partition
+from wire.kafka.errors import error_code
+from wire.kafka.messages.delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsPartitionResult,
+    DeleteRecordsRequest,
+    DeleteRecordsResponse,
+    DeleteRecordsTopicResult,
+)
+from wire.kafka.request import Context
+
+KEY = 21
+VERSIONS = (0, 2)
+
+HIGH_WATERMARK = -1
+
+
+async def handle(request: DeleteRecordsRequest, context: Context) -> DeleteRecordsResponse:
+    """Raise the start of each partition."""
+    topics = []
+    for topic in request.topics:
+        results = [await _delete(topic.name, wanted, context) for wanted in topic.partitions]
+        topics.append(DeleteRecordsTopicResult(name=topic.name, partitions=results))
+    return DeleteRecordsResponse(topics=topics)
+
+
+async def _delete(name: str, wanted: DeleteRecordsPartition, context: Context) -> DeleteRecordsPartitionResult:
+    node = context.node
+    entry = DeleteRecordsPartitionResult(partition_index=wanted.partition_index, low_watermark=-1)
+    try:
+        topic = node.topic(name, b"", by_id=False)
+        partition = node.partition(topic, wanted.partition_index)
+        if "delete" not in topic.config.items("cleanup.policy"):
+            raise PolicyViolation(f"records of topic {name!r} cannot be deleted: its cleanup.policy is compact")
+        entry.low_watermark = _raise_start(partition, wanted.offset)
+    except BrokerError as error:
+        entry.error_code = error_code(error)
+    return entry
+
+
+def _raise_start(partition: Partition, offset: int) -> int:
+    end = partition.high_watermark.offset
+    target = end if offset == HIGH_WATERMARK else offset
+    if not 0 <= target <= end:
+        raise OffsetOutOfRange(f"offset {target} is not between 0 and the high watermark {end}")
+    if target <= partition.log.start_offset:
+        return partition.log.start_offset
+    return partition.log.delete_records(target)

@@ -1,0 +1,46 @@
+"""DescribeProducers (61), version 0: which producers a partition remembers (KIP-664)."""
+
+from engine.errors import BrokerError
+from wire.kafka.errors import error_code
+from wire.kafka.messages.describe_producers import (
+    DescribeProducersRequest,
+    DescribeProducersResponse,
+    PartitionResponse,
+    ProducerState,
+    TopicResponse,
+)
+from wire.kafka.request import Context
+
+KEY = 61
+VERSIONS = (0, 0)
+
+
+def handle(request: DescribeProducersRequest, context: Context) -> DescribeProducersResponse:
+    """Answer for each partition."""
+    topics = []
+    for topic in request.topics:
+        partitions = [_describe(topic.name, index, context) for index in topic.partition_indexes]
+        topics.append(TopicResponse(name=topic.name, partitions=partitions))
+    return DescribeProducersResponse(topics=topics)
+
+
+def _describe(name: str, index: int, context: Context) -> PartitionResponse:
+    node = context.node
+    entry = PartitionResponse(partition_index=index)
+    try:
+        partition = node.partition(node.topic(name, b"", by_id=False), index)
+    except BrokerError as error:
+        entry.error_code, entry.error_message = error_code(error), str(error)
+        return entry
+    entry.active_producers = [
+        ProducerState(
+            producer_id=producer.producer_id,
+            producer_epoch=producer.epoch,
+            last_sequence=producer.last_sequence,
+            last_timestamp=producer.last_timestamp_ms,
+            coordinator_epoch=producer.coordinator_epoch,
+            current_txn_start_offset=producer.current_txn_first_offset,
+        )
+        for producer in partition.log.producers()
+    ]
+    return entry

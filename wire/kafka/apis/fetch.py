@@ -1,0 +1,197 @@
+"""Fetch (1), versions 4-18: record batches from an offset on, waiting for them if there are too few.
+
+Sessions from version 7 (KIP-227), topic ids from 13 (KIP-516). The answer names regions of segment files that
+are sent without being read. At least one batch is returned even if it is larger than the limits (KIP-74), and
+an answer may end inside a batch. An incremental fetch with nothing new waits like any other. Fetching as a
+replica is refused: there is no cluster whose member the client could be.
+"""
+
+from attrs import define, field
+
+from engine.errors import BrokerError, NotLeader, OffsetOutOfRange
+from engine.partition import Partition
+from engine.timers import Timer
+from wire.kafka.errors import error_code
+from wire.kafka.fetch_sessions import NO_SESSION, FetchedPartition, FetchSession
+from wire.kafka.messages.fetch import (
+    EpochEndOffset,
+    FetchableTopicResponse,
+    FetchRequest,
+    FetchResponse,
+    PartitionData,
+)
+from wire.kafka.request import Context, Deferred
+
+KEY = 1
+VERSIONS = (4, 18)
+
+FIRST_SESSION_VERSION = 7
+FIRST_TOPIC_ID_VERSION = 13
+READ_COMMITTED = 1
+
+
+def handle(request: FetchRequest, context: Context) -> FetchResponse | Deferred:
+    """Answer at once if there is enough, an error, or no wish to wait; else when there is enough or it is time."""
+    by_topic_id = context.version >= FIRST_TOPIC_ID_VERSION
+    sessions = context.node.fetch_sessions
+    try:
+        session, partitions, incremental = sessions.begin(request, by_topic_id=by_topic_id)
+    except BrokerError as error:
+        return FetchResponse(error_code=error_code(error), session_id=NO_SESSION)
+    fetch = Fetch(request, context, session, partitions, incremental)
+    fetch.read()
+    if fetch.is_enough():
+        return fetch.response()
+    return fetch.wait()
+
+
+@define(eq=False)
+class Fetch:
+    """One fetch under way."""
+
+    request: FetchRequest
+    context: Context
+    session: FetchSession | None
+    partitions: list[FetchedPartition]
+    incremental: bool
+    deferred: Deferred = field(factory=Deferred)
+    size: int = 0
+    failed: bool = False
+    answers: list[tuple[FetchedPartition, PartitionData]] = field(factory=list)
+    watched: list[Partition] = field(factory=list)
+    timer: Timer | None = None
+
+    # -- reading
+
+    def read(self) -> None:
+        """Read every partition within the byte budget."""
+        self.size = 0
+        self.answers = []
+        budget = min(self.request.max_bytes, self.context.node.limits.max_fetch_bytes)
+        for fetched in self.partitions:
+            data = self._read_one(fetched, budget - self.size)
+            self.answers.append((fetched, data))
+
+    def _read_one(self, fetched: FetchedPartition, budget: int) -> PartitionData:
+        try:
+            return self._data(fetched, self._partition(fetched), budget)
+        except BrokerError as error:
+            self.failed = True
+            return PartitionData(
+                partition_index=fetched.request.partition,
+                error_code=error_code(error),
+                high_watermark=-1,
+                aborted_transactions=None,
+                records=b"",
+            )
+
+    def _partition(self, fetched: FetchedPartition) -> Partition:
+        node = self.context.node
+        by_id = self.context.version >= FIRST_TOPIC_ID_VERSION
+        topic = node.topic(fetched.topic, fetched.topic_id, by_id=by_id)
+        return node.partition(topic, fetched.request.partition)
+
+    def _data(self, fetched: FetchedPartition, partition: Partition, budget: int) -> PartitionData:
+        wanted = fetched.request
+        if self._replica_id() >= 0:
+            raise NotLeader("this node has no replicas to serve")
+        partition.check_leader_epoch(wanted.current_leader_epoch)
+        data = PartitionData(
+            partition_index=wanted.partition,
+            aborted_transactions=[] if self.request.isolation_level == READ_COMMITTED else None,
+            records=b"",
+        )
+        data.diverging_epoch = _divergence(partition, wanted.last_fetched_epoch, wanted.fetch_offset)
+        max_bytes = 0 if data.diverging_epoch else max(0, min(wanted.partition_max_bytes, budget))
+        read = partition.read(
+            wanted.fetch_offset, max_bytes, at_least_one=self.size == 0 and not data.diverging_epoch
+        )
+        data.high_watermark = read.high_watermark
+        data.last_stable_offset = read.last_stable_offset
+        data.log_start_offset = read.start_offset
+        if read.log_read is not None and read.log_read.size:
+            data.records = read.log_read.regions
+            self.size += read.log_read.size
+        if data.diverging_epoch:
+            self.failed = True
+        return data
+
+    def _replica_id(self) -> int:
+        state = self.request.replica_state
+        return self.request.replica_id if state is None else state.replica_id
+
+    # -- waiting
+
+    def is_enough(self) -> bool:
+        """Whether the answer goes out now."""
+        request = self.request
+        return (
+            request.max_wait_ms <= 0
+            or self.failed
+            or self.size >= request.min_bytes
+            or not self.partitions
+            or self.context.peer.gone
+        )
+
+    def wait(self) -> Deferred:
+        """Answer when enough bytes became readable, or when the wait is over."""
+        node = self.context.node
+        self.deferred.on_abandoned = self._stop_waiting
+        for fetched in self.partitions:
+            partition = self._partition(fetched)
+            partition.watch(self._more_readable)
+            self.watched.append(partition)
+        deadline = node.clock.monotonic() + self.request.max_wait_ms / 1000
+        self.timer = node.timers.call_at(deadline, self._finish)
+        return self.deferred
+
+    def _more_readable(self, added_bytes: int) -> None:
+        self.size += added_bytes
+        if self.size >= self.request.min_bytes or added_bytes == 0:
+            self._finish()
+
+    def _finish(self) -> None:
+        self._stop_waiting()
+        self.read()
+        self.deferred.resolve(self.response())
+
+    def _stop_waiting(self) -> None:
+        if self.timer is not None:
+            self.timer.cancel()
+        for partition in self.watched:
+            partition.unwatch(self._more_readable)
+        self.watched = []
+
+    # -- answering
+
+    def response(self) -> FetchResponse:
+        """What was read; in an incremental session only what the client does not know."""
+        session = self.session
+        response = FetchResponse(session_id=session.session_id if session else NO_SESSION)
+        last: FetchableTopicResponse | None = None
+        for fetched, data in self.answers:
+            if session is not None:
+                must_answer = fetched.must_answer(data)
+                if self.incremental and not must_answer:
+                    continue
+                if data.records and fetched.key in session.partitions:
+                    session.move_to_end(fetched)
+            if last is None or last.topic_id != fetched.topic_id or last.topic != fetched.topic:
+                last = FetchableTopicResponse(topic_id=fetched.topic_id, topic=fetched.topic)
+                response.responses.append(last)
+            last.partitions.append(data)
+        return response
+
+
+def _divergence(partition: Partition, last_fetched_epoch: int, fetch_offset: int) -> EpochEndOffset | None:
+    """Where the fetcher's log left ours (KIP-595); None where it did not or did not say."""
+    if last_fetched_epoch < 0:
+        return None
+    epoch, end_offset = partition.log.end_offset_for_epoch(last_fetched_epoch)
+    if end_offset < 0:
+        raise OffsetOutOfRange(f"no records of leader epoch {last_fetched_epoch} or before are held")
+    if epoch < last_fetched_epoch or end_offset < fetch_offset:
+        return EpochEndOffset(epoch=epoch, end_offset=end_offset)
+    return None
+
+

@@ -1,0 +1,95 @@
+"""ListOffsets (2), versions 1-11: where a partition begins, ends, or stood at a time.
+
+Special times: -1 latest (the high watermark, or the last stable offset under read_committed), -2 earliest,
+-3 the record with the greatest timestamp (KIP-734), -4 the earliest offset on local disk (KIP-405; the same as
+-2 here), -5 the latest tiered offset and -6 the earliest not yet tiered one (nothing is tiered: -1 and the
+start). A time gives the first record at or after it: the record, not its batch; no match is offset -1.
+"""
+
+from collections.abc import Coroutine
+from typing import Any
+
+from engine.errors import BrokerError, UnsupportedVersion
+from engine.partition import Partition
+from wire.kafka.errors import error_code
+from wire.kafka.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsPartitionResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopicResponse,
+)
+from wire.kafka.request import Context
+
+KEY = 2
+VERSIONS = (1, 11)
+
+LATEST = -1
+EARLIEST = -2
+MAX_TIMESTAMP = -3
+EARLIEST_LOCAL = -4
+LATEST_TIERED = -5
+EARLIEST_PENDING_UPLOAD = -6
+_FIRST_VERSION_OF = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, EARLIEST_PENDING_UPLOAD: 11}
+READ_COMMITTED = 1
+
+
+def handle(
+    request: ListOffsetsRequest, context: Context
+) -> ListOffsetsResponse | Coroutine[Any, Any, ListOffsetsResponse]:
+    """Answer from memory where that is possible; look times up in a thread."""
+    if any(_needs_search(partition) for topic in request.topics for partition in topic.partitions):
+        return _search(request, context)
+    response = ListOffsetsResponse()
+    for topic in request.topics:
+        entries = [_answer(topic.name, wanted, request, context) for wanted in topic.partitions]
+        response.topics.append(ListOffsetsTopicResponse(name=topic.name, partitions=entries))
+    return response
+
+
+def _needs_search(wanted: ListOffsetsPartition) -> bool:
+    return wanted.timestamp >= 0 or wanted.timestamp == MAX_TIMESTAMP
+
+
+async def _search(request: ListOffsetsRequest, context: Context) -> ListOffsetsResponse:
+    response = ListOffsetsResponse()
+    for topic in request.topics:
+        entries = [
+            await context.node.in_thread(_answer, topic.name, wanted, request, context)
+            for wanted in topic.partitions
+        ]
+        response.topics.append(ListOffsetsTopicResponse(name=topic.name, partitions=entries))
+    return response
+
+
+def _answer(
+    name: str, wanted: ListOffsetsPartition, request: ListOffsetsRequest, context: Context
+) -> ListOffsetsPartitionResponse:
+    entry = ListOffsetsPartitionResponse(partition_index=wanted.partition_index)
+    try:
+        node = context.node
+        partition = node.partition(node.topic(name, b"", by_id=False), wanted.partition_index)
+        partition.check_leader_epoch(wanted.current_leader_epoch)
+        if context.version < _FIRST_VERSION_OF.get(wanted.timestamp, 0):
+            raise UnsupportedVersion(f"time {wanted.timestamp} is not known in version {context.version}")
+        _look_up(partition, wanted.timestamp, request.isolation_level == READ_COMMITTED, entry)
+    except BrokerError as error:
+        entry.error_code = error_code(error)
+    return entry
+
+
+def _look_up(partition: Partition, timestamp: int, committed: bool, entry: ListOffsetsPartitionResponse) -> None:
+    log, upto = partition.log, partition.high_watermark
+    if timestamp == LATEST:
+        entry.offset = partition.last_stable_offset if committed else upto.offset
+        entry.leader_epoch = partition.leader_epoch
+    elif timestamp in (EARLIEST, EARLIEST_LOCAL, EARLIEST_PENDING_UPLOAD):
+        entry.offset = log.start_offset
+        entry.leader_epoch = log.epoch_of(log.start_offset)
+    elif timestamp == MAX_TIMESTAMP or timestamp >= 0:
+        found = log.find_max_timestamp(upto) if timestamp < 0 else log.find_by_time(timestamp, upto)
+        if found is not None:
+            entry.offset, entry.timestamp = found.offset, found.timestamp_ms
+            entry.leader_epoch = found.leader_epoch
+    elif timestamp != LATEST_TIERED:
+        raise UnsupportedVersion(f"time {timestamp} has no meaning")

@@ -1,0 +1,154 @@
+"""Produce (0), versions 3-13: appends one record batch per partition.
+
+Version 0 is advertised although nothing below 3 is served: librdkafka up to 2.11.0 switches compression off
+where the range begins later (as Kafka 4 does it too, KIP-896). From version 13 topics are named by id
+(KIP-516). acks=0 is not answered; if it fails the connection ends, as Kafka does it, so that the producer
+refreshes its metadata. acks=1 is answered after the write, acks=-1 once the batch is under the high
+watermark. An error with per-record reasons means that the whole batch was refused (KIP-467).
+"""
+
+import struct
+
+from engine.errors import (
+    BrokerError,
+    InvalidRecord,
+    InvalidRequiredAcks,
+    UnsupportedCompressionType,
+)
+from engine.partition import Partition
+from wire.kafka.codec import WireError
+from wire.kafka.errors import error_code
+from wire.kafka.messages.produce import (
+    BatchIndexAndErrorMessage,
+    PartitionProduceData,
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+    TopicProduceResponse,
+)
+from wire.kafka.request import Context, Deferred
+
+KEY = 0
+VERSIONS = (3, 13)
+FIRST_ADVERTISED_VERSION = 0
+
+BATCH_LENGTH_OFFSET = 12
+MAGIC_POSITION = 16
+ATTRIBUTES_POSITION = 21
+TRANSACTIONAL_BIT = 0x10
+CODEC_MASK = 0x07
+ZSTD = 4
+FIRST_ZSTD_VERSION = 7
+FIRST_TOPIC_ID_VERSION = 13
+_batch_length = struct.Struct(">8xi")
+_attributes = struct.Struct(">h")
+
+
+class _Durability:
+    """Counts down the partitions that a producer waits for, then answers it."""
+
+    __slots__ = ("deferred", "response", "waiting")
+
+    def __init__(self, response: ProduceResponse) -> None:
+        self.response = response
+        self.waiting = 1
+        self.deferred = Deferred()
+
+    def wait_for(self, partition: Partition, last_offset: int, deadline: float, entry: PartitionProduceResponse) -> None:
+        self.waiting += 1
+
+        def durable(error: BrokerError | None) -> None:
+            if error is not None:
+                _set_error(entry, error)
+            self.one_done()
+
+        partition.when_durable(last_offset, deadline, durable)
+
+    def one_done(self) -> None:
+        self.waiting -= 1
+        if self.waiting == 0:
+            self.deferred.resolve(self.response)
+
+
+def handle(request: ProduceRequest, context: Context) -> Deferred | ProduceResponse | None:
+    """Append every partition's batch; what fails is reported for its partition alone."""
+    acks = request.acks
+    response = ProduceResponse()
+    durability = _Durability(response) if acks == -1 else None
+    deadline = context.node.clock.monotonic() + max(request.timeout_ms, 0) / 1000
+    first_error: BrokerError | None = None
+    for topic_data in request.topic_data:
+        topic_response = TopicProduceResponse(topic_id=topic_data.topic_id, name=topic_data.name)
+        response.responses.append(topic_response)
+        for data in topic_data.partition_data:
+            entry = PartitionProduceResponse(index=data.index)
+            topic_response.partition_responses.append(entry)
+            try:
+                if acks not in (0, 1, -1):
+                    raise InvalidRequiredAcks(f"acks must be 0, 1 or -1 (all), not {acks}")
+                _append(topic_data, data, context, entry, durability, deadline)
+            except BrokerError as error:
+                _set_error(entry, error)
+                first_error = first_error or error
+    if acks == 0:
+        if first_error is not None:
+            raise WireError(f"a produce request with acks=0 failed: {first_error}")
+        return None
+    if durability is None:
+        return response
+    durability.one_done()
+    return response if durability.deferred.resolved else durability.deferred
+
+
+def _append(
+    topic_data: TopicProduceData,
+    data: PartitionProduceData,
+    context: Context,
+    entry: PartitionProduceResponse,
+    durability: _Durability | None,
+    deadline: float,
+) -> None:
+    node = context.node
+    by_id = context.version >= FIRST_TOPIC_ID_VERSION
+    topic = node.topic(topic_data.name, topic_data.topic_id, by_id=by_id)
+    partition = node.partition(topic, data.index)
+    records = data.records
+    _check_records(records, context.version)
+    assert records is not None
+    result = partition.append(records)
+    entry.base_offset = result.base_offset
+    entry.log_append_time_ms = result.append_time_ms
+    entry.log_start_offset = result.start_offset
+    if durability is not None:
+        durability.wait_for(partition, result.last_offset, deadline, entry)
+
+
+def _check_records(records: bytes | memoryview | None, version: int) -> None:
+    """What the request itself requires of its records; the log checks the rest."""
+    if records is None or len(records) < ATTRIBUTES_POSITION + 2:
+        raise InvalidRecord(f"a produce request of version {version} must hold one record batch per partition")
+    if records[MAGIC_POSITION] != 2:
+        raise InvalidRecord(
+            f"a produce request of version {version} may only hold batches of magic 2, not {records[MAGIC_POSITION]}"
+        )
+    (length,) = _batch_length.unpack_from(records)
+    if length + BATCH_LENGTH_OFFSET < len(records):
+        raise InvalidRecord(f"a produce request of version {version} must hold exactly one record batch per partition")
+    (attributes,) = _attributes.unpack_from(records, ATTRIBUTES_POSITION)
+    if attributes & TRANSACTIONAL_BIT:
+        raise InvalidRecord("transactional batches are not served yet")
+    if attributes & CODEC_MASK == ZSTD and version < FIRST_ZSTD_VERSION:
+        raise UnsupportedCompressionType(
+            f"zstd needs produce version {FIRST_ZSTD_VERSION}, the request is version {version}"
+        )
+
+
+def _set_error(entry: PartitionProduceResponse, error: BrokerError) -> None:
+    entry.error_code = error_code(error)
+    entry.error_message = str(error)
+    entry.base_offset = -1
+    entry.log_append_time_ms = -1
+    entry.log_start_offset = -1
+    if isinstance(error, InvalidRecord):
+        entry.record_errors = [BatchIndexAndErrorMessage(index, reason) for index, reason in error.record_errors]

@@ -1,0 +1,150 @@
+"""One Kafka connection without I/O: bytes in, frames out; responses leave in the order of their requests.
+
+The rules:
+1. A frame is a four-byte length and that many bytes. A length that is negative or above the limit ends the
+   connection before anything is allocated for it.
+2. Complete frames are views of the receive buffer, which all connections of a loop share. A frame must be
+   done with before the buffer is filled again; whoever keeps bytes for longer copies them.
+3. Only the incomplete frame at the end is copied, into a buffer of its own that grows with what has arrived,
+   never with what was announced.
+4. A request that is answered takes a place in the outbox when it arrives. Answers become ready in any order
+   and are sent in the order of the places.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterator
+
+from wire.kafka.codec import Part, WireError
+
+LENGTH_BYTES = 4
+FIRST_ALLOCATION_BYTES = 64 * 1024
+MAX_INT32 = 2**31 - 1
+
+
+class FrameBuffer:
+    """Cuts what arrives into frames."""
+
+    __slots__ = ("_filled", "_max_frame_bytes", "_partial", "_wanted")
+
+    def __init__(self, max_frame_bytes: int) -> None:
+        self._max_frame_bytes = max_frame_bytes
+        self._partial: bytearray | None = None
+        self._filled = 0
+        self._wanted = 0
+
+    @property
+    def buffered_bytes(self) -> int:
+        """Memory held for a frame that has not arrived whole."""
+        return len(self._partial) if self._partial is not None else 0
+
+    @property
+    def missing_bytes(self) -> int:
+        """What is still to come of a frame that has begun."""
+        return self._wanted - self._filled if self._partial is not None else 0
+
+    def space(self, shared: memoryview) -> memoryview:
+        """Where the next bytes go: the rest of a begun frame, else the shared buffer."""
+        partial = self._partial
+        if partial is None:
+            return shared
+        if self._filled == len(partial):
+            # Not extended in place: a view of it may still be held by the caller.
+            partial = self._partial = partial + bytes(min(len(partial), self._wanted - self._filled))
+        return memoryview(partial)[self._filled : self._wanted]
+
+    def received(self, space: memoryview, count: int) -> Iterator[memoryview]:
+        """The frames completed by `count` bytes that were written to `space`."""
+        if self._partial is None:
+            yield from self._cut(space[:count])
+            return
+        self._filled += count
+        if self._wanted == LENGTH_BYTES and self._filled == LENGTH_BYTES:
+            self._wanted += self._length(self._partial, 0)
+        if self._filled == self._wanted:
+            frame = memoryview(self._partial)[LENGTH_BYTES : self._wanted]
+            self._partial = None
+            yield frame
+
+    def _cut(self, data: memoryview) -> Iterator[memoryview]:
+        position, end = 0, len(data)
+        while end - position >= LENGTH_BYTES:
+            following = position + LENGTH_BYTES + self._length(data, position)
+            if following > end:
+                break
+            yield data[position + LENGTH_BYTES : following]
+            position = following
+        if position < end:
+            self._begin_partial(data[position:])
+
+    def _begin_partial(self, rest: memoryview) -> None:
+        have = len(rest)
+        self._wanted = LENGTH_BYTES
+        if have >= LENGTH_BYTES:
+            self._wanted += self._length(rest, 0)
+        self._partial = bytearray(max(have, min(self._wanted, FIRST_ALLOCATION_BYTES)))
+        self._partial[:have] = rest
+        self._filled = have
+
+    def _length(self, data: memoryview | bytearray, position: int) -> int:
+        length = int.from_bytes(data[position : position + LENGTH_BYTES], "big")
+        if length > self._max_frame_bytes:
+            if length > MAX_INT32:
+                raise WireError(f"a frame announces a negative length ({length - 2**32})")
+            raise WireError(
+                f"a frame of {length} bytes is larger than socket.request.max.bytes={self._max_frame_bytes}"
+            )
+        return length
+
+
+class Place:
+    """A response's place in the order; `parts` is None until it is ready."""
+
+    __slots__ = ("abandon", "cost_bytes", "parts")
+
+    def __init__(self) -> None:
+        self.abandon: Callable[[], object] | None = None
+        self.parts: list[Part] | None = None
+        self.cost_bytes = 0
+
+
+class Outbox:
+    """Responses in request order, waiting to be ready, then to be sent."""
+
+    __slots__ = ("_places", "ready_bytes")
+
+    def __init__(self) -> None:
+        self._places: deque[Place] = deque()
+        self.ready_bytes = 0
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def reserve(self) -> Place:
+        """The next place in the order."""
+        place = Place()
+        self._places.append(place)
+        return place
+
+    def fulfil(self, place: Place, parts: list[Part], size: int) -> None:
+        """The response at `place` is ready; `size` is what it will put on the wire."""
+        assert place.parts is None, "rule 4: a place is fulfilled once"
+        place.parts = parts
+        place.cost_bytes = size
+        self.ready_bytes += size
+
+    def pop_ready(self) -> list[Part]:
+        """The parts of all responses that may be sent now."""
+        places = self._places
+        parts: list[Part] = []
+        while places and places[0].parts is not None:
+            place = places.popleft()
+            self.ready_bytes -= place.cost_bytes
+            parts += place.parts  # type: ignore[arg-type]
+        return parts
+
+    def abandon(self) -> None:
+        """The client has gone: whoever prepares an answer may stop."""
+        for place in self._places:
+            if place.parts is None and place.abandon is not None:
+                place.abandon()
+        self._places.clear()

@@ -1,0 +1,97 @@
+"""Kafka's error codes, and the one place where the broker's errors get theirs."""
+
+from enum import IntEnum
+from typing import Final
+
+from engine import errors
+
+
+class ErrorCode(IntEnum):
+    """The codes that this door sends, by Kafka's names."""
+
+    UNKNOWN_SERVER_ERROR = -1
+    NONE = 0
+    OFFSET_OUT_OF_RANGE = 1
+    CORRUPT_MESSAGE = 2
+    UNKNOWN_TOPIC_OR_PARTITION = 3
+    LEADER_NOT_AVAILABLE = 5
+    NOT_LEADER_OR_FOLLOWER = 6
+    REQUEST_TIMED_OUT = 7
+    MESSAGE_TOO_LARGE = 10
+    COORDINATOR_NOT_AVAILABLE = 15
+    INVALID_TOPIC_EXCEPTION = 17
+    RECORD_LIST_TOO_LARGE = 18
+    INVALID_REQUIRED_ACKS = 21
+    INVALID_TIMESTAMP = 32
+    UNSUPPORTED_VERSION = 35
+    TOPIC_ALREADY_EXISTS = 36
+    INVALID_PARTITIONS = 37
+    INVALID_REPLICATION_FACTOR = 38
+    INVALID_REPLICA_ASSIGNMENT = 39
+    INVALID_CONFIG = 40
+    INVALID_REQUEST = 42
+    UNSUPPORTED_FOR_MESSAGE_FORMAT = 43
+    POLICY_VIOLATION = 44
+    OUT_OF_ORDER_SEQUENCE_NUMBER = 45
+    DUPLICATE_SEQUENCE_NUMBER = 46
+    INVALID_PRODUCER_EPOCH = 47
+    KAFKA_STORAGE_ERROR = 56
+    UNKNOWN_PRODUCER_ID = 59
+    FETCH_SESSION_ID_NOT_FOUND = 70
+    INVALID_FETCH_SESSION_EPOCH = 71
+    FENCED_LEADER_EPOCH = 74
+    UNKNOWN_LEADER_EPOCH = 75
+    UNSUPPORTED_COMPRESSION_TYPE = 76
+    INVALID_RECORD = 87
+    UNKNOWN_TOPIC_ID = 100
+    INCONSISTENT_TOPIC_ID = 103
+    FETCH_SESSION_TOPIC_ID_ERROR = 106
+    MISMATCHED_ENDPOINT_TYPE = 114
+    UNSUPPORTED_ENDPOINT_TYPE = 115
+
+
+_CODES: Final[dict[type[errors.BrokerError], ErrorCode]] = {
+    errors.UnknownTopicOrPartition: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    errors.UnknownTopicId: ErrorCode.UNKNOWN_TOPIC_ID,
+    errors.InvalidTopic: ErrorCode.INVALID_TOPIC_EXCEPTION,
+    errors.TopicAlreadyExists: ErrorCode.TOPIC_ALREADY_EXISTS,
+    errors.InvalidPartitions: ErrorCode.INVALID_PARTITIONS,
+    errors.InvalidReplicationFactor: ErrorCode.INVALID_REPLICATION_FACTOR,
+    errors.InvalidReplicaAssignment: ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+    errors.InvalidConfig: ErrorCode.INVALID_CONFIG,
+    errors.InvalidRequest: ErrorCode.INVALID_REQUEST,
+    errors.PolicyViolation: ErrorCode.POLICY_VIOLATION,
+    errors.OffsetOutOfRange: ErrorCode.OFFSET_OUT_OF_RANGE,
+    errors.CorruptMessage: ErrorCode.CORRUPT_MESSAGE,
+    errors.UnsupportedMessageFormat: ErrorCode.INVALID_RECORD,
+    errors.UnsupportedCompressionType: ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
+    errors.RecordTooLarge: ErrorCode.MESSAGE_TOO_LARGE,
+    errors.RecordListTooLarge: ErrorCode.RECORD_LIST_TOO_LARGE,
+    errors.InvalidTimestamp: ErrorCode.INVALID_TIMESTAMP,
+    errors.InvalidRecord: ErrorCode.INVALID_RECORD,
+    errors.OutOfOrderSequence: ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+    errors.DuplicateSequence: ErrorCode.DUPLICATE_SEQUENCE_NUMBER,
+    errors.InvalidProducerEpoch: ErrorCode.INVALID_PRODUCER_EPOCH,
+    errors.UnknownProducerId: ErrorCode.UNKNOWN_PRODUCER_ID,
+    errors.InvalidRequiredAcks: ErrorCode.INVALID_REQUIRED_ACKS,
+    errors.NotLeader: ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    errors.FencedLeaderEpoch: ErrorCode.FENCED_LEADER_EPOCH,
+    errors.UnknownLeaderEpoch: ErrorCode.UNKNOWN_LEADER_EPOCH,
+    errors.StorageError: ErrorCode.KAFKA_STORAGE_ERROR,
+    errors.RequestTimedOut: ErrorCode.REQUEST_TIMED_OUT,
+    errors.UnsupportedVersion: ErrorCode.UNSUPPORTED_VERSION,
+    errors.CoordinatorNotAvailable: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    errors.FetchSessionNotFound: ErrorCode.FETCH_SESSION_ID_NOT_FOUND,
+    errors.InvalidFetchSessionEpoch: ErrorCode.INVALID_FETCH_SESSION_EPOCH,
+    errors.FetchSessionTopicId: ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR,
+    errors.InconsistentTopicId: ErrorCode.INCONSISTENT_TOPIC_ID,
+}
+
+
+def error_code(error: errors.BrokerError) -> int:
+    """The Kafka code of a broker error."""
+    for kind in type(error).__mro__:
+        code = _CODES.get(kind)
+        if code is not None:
+            return int(code)
+    return int(ErrorCode.UNKNOWN_SERVER_ERROR)

@@ -1,0 +1,160 @@
+"""Fetch sessions (KIP-227): the broker remembers which partitions a consumer fetches, so that requests and
+answers carry only what changed.
+
+A session has an epoch that counts its requests: 0 asks for a new session, -1 ends it or goes without, anything
+else continues the session and must be the next number. Partitions whose records were just sent go to the end,
+so that each gets its turn when the byte budget is small.
+"""
+
+from collections.abc import Iterable
+from random import Random
+
+from attrs import define, field
+
+from engine.clock import Clock
+from engine.errors import FetchSessionNotFound, FetchSessionTopicId, InvalidFetchSessionEpoch
+from wire.kafka.messages.fetch import FetchPartition, FetchRequest, FetchTopic, PartitionData
+
+FINAL_EPOCH = -1
+INITIAL_EPOCH = 0
+MAX_EPOCH = 2**31 - 1
+NO_SESSION = 0
+
+TopicKey = tuple[bytes, str]
+PartitionKey = tuple[bytes, str, int]
+
+
+@define(slots=True)
+class FetchedPartition:
+    """What a consumer asks of one partition, and what it was told last."""
+
+    topic_id: bytes
+    topic: str
+    request: FetchPartition
+    sent_high_watermark: int = -1
+    sent_start_offset: int = -1
+
+    @property
+    def key(self) -> PartitionKey:
+        """Its identity within a session."""
+        return self.topic_id, self.topic, self.request.partition
+
+    def must_answer(self, data: PartitionData) -> bool:
+        """Whether an incremental answer has to mention this partition; remembers what is said."""
+        changed = (
+            bool(data.records)
+            or data.error_code != 0
+            or data.high_watermark != self.sent_high_watermark
+            or data.log_start_offset != self.sent_start_offset
+            or data.diverging_epoch is not None
+        )
+        # An error is said again until it is gone, so nothing is remembered with it.
+        self.sent_high_watermark = data.high_watermark if data.error_code == 0 else -1
+        self.sent_start_offset = data.log_start_offset if data.error_code == 0 else -1
+        return changed
+
+
+@define(slots=True)
+class FetchSession:
+    """One consumer's session."""
+
+    session_id: int
+    by_topic_id: bool
+    last_used: float
+    epoch: int = 1
+    partitions: dict[PartitionKey, FetchedPartition] = field(factory=dict)
+
+    def update(self, request: FetchRequest) -> None:
+        """Take over what the request adds, changes and forgets."""
+        for partition in partitions_of(request.topics):
+            known = self.partitions.get(partition.key)
+            if known is None:
+                self.partitions[partition.key] = partition
+            else:
+                known.request = partition.request
+        for forgotten in request.forgotten_topics_data:
+            for index in forgotten.partitions:
+                self.partitions.pop((forgotten.topic_id, forgotten.topic, index), None)
+
+    def move_to_end(self, partition: FetchedPartition) -> None:
+        """It was served: others come first next time."""
+        self.partitions[partition.key] = self.partitions.pop(partition.key)
+
+    def next_epoch(self) -> None:
+        """Count the request."""
+        self.epoch = 1 if self.epoch == MAX_EPOCH else self.epoch + 1
+
+
+def partitions_of(topics: Iterable[FetchTopic]) -> list[FetchedPartition]:
+    """The partitions that a request lists, in its order."""
+    return [
+        FetchedPartition(topic.topic_id, topic.topic, partition)
+        for topic in topics
+        for partition in topic.partitions
+    ]
+
+
+@define
+class FetchSessions:
+    """The sessions of all consumers, at most `slots` of them."""
+
+    slots: int
+    eviction_ms: int
+    clock: Clock
+    random: Random
+    _sessions: dict[int, FetchSession] = field(factory=dict, init=False)
+    _evicted: int = field(default=0, init=False)
+
+    def begin(
+        self, request: FetchRequest, *, by_topic_id: bool
+    ) -> tuple[FetchSession | None, list[FetchedPartition], bool]:
+        """The session (None without one), the partitions to read, and whether the answer is incremental."""
+        if request.session_epoch in (FINAL_EPOCH, INITIAL_EPOCH):
+            self._sessions.pop(request.session_id, None)
+            partitions = partitions_of(request.topics)
+            session = None
+            if request.session_epoch == INITIAL_EPOCH and partitions:
+                session = self._create(partitions, by_topic_id=by_topic_id)
+            return session, partitions, False
+        session = self._continue(request, by_topic_id=by_topic_id)
+        return session, list(session.partitions.values()), True
+
+    def _continue(self, request: FetchRequest, *, by_topic_id: bool) -> FetchSession:
+        session = self._sessions.get(request.session_id)
+        if session is None:
+            raise FetchSessionNotFound(f"no fetch session {request.session_id}")
+        if session.epoch != request.session_epoch:
+            raise InvalidFetchSessionEpoch(
+                f"fetch session {request.session_id} expects epoch {session.epoch}, not {request.session_epoch}"
+            )
+        if session.by_topic_id != by_topic_id:
+            raise FetchSessionTopicId(f"fetch session {request.session_id} was begun with the other kind of topic")
+        session.update(request)
+        session.next_epoch()
+        session.last_used = self.clock.monotonic()
+        return session
+
+    def _create(self, partitions: list[FetchedPartition], *, by_topic_id: bool) -> FetchSession | None:
+        now = self.clock.monotonic()
+        if len(self._sessions) >= self.slots and not self._evict(now):
+            return None
+        session_id = NO_SESSION
+        while session_id == NO_SESSION or session_id in self._sessions:
+            session_id = self.random.randrange(1, MAX_EPOCH)
+        session = FetchSession(session_id, by_topic_id, now)
+        session.partitions = {partition.key: partition for partition in partitions}
+        self._sessions[session_id] = session
+        return session
+
+    def _evict(self, now: float) -> bool:
+        """Make room by ending the session unused for longest, if it has been idle long enough."""
+        oldest = min(self._sessions.values(), key=lambda session: session.last_used, default=None)
+        if oldest is None or now - oldest.last_used < self.eviction_ms / 1000:
+            return False
+        del self._sessions[oldest.session_id]
+        self._evicted += 1
+        return True
+
+    def statistics(self) -> dict[str, int]:
+        """Sessions held and evicted."""
+        return {"sessions": len(self._sessions), "evicted": self._evicted}

@@ -1,0 +1,87 @@
+"""What the Kafka door needs of the broker around it: topics, partitions, time, threads, limits."""
+
+from collections.abc import Callable
+from random import Random
+from typing import Any, TypeVar
+
+import trio
+from attrs import define, field, frozen
+
+from coordinators.producer_ids import ProducerIds
+from coordinators.topics import Topic, Topics
+from engine.clock import Clock
+from engine.errors import UnknownTopicId, UnknownTopicOrPartition
+from engine.partition import Partition
+from engine.partitions import Partitions
+from engine.timers import Timers
+from engine.workers import Workers
+from wire.kafka.fetch_sessions import FetchSessions
+
+T = TypeVar("T")
+ZERO_UUID = bytes(16)
+
+
+@frozen
+class Limits:
+    """Bounds of the door, from the broker's configuration."""
+
+    max_frame_bytes: int = 100 * 1024 * 1024
+    max_connections: int = 10_000
+    max_connections_per_address: int = 10_000
+    max_idle_ms: int = 600_000
+    max_requests_in_flight: int = 100
+    max_queued_response_bytes: int = 16 * 1024 * 1024
+    max_fetch_bytes: int = 55 * 1024 * 1024
+
+
+@define
+class Node:
+    """This broker as its Kafka door sees it."""
+
+    node_id: int
+    cluster_id: str
+    rack: str | None
+    topics: Topics
+    partitions: Partitions
+    producer_ids: ProducerIds
+    clock: Clock
+    timers: Timers
+    workers: Workers
+    limits: Limits
+    fetch_sessions: FetchSessions
+    random: Random = field(factory=Random)
+
+    def topic(self, name: str, topic_id: bytes, *, by_id: bool) -> Topic:
+        """The topic that a request names by id or by name."""
+        if by_id:
+            topic = self.topics.by_id.get(topic_id)
+            if topic is None:
+                raise UnknownTopicId(f"no topic has the id {topic_id.hex()}")
+            return topic
+        topic = self.topics.by_name.get(name)
+        if topic is None:
+            raise UnknownTopicOrPartition(f"no topic is called {name!r}")
+        return topic
+
+    def partition(self, topic: Topic, index: int) -> Partition:
+        """A partition of a topic that exists."""
+        partition = self.partitions.get(topic.id, index)
+        if partition is None:
+            raise UnknownTopicOrPartition(f"topic {topic.name!r} has no partition {index}")
+        return partition
+
+    async def in_thread(self, function: Callable[..., T], *arguments: Any) -> T:
+        """Run what blocks away from the loop."""
+        outcome: list[Any] = []
+        finished = trio.Event()
+
+        def done(result: Any, error: BaseException | None) -> None:
+            outcome.extend((result, error))
+            finished.set()
+
+        self.workers.submit(lambda: function(*arguments), done)
+        await finished.wait()
+        result, error = outcome
+        if error is not None:
+            raise error
+        return result  # type: ignore[no-any-return]

@@ -1,0 +1,317 @@
+"""The Kafka door: accepts connections, reads requests, runs handlers, sends answers.
+
+One task per connection reads and handles; answers are sent from wherever they become ready, without a switch
+of tasks, and a second task exists only while a socket is full. Backpressure: a connection whose answers pile
+up is not read from until they are gone.
+"""
+
+import errno
+import logging
+import socket
+import struct
+from collections import Counter
+from collections.abc import Awaitable, Iterator
+from functools import partial
+from types import CoroutineType
+from typing import Any
+
+import trio
+
+from wire.kafka.apis import Api, registered
+from wire.kafka.codec import (
+    WireError,
+    decode_request_header,
+    request_decoder,
+    response_encoder,
+    response_header,
+)
+from wire.kafka.connection import FrameBuffer, Outbox, Place
+from wire.kafka.node import Node
+from wire.kafka.request import Context, Deferred, Endpoint, Peer
+from wire.kafka.transmit import Pumped, Transmitter
+
+logger = logging.getLogger("tidegate.kafka")
+
+RECEIVE_BUFFER_BYTES = 256 * 1024
+API_VERSIONS_KEY = 18
+READS_PER_TURN = 8
+_length = struct.Struct(">i")
+
+
+class KafkaConnection:
+    """One client: its socket, its frames, its answers."""
+
+    def __init__(self, server: "KafkaServer", sock: socket.socket, peer: Peer) -> None:
+        self.peer = peer
+        self.last_active = server.node.clock.monotonic()
+        self._server = server
+        self._node = server.node
+        self._socket = sock
+        self._limits = server.node.limits
+        self._frames = FrameBuffer(self._limits.max_frame_bytes)
+        self._outbox = Outbox()
+        self._transmitter = Transmitter(sock, server.node.workers, self.flush)
+        self._scope = trio.CancelScope()
+        self._sending = False
+        self._resume: trio.Event | None = None
+        self._nursery: trio.Nursery | None = None
+
+    # -- reading
+
+    async def run(self) -> None:
+        """Serve until either side ends it."""
+        try:
+            with self._scope:
+                async with trio.open_nursery() as nursery:
+                    self._nursery = nursery
+                    await self._read_requests()
+                    nursery.cancel_scope.cancel()
+        except* WireError as errors:
+            self._complain(errors.exceptions[0])
+        except* OSError:
+            pass  # the client is gone
+        finally:
+            self._nursery = None
+            self.peer.gone = True
+            self._outbox.abandon()
+            self._socket.close()
+
+    def close(self, reason: str) -> None:
+        """End the connection from outside."""
+        logger.info("closing connection %s:%d: %s", self.peer.address, self.peer.port, reason)
+        self._scope.cancel()
+
+    async def _read_requests(self) -> None:
+        sock, frames, shared = self._socket, self._frames, self._server.receive_buffer
+        while True:
+            await trio.lowlevel.wait_readable(sock)
+            self.last_active = self._node.clock.monotonic()
+            for _ in range(READS_PER_TURN):
+                space = frames.space(shared)
+                try:
+                    count = sock.recv_into(space)
+                except (BlockingIOError, InterruptedError):
+                    break
+                if count == 0:
+                    return
+                await self._handle_all(frames.received(space, count))
+                if self._is_backed_up():
+                    await self._wait_until_sent()
+                if count < len(space):
+                    break
+
+    async def _handle_all(self, frames: Iterator[memoryview]) -> None:
+        for frame in frames:
+            waiting = self._handle(frame)
+            if waiting is not None:
+                # The shared buffer is another connection's as soon as this task sleeps.
+                rest = [bytes(other) for other in frames]
+                await waiting
+                for other in rest:
+                    waiting = self._handle(memoryview(other))
+                    if waiting is not None:
+                        await waiting
+
+    def _is_backed_up(self) -> bool:
+        limits = self._limits
+        return (
+            len(self._outbox) >= limits.max_requests_in_flight
+            or self._outbox.ready_bytes > limits.max_queued_response_bytes
+            or self._sending
+        )
+
+    async def _wait_until_sent(self) -> None:
+        while self._is_backed_up():
+            self._resume = trio.Event()
+            await self._resume.wait()
+
+    # -- handling
+
+    def _handle(self, frame: memoryview) -> Awaitable[None] | None:
+        """Run one request; an awaitable if the handler needs the task."""
+        api_key, version, correlation_id, client_id, position = decode_request_header(frame, 0)
+        api = self._server.apis.get(api_key)
+        if api is None or not api.serves(version):
+            return self._refuse(api, api_key, version, correlation_id)
+        request = request_decoder(api_key, version)(frame, position)
+        context = Context(self._node, self.peer, version, client_id)
+        self._server.requests[api_key] += 1
+        response = api.handle(request, context)
+        if response is None:
+            return None
+        place = self._outbox.reserve()
+        if type(response) is Deferred:
+            place.abandon = response.on_abandoned
+            response.on_resolved(partial(self._answer, place, api_key, version, correlation_id))
+        elif type(response) is CoroutineType:
+            return self._answer_later(place, api_key, version, correlation_id, response)
+        else:
+            self._answer(place, api_key, version, correlation_id, response)
+        return None
+
+    async def _answer_later(
+        self, place: Place, api_key: int, version: int, correlation_id: int, response: Awaitable[Any]
+    ) -> None:
+        self._answer(place, api_key, version, correlation_id, await response)
+
+    def _refuse(self, api: Api | None, api_key: int, version: int, correlation_id: int) -> None:
+        """Answer ApiVersions of an unknown version in version 0 (KIP-511); end the connection for all else."""
+        if api_key != API_VERSIONS_KEY or api is None:
+            raise WireError(f"API key {api_key} version {version} is not served")
+        response = api.handle(None, Context(self._node, self.peer, version, None))
+        self._answer(self._outbox.reserve(), api_key, 0, correlation_id, response)
+
+    # -- answering
+
+    def _answer(self, place: Place, api_key: int, version: int, correlation_id: int, message: Any) -> None:
+        if self.peer.gone:
+            return
+        try:
+            parts = response_encoder(api_key, version)(message)
+            header = response_header(api_key, version, correlation_id)
+            size = len(header) + sum(len(p) if isinstance(p, bytes) else p.size for p in parts)
+            first = parts[0]
+            assert isinstance(first, bytes), "a response begins with bytes"
+            parts[0] = _length.pack(size) + header + first
+            self._outbox.fulfil(place, parts, size)
+            self.flush()
+        except Exception:
+            logger.exception("answering API %d version %d failed", api_key, version)
+            self._scope.cancel()
+
+    def flush(self) -> None:
+        """Send what may be sent, without waiting."""
+        if self._sending or self.peer.gone:
+            return
+        try:
+            self._transmitter.push(self._outbox.pop_ready())
+            pumped = self._transmitter.pump()
+        except OSError:
+            self._scope.cancel()
+            return
+        if pumped is Pumped.SOCKET_FULL and self._nursery is not None:
+            self._sending = True
+            self._nursery.start_soon(self._send_rest)
+        self._wake_reader()
+
+    async def _send_rest(self) -> None:
+        while True:
+            await trio.lowlevel.wait_writable(self._socket)
+            self.last_active = self._node.clock.monotonic()
+            try:
+                self._transmitter.push(self._outbox.pop_ready())
+                if self._transmitter.pump() is not Pumped.SOCKET_FULL:
+                    break
+            except OSError:
+                self._scope.cancel()
+                return
+        self._sending = False
+        self.flush()
+
+    def _wake_reader(self) -> None:
+        if self._resume is not None and not self._is_backed_up():
+            self._resume.set()
+            self._resume = None
+
+    def _complain(self, error: BaseException) -> None:
+        logger.warning("closed connection %s:%d: %s", self.peer.address, self.peer.port, error)
+
+
+class KafkaServer:
+    """The listener and its connections."""
+
+    def __init__(self, node: Node) -> None:
+        self.node = node
+        self.apis = registered()
+        self.requests: Counter[int] = Counter()
+        self.receive_buffer = memoryview(bytearray(RECEIVE_BUFFER_BYTES))
+        self.connections: dict[int, KafkaConnection] = {}
+        self._per_address: Counter[str] = Counter()
+        self._accepted = 0
+        self._refused = 0
+
+    async def serve(self, listener: socket.socket, endpoint: Endpoint | None) -> None:
+        """Accept for ever; `listener` is bound, listening and non-blocking.
+
+        Clients are told to connect to `endpoint`, or where it is None to the address by which they came.
+        """
+        async with trio.open_nursery() as nursery:
+            while True:
+                await trio.lowlevel.wait_readable(listener)
+                await self._accept(listener, endpoint, nursery)
+
+    async def _accept(self, listener: socket.socket, endpoint: Endpoint | None, nursery: trio.Nursery) -> None:
+        for _ in range(READS_PER_TURN):
+            try:
+                sock, address = listener.accept()
+            except (BlockingIOError, ConnectionAbortedError, InterruptedError):
+                return
+            except OSError as error:
+                if error.errno not in (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM):
+                    raise
+                logger.error("cannot accept a connection: %s", error)
+                await trio.sleep(0.1)
+                return
+            refusal = self._limit_reached(address[0])
+            if refusal is not None:
+                self._refused += 1
+                logger.warning("refused connection from %s: %s", address[0], refusal)
+                sock.close()
+                continue
+            self._start(sock, address, endpoint, nursery)
+
+    def _limit_reached(self, address: str) -> str | None:
+        limits = self.node.limits
+        if len(self.connections) >= limits.max_connections:
+            return f"max.connections={limits.max_connections} is reached"
+        if self._per_address[address] >= limits.max_connections_per_address:
+            return f"max.connections.per.ip={limits.max_connections_per_address} is reached"
+        return None
+
+    def _start(
+        self, sock: socket.socket, address: Any, endpoint: Endpoint | None, nursery: trio.Nursery
+    ) -> None:
+        sock.setblocking(False)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        self._accepted += 1
+        if endpoint is None:
+            endpoint = Endpoint(*sock.getsockname()[:2])
+        peer = Peer(address[0], address[1], endpoint, self._accepted)
+        connection = KafkaConnection(self, sock, peer)
+        self.connections[peer.connection_id] = connection
+        self._per_address[peer.address] += 1
+        nursery.start_soon(self._run, connection)
+
+    async def _run(self, connection: KafkaConnection) -> None:
+        peer = connection.peer
+        try:
+            await connection.run()
+        except Exception:
+            logger.exception("connection %s:%d failed", peer.address, peer.port)
+        finally:
+            del self.connections[peer.connection_id]
+            self._per_address[peer.address] -= 1
+            if not self._per_address[peer.address]:
+                del self._per_address[peer.address]
+
+    async def close_idle(self) -> None:
+        """End connections on which nothing happens, for ever."""
+        limit_s = self.node.limits.max_idle_ms / 1000
+        if limit_s < 0:
+            return
+        while True:
+            await trio.sleep(min(limit_s, 10) / 2)
+            horizon = self.node.clock.monotonic() - limit_s
+            for connection in tuple(self.connections.values()):
+                if connection.last_active < horizon:
+                    connection.close(f"idle for connections.max.idle.ms={self.node.limits.max_idle_ms}")
+
+    def statistics(self) -> dict[str, int]:
+        """Connections and requests."""
+        return {
+            "connections": len(self.connections),
+            "accepted": self._accepted,
+            "refused": self._refused,
+            "requests": self.requests.total(),
+        }

@@ -1,0 +1,149 @@
+"""Sends what is ready on a non-blocking socket: bytes gathered by `sendmsg`, file regions by `sendfile`.
+
+`pump` sends as much as the socket takes and returns; it never waits. A region whose pages are not in memory
+is read by a worker thread first, so that a slow disk stops this connection only.
+"""
+
+import os
+import socket
+from collections import deque
+from collections.abc import Callable
+from enum import Enum
+
+from engine.page_cache import is_resident, read_resident, warm
+from engine.workers import Workers
+from wire.kafka.codec import Part
+
+SMALL_REGION_BYTES = 32 * 1024
+MAX_SENDFILE_BYTES = 1024 * 1024
+MAX_GATHERED_PARTS = 64
+
+
+class Pumped(Enum):
+    """How far `pump` came."""
+
+    EMPTY = 1
+    SOCKET_FULL = 2
+    READING = 3
+
+
+class Transmitter:
+    """What is left to send on one connection."""
+
+    __slots__ = ("_on_warm", "_parts", "_sent_of_head", "_socket", "_warmed", "_warming", "_workers", "sent_bytes")
+
+    def __init__(self, sock: socket.socket, workers: Workers, on_warm: Callable[[], object]) -> None:
+        self._socket = sock
+        self._workers = workers
+        self._on_warm = on_warm
+        self._parts: deque[Part] = deque()
+        self._sent_of_head = 0
+        self._warming = False
+        self._warmed = False
+        self.sent_bytes = 0
+
+    def push(self, parts: list[Part]) -> None:
+        """Queue parts behind what is there."""
+        self._parts.extend(parts)
+
+    def __bool__(self) -> bool:
+        return bool(self._parts)
+
+    def pump(self) -> Pumped:
+        """Send until everything is out, the socket is full, or the disk must be read; raises OSError."""
+        parts = self._parts
+        while parts:
+            if self._warming:
+                return Pumped.READING
+            head = parts[0]
+            if isinstance(head, (bytes, bytearray, memoryview)):
+                complete = self._send_bytes()
+            else:
+                complete = self._send_region(head)
+            if not complete:
+                return Pumped.READING if self._warming else Pumped.SOCKET_FULL
+        return Pumped.EMPTY
+
+    def _send_bytes(self) -> bool:
+        parts = self._parts
+        gathered: list[bytes | memoryview] = []
+        total = 0
+        region_follows = False
+        for part in parts:
+            if not isinstance(part, (bytes, bytearray, memoryview)):
+                region_follows = True
+                break
+            gathered.append(part)
+            total += len(part)
+            if len(gathered) == MAX_GATHERED_PARTS:
+                break
+        if self._sent_of_head:
+            gathered[0] = memoryview(gathered[0])[self._sent_of_head :]
+            total -= self._sent_of_head
+        flags = socket.MSG_MORE if region_follows else 0
+        try:
+            if len(gathered) == 1:
+                sent = self._socket.send(gathered[0], flags)
+            else:
+                sent = self._socket.sendmsg(gathered, (), flags)
+        except BlockingIOError:
+            return False
+        self.sent_bytes += sent
+        self._drop(sent + self._sent_of_head)
+        return sent == total
+
+    def _drop(self, count: int) -> None:
+        """Forget parts that are sent; `count` is measured from the start of the head part."""
+        parts = self._parts
+        while parts:
+            head = parts[0]
+            size = len(head) if isinstance(head, (bytes, bytearray, memoryview)) else head.size
+            if count < size:
+                break
+            count -= size
+            parts.popleft()
+        self._sent_of_head = count
+
+    def _send_region(self, region: Part) -> bool:
+        assert not isinstance(region, (bytes, bytearray, memoryview))
+        descriptor = region.fileno()
+        position = region.position + self._sent_of_head
+        remaining = region.size - self._sent_of_head
+        if descriptor is None:
+            self._parts[0] = region.read()
+            return True
+        if remaining <= SMALL_REGION_BYTES and self._sent_of_head == 0:
+            data = read_resident(descriptor, position, remaining)
+            if data is not None:
+                self._warmed = False
+                self._parts[0] = data
+                return True
+        size = min(remaining, MAX_SENDFILE_BYTES)
+        if not self._warmed and not is_resident(descriptor, position, size):
+            self._start_warming(region, descriptor, position, size)
+            return False
+        self._warmed = False
+        return self._sendfile(descriptor, position, size)
+
+    def _sendfile(self, descriptor: int, position: int, size: int) -> bool:
+        try:
+            sent = os.sendfile(self._socket.fileno(), descriptor, position, size)
+        except BlockingIOError:
+            return False
+        if sent == 0:
+            raise OSError("a segment file is shorter than what was to be sent from it")
+        self.sent_bytes += sent
+        self._drop(self._sent_of_head + sent)
+        return True
+
+    def _start_warming(self, region: Part, descriptor: int, position: int, size: int) -> None:
+        self._warming = True
+
+        def done(_: object, error: BaseException | None) -> None:
+            self._warming = False
+            self._warmed = True
+            del error  # sendfile meets the same error and ends the connection
+            self._on_warm()
+
+        # `region` is kept by the job so that its file stays open.
+        self._workers.submit(lambda: (warm(descriptor, position, size), region), done)
