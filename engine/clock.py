@@ -1,0 +1,44 @@
+"""Time, injected: wall time stamps records and ages them, monotonic time measures waits."""
+
+import time
+from typing import Protocol
+
+from attrs import define
+
+
+class Clock(Protocol):
+    """What the engine asks for the time."""
+
+    def now_ms(self) -> int:
+        """Wall time in milliseconds since the epoch."""
+
+    def monotonic(self) -> float:
+        """Seconds that never go back."""
+
+
+class SystemClock:
+    """The machine's own clocks."""
+
+    def now_ms(self) -> int:
+        return time.time_ns() // 1_000_000
+
+    def monotonic(self) -> float:
+        return time.monotonic()
+
+
+@define
+class ManualClock:
+    """A clock that stands still until it is moved; for tests and simulations."""
+
+    wall_ms: int = 1_700_000_000_000
+    seconds: float = 0.0
+
+    def now_ms(self) -> int:
+        return self.wall_ms
+
+    def monotonic(self) -> float:
+        return self.seconds
+
+    def advance_ms(self, duration_ms: int) -> None:
+        self.wall_ms += duration_ms
+        self.seconds += duration_ms / 1000

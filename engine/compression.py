@@ -1,0 +1,130 @@
+"""Record compression as Kafka frames it: gzip, snappy (xerial blocks), LZ4 frames, zstd.
+
+Whatever the bytes say, decompression stops at a bound that the caller gives; damaged or oversized input is
+refused, never trusted.
+"""
+
+import struct
+import zlib
+from types import ModuleType
+from typing import Any
+
+import cramjam
+
+from engine.errors import CorruptMessage, UnsupportedCompressionType
+from engine.files import Buffer
+
+NONE, GZIP, SNAPPY, LZ4, ZSTD = range(5)
+CODECS = {"uncompressed": NONE, "gzip": GZIP, "snappy": SNAPPY, "lz4": LZ4, "zstd": ZSTD}
+DEFAULT_LEVELS = {GZIP: -1, LZ4: 9, ZSTD: 3}
+MAX_DECOMPRESSED_BYTES = 100 * 1024 * 1024
+
+# snappy-java's stream: a marker, a version and the least version that can read it, then blocks.
+_XERIAL_HEADER = b"\x82SNAPPY\x00" + struct.pack(">ii", 1, 1)
+_XERIAL_BLOCK = 32 * 1024
+_XERIAL_MARKER_SIZE = 8
+_LENGTH = struct.Struct(">i")
+
+
+def decompress(codec: int, data: Buffer, bound: int = MAX_DECOMPRESSED_BYTES) -> bytes:
+    """The bytes behind `data`, at most `bound` of them."""
+    if codec == NONE:
+        return bytes(data)
+    try:
+        if codec == GZIP:
+            return _gunzip(data, bound)
+        if codec == SNAPPY:
+            return _unsnappy(memoryview(data), bound)
+        if codec == LZ4:
+            return _grow(cramjam.lz4, data, bound)
+        if codec == ZSTD:
+            return _grow(cramjam.zstd, data, bound)
+    except (cramjam.DecompressionError, zlib.error, struct.error, ValueError) as error:
+        raise CorruptMessage(f"records do not decompress: {error}") from None
+    raise UnsupportedCompressionType(f"unknown compression codec {codec}")
+
+
+def compress(codec: int, data: Buffer, level: int | None = None) -> bytes:
+    """`data` as Kafka's clients expect it behind this codec."""
+    if codec == NONE:
+        return bytes(data)
+    if codec == SNAPPY:
+        return _snappy(memoryview(data))
+    chosen = DEFAULT_LEVELS[codec] if level is None else level
+    if codec == GZIP:
+        return zlib.compress(data, chosen, wbits=31)
+    if codec == LZ4:
+        # Kafka's readers take independent blocks only (KIP-57).
+        compressor = cramjam.lz4.Compressor(level=chosen, content_checksum=False, block_linked=False)
+        compressor.compress(data)
+        return bytes(compressor.finish())
+    return bytes(cramjam.zstd.compress(data, level=chosen))
+
+
+def _too_large(bound: int) -> CorruptMessage:
+    return CorruptMessage(f"records are larger than {bound} bytes when decompressed")
+
+
+def _gunzip(data: Buffer, bound: int) -> bytes:
+    pieces: list[bytes] = []
+    rest: Buffer = data
+    room = bound
+    while rest:
+        member = zlib.decompressobj(wbits=31)
+        piece = member.decompress(rest, room + 1)
+        room -= len(piece)
+        if room < 0:
+            raise _too_large(bound)
+        if not member.eof:
+            raise CorruptMessage("records do not decompress: gzip stream ends early")
+        pieces.append(piece)
+        rest = member.unused_data
+    return b"".join(pieces)
+
+
+def _grow(codec: ModuleType | Any, data: Buffer, bound: int) -> bytes:
+    """Decompresses into a buffer that grows: the size that the sender claims is not trusted."""
+    size = min(bound, max(64 * 1024, 4 * len(data)))
+    while True:
+        output = bytearray(size)
+        try:
+            written = codec.decompress_into(data, output)
+            return bytes(memoryview(output)[:written])
+        except cramjam.DecompressionError as error:
+            if "write whole buffer" not in str(error):
+                raise
+            if size >= bound:
+                raise _too_large(bound) from None
+        size = min(bound, size * 4)
+
+
+def _unsnappy(data: memoryview, bound: int) -> bytes:
+    if bytes(data[:_XERIAL_MARKER_SIZE]) != _XERIAL_HEADER[:_XERIAL_MARKER_SIZE]:
+        return _unsnappy_block(data, bound)
+    pieces: list[bytes] = []
+    room = bound
+    position = len(_XERIAL_HEADER)
+    while position < len(data):
+        (size,) = _LENGTH.unpack_from(data, position)
+        position += 4
+        if not 0 < size <= len(data) - position:
+            raise CorruptMessage(f"snappy block of {size} bytes where {len(data) - position} remain")
+        piece = _unsnappy_block(data[position : position + size], room)
+        room -= len(piece)
+        pieces.append(piece)
+        position += size
+    return b"".join(pieces)
+
+
+def _unsnappy_block(block: memoryview, bound: int) -> bytes:
+    if cramjam.snappy.decompress_raw_len(block) > bound:
+        raise _too_large(bound)
+    return bytes(cramjam.snappy.decompress_raw(block))
+
+
+def _snappy(data: memoryview) -> bytes:
+    pieces = [_XERIAL_HEADER]
+    for start in range(0, len(data), _XERIAL_BLOCK):
+        block = bytes(cramjam.snappy.compress_raw(data[start : start + _XERIAL_BLOCK]))
+        pieces += (_LENGTH.pack(len(block)), block)
+    return b"".join(pieces)

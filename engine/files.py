@@ -1,0 +1,230 @@
+"""Files, injected: what the engine asks of a file system, and the real one.
+
+`MemoryFiles` (engine/memory_files.py) is the other implementation: it forgets what was not synced and fails
+when told to. Everything here may raise `OSError`; the callers turn it into a `StorageError`.
+"""
+
+import contextlib
+import os
+import shutil
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Protocol
+
+from attrs import frozen
+
+Buffer = bytes | bytearray | memoryview
+# Linux takes at most 1,024 buffers in one writev.
+MAX_BUFFERS = 1024
+KEPT_OPEN = 256
+
+
+class File(Protocol):
+    """An open file. It stays readable after it was unlinked, until the last reference goes."""
+
+    path: str
+
+    def write(self, buffers: Sequence[Buffer], position: int) -> None:
+        """Writes all buffers one after the other at `position`; after an error part may be written."""
+
+    def pread(self, size: int, position: int) -> bytes:
+        """Up to `size` bytes; fewer at the end of the file."""
+
+    def truncate(self, size: int) -> None: ...
+
+    def sync(self) -> None:
+        """Data on disk, or an error: this time and every time after, for a failed sync loses its pages."""
+
+    def size(self) -> int: ...
+
+    def fileno(self) -> int | None:
+        """The descriptor for sendfile; None where there is none."""
+
+    def close(self) -> None: ...
+
+
+class Files(Protocol):
+    """A file system."""
+
+    def open(self, path: str, *, create: bool = False) -> File: ...
+
+    def list(self, directory: str) -> dict[str, int]:
+        """Names and sizes of the plain files; empty when the directory is missing."""
+
+    def make_directories(self, path: str) -> None: ...
+
+    def rename(self, source: str, target: str) -> None: ...
+
+    def unlink(self, path: str) -> None:
+        """Missing is fine: removals are repeated after a crash."""
+
+    def sync_directory(self, path: str) -> None: ...
+
+    def remove_tree(self, path: str) -> None:
+        """A directory and all in it; missing is fine."""
+
+    def keep_open(self, file: File) -> None:
+        """Holds a reference to a file in use, so that it is not opened again for each read."""
+
+    def forget(self, file: File) -> None:
+        """Drops that reference: the file was removed."""
+
+
+@frozen
+class FileRegion:
+    """A slice of a file; the reference keeps the file open while an answer is being sent."""
+
+    file: File
+    position: int
+    size: int
+
+    def read(self) -> bytes:
+        return self.file.pread(self.size, self.position)
+
+    def fileno(self) -> int | None:
+        return self.file.fileno()
+
+
+def write_atomically(files: Files, path: str, content: bytes) -> None:
+    """After this returns, the file holds `content` whatever happens; before, the old content or this."""
+    temporary = path + ".tmp"
+    file = files.open(temporary, create=True)
+    try:
+        file.truncate(0)
+        file.write([content], 0)
+        file.sync()
+    finally:
+        file.close()
+    files.rename(temporary, path)
+    files.sync_directory(os.path.dirname(path))
+
+
+def read_whole(files: Files, path: str) -> bytes | None:
+    """The file's content, None if it is missing."""
+    try:
+        file = files.open(path)
+    except FileNotFoundError:
+        return None
+    try:
+        return file.pread(file.size(), 0)
+    finally:
+        file.close()
+
+
+def _remaining(buffers: Sequence[Buffer], written: int) -> list[Buffer]:
+    """The buffers that a short write left over."""
+    rest: list[Buffer] = []
+    for buffer in buffers:
+        if written >= len(buffer):
+            written -= len(buffer)
+        else:
+            rest.append(memoryview(buffer)[written:])
+            written = 0
+    return rest
+
+
+class OsFile:
+    """A file descriptor, closed when the last reference goes."""
+
+    __slots__ = ("__weakref__", "_descriptor", "_sync_error", "_sync_lock", "path")
+
+    def __init__(self, path: str, descriptor: int) -> None:
+        self.path = path
+        self._descriptor = descriptor
+        self._sync_error: OSError | None = None
+        self._sync_lock = threading.Lock()
+
+    def write(self, buffers: Sequence[Buffer], position: int) -> None:
+        total = sum(map(len, buffers))
+        while True:
+            written = os.pwritev(self._descriptor, buffers[:MAX_BUFFERS], position)
+            if written == total:
+                return
+            buffers = _remaining(buffers, written)
+            position += written
+            total -= written
+
+    def pread(self, size: int, position: int) -> bytes:
+        return os.pread(self._descriptor, size, position)
+
+    def truncate(self, size: int) -> None:
+        os.ftruncate(self._descriptor, size)
+
+    def sync(self) -> None:
+        # The kernel reports a lost page once per descriptor. Of two threads that sync, only one would
+        # hear of it: so one at a time, and the error stays.
+        with self._sync_lock:
+            if self._sync_error is not None:
+                raise OSError(self._sync_error.errno, "an earlier sync of this file failed", self.path)
+            try:
+                os.fdatasync(self._descriptor)
+            except OSError as error:
+                self._sync_error = error
+                raise
+
+    def size(self) -> int:
+        return os.fstat(self._descriptor).st_size
+
+    def fileno(self) -> int | None:
+        return self._descriptor
+
+    def close(self) -> None:
+        descriptor, self._descriptor = self._descriptor, -1
+        if descriptor >= 0:
+            os.close(descriptor)
+
+    def __del__(self) -> None:
+        with contextlib.suppress(OSError):
+            self.close()
+
+
+class OsFiles:
+    """The operating system's files."""
+
+    def __init__(self, kept_open: int = KEPT_OPEN) -> None:
+        self._kept_open = kept_open
+        self._recent: OrderedDict[str, File] = OrderedDict()
+
+    def open(self, path: str, *, create: bool = False) -> File:
+        flags = os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if create else 0)
+        return OsFile(path, os.open(path, flags, 0o644))
+
+    def list(self, directory: str) -> dict[str, int]:
+        try:
+            with os.scandir(directory) as entries:
+                return {entry.name: entry.stat().st_size for entry in entries if entry.is_file()}
+        except FileNotFoundError:
+            return {}
+
+    def make_directories(self, path: str) -> None:
+        os.makedirs(path, exist_ok=True)
+
+    def rename(self, source: str, target: str) -> None:
+        os.replace(source, target)
+
+    def unlink(self, path: str) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(path)
+
+    def sync_directory(self, path: str) -> None:
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def remove_tree(self, path: str) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            shutil.rmtree(path)
+
+    def keep_open(self, file: File) -> None:
+        self._recent[file.path] = file
+        self._recent.move_to_end(file.path)
+        if len(self._recent) > self._kept_open:
+            with contextlib.suppress(KeyError):
+                self._recent.popitem(last=False)
+
+    def forget(self, file: File) -> None:
+        if self._recent.get(file.path) is file:
+            self._recent.pop(file.path, None)

@@ -1,0 +1,95 @@
+"""The small values that a log takes and gives."""
+
+import enum
+from collections.abc import Sequence
+
+from attrs import frozen
+
+from engine.files import FileRegion
+
+DAY_MS = 86_400_000
+UNLIMITED = 2**63 - 1
+
+
+class Origin(enum.Enum):
+    """Who appends: decides what is checked and who sets the offsets."""
+
+    CLIENT = "client"
+    REPLICA = "replica"
+    COORDINATOR = "coordinator"
+
+
+@frozen
+class LogConfig:
+    """The topic keys that a log obeys, as plain numbers."""
+
+    segment_bytes: int = 64 * 1024 * 1024
+    segment_ms: int = 7 * DAY_MS
+    index_interval_bytes: int = 4096
+    max_message_bytes: int = 1_048_588
+    timestamp_type: str = "CreateTime"
+    timestamp_before_max_ms: int = UNLIMITED
+    timestamp_after_max_ms: int = 3_600_000
+    compression_type: str = "producer"
+    compression_gzip_level: int = -1
+    compression_lz4_level: int = 9
+    compression_zstd_level: int = 3
+    cleanup_delete: bool = True
+    cleanup_compact: bool = False
+    retention_ms: int = 7 * DAY_MS
+    retention_bytes: int = -1
+    file_delete_delay_ms: int = 60_000
+    delete_retention_ms: int = DAY_MS
+    min_compaction_lag_ms: int = 0
+    max_compaction_lag_ms: int = UNLIMITED
+    min_cleanable_dirty_ratio: float = 0.5
+    producer_id_expiration_ms: int = DAY_MS
+
+
+@frozen
+class LogPosition:
+    """A batch boundary: the offset that comes next there, its segment's base offset, the byte."""
+
+    offset: int
+    segment: int
+    position: int
+
+
+@frozen
+class AppendResult:
+    """What the producer is told. A duplicate answers the original's offsets; nothing was written."""
+
+    base_offset: int
+    last_offset: int
+    append_time_ms: int
+    start_offset: int
+    duplicate: bool = False
+
+
+@frozen
+class LogRead:
+    """Slices to send; `size` bytes in all, from the batch that holds the offset asked for."""
+
+    regions: Sequence[FileRegion]
+    size: int
+    start_offset: int
+
+
+@frozen
+class TimedOffset:
+    """A record found by its time."""
+
+    offset: int
+    timestamp_ms: int
+    leader_epoch: int
+
+
+@frozen
+class RecoveryReport:
+    """What opening a log had to do; all zero after a clean shutdown."""
+
+    scanned_bytes: int = 0
+    cut_bytes: int = 0
+    dropped_segments: int = 0
+    rebuilt_indexes: int = 0
+    snapshot_offset: int = -1

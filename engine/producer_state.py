@@ -1,0 +1,224 @@
+"""What a partition remembers of its idempotent producers, so that a retry is stored once and in order.
+
+Per producer id: its epoch and its last five batches, because clients keep up to five requests in flight. A
+batch already remembered is answered like the original. One that was accepted but is older than the five is a
+known duplicate; anything else out of turn is refused. A producer that is not known (new, or forgotten after
+`producer.id.expiration.ms`) may start with any sequence number.
+"""
+
+import struct
+from collections import deque
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from attrs import define, field, frozen
+
+from engine.errors import DuplicateSequence, InvalidProducerEpoch, OutOfOrderSequence
+from engine.records import BatchHeader
+
+# Sequence numbers run from 0 to 2^31 - 1 and start over.
+SEQUENCES = 2**31
+BATCHES_KEPT = 5
+NO_SEQUENCE = -1
+NONE = -1
+
+_ENTRY = struct.Struct(">qhqqqiqb")
+_MARK = struct.Struct(">iiqqq")
+
+
+class BatchMark(NamedTuple):
+    """A batch that was accepted."""
+
+    first_sequence: int
+    last_sequence: int
+    base_offset: int
+    last_offset: int
+    timestamp_ms: int
+
+
+@frozen
+class ProducerInfo:
+    """A producer as DescribeProducers shows it."""
+
+    producer_id: int
+    epoch: int
+    last_sequence: int
+    last_timestamp_ms: int
+    coordinator_epoch: int
+    transaction_start_offset: int
+
+
+@define(eq=False)
+class ProducerEntry:
+    """One producer. `run` counts the sequence numbers accepted without a gap up to the last one."""
+
+    epoch: int
+    last_timestamp_ms: int = NONE
+    touched_ms: int = 0
+    run: int = 0
+    coordinator_epoch: int = NONE
+    transaction_first_offset: int = NONE
+    batches: deque[BatchMark] = field(factory=lambda: deque(maxlen=BATCHES_KEPT))
+
+    @property
+    def last_sequence(self) -> int:
+        return self.batches[-1].last_sequence if self.batches else NO_SEQUENCE
+
+    def copy(self) -> "ProducerEntry":
+        return ProducerEntry(
+            self.epoch,
+            self.last_timestamp_ms,
+            self.touched_ms,
+            self.run,
+            self.coordinator_epoch,
+            self.transaction_first_offset,
+            self.batches.copy(),
+        )
+
+
+def next_sequence(sequence: int, count: int = 1) -> int:
+    """The sequence number `count` further on."""
+    return (sequence + count) % SEQUENCES
+
+
+@define(eq=False)
+class ProducerState:
+    """All producers of a partition."""
+
+    expiration_ms: int
+    _entries: dict[int, ProducerEntry] = field(factory=dict)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def check(self, header: BatchHeader, now_ms: int) -> BatchMark | None:
+        """Whether the producer may append this batch: returns the original if it is a duplicate,
+        None if it is new, and raises otherwise."""
+        entry = self._entries.get(header.producer_id)
+        if entry is None:
+            return None
+        if self._expired(entry, now_ms):
+            del self._entries[header.producer_id]
+            return None
+        self.check_epoch(header, entry)
+        if header.producer_epoch > entry.epoch:
+            if header.base_sequence != 0:
+                raise OutOfOrderSequence(
+                    f"producer {header.producer_id} starts epoch {header.producer_epoch} with sequence "
+                    f"{header.base_sequence}, not 0"
+                )
+            return None
+        return _check_sequence(header, entry)
+
+    def check_epoch(self, header: BatchHeader, entry: ProducerEntry) -> None:
+        if header.producer_epoch < entry.epoch:
+            raise InvalidProducerEpoch(
+                f"producer {header.producer_id} writes with epoch {header.producer_epoch}, "
+                f"its latest is {entry.epoch}"
+            )
+
+    def update(self, header: BatchHeader, base_offset: int, now_ms: int) -> None:
+        """Notes a batch that was written; also replays one that recovery found."""
+        count = header.last_offset_delta + 1
+        entry = self._entries.get(header.producer_id)
+        if entry is None:
+            entry = self._entries[header.producer_id] = ProducerEntry(header.producer_epoch)
+        elif entry.epoch != header.producer_epoch:
+            entry.epoch = header.producer_epoch
+            entry.run = 0
+            entry.batches.clear()
+        entry.last_timestamp_ms = header.max_timestamp
+        entry.touched_ms = now_ms
+        if header.base_sequence < 0:
+            return
+        if entry.batches and next_sequence(entry.last_sequence) != header.base_sequence:
+            entry.run = 0
+        entry.run = min(entry.run + count, SEQUENCES // 2)
+        last = next_sequence(header.base_sequence, count - 1)
+        entry.batches.append(
+            BatchMark(header.base_sequence, last, base_offset, base_offset + count - 1, header.max_timestamp)
+        )
+
+    def expire(self, now_ms: int) -> int:
+        """Forgets who has been silent for too long; returns how many."""
+        gone = [key for key, entry in self._entries.items() if self._expired(entry, now_ms)]
+        for key in gone:
+            del self._entries[key]
+        return len(gone)
+
+    def _expired(self, entry: ProducerEntry, now_ms: int) -> bool:
+        # Counted from the append, not from the records' own time: old events must not expire at once.
+        idle_ms = now_ms - entry.touched_ms
+        return idle_ms >= self.expiration_ms and entry.transaction_first_offset == NONE
+
+    def describe(self) -> Iterable[ProducerInfo]:
+        for producer_id, entry in self._entries.items():
+            yield ProducerInfo(
+                producer_id,
+                entry.epoch,
+                entry.last_sequence,
+                entry.last_timestamp_ms,
+                entry.coordinator_epoch,
+                entry.transaction_first_offset,
+            )
+
+    def copy(self) -> "ProducerState":
+        return ProducerState(self.expiration_ms, {key: e.copy() for key, e in self._entries.items()})
+
+    def encode(self) -> bytes:
+        pieces = [struct.pack(">i", len(self._entries))]
+        for producer_id, e in self._entries.items():
+            pieces.append(
+                _ENTRY.pack(
+                    producer_id,
+                    e.epoch,
+                    e.last_timestamp_ms,
+                    e.touched_ms,
+                    e.run,
+                    e.coordinator_epoch,
+                    e.transaction_first_offset,
+                    len(e.batches),
+                )
+            )
+            pieces.extend(_MARK.pack(*mark) for mark in e.batches)
+        return b"".join(pieces)
+
+    @classmethod
+    def decode(cls, data: bytes, position: int, expiration_ms: int) -> tuple["ProducerState", int]:
+        """The state at `position` of a snapshot whose checksum held, and where it ends."""
+        (count,) = struct.unpack_from(">i", data, position)
+        position += 4
+        state = cls(expiration_ms)
+        for _ in range(count):
+            producer_id, epoch, last_ms, touched_ms, run, coordinator, first, marks = _ENTRY.unpack_from(
+                data, position
+            )
+            position += _ENTRY.size
+            entry = ProducerEntry(epoch, last_ms, touched_ms, run, coordinator, first)
+            for _ in range(marks):
+                entry.batches.append(BatchMark._make(_MARK.unpack_from(data, position)))
+                position += _MARK.size
+            state._entries[producer_id] = entry
+        return state, position
+
+
+def _check_sequence(header: BatchHeader, entry: ProducerEntry) -> BatchMark | None:
+    first = header.base_sequence
+    if first == next_sequence(entry.last_sequence):
+        return None
+    last = next_sequence(first, header.last_offset_delta)
+    for mark in entry.batches:
+        if mark.first_sequence == first and mark.last_sequence == last:
+            return mark
+    # Only what this partition really accepted may be called a duplicate: a client takes that for success.
+    behind = (entry.last_sequence - first) % SEQUENCES
+    window = (entry.last_sequence - entry.batches[0].first_sequence) % SEQUENCES if entry.batches else 0
+    if window < behind < entry.run and header.last_offset_delta < behind - window:
+        raise DuplicateSequence(
+            f"producer {header.producer_id} repeats sequence {first}, older than the {BATCHES_KEPT} "
+            "batches remembered"
+        )
+    raise OutOfOrderSequence(
+        f"producer {header.producer_id} sends sequence {first}, "
+        f"{next_sequence(entry.last_sequence)} comes next"
+    )

@@ -1,0 +1,266 @@
+"""Opening a log: from the newest whole snapshot on, every batch is checked; a torn tail is cut off.
+
+Segments before the recovery point are only listed (name and size), so the time does not grow with the log.
+What is kept is synced before anybody sees it. Past the recovery point nobody can tell a torn write from a
+damaged one: the log ends before the first bad batch. A sealed segment with a whole index was synced as it
+stands: there a wrong checksum is left for the consumer to see, and broken framing is refused loudly rather
+than cut.
+"""
+
+import os
+import struct
+
+from attrs import define, field
+from crc32c import crc32c
+
+from engine.clock import Clock
+from engine.errors import CorruptMessage, StorageError
+from engine.files import Files, read_whole, write_atomically
+from engine.index import ENTRY_SIZE, SparseIndex, open_sealed
+from engine.leader_epochs import LeaderEpochs
+from engine.log_types import LogConfig, RecoveryReport
+from engine.producer_state import ProducerState
+from engine.records import NO_PRODUCER_ID, BatchHeader
+from engine.replacement import finish_replacement
+from engine.segment import INDEX_SUFFIX, LOG_SUFFIX, Segment, scan_batches
+from engine.snapshot import Snapshot, list_snapshots, read_snapshot, remove_snapshots
+
+START_FILE = "log-start"
+_START = struct.Struct(">qI")
+
+
+@define(eq=False)
+class LogState:
+    """All that a log knows; made by recovery, carried on by `Log`."""
+
+    segments: list[Segment]
+    producers: ProducerState
+    epochs: LeaderEpochs
+    start_offset: int
+    end_offset: int
+    snapshots: list[int] = field(factory=list)
+    gaps: bool = False
+    exists: bool = False
+    report: RecoveryReport = field(factory=RecoveryReport)
+
+
+def write_start_offset(files: Files, directory: str, offset: int) -> None:
+    body = struct.pack(">q", offset)
+    write_atomically(files, os.path.join(directory, START_FILE), body + struct.pack(">I", crc32c(body)))
+
+
+def read_start_offset(files: Files, directory: str) -> int | None:
+    """The durable start offset; None if there is none. A damaged one is refused: guessing would show what
+    was deleted, or hide what was not."""
+    data = read_whole(files, os.path.join(directory, START_FILE))
+    if data is None:
+        return None
+    if len(data) != _START.size or crc32c(data[:8]) != _START.unpack(data)[1]:
+        raise StorageError(f"{os.path.join(directory, START_FILE)} is damaged")
+    return int(_START.unpack(data)[0])
+
+
+def recover(directory: str, files: Files, clock: Clock, config: LogConfig, *, clean: bool) -> LogState:
+    """The log in `directory`, ready to be read and written."""
+    finish_replacement(files, directory)
+    names = files.list(directory)
+    return _Recovery(directory, files, clock, config, clean, names).run()
+
+
+@define(eq=False)
+class _Recovery:
+    directory: str
+    files: Files
+    clock: Clock
+    config: LogConfig
+    clean: bool
+    names: dict[str, int]
+    scanned_bytes: int = 0
+    cut_bytes: int = 0
+    dropped_segments: int = 0
+    rebuilt_indexes: int = 0
+
+    def run(self) -> LogState:
+        segments = self._list_segments()
+        start_offset = read_start_offset(self.files, self.directory)
+        snapshot, snapshots = self._choose_snapshot(segments)
+        state = self._begin(segments, snapshot, start_offset)
+        state.snapshots = snapshots
+        state.exists = bool(self.names)
+        if segments and not self._is_current(snapshot, segments):
+            self._scan(state, snapshot)
+        self._settle_start(state)
+        checkpoint = LeaderEpochs.read(self.files, self.directory)
+        for epoch, start in checkpoint.entries if checkpoint else ():
+            if epoch > state.epochs.latest and start <= state.end_offset:
+                state.epochs.assign(epoch, start)
+        state.epochs.truncate_start(state.start_offset)
+        state.report = RecoveryReport(
+            self.scanned_bytes,
+            self.cut_bytes,
+            self.dropped_segments,
+            self.rebuilt_indexes,
+            snapshot.end.offset if snapshot else -1,
+        )
+        return state
+
+    def _list_segments(self) -> list[Segment]:
+        bases = sorted(
+            int(name.removesuffix(LOG_SUFFIX))
+            for name in self.names
+            if name.endswith(LOG_SUFFIX) and name.removesuffix(LOG_SUFFIX).isdigit()
+        )
+        now_ms = self.clock.now_ms()
+        sizes = {base: self.names[f"{base:020d}{LOG_SUFFIX}"] for base in bases}
+        segments = [
+            Segment(self.files, self.directory, base, size=sizes[base], created_ms=now_ms, sealed=True)
+            for base in bases
+        ]
+        if segments:
+            segments[-1].sealed = False
+        return segments
+
+    def _choose_snapshot(self, segments: list[Segment]) -> tuple[Snapshot | None, list[int]]:
+        """The newest whole snapshot that fits the segments; those that do not are removed."""
+        sizes = {segment.base_offset: segment.size for segment in segments}
+        offsets = list_snapshots(self.names)
+        for offset in reversed(offsets):
+            snapshot = read_snapshot(self.files, self.directory, offset)
+            if snapshot is not None and snapshot.end.position <= sizes.get(snapshot.end.segment, -1):
+                return snapshot, [known for known in offsets if known <= offset]
+            remove_snapshots(self.files, self.directory, [offset])
+        return None, []
+
+    def _begin(
+        self, segments: list[Segment], snapshot: Snapshot | None, start_offset: int | None
+    ) -> LogState:
+        first = segments[0].base_offset if segments else 0
+        start = max(first, start_offset or 0)
+        if snapshot is None:
+            producers = ProducerState(self.config.producer_id_expiration_ms)
+            return LogState(segments, producers, LeaderEpochs(), start, first)
+        producers = snapshot.producer_state(self.config.producer_id_expiration_ms)
+        state = LogState(segments, producers, snapshot.epochs, start, snapshot.end.offset, gaps=snapshot.gaps)
+        self._resume_segment(state, snapshot)
+        return state
+
+    def _resume_segment(self, state: LogState, snapshot: Snapshot) -> None:
+        """Gives the recovery point's segment the knowledge of its part before the point."""
+        segment = next(s for s in state.segments if s.base_offset == snapshot.end.segment)
+        data = (read_whole(self.files, segment.index_path) or b"")[: snapshot.index_entries * ENTRY_SIZE]
+        index = SparseIndex(bytearray(data))
+        whole = len(index) == snapshot.index_entries
+        if whole and index.checksum(len(index)) == snapshot.index_checksum:
+            segment.resume(
+                index, snapshot.end.position, snapshot.max_timestamp, snapshot.max_timestamp_position
+            )
+            segment.first_timestamp = snapshot.first_timestamp
+            segment.saved_entries = len(index)
+            return
+        self.rebuilt_indexes += 1
+        segment.size = snapshot.end.position
+        try:
+            segment.rebuild_index(self.config.index_interval_bytes)
+        except CorruptMessage as error:
+            raise StorageError(f"damage below the recovery point: {error}") from error
+
+    def _is_current(self, snapshot: Snapshot | None, segments: list[Segment]) -> bool:
+        """After a clean shutdown there is nothing past the recovery point."""
+        if not self.clean or snapshot is None:
+            return False
+        last = segments[-1]
+        on_disk = self.names[os.path.basename(last.path)]
+        return snapshot.end.segment == last.base_offset and snapshot.end.position == on_disk
+
+    def _scan(self, state: LogState, snapshot: Snapshot | None) -> None:
+        point = snapshot.end.segment if snapshot else -1
+        scanned: list[Segment] = []
+        for number, segment in enumerate(state.segments):
+            if segment.base_offset < point:
+                continue
+            on_disk = self.names[os.path.basename(segment.path)]
+            if segment.base_offset != point:
+                if scanned and segment.base_offset != state.end_offset:
+                    self._drop(state, number)
+                    break
+                state.end_offset = segment.base_offset
+            scanned.append(segment)
+            if not self._scan_segment(state, segment, on_disk, resumed=segment.base_offset == point):
+                self._drop(state, number + 1)
+                break
+        for segment in scanned:
+            segment.file().sync()
+        self.files.sync_directory(self.directory)
+        self._reseal(state)
+
+    def _scan_segment(self, state: LogState, segment: Segment, on_disk: int, *, resumed: bool) -> bool:
+        """Feeds every good batch to the state; cuts the rest off, and says whether there was none."""
+        sealed = None
+        if segment.sealed:
+            sealed = open_sealed(read_whole(self.files, segment.index_path) or b"", on_disk)
+        segment.cleaned = bool(sealed and sealed[1].cleaned)
+        if not resumed:
+            segment.reset()
+        lenient = state.gaps or self.config.cleanup_compact or segment.cleaned
+        self.scanned_bytes += on_disk - segment.size
+        for position, header, intact in scan_batches(segment.file(), segment.size, on_disk):
+            assert position == segment.size
+            if not (intact or sealed) or not _follows(header, state.end_offset, lenient):
+                break
+            self._feed(state, segment, header)
+        if segment.size == on_disk:
+            return True
+        if sealed:
+            raise StorageError(f"{segment.path} is damaged at byte {segment.size}; it was sealed and synced")
+        self.cut_bytes += on_disk - segment.size
+        segment.file().truncate(segment.size)
+        return False
+
+    def _feed(self, state: LogState, segment: Segment, header: BatchHeader) -> None:
+        segment.note_batch(header, header.base_offset, self.config.index_interval_bytes)
+        state.epochs.assign(header.leader_epoch, header.base_offset)
+        if header.producer_id != NO_PRODUCER_ID:
+            state.producers.update(header, header.base_offset, self.clock.now_ms())
+        if header.base_offset != state.end_offset:
+            state.gaps = True
+        state.end_offset = header.next_offset
+
+    def _drop(self, state: LogState, number: int) -> None:
+        """Removes the segments from `number` on: they continue what was cut off."""
+        for segment in state.segments[number:]:
+            self.cut_bytes += self.names[os.path.basename(segment.path)]
+            self.dropped_segments += 1
+            remove_segment_files(segment)
+        del state.segments[number:]
+
+    def _reseal(self, state: LogState) -> None:
+        for segment in state.segments[:-1]:
+            if not segment.sealed or segment.index is not None:
+                segment.seal()
+        if state.segments and state.segments[-1].sealed:
+            state.segments[-1].sealed = False
+
+    def _settle_start(self, state: LogState) -> None:
+        """Drops segments that a deletion before the crash had given up."""
+        while len(state.segments) > 1 and state.segments[1].base_offset <= state.start_offset:
+            remove_segment_files(state.segments.pop(0))
+        if state.start_offset > state.end_offset:
+            raise StorageError(
+                f"{self.directory} ends at offset {state.end_offset}, before its start {state.start_offset}: "
+                "durable records are missing"
+            )
+
+
+def _follows(header: BatchHeader, expected_offset: int, lenient: bool) -> bool:
+    if header.last_offset_delta < 0:
+        return False
+    if lenient:
+        return header.base_offset >= expected_offset
+    return header.base_offset == expected_offset
+
+
+def remove_segment_files(segment: Segment) -> None:
+    """Unlinks a segment; whoever reads it keeps its file until done."""
+    segment.close()
+    segment.files.unlink(segment.path)
+    segment.files.unlink(segment.path.removesuffix(LOG_SUFFIX) + INDEX_SUFFIX)

@@ -1,0 +1,238 @@
+"""A segment: a file of batches from its base offset on, with its sparse index.
+
+The segment that is written to (the active one) keeps its index in memory, and the places of its latest
+batches, so that reading the tail needs no search on disk. A sealed segment opens its file and its index when
+somebody reads it, and holds neither for long.
+"""
+
+import os
+import weakref
+from bisect import bisect_left
+from collections.abc import Iterator
+
+from attrs import define, field
+
+from engine.errors import CorruptMessage
+from engine.files import File, Files, read_whole
+from engine.index import IndexTrailer, SparseIndex, open_sealed
+from engine.records import HEADER_SIZE, NO_TIMESTAMP, BatchHeader, checksum, is_framed, parse_header
+
+LOG_SUFFIX = ".log"
+INDEX_SUFFIX = ".index"
+# Relative offsets in the index are 32 bits; Kafka's own limit is the signed range.
+MAX_RELATIVE_OFFSET = 2**31 - 1
+_WALK_BYTES = 4096
+_SCAN_BYTES = 1024 * 1024
+_RECENT_BATCHES = 1000
+
+
+def segment_name(base_offset: int) -> str:
+    return f"{base_offset:020d}"
+
+
+def walk_headers(file: File, position: int, end: int) -> Iterator[tuple[int, BatchHeader]]:
+    """(position, header) of every batch in [position, end); `CorruptMessage` where the chain breaks."""
+    chunk, chunk_start = b"", position
+    while position < end:
+        at = position - chunk_start
+        if at + HEADER_SIZE > len(chunk):
+            chunk, chunk_start, at = file.pread(min(_WALK_BYTES, end - position), position), position, 0
+        header = parse_header(chunk, at) if len(chunk) >= HEADER_SIZE else None
+        if header is None or not is_framed(header) or position + header.size > end:
+            raise CorruptMessage(f"{file.path} is damaged at byte {position}")
+        yield position, header
+        position += header.size
+
+
+def scan_batches(file: File, position: int, end: int) -> Iterator[tuple[int, BatchHeader, bool]]:
+    """(position, header, whether its checksum holds) of every framed batch; ends where framing breaks."""
+    chunk, chunk_start = memoryview(b""), position
+    while end - position >= HEADER_SIZE:
+        at = position - chunk_start
+        if at + HEADER_SIZE > len(chunk):
+            chunk, chunk_start, at = memoryview(file.pread(_SCAN_BYTES, position)), position, 0
+        if len(chunk) < HEADER_SIZE:
+            return
+        header = parse_header(chunk, at)
+        if not is_framed(header) or position + header.size > end:
+            return
+        if at + header.size > len(chunk):
+            size = max(_SCAN_BYTES, header.size)
+            chunk, chunk_start, at = memoryview(file.pread(size, position)), position, 0
+        yield position, header, checksum(chunk[at : at + header.size]) == header.crc
+        position += header.size
+
+
+@define(eq=False)
+class Segment:
+    """See the module. `size` is where the next batch goes; bytes beyond it do not exist for readers."""
+
+    files: Files
+    directory: str
+    base_offset: int
+    size: int = 0
+    created_ms: int = 0
+    index: SparseIndex | None = None
+    max_timestamp: int = NO_TIMESTAMP
+    max_timestamp_position: int = 0
+    first_timestamp: int = NO_TIMESTAMP
+    sealed: bool = False
+    cleaned: bool = False
+    index_saved: bool = False
+    saved_entries: int = 0
+    _indexed_position: int = 0
+    _file: File | None = None
+    _file_reference: "weakref.ref[File] | None" = None
+    _recent_lasts: list[int] = field(factory=list)
+    _recent_positions: list[int] = field(factory=list)
+
+    @property
+    def path(self) -> str:
+        return os.path.join(self.directory, segment_name(self.base_offset) + LOG_SUFFIX)
+
+    @property
+    def index_path(self) -> str:
+        return os.path.join(self.directory, segment_name(self.base_offset) + INDEX_SUFFIX)
+
+    def file(self) -> File:
+        """The open file; a sealed segment's is held weakly, and the latest used by `Files`."""
+        file = self._file or (self._file_reference() if self._file_reference else None)
+        if file is None:
+            file = self.files.open(self.path)
+        if self.sealed:
+            self._file, self._file_reference = None, weakref.ref(file)
+            self.files.keep_open(file)
+        else:
+            self._file = file
+        return file
+
+    def create_file(self) -> File:
+        self._file = self.files.open(self.path, create=True)
+        self._file.truncate(0)
+        self.index = SparseIndex()
+        return self._file
+
+    def note_batch(self, header: BatchHeader, base_offset: int, index_interval_bytes: int) -> None:
+        """Takes a batch that was written at `size` into account."""
+        position = self.size
+        if position - self._indexed_position >= index_interval_bytes:
+            assert self.index is not None
+            self.index.add(base_offset - self.base_offset, position, self.max_timestamp)
+            self._indexed_position = position
+        if header.max_timestamp > self.max_timestamp:
+            self.max_timestamp = header.max_timestamp
+            self.max_timestamp_position = position
+        if position == 0:
+            self.first_timestamp = header.max_timestamp
+        lasts = self._recent_lasts
+        lasts.append(base_offset + header.last_offset_delta)
+        self._recent_positions.append(position)
+        if len(lasts) > 2 * _RECENT_BATCHES:
+            del lasts[:_RECENT_BATCHES]
+            del self._recent_positions[:_RECENT_BATCHES]
+        self.size = position + header.length + 12
+
+    def locate(self, offset: int) -> tuple[int, int] | None:
+        """(position, size) of the first batch that ends at or after `offset`; None if all end before."""
+        if self._recent_lasts and offset > self._recent_lasts[0]:
+            return self._locate_recent(offset)
+        for position, header in self._walk_to(offset):
+            if header.last_offset >= offset:
+                return position, header.size
+        return None
+
+    def _locate_recent(self, offset: int) -> tuple[int, int] | None:
+        number = bisect_left(self._recent_lasts, offset)
+        positions = self._recent_positions
+        if number == len(positions):
+            return None
+        end = positions[number + 1] if number + 1 < len(positions) else self.size
+        return positions[number], end - positions[number]
+
+    def _walk_to(self, offset: int) -> Iterator[tuple[int, BatchHeader]]:
+        entry = self.loaded_index().find_offset(offset - self.base_offset)
+        return walk_headers(self.file(), self._checked(entry), self.size)
+
+    def _checked(self, entry: tuple[int, int] | None) -> int:
+        """The position of an index entry, once the batch there proved to be the entry's; else rebuilds."""
+        if entry is None:
+            return 0
+        relative_offset, position = entry
+        if position + HEADER_SIZE <= self.size:
+            found = self.file().pread(HEADER_SIZE, position)
+            if len(found) == HEADER_SIZE:
+                header = parse_header(found)
+                if is_framed(header) and header.base_offset == self.base_offset + relative_offset:
+                    return position
+        self.rebuild_index()
+        return 0
+
+    def batches_by_time(self, timestamp_ms: int) -> Iterator[tuple[int, BatchHeader]]:
+        """Batches from where a record as late as `timestamp_ms` may first stand."""
+        entry = self.loaded_index().find_time(timestamp_ms)
+        return walk_headers(self.file(), self._checked(entry), self.size)
+
+    def loaded_index(self) -> SparseIndex:
+        if self.index is None:
+            self._load_index()
+        assert self.index is not None
+        return self.index
+
+    def _load_index(self) -> None:
+        data = read_whole(self.files, self.index_path)
+        opened = open_sealed(data, self.size) if data else None
+        if opened is None:
+            self.rebuild_index()
+            return
+        self.index, trailer = opened
+        self.max_timestamp, self.max_timestamp_position = (
+            trailer.max_timestamp,
+            trailer.max_timestamp_position,
+        )
+        self.first_timestamp, self.cleaned = trailer.first_timestamp, trailer.cleaned
+        self.index_saved = True
+
+    def rebuild_index(self, interval_bytes: int = 4096) -> None:
+        """Reads all headers anew; raises `CorruptMessage` if the segment itself is damaged."""
+        end = self.size
+        self.reset()
+        for _, header in walk_headers(self.file(), 0, end):
+            self.note_batch(header, header.base_offset, interval_bytes)
+        assert self.size == end
+
+    def reset(self) -> None:
+        """Forgets what is known of the content, to read it again."""
+        self.size = self._indexed_position = self.max_timestamp_position = 0
+        self.max_timestamp = self.first_timestamp = NO_TIMESTAMP
+        self.index = SparseIndex()
+        self.index_saved = False
+        self.saved_entries = 0
+        self._recent_lasts, self._recent_positions = [], []
+
+    def resume(self, index: SparseIndex, size: int, max_timestamp: int, max_timestamp_position: int) -> None:
+        """Goes on from a snapshot's knowledge of the first `size` bytes."""
+        self.reset()
+        self.index, self.size = index, size
+        self.max_timestamp, self.max_timestamp_position = max_timestamp, max_timestamp_position
+        self._indexed_position = index.last_position if len(index) else 0
+
+    def trailer(self) -> IndexTrailer:
+        return IndexTrailer(
+            self.max_timestamp, self.max_timestamp_position, self.first_timestamp, self.size, self.cleaned
+        )
+
+    def seal(self) -> None:
+        """No more is written here: the file is from now on held weakly, the tail's places are dropped."""
+        self.sealed = True
+        self._recent_lasts, self._recent_positions = [], []
+
+    def release(self) -> None:
+        """Drops what can be read again from disk."""
+        if self.sealed and self.index_saved:
+            self.index = None
+
+    def close(self) -> None:
+        file = self._file or (self._file_reference() if self._file_reference else None)
+        self._file = self._file_reference = None
+        if file is not None:
+            self.files.forget(file)

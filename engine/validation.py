@@ -1,0 +1,107 @@
+"""What a log asks of a batch before it takes it, and what it changes in it.
+
+Everything here works on the batch's header, except where a topic needs the records opened: a compacted topic
+(each record has a key) and a forced codec (the records are compressed anew).
+"""
+
+from collections.abc import Sequence
+
+from crc32c import crc32c
+
+from engine.compression import CODECS, GZIP, LZ4, ZSTD, compress
+from engine.errors import CorruptMessage, InvalidRecord, InvalidTimestamp, RecordTooLarge
+from engine.files import Buffer
+from engine.log_types import LogConfig
+from engine.records import (
+    CHECKSUM_END,
+    CODEC_MASK,
+    CONTROL_FLAG,
+    HEADER_SIZE,
+    LENGTH_OVERHEAD,
+    LOG_APPEND_TIME_FLAG,
+    NO_PRODUCER_ID,
+    NO_TIMESTAMP,
+    PREFIX_SIZE,
+    BatchHeader,
+    checksum,
+    record_section,
+    walk_records,
+)
+
+Piece = tuple[BatchHeader, Sequence[Buffer]]
+
+
+def check_intact(header: BatchHeader, batch: memoryview, config: LogConfig) -> None:
+    """What every batch is asked, wherever it comes from."""
+    if len(batch) > config.max_message_bytes:
+        raise RecordTooLarge(
+            f"a batch of {len(batch)} bytes exceeds max.message.bytes, {config.max_message_bytes}"
+        )
+    if checksum(batch) != header.crc:
+        raise CorruptMessage(f"the batch's checksum is not {header.crc:#010x}")
+
+
+def check_client(header: BatchHeader, batch: memoryview, config: LogConfig, now_ms: int, name: str) -> None:
+    """What a client's batch is asked besides."""
+    count = header.record_count
+    if count <= 0 or header.last_offset_delta != count - 1:
+        raise InvalidRecord(f"{count} records with a last offset delta of {header.last_offset_delta}")
+    if header.base_offset != 0:
+        raise InvalidRecord(f"a batch to append starts at offset 0, not {header.base_offset}")
+    if header.attributes & CODEC_MASK > ZSTD:
+        raise InvalidRecord(f"unknown compression codec {header.codec}")
+    if header.attributes & CONTROL_FLAG:
+        raise InvalidRecord(f"clients may not write control records, in topic partition {name}")
+    if header.producer_id != NO_PRODUCER_ID and header.base_sequence < 0:
+        raise InvalidRecord(f"producer {header.producer_id} sends sequence {header.base_sequence}")
+    _check_time(header, config, now_ms)
+    if config.cleanup_compact:
+        _check_keys(header, batch, name)
+
+
+def _check_time(header: BatchHeader, config: LogConfig, now_ms: int) -> None:
+    if header.attributes & LOG_APPEND_TIME_FLAG:
+        raise InvalidTimestamp("only the broker may set the timestamp type to LogAppendTime")
+    if config.timestamp_type != "CreateTime":
+        return
+    earliest, latest = now_ms - config.timestamp_before_max_ms, now_ms + config.timestamp_after_max_ms
+    for timestamp in (header.base_timestamp, header.max_timestamp):
+        if timestamp != NO_TIMESTAMP and not earliest <= timestamp <= latest:
+            raise InvalidTimestamp(f"timestamp {timestamp} is not within [{earliest}, {latest}]")
+
+
+def _check_keys(header: BatchHeader, batch: memoryview, name: str) -> None:
+    message = f"Compacted topic cannot accept message without key in topic partition {name}"
+    records = walk_records(record_section(header, batch), header.record_count)
+    errors = tuple((number, message) for number, record in enumerate(records) if record.key is None)
+    if errors:
+        raise InvalidRecord(
+            f"{len(errors)} of {header.record_count} records have no key", record_errors=errors
+        )
+
+
+def prepare(header: BatchHeader, batch: memoryview, config: LogConfig, now_ms: int) -> Piece:
+    """The batch as this topic stores it: its header, and the bytes that follow the 16-byte prefix."""
+    codec = header.attributes & CODEC_MASK
+    wanted = CODECS.get(config.compression_type, codec)
+    append_time = config.timestamp_type == "LogAppendTime"
+    if wanted == codec and not append_time:
+        return header, (batch[PREFIX_SIZE:],)
+    section: Buffer = batch[HEADER_SIZE:]
+    if wanted != codec:
+        section = compress(wanted, record_section(header, batch), _level(wanted, config))
+        header = header._replace(attributes=header.attributes & ~CODEC_MASK | wanted)
+    if append_time:
+        header = header._replace(attributes=header.attributes | LOG_APPEND_TIME_FLAG, max_timestamp=now_ms)
+    header = header._replace(length=HEADER_SIZE - LENGTH_OVERHEAD + len(section))
+    header = header._replace(crc=crc32c(section, crc32c(memoryview(header.pack())[CHECKSUM_END:])))
+    return header, (header.pack()[PREFIX_SIZE:], section)
+
+
+def _level(codec: int, config: LogConfig) -> int | None:
+    levels = {
+        GZIP: config.compression_gzip_level,
+        LZ4: config.compression_lz4_level,
+        ZSTD: config.compression_zstd_level,
+    }
+    return levels.get(codec)
