@@ -71,7 +71,9 @@ class BrokerConfig:
             given[setting.name] = _checked(setting)
             origins[setting.name] = setting.origin
         _unite_node_id(given, origins)
-        return cls(given, origins, BrokerSettings(static=given))
+        layers = BrokerSettings(static=given)
+        layers.check()
+        return cls(given, origins, layers)
 
     def __getitem__(self, name: str) -> Value:
         return self.settings[name]

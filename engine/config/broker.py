@@ -68,6 +68,13 @@ NODE = (
         importance=Importance.HIGH,
     ),
     ConfigKey(
+        "broker.rack",
+        ConfigType.STRING,
+        None,
+        "Where this node stands, as clients see it in metadata.",
+        dynamic=False,
+    ),
+    ConfigKey(
         "log.dirs",
         ConfigType.LIST,
         ("data",),

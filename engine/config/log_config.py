@@ -1,7 +1,7 @@
 """From a topic's config to what its logs obey."""
 
 from engine.config.resolve import BrokerSettings, TopicConfig
-from engine.log import LogConfig
+from engine.log_types import LogConfig
 
 
 def log_config(config: TopicConfig, settings: BrokerSettings) -> LogConfig:
@@ -19,6 +19,9 @@ def log_config(config: TopicConfig, settings: BrokerSettings) -> LogConfig:
         timestamp_before_max_ms=config.integer("message.timestamp.before.max.ms"),
         timestamp_after_max_ms=config.integer("message.timestamp.after.max.ms"),
         compression_type=config.text("compression.type"),
+        compression_gzip_level=config.integer("compression.gzip.level"),
+        compression_lz4_level=config.integer("compression.lz4.level"),
+        compression_zstd_level=config.integer("compression.zstd.level"),
         cleanup_delete="delete" in policy,
         cleanup_compact="compact" in policy,
         retention_ms=config.integer("retention.ms"),

@@ -6,13 +6,15 @@ their own share one `TopicConfig`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from enum import IntEnum
 
 from attrs import Factory, define, field, frozen
 
 from engine.config.broker import BROKER_KEYS, BROKER_SYNONYMS
 from engine.config.keys import BrokerSynonym, ConfigKey, Value
-from engine.config.topic import TOPIC_KEYS, check_topic_values, parse_topic_overrides
+from engine.config.topic import TOPIC_KEYS, check_topic_values, is_topic_setting, parse_topic_overrides
+from engine.errors import InvalidConfig
 
 
 class ConfigSource(IntEnum):
@@ -80,9 +82,11 @@ class BrokerSettings:
     _topic_defaults: TopicConfig = field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        values = {name: self._topic_default(key) for name, key in TOPIC_KEYS.items()}
-        check_topic_values(values)
-        self._topic_defaults = TopicConfig(values)
+        self._topic_defaults = TopicConfig({name: self._topic_default(key) for name, key in TOPIC_KEYS.items()})
+
+    def check(self) -> None:
+        """`InvalidConfig` if values contradict each other; each for itself was checked when it was given."""
+        check_topic_values(self._topic_defaults.values)
 
     def __getitem__(self, name: str) -> Value:
         """The value in force of a broker key."""
@@ -122,6 +126,16 @@ class BrokerSettings:
         check_topic_values(values)
         return TopicConfig(values, dict(overrides))
 
+    def stored_topic_config(self, overrides: Mapping[str, str]) -> TopicConfig:
+        """The same for settings that were taken once: one that can no longer be is passed over.
+
+        Another version of the program, or another broker config, must not make a topic unusable.
+        """
+        kept = {name: text for name, text in overrides.items() if is_topic_setting(name, text)}
+        if not kept:
+            return self._topic_defaults
+        return TopicConfig({**self._topic_defaults.values, **parse_topic_overrides(kept)}, kept)
+
     def layers(self) -> tuple[tuple[ConfigSource, Mapping[str, Value]], ...]:
         """The layers in which a value may be set, strongest first."""
         return (
@@ -136,6 +150,15 @@ class BrokerSettings:
                 if synonym.name in values:
                     return _converted(values[synonym.name], synonym)
         return key.default
+
+
+def parse_stored_broker_configs(configs: Mapping[str, str]) -> dict[str, Value]:
+    """The values of dynamic broker configs that were taken once, without those that can no longer be."""
+    values: dict[str, Value] = {}
+    for name, text in configs.items():
+        with suppress(KeyError, InvalidConfig):
+            values[name] = BROKER_KEYS[name].parse(text)
+    return values
 
 
 def describe_topic(config: TopicConfig, settings: BrokerSettings) -> list[ConfigEntry]:

@@ -348,6 +348,15 @@ def parse_topic_overrides(overrides: Mapping[str, str]) -> dict[str, Value]:
     return {name: topic_key(name).parse(text) for name, text in overrides.items()}
 
 
+def is_topic_setting(name: str, text: str) -> bool:
+    """Whether the key exists and takes this value."""
+    try:
+        topic_key(name).parse(text)
+    except InvalidConfig:
+        return False
+    return True
+
+
 def check_topic_values(values: Mapping[str, Value]) -> None:
     """The rules that concern several keys of one topic at once; `values` are those in force."""
     least, most = values["min.compaction.lag.ms"], values["max.compaction.lag.ms"]

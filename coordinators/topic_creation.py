@@ -1,0 +1,238 @@
+"""Planning new topics and new partitions: Kafka's checks in Kafka's order, with its messages."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import TypeVar
+
+from attrs import Factory, frozen
+
+from coordinators.topic_names import check_topic_name, collision_key
+from coordinators.topic_view import Change, Plan, PlanBuilder, Topic, TopicUpdate, TopicView
+from engine.catalogue import Compare, Put, Transaction
+from engine.catalogue_records import PartitionRecord
+from engine.config.resolve import BrokerSettings, TopicConfig
+from engine.errors import (
+    BrokerError,
+    InvalidConfig,
+    InvalidPartitions,
+    InvalidReplicaAssignment,
+    InvalidReplicationFactor,
+    InvalidRequest,
+    InvalidTopic,
+    PolicyViolation,
+    TopicAlreadyExists,
+    UnknownTopicOrPartition,
+)
+from engine.ids import RandomBytes, new_id
+
+DEFAULT = -1
+PARTITIONS_PER_REQUEST_MAX = 10_000
+
+Item = TypeVar("Item")
+Assignment = tuple[int, Sequence[int]]
+
+
+@frozen
+class TopicSpec:
+    """A topic that somebody wants. -1 is the broker's default; `assignments` pair partition and replicas."""
+
+    name: str
+    partition_count: int = DEFAULT
+    replication_factor: int = DEFAULT
+    assignments: Sequence[Assignment] = ()
+    configs: Mapping[str, str | None] = Factory(dict)
+
+
+@frozen
+class PartitionsSpec:
+    """More partitions for a topic: how many in all; `assignments`, if any, the replicas of each new one."""
+
+    topic: str
+    total_count: int
+    assignments: Sequence[Sequence[int]] | None = None
+
+
+@frozen
+class TopicPlanner:
+    """What creation is planned against: the view, the config in force, this node."""
+
+    view: TopicView
+    settings: BrokerSettings
+    node_id: int
+    random_bytes: RandomBytes
+
+    def plan_create(self, specs: Sequence[TopicSpec]) -> Plan[Topic]:
+        """One change for all topics of a request that can be made."""
+        too_many = sum(self._requested_partitions(spec) for spec in specs) > PARTITIONS_PER_REQUEST_MAX
+        repeated = _repeated([spec.name for spec in specs])
+        builder = PlanBuilder[Topic]()
+        taken: dict[str, str] = {}
+        for spec in specs:
+            try:
+                if too_many:
+                    raise PolicyViolation("Excessively large number of partitions per request.")
+                topic = self._topic(spec, repeated, taken)
+            except BrokerError as error:
+                builder.refuse(error)
+            else:
+                taken[collision_key(topic.name)] = topic.name
+                builder.add(topic, _creation(topic))
+        return builder.finish()
+
+    def plan_partitions(self, specs: Sequence[PartitionsSpec]) -> Plan[Topic]:
+        """More partitions for the topics of a request."""
+        repeated = _repeated([spec.topic for spec in specs])
+        builder = PlanBuilder[Topic]()
+        room = PARTITIONS_PER_REQUEST_MAX
+        for spec in specs:
+            try:
+                before, after = self._grown(spec, repeated, room)
+            except BrokerError as error:
+                builder.refuse(error)
+            else:
+                room -= after.partition_count - before.partition_count
+                builder.add(after, _growth(before, after))
+        return builder.finish()
+
+    def _requested_partitions(self, spec: TopicSpec) -> int:
+        if spec.assignments:
+            return len(spec.assignments)
+        count = spec.partition_count
+        return self.settings.integer("num.partitions") if count == DEFAULT else max(count, 0)
+
+    def _topic(self, spec: TopicSpec, repeated: set[str], taken: Mapping[str, str]) -> Topic:
+        if spec.name in repeated:
+            raise InvalidRequest("Duplicate topic name.")
+        self._check_name(spec.name, taken)
+        partitions = self._assigned(spec) if spec.assignments else self._default_partitions(spec)
+        self._check_count(len(partitions))
+        return Topic(spec.name, new_id(self.random_bytes), partitions, self._config(spec.configs))
+
+    def _check_name(self, name: str, taken: Mapping[str, str]) -> None:
+        check_topic_name(name)
+        if name in self.view.by_name:
+            raise TopicAlreadyExists(f"Topic '{name}' already exists.")
+        other = self.view.colliding(name) or taken.get(collision_key(name))
+        if other is not None:
+            raise InvalidTopic(f"Topic '{name}' collides with existing topic: {other}")
+
+    def _default_partitions(self, spec: TopicSpec) -> tuple[PartitionRecord, ...]:
+        count, factor = spec.partition_count, spec.replication_factor
+        if factor < DEFAULT or factor == 0:
+            raise InvalidReplicationFactor(
+                "Replication factor must be larger than 0, or -1 to use the default value."
+            )
+        if count < DEFAULT or count == 0:
+            raise InvalidPartitions("Number of partitions was set to an invalid non-positive value.")
+        if factor > 1:
+            raise InvalidReplicationFactor(
+                f"Unable to replicate the partition {factor} time(s): The target replication factor "
+                f"of {factor} "
+                "cannot be reached because only 1 broker(s) are registered."
+            )
+        return (PartitionRecord.on(self.node_id),) * self._requested_partitions(spec)
+
+    def _assigned(self, spec: TopicSpec) -> tuple[PartitionRecord, ...]:
+        if spec.replication_factor != DEFAULT:
+            raise InvalidRequest(
+                "A manual partition assignment was specified, but replication factor was not set to -1."
+            )
+        if spec.partition_count != DEFAULT:
+            raise InvalidRequest(
+                "A manual partition assignment was specified, but numPartitions was not set to -1."
+            )
+        indexes = [index for index, _replicas in spec.assignments]
+        if repeated := sorted(_repeated(indexes)):
+            raise InvalidReplicaAssignment(
+                f"Found multiple manual partition assignments for partition {repeated[0]}"
+            )
+        if sorted(indexes) != list(range(len(indexes))):
+            raise InvalidReplicaAssignment("partitions should be a consecutive 0-based integer sequence")
+        return tuple(self._held_here(replicas) for _index, replicas in sorted(spec.assignments))
+
+    def _held_here(self, replicas: Sequence[int]) -> PartitionRecord:
+        if not replicas:
+            raise InvalidReplicaAssignment("The manual partition assignment includes an empty replica list.")
+        for replica in replicas:
+            if replica != self.node_id:
+                raise InvalidReplicaAssignment(
+                    f"The manual partition assignment includes broker {replica}, but no such broker "
+                    "is registered."
+                )
+        if len(replicas) > 1:
+            raise InvalidReplicaAssignment(
+                f"The manual partition assignment includes the broker {self.node_id} more than once."
+            )
+        return PartitionRecord.on(self.node_id)
+
+    def _config(self, configs: Mapping[str, str | None]) -> TopicConfig:
+        given = {name: value for name, value in configs.items() if value is not None}
+        if len(given) != len(configs):
+            unset = ", ".join(name for name, value in configs.items() if value is None)
+            raise InvalidConfig(f"Null value not supported for topic configs: {unset}")
+        return self.settings.topic_config(given)
+
+    def _check_count(self, count: int) -> None:
+        most = self.settings.integer("max.partitions.per.topic")
+        if count > most:
+            raise PolicyViolation(
+                f"{count} partitions are more than max.partitions.per.topic, which is {most}."
+            )
+
+    def _grown(self, spec: PartitionsSpec, repeated: set[str], room: int) -> tuple[Topic, Topic]:
+        if spec.topic in repeated:
+            raise InvalidRequest("Duplicate topic name.")
+        topic = self.view.by_name.get(spec.topic)
+        if topic is None:
+            raise UnknownTopicOrPartition(f"The topic '{spec.topic}' does not exist.")
+        additional = spec.total_count - topic.partition_count
+        _check_growth(topic, spec.total_count)
+        self._check_count(spec.total_count)
+        if additional > room:
+            raise PolicyViolation("Excessively large number of partitions per request.")
+        added = self._added(spec.assignments, additional)
+        return topic, Topic(topic.name, topic.topic_id, topic.partitions + added, topic.config)
+
+    def _added(
+        self, assignments: Sequence[Sequence[int]] | None, additional: int
+    ) -> tuple[PartitionRecord, ...]:
+        if assignments is None:
+            return (PartitionRecord.on(self.node_id),) * additional
+        if len(assignments) != additional:
+            only = "only " if len(assignments) < additional else ""
+            raise InvalidReplicaAssignment(
+                f"Attempted to add {additional} additional partition(s), but {only}{len(assignments)} "
+                "assignment(s) were specified."
+            )
+        return tuple(self._held_here(replicas) for replicas in assignments)
+
+
+def _check_growth(topic: Topic, total_count: int) -> None:
+    count = topic.partition_count
+    if total_count == count:
+        raise InvalidPartitions(f"Topic already has {count} partition(s).")
+    if total_count < count:
+        raise InvalidPartitions(
+            f"The topic {topic.name} currently has {count} partition(s); {total_count} would not be "
+            "an increase."
+        )
+
+
+def _creation(topic: Topic) -> Change:
+    record = topic.record
+    rows = [Put(record.key, record.encode())]
+    rows += [Put(record.partition_key(index), each.encode()) for index, each in enumerate(topic.partitions)]
+    return Change(Transaction((Compare(record.key, 0),), tuple(rows)), (TopicUpdate(None, topic),))
+
+
+def _growth(before: Topic, after: Topic) -> Change:
+    record = after.record
+    rows = [Put(record.key, record.encode())]
+    for index in range(before.partition_count, after.partition_count):
+        rows.append(Put(record.partition_key(index), after.partitions[index].encode()))
+    compare = Compare(record.key, before.revision)
+    return Change(Transaction((compare,), tuple(rows)), (TopicUpdate(before, after),))
+
+
+def _repeated(items: Sequence[Item]) -> set[Item]:
+    return {item for item, count in Counter(items).items() if count > 1}

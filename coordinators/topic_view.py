@@ -1,0 +1,147 @@
+"""The topics as they are now, in memory, and what a change does to them."""
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Generic, TypeVar
+
+from attrs import Factory, define, evolve, field, frozen
+
+from coordinators.topic_names import INTERNAL_TOPICS, collision_key
+from engine.catalogue import Transaction
+from engine.catalogue_records import PartitionRecord, TopicRecord
+from engine.config.resolve import TopicConfig
+from engine.errors import BrokerError
+from engine.ids import TopicId
+
+T = TypeVar("T")
+
+
+@frozen
+class Topic:
+    """An active topic. Replaced, never altered; `revision` is that of its catalogue row."""
+
+    name: str
+    topic_id: TopicId
+    partitions: tuple[PartitionRecord, ...]
+    config: TopicConfig
+    revision: int = 0
+
+    @property
+    def partition_count(self) -> int:
+        return len(self.partitions)
+
+    @property
+    def internal(self) -> bool:
+        return self.name in INTERNAL_TOPICS
+
+    @property
+    def record(self) -> TopicRecord:
+        return TopicRecord(self.name, self.topic_id, len(self.partitions), self.config.overrides)
+
+
+@frozen
+class TopicUpdate:
+    """A topic before and after a change: made (no `before`), deleted (no `after`) or altered."""
+
+    before: Topic | None
+    after: Topic | None
+
+
+@frozen
+class BrokerUpdate:
+    """Dynamic broker config as it shall be; `node_id` None is that of all nodes."""
+
+    node_id: int | None
+    configs: Mapping[str, str]
+
+
+@frozen
+class Change:
+    """What a plan does to the catalogue, and then to the view."""
+
+    transaction: Transaction = Factory(Transaction)
+    topics: tuple[TopicUpdate, ...] = ()
+    brokers: tuple[BrokerUpdate, ...] = ()
+    # Ids of deleted topics whose files are gone.
+    finished_deletions: tuple[TopicId, ...] = ()
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is nothing to commit."""
+        return not self.transaction.changes
+
+    @classmethod
+    def joined(cls, parts: Sequence["Change"]) -> "Change":
+        """All of them as one."""
+        chain = itertools.chain.from_iterable
+        return cls(
+            Transaction(
+                tuple(chain(part.transaction.compares for part in parts)),
+                tuple(chain(part.transaction.changes for part in parts)),
+            ),
+            tuple(chain(part.topics for part in parts)),
+            tuple(chain(part.brokers for part in parts)),
+            tuple(chain(part.finished_deletions for part in parts)),
+        )
+
+
+@frozen
+class Plan(Generic[T]):
+    """One change for a whole request, and per item, in the request's order, its result or its refusal."""
+
+    change: Change
+    results: tuple[T | BrokerError, ...]
+
+
+@define
+class PlanBuilder(Generic[T]):
+    """Collects a plan item by item: a refused item leaves the others alone."""
+
+    _changes: list[Change] = field(factory=list, init=False)
+    _results: list[T | BrokerError] = field(factory=list, init=False)
+
+    def add(self, result: T, change: Change) -> None:
+        self._changes.append(change)
+        self._results.append(result)
+
+    def refuse(self, error: BrokerError) -> None:
+        self._results.append(error)
+
+    def finish(self) -> Plan[T]:
+        return Plan(Change.joined(self._changes), tuple(self._results))
+
+
+@define
+class TopicView:
+    """The active topics by name and by id. Only the event loop touches it."""
+
+    by_name: dict[str, Topic] = Factory(dict)
+    by_id: dict[TopicId, Topic] = Factory(dict)
+    _names_by_collision: dict[str, str] = field(factory=dict, init=False)
+
+    def __iter__(self) -> Iterator[Topic]:
+        return iter(self.by_name.values())
+
+    def colliding(self, name: str) -> str | None:
+        """The other topic whose name differs only in dots and underscores, if there is one."""
+        other = self._names_by_collision.get(collision_key(name))
+        return other if other != name else None
+
+    def apply(self, update: TopicUpdate, revision: int) -> TopicUpdate:
+        """The update with its revision, now in force."""
+        if update.before is not None:
+            self._remove(update.before)
+        after = evolve(update.after, revision=revision) if update.after is not None else None
+        if after is not None:
+            self.add(after)
+        return TopicUpdate(update.before, after)
+
+    def add(self, topic: Topic) -> None:
+        self.by_name[topic.name] = topic
+        self.by_id[topic.topic_id] = topic
+        self._names_by_collision[collision_key(topic.name)] = topic.name
+
+    def _remove(self, topic: Topic) -> None:
+        del self.by_name[topic.name]
+        del self.by_id[topic.topic_id]
+        del self._names_by_collision[collision_key(topic.name)]
