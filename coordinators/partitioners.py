@@ -1,8 +1,8 @@
 """Which partition a record goes to, as clients decide it: the tools and other doors do the same.
 
-`murmur2` is the Java client's (and kafka-python's, aiokafka's, librdkafka's `murmur2`): records of one key lie
-where those clients put them. A hash becomes a partition by dropping its sign bit and taking the remainder,
-except FNV-1a, where librdkafka and Sarama take the absolute value.
+`murmur2` is what the Java client does, kafka-python, aiokafka, and librdkafka if told so: records of one key
+lie where those clients put them. A hash becomes a partition by dropping its sign bit and taking the
+remainder, except FNV-1a, where librdkafka and Sarama take the absolute value.
 """
 
 from collections.abc import Callable

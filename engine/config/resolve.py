@@ -82,7 +82,8 @@ class BrokerSettings:
     _topic_defaults: TopicConfig = field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        self._topic_defaults = TopicConfig({name: self._topic_default(key) for name, key in TOPIC_KEYS.items()})
+        values = {name: self._topic_default(key) for name, key in TOPIC_KEYS.items()}
+        self._topic_defaults = TopicConfig(values)
 
     def check(self) -> None:
         """`InvalidConfig` if values contradict each other; each for itself was checked when it was given."""
