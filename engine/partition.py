@@ -72,7 +72,12 @@ class Partition:
         """Append a producer's batch; it is readable once the high watermark has passed it."""
         if self.offline is not None:
             raise self.offline
-        result = self.log.append(records, self.leader_epoch)
+        try:
+            result = self.log.append(records, self.leader_epoch)
+        except StorageError as error:
+            if self.log.offline is not None:
+                self.take_offline(error)
+            raise
         if not result.duplicate:
             self._rounds.mark(self)
             if not self.sync_writes:

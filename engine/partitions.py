@@ -4,14 +4,15 @@ Logs are opened (and recovered) in worker threads, many at once. A partition wit
 objects: its directory appears with the first append.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from attrs import define, frozen
+from attrs import define, field, frozen
 
 from engine.clock import Clock
-from engine.errors import RequestTimedOut
+from engine.errors import RequestTimedOut, StorageError
 from engine.files import Files
 from engine.log import Log, LogConfig
+from engine.log_jobs import Job
 from engine.partition import Partition
 from engine.sync import SyncRounds
 from engine.workers import Workers
@@ -28,6 +29,7 @@ class PartitionSpec:
     config: LogConfig
     leader_epoch: int
     sync_writes: bool
+    topic: str
 
 
 @define
@@ -41,10 +43,7 @@ class Partitions:
     rounds: SyncRounds
     call_later: Callable[[float, Callable[[], object]], object]
     log_error: Callable[[str], object] = lambda _: None
-    _by_topic: dict[bytes, list[Partition]] = {}
-
-    def __attrs_post_init__(self) -> None:
-        self._by_topic = {}
+    _by_topic: dict[bytes, list[Partition]] = field(factory=dict, init=False)
 
     # -- looking up
 
@@ -78,6 +77,7 @@ class Partitions:
             clock=self.clock,
             config=spec.config,
             clean=clean,
+            name=f"{spec.topic}-{spec.index}",
         )
 
     def add(self, spec: PartitionSpec, log: Log) -> Partition:
@@ -133,20 +133,31 @@ class Partitions:
             partition.expire_waiters(now, error)
 
     def _after_sync(self, partition: Partition) -> None:
-        for job in partition.log.maintenance():
-            self.workers.submit(
-                job.run, lambda _result, error, job=job: self._job_done(partition, job, error)
-            )
+        if partition.log.maintenance_due:
+            self.run_jobs(partition, partition.log.maintenance())
 
-    def _job_done(self, partition: Partition, job: object, error: BaseException | None) -> None:
-        finish = getattr(job, "finish", None)
-        if error is not None:
-            self.log_error(f"background work on {self._name(partition)} failed: {error}")
-        if finish is not None and not partition.removed:
-            finish(error)
+    def run_jobs(self, partition: Partition, jobs: Sequence[Job]) -> None:
+        """Run a log's jobs one after the other in a thread, then finish them on the loop."""
+        if not jobs:
+            return
+
+        def run() -> None:
+            for job in jobs:
+                job.run()
+
+        def done(_: object, error: BaseException | None) -> None:
+            for job in jobs:
+                job.finish(error)
+            failed = next((job.error for job in jobs if job.error is not None), None)
+            if failed is not None and not partition.removed:
+                self.log_error(f"background work on {partition.log.name} failed: {failed}")
+            if partition.log.offline is not None and partition.offline is None and not partition.removed:
+                partition.take_offline(failed or StorageError(partition.log.offline))
+
+        self.workers.submit(run, done)
 
     def _went_offline(self, partition: Partition, error: BaseException) -> None:
-        self.log_error(f"{self._name(partition)} is offline: {error}")
+        self.log_error(f"{partition.log.name} is offline: {error}")
         self.call_later(REVERIFY_DELAY_S, lambda: self._reverify(partition))
 
     def _reverify(self, partition: Partition) -> None:
@@ -160,6 +171,3 @@ class Partitions:
 
         if not partition.removed:
             self.workers.submit(partition.log.reverify, done)
-
-    def _name(self, partition: Partition) -> str:
-        return f"{partition.topic_id.hex()}-{partition.index}"

@@ -47,8 +47,7 @@ class ThreadWorkers:
         self._finished = 0
         self._submitted = 0
         self._threads = [
-            threading.Thread(target=self._work, name=f"{name}-{number}", daemon=True)
-            for number in range(thread_count)
+            threading.Thread(target=self._work, name=f"{name}-{number}", daemon=True) for number in range(thread_count)
         ]
         for thread in self._threads:
             thread.start()

@@ -3,12 +3,13 @@
     async with Broker(BrokerConfig.load()) as broker:
         print(broker.kafka_address)
 
-Start: lock the directory, bind the ports, open the catalogue, recover the logs, then listen. Stop: the other way round, and
-if every log was closed well a mark is left that lets the next start skip recovery.
+Start: lock the directory, bind the ports, open the catalogue, recover the logs, then listen. Stop: the other
+way round; if every log was closed well a mark is left that lets the next start skip recovery.
 """
 
 import logging
-from collections.abc import AsyncIterator
+import os
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from random import SystemRandom
@@ -16,12 +17,15 @@ from types import TracebackType
 
 import trio
 
+from coordinators.controller import Controller
 from coordinators.producer_ids import ProducerIds
 from coordinators.topics import Topics
+from coordinators.waiting import in_worker
 from engine.catalogue_sqlite import SqliteCatalogue
 from engine.clock import SystemClock
 from engine.cluster_id import cluster_id
 from engine.config.resolve import BrokerSettings
+from engine.errors import BrokerError
 from engine.files import OsFiles
 from engine.partitions import Partitions
 from engine.sync import SyncRounds
@@ -33,12 +37,12 @@ from tidegate.listening import BoundListener, bind_all
 from wire.kafka.fetch_sessions import FetchSessions
 from wire.kafka.node import Limits, Node
 from wire.kafka.server import KafkaServer
-from wire.kafka.topic_changes import TopicChanges
 
 logger = logging.getLogger("tidegate")
 
 WORKER_THREADS = 4
 WAITERS_CHECK_S = 1.0
+SESSION_EVICTION_MS = 120_000
 
 
 class Broker:
@@ -47,11 +51,11 @@ class Broker:
     def __init__(self, config: BrokerConfig | None = None) -> None:
         self.config = config or BrokerConfig.load()
         self.clock = SystemClock()
-        self.timers = Timers(self._timer_is_earlier)
+        self.listeners: list[BoundListener] = []
+        self._timers = Timers(lambda: self._earlier.set())
         self._marked = trio.Event()
         self._earlier = trio.Event()
         self._stack = AsyncExitStack()
-        self.listeners: list[BoundListener] = []
 
     @property
     def kafka_address(self) -> str:
@@ -59,11 +63,7 @@ class Broker:
         return self.listeners[0].address
 
     async def __aenter__(self) -> "Broker":
-        try:
-            await self._stack.enter_async_context(self._running())
-        except BaseException:
-            await self._stack.aclose()
-            raise
+        await self._stack.enter_async_context(self._running())
         return self
 
     async def __aexit__(
@@ -71,20 +71,146 @@ class Broker:
     ) -> bool | None:
         return await self._stack.__aexit__(kind, error, traceback)
 
+    # -- life
+
     @asynccontextmanager
     async def _running(self) -> AsyncIterator[None]:
-        settings = self.config.settings
-        with DataDirectory(self.config.data_directory) as directory, bind_all(self.config) as self.listeners:
-            with self._threads(settings):
-                node = await self._node(directory.path, settings)
-                self.node = node
-                try:
-                    clean = directory.take_clean_mark()
-                    await node.topic_changes.open_all(clean=clean)
-                    async with trio.open_nursery() as nursery:
-                        self._start_tasks(nursery, node)
-                        yield
-                        nursery.cancel_scope.cancel()
-                finally:
-                    with trio.CancelScope(shield=True):
-                        await self._close(node, directory)
+        with (
+            DataDirectory(self.config.data_directory) as directory,
+            bind_all(self.config) as self.listeners,
+            self._threads(self.config.settings),
+        ):
+            catalogue = SqliteCatalogue.open(str(directory.path / "catalogue.sqlite"))
+            try:
+                node = await self._compose(directory.path, catalogue)
+                clean = directory.take_clean_mark()
+                await node.controller.open_all(clean=clean)
+                async with trio.open_nursery() as nursery:
+                    node.controller.start_soon = nursery.start_soon
+                    self._start_tasks(nursery, node)
+                    yield
+                    nursery.cancel_scope.cancel()
+                with trio.CancelScope(shield=True):
+                    await self._close_logs(node, directory)
+            finally:
+                catalogue.close()
+
+    def _threads(self, settings: BrokerSettings) -> "_Threads":
+        token = trio.lowlevel.current_trio_token()
+
+        def wake_up(deliver: Callable[[], object]) -> None:
+            token.run_sync_soon(deliver, idempotent=True)
+
+        self._workers = ThreadWorkers(WORKER_THREADS, wake_up, "worker")
+        self._sync_workers = ThreadWorkers(settings.integer("log.sync.threads"), wake_up, "sync")
+        self._rounds = SyncRounds(self._sync_workers, lambda: self._marked.set())
+        return _Threads(self._workers, self._sync_workers)
+
+    async def _compose(self, data_dir: Path, catalogue: SqliteCatalogue) -> Node:
+        workers, config = self._workers, self.config
+        topics = await in_worker(workers, Topics.load, catalogue, config.given, config.node_id, os.urandom)
+        partitions = Partitions(
+            data_dir=str(data_dir),
+            files=OsFiles(),
+            clock=self.clock,
+            workers=workers,
+            rounds=self._rounds,
+            call_later=self._call_later,
+            log_error=logger.error,
+        )
+        node = Node(
+            node_id=config.node_id,
+            cluster_id=await in_worker(workers, cluster_id, catalogue, os.urandom),
+            rack=None,
+            topics=topics,
+            partitions=partitions,
+            controller=Controller(topics, partitions, lambda *call: in_worker(workers, *call)),
+            producer_ids=ProducerIds(catalogue),
+            clock=self.clock,
+            timers=self._timers,
+            workers=workers,
+            limits=_limits(topics.settings),
+            fetch_sessions=FetchSessions(
+                topics.settings.integer("max.incremental.fetch.session.cache.slots"),
+                SESSION_EVICTION_MS,
+                self.clock,
+                SystemRandom(),
+            ),
+        )
+        self.node = node
+        return node
+
+    def _start_tasks(self, nursery: trio.Nursery, node: Node) -> None:
+        server = self.server = KafkaServer(node)
+        nursery.start_soon(self._drive_syncs)
+        nursery.start_soon(self._drive_timers)
+        nursery.start_soon(self._expire_waiters, node)
+        nursery.start_soon(server.close_idle)
+        for listener in self.listeners:
+            listener.listen()
+            nursery.start_soon(server.serve, listener.socket, listener.endpoint)
+
+    async def _close_logs(self, node: Node, directory: DataDirectory) -> None:
+        """Sync and close every log; the mark is left only if all went well."""
+        while not self._rounds.idle():
+            self._rounds.start_round()
+            await trio.sleep(0.001)
+        try:
+            await in_worker(self._workers, lambda: node.partitions.close(clean=True))
+        except (BrokerError, OSError) as error:
+            logger.error("a log could not be closed cleanly; the next start will recover: %s", error)
+        else:
+            directory.leave_clean_mark()
+
+    # -- tasks
+
+    async def _drive_syncs(self) -> None:
+        while True:
+            await self._marked.wait()
+            self._marked = trio.Event()
+            self._rounds.start_round()
+
+    async def _drive_timers(self) -> None:
+        while True:
+            self._earlier = trio.Event()
+            deadline = self._timers.next_deadline()
+            if deadline is None:
+                await self._earlier.wait()
+            else:
+                with trio.move_on_after(max(0, deadline - self.clock.monotonic())):
+                    await self._earlier.wait()
+            self._timers.run_due(self.clock.monotonic())
+
+    async def _expire_waiters(self, node: Node) -> None:
+        while True:
+            await trio.sleep(WAITERS_CHECK_S)
+            node.partitions.expire_waiters(self.clock.monotonic())
+
+    def _call_later(self, delay_s: float, callback: Callable[[], object]) -> None:
+        self._timers.call_at(self.clock.monotonic() + delay_s, callback)
+
+
+class _Threads:
+    """The broker's threads, ended with its block."""
+
+    def __init__(self, *pools: ThreadWorkers) -> None:
+        self._pools = pools
+
+    def __enter__(self) -> None:
+        """They run already."""
+
+    def __exit__(self, *_: object) -> None:
+        for pool in self._pools:
+            pool.close()
+
+
+def _limits(settings: BrokerSettings) -> Limits:
+    return Limits(
+        max_frame_bytes=settings.integer("socket.request.max.bytes"),
+        max_connections=settings.integer("max.connections"),
+        max_connections_per_address=settings.integer("max.connections.per.ip"),
+        max_idle_ms=settings.integer("connections.max.idle.ms"),
+        max_requests_in_flight=settings.integer("connection.max.inflight.requests"),
+        max_queued_response_bytes=settings.integer("connection.max.inflight.bytes"),
+        max_fetch_bytes=settings.integer("fetch.max.bytes"),
+    )

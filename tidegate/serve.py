@@ -25,9 +25,7 @@ class CannotStart(Exception):
 
 def serve(*, config_file: str | None, environment: Mapping[str, str], assignments: Sequence[str]) -> None:
     """Run until told to stop."""
-    logging.basicConfig(
-        level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
-    )
+    logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     _allow_many_files()
     try:

@@ -88,9 +88,7 @@ class FetchSession:
 def partitions_of(topics: Iterable[FetchTopic]) -> list[FetchedPartition]:
     """The partitions that a request lists, in its order."""
     return [
-        FetchedPartition(topic.topic_id, topic.topic, partition)
-        for topic in topics
-        for partition in topic.partitions
+        FetchedPartition(topic.topic_id, topic.topic, partition) for topic in topics for partition in topic.partitions
     ]
 
 

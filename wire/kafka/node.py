@@ -4,11 +4,12 @@ from collections.abc import Callable
 from random import Random
 from typing import Any, TypeVar
 
-import trio
 from attrs import define, field, frozen
 
+from coordinators.controller import Controller
 from coordinators.producer_ids import ProducerIds
 from coordinators.topics import Topic, Topics
+from coordinators.waiting import in_worker
 from engine.clock import Clock
 from engine.errors import UnknownTopicId, UnknownTopicOrPartition
 from engine.partition import Partition
@@ -43,6 +44,7 @@ class Node:
     rack: str | None
     topics: Topics
     partitions: Partitions
+    controller: Controller
     producer_ids: ProducerIds
     clock: Clock
     timers: Timers
@@ -65,23 +67,11 @@ class Node:
 
     def partition(self, topic: Topic, index: int) -> Partition:
         """A partition of a topic that exists."""
-        partition = self.partitions.get(topic.id, index)
+        partition = self.partitions.get(topic.topic_id, index)
         if partition is None:
             raise UnknownTopicOrPartition(f"topic {topic.name!r} has no partition {index}")
         return partition
 
     async def in_thread(self, function: Callable[..., T], *arguments: Any) -> T:
         """Run what blocks away from the loop."""
-        outcome: list[Any] = []
-        finished = trio.Event()
-
-        def done(result: Any, error: BaseException | None) -> None:
-            outcome.extend((result, error))
-            finished.set()
-
-        self.workers.submit(lambda: function(*arguments), done)
-        await finished.wait()
-        result, error = outcome
-        if error is not None:
-            raise error
-        return result  # type: ignore[no-any-return]
+        return await in_worker(self.workers, function, *arguments)

@@ -132,7 +132,8 @@ class KafkaConnection:
         api_key, version, correlation_id, client_id, position = decode_request_header(frame, 0)
         api = self._server.apis.get(api_key)
         if api is None or not api.serves(version):
-            return self._refuse(api, api_key, version, correlation_id)
+            self._refuse(api, api_key, version, correlation_id)
+            return None
         request = request_decoder(api_key, version)(frame, position)
         context = Context(self._node, self.peer, version, client_id)
         self._server.requests[api_key] += 1
@@ -268,9 +269,7 @@ class KafkaServer:
             return f"max.connections.per.ip={limits.max_connections_per_address} is reached"
         return None
 
-    def _start(
-        self, sock: socket.socket, address: Any, endpoint: Endpoint | None, nursery: trio.Nursery
-    ) -> None:
+    def _start(self, sock: socket.socket, address: Any, endpoint: Endpoint | None, nursery: trio.Nursery) -> None:
         sock.setblocking(False)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)

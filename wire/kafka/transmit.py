@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable
 from enum import Enum
 
+from engine.files import FileRegion
 from engine.page_cache import is_resident, read_resident, warm
 from engine.workers import Workers
 from wire.kafka.codec import Part
@@ -30,7 +31,16 @@ class Pumped(Enum):
 class Transmitter:
     """What is left to send on one connection."""
 
-    __slots__ = ("_on_warm", "_parts", "_sent_of_head", "_socket", "_warmed", "_warming", "_workers", "sent_bytes")
+    __slots__ = (
+        "_on_warm",
+        "_parts",
+        "_sent_of_head",
+        "_socket",
+        "_warmed",
+        "_warming",
+        "_workers",
+        "sent_bytes",
+    )
 
     def __init__(self, sock: socket.socket, workers: Workers, on_warm: Callable[[], object]) -> None:
         self._socket = sock
@@ -105,7 +115,7 @@ class Transmitter:
         self._sent_of_head = count
 
     def _send_region(self, region: Part) -> bool:
-        assert not isinstance(region, (bytes, bytearray, memoryview))
+        assert isinstance(region, FileRegion)
         descriptor = region.fileno()
         position = region.position + self._sent_of_head
         remaining = region.size - self._sent_of_head
@@ -136,7 +146,7 @@ class Transmitter:
         self._drop(self._sent_of_head + sent)
         return True
 
-    def _start_warming(self, region: Part, descriptor: int, position: int, size: int) -> None:
+    def _start_warming(self, region: FileRegion, descriptor: int, position: int, size: int) -> None:
         self._warming = True
 
         def done(_: object, error: BaseException | None) -> None:
@@ -145,5 +155,8 @@ class Transmitter:
             del error  # sendfile meets the same error and ends the connection
             self._on_warm()
 
-        # `region` is kept by the job so that its file stays open.
-        self._workers.submit(lambda: (warm(descriptor, position, size), region), done)
+        def read_ahead() -> FileRegion:
+            warm(descriptor, position, size)
+            return region  # kept until here, so that its file stays open
+
+        self._workers.submit(read_ahead, done)

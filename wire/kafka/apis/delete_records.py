@@ -3,7 +3,9 @@
 -1 stands for the high watermark. The answer comes once the new start is durable.
 """
 
-from engine.errors import BrokerError, OffsetOutOfRange, PolicyViolation
+import trio
+
+from engine.errors import BrokerError, OffsetOutOfRange, PolicyViolation, StorageError
 from engine.partition import Partition
 from wire.kafka.errors import error_code
 from wire.kafka.messages.delete_records import (
@@ -36,19 +38,25 @@ async def _delete(name: str, wanted: DeleteRecordsPartition, context: Context) -
     try:
         topic = node.topic(name, b"", by_id=False)
         partition = node.partition(topic, wanted.partition_index)
-        if "delete" not in topic.config.items("cleanup.policy"):
+        policy = topic.config["cleanup.policy"]
+        if isinstance(policy, tuple) and "delete" not in policy:
             raise PolicyViolation(f"records of topic {name!r} cannot be deleted: its cleanup.policy is compact")
-        entry.low_watermark = _raise_start(partition, wanted.offset)
+        entry.low_watermark = await _raise_start(partition, wanted.offset, context)
     except BrokerError as error:
         entry.error_code = error_code(error)
     return entry
 
 
-def _raise_start(partition: Partition, offset: int) -> int:
+async def _raise_start(partition: Partition, offset: int, context: Context) -> int:
     end = partition.high_watermark.offset
     target = end if offset == HIGH_WATERMARK else offset
     if not 0 <= target <= end:
         raise OffsetOutOfRange(f"offset {target} is not between 0 and the high watermark {end}")
-    if target <= partition.log.start_offset:
-        return partition.log.start_offset
-    return partition.log.delete_records(target)
+    if target > partition.log.start_offset:
+        job = partition.log.delete_records_job(target)
+        with trio.CancelScope(shield=True):
+            await context.node.in_thread(job.run)
+            job.finish()
+        if job.error is not None:
+            raise StorageError(f"the new start could not be written: {job.error}")
+    return partition.log.start_offset

@@ -26,12 +26,16 @@ def handle(request: DescribeClusterRequest, context: Context) -> DescribeCluster
         return _refused(ErrorCode.MISMATCHED_ENDPOINT_TYPE, "this listener serves brokers, not controllers")
     if request.endpoint_type != BROKERS:
         return _refused(
-            ErrorCode.UNSUPPORTED_ENDPOINT_TYPE, f"endpoint type {request.endpoint_type} is unknown; 1 is brokers"
+            ErrorCode.UNSUPPORTED_ENDPOINT_TYPE,
+            f"endpoint type {request.endpoint_type} is unknown; 1 is brokers",
         )
     node = context.node
     operations = CLUSTER_OPERATIONS if request.include_cluster_authorized_operations else NOT_ASKED
     broker = DescribeClusterBroker(
-        broker_id=node.node_id, host=context.peer.endpoint.host, port=context.peer.endpoint.port, rack=node.rack
+        broker_id=node.node_id,
+        host=context.peer.endpoint.host,
+        port=context.peer.endpoint.port,
+        rack=node.rack,
     )
     return DescribeClusterResponse(
         cluster_id=node.cluster_id,

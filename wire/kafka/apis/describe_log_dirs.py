@@ -22,7 +22,7 @@ async def handle(request: DescribeLogDirsRequest, context: Context) -> DescribeL
     """Sizes of the partitions asked for, and of the disk."""
     node = context.node
     if request.topics is None:
-        wanted = {topic.name: range(len(topic.partitions)) for topic in node.topics.by_name.values()}
+        wanted = {topic.name: list(range(topic.partition_count)) for topic in node.topics.by_name.values()}
     else:
         wanted = {topic.topic: topic.partitions for topic in request.topics}
     topics = [_topic(name, indexes, context) for name, indexes in wanted.items()]
@@ -36,13 +36,13 @@ async def handle(request: DescribeLogDirsRequest, context: Context) -> DescribeL
     return DescribeLogDirsResponse(results=[result])
 
 
-def _topic(name: str, indexes: range | list[int], context: Context) -> DescribeLogDirsTopic:
+def _topic(name: str, indexes: list[int], context: Context) -> DescribeLogDirsTopic:
     node = context.node
     topic = node.topics.by_name.get(name)
     entry = DescribeLogDirsTopic(name=name)
     for index in indexes if topic is not None else ():
         assert topic is not None
-        partition = node.partitions.get(topic.id, index)
+        partition = node.partitions.get(topic.topic_id, index)
         if partition is not None:
             entry.partitions.append(
                 DescribeLogDirsPartition(partition_index=index, partition_size=partition.log.size_bytes)

@@ -39,7 +39,7 @@ def _describe(name: str, index: int, context: Context) -> PartitionResponse:
             last_sequence=producer.last_sequence,
             last_timestamp=producer.last_timestamp_ms,
             coordinator_epoch=producer.coordinator_epoch,
-            current_txn_start_offset=producer.current_txn_first_offset,
+            current_txn_start_offset=producer.transaction_start_offset,
         )
         for producer in partition.log.producers()
     ]

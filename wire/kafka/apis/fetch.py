@@ -103,9 +103,7 @@ class Fetch:
         )
         data.diverging_epoch = _divergence(partition, wanted.last_fetched_epoch, wanted.fetch_offset)
         max_bytes = 0 if data.diverging_epoch else max(0, min(wanted.partition_max_bytes, budget))
-        read = partition.read(
-            wanted.fetch_offset, max_bytes, at_least_one=self.size == 0 and not data.diverging_epoch
-        )
+        read = partition.read(wanted.fetch_offset, max_bytes, at_least_one=self.size == 0 and not data.diverging_epoch)
         data.high_watermark = read.high_watermark
         data.last_stable_offset = read.last_stable_offset
         data.log_start_offset = read.start_offset
@@ -193,5 +191,3 @@ def _divergence(partition: Partition, last_fetched_epoch: int, fetch_offset: int
     if epoch < last_fetched_epoch or end_offset < fetch_offset:
         return EpochEndOffset(epoch=epoch, end_offset=end_offset)
     return None
-
-

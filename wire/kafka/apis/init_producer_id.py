@@ -35,7 +35,7 @@ async def _after_reserving(context: Context) -> InitProducerIdResponse:
     producer_ids = context.node.producer_ids
     try:
         while (producer_id := producer_ids.take()) is None:
-            await context.node.in_thread(producer_ids.reserve)
+            producer_ids.add(await context.node.in_thread(producer_ids.reserve))
     except BrokerError as error:
         return InitProducerIdResponse(error_code=error_code(error), producer_epoch=-1)
     return InitProducerIdResponse(producer_id=producer_id, producer_epoch=0)

@@ -55,8 +55,7 @@ async def _search(request: ListOffsetsRequest, context: Context) -> ListOffsetsR
     response = ListOffsetsResponse()
     for topic in request.topics:
         entries = [
-            await context.node.in_thread(_answer, topic.name, wanted, request, context)
-            for wanted in topic.partitions
+            await context.node.in_thread(_answer, topic.name, wanted, request, context) for wanted in topic.partitions
         ]
         response.topics.append(ListOffsetsTopicResponse(name=topic.name, partitions=entries))
     return response
@@ -85,7 +84,7 @@ def _look_up(partition: Partition, timestamp: int, committed: bool, entry: ListO
         entry.leader_epoch = partition.leader_epoch
     elif timestamp in (EARLIEST, EARLIEST_LOCAL, EARLIEST_PENDING_UPLOAD):
         entry.offset = log.start_offset
-        entry.leader_epoch = log.epoch_of(log.start_offset)
+        entry.leader_epoch = log.epoch_at(log.start_offset)
     elif timestamp == MAX_TIMESTAMP or timestamp >= 0:
         found = log.find_max_timestamp(upto) if timestamp < 0 else log.find_by_time(timestamp, upto)
         if found is not None:

@@ -55,7 +55,9 @@ class _Durability:
         self.waiting = 1
         self.deferred = Deferred()
 
-    def wait_for(self, partition: Partition, last_offset: int, deadline: float, entry: PartitionProduceResponse) -> None:
+    def wait_for(
+        self, partition: Partition, last_offset: int, deadline: float, entry: PartitionProduceResponse
+    ) -> None:
         self.waiting += 1
 
         def durable(error: BrokerError | None) -> None:

@@ -1,0 +1,65 @@
+"""CreateTopics (19), versions 2-7: makes topics, or only says whether it would.
+
+From version 5 the answer carries the topic's configuration (KIP-525), from 7 its id. Each topic succeeds or fails
+for itself; those of one request are made in one step. The answer comes when the topics can be used.
+"""
+
+from coordinators.topic_creation import TopicSpec
+from coordinators.topic_view import Topic
+from engine.config.resolve import describe_topic
+from engine.errors import BrokerError
+from wire.kafka.errors import error_code
+from wire.kafka.messages.base import ZERO_UUID
+from wire.kafka.messages.create_topics import (
+    CreatableTopic,
+    CreatableTopicConfigs,
+    CreatableTopicResult,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from wire.kafka.request import Context
+
+KEY = 19
+VERSIONS = (2, 7)
+
+
+async def handle(request: CreateTopicsRequest, context: Context) -> CreateTopicsResponse:
+    """Make what can be made."""
+    specs = [_spec(topic) for topic in request.topics]
+    results = await context.node.controller.create_topics(specs, validate_only=request.validate_only)
+    entries: dict[str, CreatableTopicResult] = {}
+    for spec, result in zip(specs, results, strict=True):
+        # A name that was given twice is refused twice and answered once.
+        entries[spec.name] = _entry(spec.name, result, request.validate_only, context)
+    return CreateTopicsResponse(topics=list(entries.values()))
+
+
+def _spec(topic: CreatableTopic) -> TopicSpec:
+    return TopicSpec(
+        topic.name,
+        topic.num_partitions,
+        topic.replication_factor,
+        [(assignment.partition_index, assignment.broker_ids) for assignment in topic.assignments],
+        {config.name: config.value for config in topic.configs},
+    )
+
+
+def _entry(name: str, result: Topic | BrokerError, validate_only: bool, context: Context) -> CreatableTopicResult:
+    if isinstance(result, BrokerError):
+        return CreatableTopicResult(name=name, error_code=error_code(result), error_message=str(result), configs=None)
+    return CreatableTopicResult(
+        name=name,
+        topic_id=ZERO_UUID if validate_only else result.topic_id,
+        num_partitions=result.partition_count,
+        replication_factor=len(result.partitions[0].replicas),
+        configs=[
+            CreatableTopicConfigs(
+                name=entry.key.name,
+                value=entry.text,
+                read_only=entry.read_only,
+                config_source=entry.source,
+                is_sensitive=entry.key.sensitive,
+            )
+            for entry in describe_topic(result.config, context.node.topics.settings)
+        ],
+    )

@@ -1,0 +1,90 @@
+"""DescribeTopicPartitions (75), version 0: topics in pages of partitions (KIP-966).
+
+Topics come sorted by name; a cursor says where the next page begins. No topics means all.
+"""
+
+from coordinators.topic_names import check_topic_name
+from coordinators.topic_view import Topic
+from engine.errors import BrokerError, UnknownTopicOrPartition
+from wire.kafka.authorized_operations import TOPIC_OPERATIONS
+from wire.kafka.errors import error_code
+from wire.kafka.messages.describe_topic_partitions import (
+    DescribeTopicPartitionsRequest,
+    DescribeTopicPartitionsResponse,
+    DescribeTopicPartitionsResponsePartition,
+    DescribeTopicPartitionsResponseTopic,
+    ResponseCursor,
+)
+from wire.kafka.request import Context
+
+KEY = 75
+VERSIONS = (0, 0)
+
+MAX_PARTITIONS_PER_PAGE = 2000
+
+
+def handle(request: DescribeTopicPartitionsRequest, context: Context) -> DescribeTopicPartitionsResponse:
+    """One page."""
+    response = DescribeTopicPartitionsResponse()
+    room = min(max(request.response_partition_limit, 1), MAX_PARTITIONS_PER_PAGE)
+    cursor = request.cursor
+    for name in _names(request, context):
+        first = 0
+        if cursor is not None and name == cursor.topic_name:
+            first = max(cursor.partition_index, 0)
+        if room == 0:
+            response.next_cursor = ResponseCursor(topic_name=name, partition_index=first)
+            break
+        entry, following = _topic(name, first, room, context)
+        response.topics.append(entry)
+        room -= len(entry.partitions)
+        if following is not None:
+            response.next_cursor = ResponseCursor(topic_name=name, partition_index=following)
+            break
+    return response
+
+
+def _names(request: DescribeTopicPartitionsRequest, context: Context) -> list[str]:
+    names = {topic.name for topic in request.topics} if request.topics else set(context.node.topics.by_name)
+    start = request.cursor.topic_name if request.cursor is not None else ""
+    return sorted(name for name in names if name >= start)
+
+
+def _topic(
+    name: str, first: int, room: int, context: Context
+) -> tuple[DescribeTopicPartitionsResponseTopic, int | None]:
+    """The topic's partitions from `first` on, and which comes next if there was no room for all."""
+    try:
+        topic = _find(name, context)
+    except BrokerError as error:
+        return DescribeTopicPartitionsResponseTopic(error_code=error_code(error), name=name), None
+    last = min(first + room, len(topic.partitions))
+    entry = DescribeTopicPartitionsResponseTopic(
+        name=name,
+        topic_id=topic.topic_id,
+        is_internal=topic.internal,
+        partitions=[_partition(topic, index) for index in range(first, last)],
+        topic_authorized_operations=TOPIC_OPERATIONS,
+    )
+    return entry, last if last < len(topic.partitions) else None
+
+
+def _find(name: str, context: Context) -> Topic:
+    check_topic_name(name)
+    topic = context.node.topics.by_name.get(name)
+    if topic is None:
+        raise UnknownTopicOrPartition(f"no topic is called {name!r}")
+    return topic
+
+
+def _partition(topic: Topic, index: int) -> DescribeTopicPartitionsResponsePartition:
+    partition = topic.partitions[index]
+    return DescribeTopicPartitionsResponsePartition(
+        partition_index=index,
+        leader_id=partition.leader,
+        leader_epoch=partition.leader_epoch,
+        replica_nodes=list(partition.replicas),
+        isr_nodes=list(partition.isr),
+        eligible_leader_replicas=[],
+        last_known_elr=[],
+    )

@@ -1,0 +1,139 @@
+"""Metadata (3), versions 0-13: nodes, topics, and who leads each partition.
+
+No topics means all in version 0; from version 1 null means all and an empty list none. A topic that does not
+exist is made where broker and client allow it (the client can say no from version 4), and the answer waits
+for that instead of sending the client round. From version 10 topics may be named by id (KIP-516).
+"""
+
+from collections.abc import Coroutine
+from typing import Any
+
+from coordinators.topic_creation import TopicSpec
+from coordinators.topic_names import check_topic_name
+from coordinators.topic_view import Topic
+from engine.errors import BrokerError, TopicAlreadyExists, UnknownTopicId, UnknownTopicOrPartition
+from wire.kafka.authorized_operations import CLUSTER_OPERATIONS, NOT_ASKED, TOPIC_OPERATIONS
+from wire.kafka.errors import error_code
+from wire.kafka.messages.base import ZERO_UUID
+from wire.kafka.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+from wire.kafka.request import Context
+
+KEY = 3
+VERSIONS = (0, 13)
+
+FIRST_CHOICE_OF_CREATION_VERSION = 4
+
+
+def handle(request: MetadataRequest, context: Context) -> MetadataResponse | Coroutine[Any, Any, MetadataResponse]:
+    """Describe what is asked for; make missing topics first where that is wanted."""
+    missing = _to_create(request, context)
+    if missing:
+        return _create_then_describe(missing, request, context)
+    return _describe(request, context, {})
+
+
+def _to_create(request: MetadataRequest, context: Context) -> list[str]:
+    allowed = context.version < FIRST_CHOICE_OF_CREATION_VERSION or request.allow_auto_topic_creation
+    node = context.node
+    if not request.topics or not allowed or not node.topics.settings.flag("auto.create.topics.enable"):
+        return []
+    known = node.topics.by_name
+    named = [topic.name for topic in request.topics if topic.name is not None and topic.topic_id == ZERO_UUID]
+    return list(dict.fromkeys(name for name in named if name not in known and _is_legal(name)))
+
+
+async def _create_then_describe(names: list[str], request: MetadataRequest, context: Context) -> MetadataResponse:
+    specs = [TopicSpec(name) for name in names]
+    results = await context.node.controller.create_topics(specs)
+    refused = {
+        name: result
+        for name, result in zip(names, results, strict=True)
+        if isinstance(result, BrokerError) and not isinstance(result, TopicAlreadyExists)
+    }
+    return _describe(request, context, refused)
+
+
+def _describe(request: MetadataRequest, context: Context, refused: dict[str, BrokerError]) -> MetadataResponse:
+    node, endpoint = context.node, context.peer.endpoint
+    asks_cluster = request.include_cluster_authorized_operations
+    return MetadataResponse(
+        brokers=[MetadataResponseBroker(node.node_id, endpoint.host, endpoint.port, node.rack)],
+        cluster_id=node.cluster_id,
+        controller_id=node.node_id,
+        topics=_topics(request, context, refused),
+        cluster_authorized_operations=CLUSTER_OPERATIONS if asks_cluster else NOT_ASKED,
+    )
+
+
+def _topics(request: MetadataRequest, context: Context, refused: dict[str, BrokerError]) -> list[MetadataResponseTopic]:
+    operations = TOPIC_OPERATIONS if request.include_topic_authorized_operations else NOT_ASKED
+    if request.topics is None or (context.version == 0 and not request.topics):
+        return [_topic(topic, operations) for topic in context.node.topics.by_name.values()]
+    unique = {(wanted.topic_id, wanted.name): wanted for wanted in request.topics}
+    return [_wanted_topic(wanted, context, refused, operations) for wanted in unique.values()]
+
+
+def _wanted_topic(
+    wanted: MetadataRequestTopic, context: Context, refused: dict[str, BrokerError], operations: int
+) -> MetadataResponseTopic:
+    try:
+        return _topic(_find(wanted, context, refused), operations)
+    except BrokerError as error:
+        by_id = wanted.topic_id != ZERO_UUID
+        return MetadataResponseTopic(
+            error_code=error_code(error),
+            name=None if by_id and context.version >= 12 else wanted.name or "",
+            topic_id=wanted.topic_id,
+        )
+
+
+def _find(wanted: MetadataRequestTopic, context: Context, refused: dict[str, BrokerError]) -> Topic:
+    topics = context.node.topics
+    if wanted.topic_id != ZERO_UUID:
+        topic = topics.by_id.get(wanted.topic_id)
+        if topic is None:
+            raise UnknownTopicId(f"no topic has the id {wanted.topic_id.hex()}")
+        return topic
+    name = wanted.name or ""
+    if name in refused:
+        raise refused[name]
+    check_topic_name(name)
+    topic = topics.by_name.get(name)
+    if topic is None:
+        raise UnknownTopicOrPartition(f"no topic is called {name!r}")
+    return topic
+
+
+def _topic(topic: Topic, operations: int) -> MetadataResponseTopic:
+    partitions = [
+        MetadataResponsePartition(
+            partition_index=index,
+            leader_id=partition.leader,
+            leader_epoch=partition.leader_epoch,
+            replica_nodes=list(partition.replicas),
+            isr_nodes=list(partition.isr),
+        )
+        for index, partition in enumerate(topic.partitions)
+    ]
+    return MetadataResponseTopic(
+        name=topic.name,
+        topic_id=topic.topic_id,
+        is_internal=topic.internal,
+        partitions=partitions,
+        topic_authorized_operations=operations,
+    )
+
+
+def _is_legal(name: str) -> bool:
+    try:
+        check_topic_name(name)
+    except BrokerError:
+        return False
+    return True
