@@ -19,14 +19,12 @@ Invariants:
 """
 
 import os
-from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 from engine.clock import Clock
 from engine.errors import InvalidRecord, OffsetOutOfRange, RecordListTooLarge, StorageError
 from engine.files import Buffer, File, FileRegion, Files
-from engine.index import ENTRY_SIZE
-from engine.log_jobs import Job, SealJob, SnapshotJob, StartOffsetJob, SyncTicket
+from engine.log_jobs import Job, ReplaceJob, StartOffsetJob, SyncTicket
 from engine.log_types import (
     AppendResult,
     LogConfig,
@@ -38,11 +36,15 @@ from engine.log_types import (
 )
 from engine.producer_state import BatchMark, ProducerInfo
 from engine.records import NO_PRODUCER_ID, PREFIX, PREFIX_SIZE, BatchHeader, split_batches
-from engine.recovery import LogState, recover, remove_segment_files, write_start_offset
+from engine.recovery import START_FILE, LogState, recover, remove_segment_files, write_start_offset
 from engine.segment import MAX_RELATIVE_OFFSET, Segment
-from engine.snapshot import Snapshot, remove_snapshots
+from engine.segments import SegmentList
+from engine.snapshot import remove_snapshots
 from engine.time_search import find_by_time, find_max_timestamp
+from engine.upkeep import Upkeep
 from engine.validation import Piece, check_client, check_intact, prepare
+
+_REWRITE_BYTES = 1 << 20
 
 __all__ = [
     "AppendResult",
@@ -57,9 +59,6 @@ __all__ = [
     "TimedOffset",
 ]
 
-SNAPSHOT_BYTES = 4 * 1024 * 1024
-SNAPSHOT_BATCHES = 10_000
-
 
 class Log:
     """See the module."""
@@ -73,7 +72,6 @@ class Log:
         self._clock = clock
         self._config = config
         self._offline: str | None = None
-        self._running: set[str] = set()
         self._adopt(state)
 
     @classmethod
@@ -95,24 +93,27 @@ class Log:
         return cls(directory, files, clock, config, name or os.path.basename(directory), state)
 
     def _adopt(self, state: LogState) -> None:
-        self._state = state
-        self._segments = state.segments
-        self._bases = [segment.base_offset for segment in state.segments]
-        self._active = state.segments[-1] if state.segments else None
+        self._segments = SegmentList(state.segments)
         self._producers = state.producers
         self._epochs = state.epochs
+        self._gaps = state.gaps
+        self._exists = state.exists
         self.recovery = state.report
         self.start_offset = state.start_offset
         self.end_offset = state.end_offset
-        self._sealed_bytes = sum(segment.size for segment in state.segments[:-1])
-        self._exists = state.exists
-        self._unsynced: list[tuple[Segment, File]] = []
+        self._unsynced: list[File] = []
         self._unsynced_directories: set[str] = set()
         self._end: LogPosition | None = None
         self.durable_end = self.end
-        self._snapshot_bytes = state.report.scanned_bytes
-        self._snapshot_batches = 0
-        self._snapshot_due = state.report.scanned_bytes > 0
+        self._upkeep = Upkeep(
+            self._files,
+            self.directory,
+            state.snapshots,
+            state.recovery_point,
+            self.synced,
+            self.sync_failed,
+        )
+        self._upkeep.requested = state.report.scanned_bytes > 0
 
     # --- what it is -------------------------------------------------------------------------------------
 
@@ -129,19 +130,19 @@ class Log:
     def end(self) -> LogPosition:
         """Where the next batch goes."""
         if self._end is None:
-            active = self._active
+            active = self._segments.active
             base, size = (active.base_offset, active.size) if active else (self.end_offset, 0)
             self._end = LogPosition(self.end_offset, base, size)
         return self._end
 
     @property
     def size_bytes(self) -> int:
-        return self._sealed_bytes + (self._active.size if self._active else 0)
+        return self._segments.size_bytes
 
     @property
     def segments(self) -> Sequence[Segment]:
         """All segments; the last one is active."""
-        return self._segments
+        return tuple(self._segments)
 
     @property
     def offline(self) -> str | None:
@@ -193,9 +194,7 @@ class Log:
             check_intact(header, batch, config)
             if origin is Origin.REPLICA:
                 if header.base_offset < expected:
-                    raise OffsetOutOfRange(
-                        f"a replica appends offset {header.base_offset}, {expected} is next"
-                    )
+                    raise OffsetOutOfRange(f"a replica appends offset {header.base_offset}, {expected} is next")
                 expected = header.next_offset
                 pieces.append((header, (batch[PREFIX_SIZE:],)))
                 continue
@@ -230,7 +229,7 @@ class Log:
         """The active segment, or a new one if the batches do not fit; not yet part of the log then."""
         if total > self._config.segment_bytes:
             raise RecordListTooLarge(f"{total} bytes exceed segment.bytes, {self._config.segment_bytes}")
-        active = self._active
+        active = self._segments.active
         if active is not None and not self._must_roll(active, total, headers, now_ms):
             return active
         return self._create_segment(now_ms)
@@ -274,14 +273,14 @@ class Log:
 
     def _note(self, segment: Segment, headers: list[BatchHeader], total: int, now_ms: int) -> None:
         """Takes written batches into account: from here on they are part of the log."""
-        if segment is not self._active:
+        if segment is not self._segments.active:
             self._activate(segment)
         interval = self._config.index_interval_bytes
         for header in headers:
             base_offset = header.base_offset
             assert base_offset >= self.end_offset  # invariant 4
             if base_offset != self.end_offset:
-                self._state.gaps = True
+                self._gaps = True
             segment.note_batch(header, base_offset, interval)
             if header.leader_epoch != self._epochs.latest:
                 self._epochs.assign(header.leader_epoch, base_offset)
@@ -289,26 +288,22 @@ class Log:
                 self._producers.update(header, base_offset, now_ms)
             self.end_offset = base_offset + header.last_offset_delta + 1
         self._end = None
-        self._snapshot_bytes += total
-        self._snapshot_batches += len(headers)
+        self._upkeep.note_append(total, len(headers))
 
     def _activate(self, segment: Segment) -> None:
         assert segment.base_offset == self.end_offset  # invariant 2
-        old = self._active
+        old = self._segments.active
         if old is not None:
-            self._unsynced.append((old, old.file()))
-            self._sealed_bytes += old.size
-            old.seal()
-        self._segments.append(segment)
-        self._bases.append(segment.base_offset)
-        self._active = segment
+            self._unsynced.append(old.file())
+        self._segments.activate(segment)
         self._unsynced_directories.add(self.directory)
-        self._snapshot_due = True
+        self._upkeep.requested = True
         self._end = None
 
     def roll(self) -> None:
         """Starts a new segment, unless the active one is empty."""
-        if self._active is None or self._active.size > 0:
+        active = self._segments.active
+        if active is None or active.size > 0:
             self._activate(self._create_segment(self._clock.now_ms()))
 
     # --- durability -------------------------------------------------------------------------------------
@@ -320,14 +315,14 @@ class Log:
 
     def capture_sync(self) -> SyncTicket:
         """What to sync so that everything up to now is durable; every ticket stands for itself."""
-        files = [file for _, file in self._unsynced]
-        if self._active is not None and self.end != self.durable_end:
-            files.append(self._active.file())
+        files = list(self._unsynced)
+        if self._segments.active is not None and self.end != self.durable_end:
+            files.append(self._segments.active.file())
         return SyncTicket(tuple(files), tuple(self._unsynced_directories), self.end, self._files)
 
     def synced(self, ticket: SyncTicket) -> None:
         """The ticket's run succeeded."""
-        self._unsynced = [item for item in self._unsynced if item[1] not in ticket.files]
+        self._unsynced = [file for file in self._unsynced if file not in ticket.files]
         self._unsynced_directories.difference_update(ticket.directories)
         if ticket.end.offset >= self.durable_end.offset and ticket.end.offset <= self.end_offset:
             self.durable_end = ticket.end
@@ -337,7 +332,8 @@ class Log:
         self._offline = reason
 
     def reverify(self) -> None:
-        """[thread] Checks the tail again, writes and syncs it anew; the log is online after it."""
+        """[thread] Writes and syncs the tail anew and recovers from disk; the log is online after it."""
+        self._refuse_while_busy()
         try:
             self._rewrite_tail()
             state = recover(self.directory, self._files, self._clock, self._config, clean=False)
@@ -349,44 +345,49 @@ class Log:
     def _rewrite_tail(self) -> None:
         """A failed sync leaves pages that look written and are not: the bytes past the durable end are
         written again through a new descriptor."""
-        for segment in list(self._segments):
+        durable = self.durable_end
+        for segment in self._segments:
             segment.close()
-            if segment.base_offset + 0 < self.durable_end.segment or segment.size == 0:
+            if segment.base_offset < durable.segment:
                 continue
-            start = self.durable_end.position if segment.base_offset == self.durable_end.segment else 0
+            start = durable.position if segment.base_offset == durable.segment else 0
             file = self._files.open(segment.path)
             file.truncate(segment.size)
-            for position in range(start, segment.size, 1 << 20):
-                piece = file.pread(min(1 << 20, segment.size - position), position)
-                file.write([piece], position)
+            for position in range(start, segment.size, _REWRITE_BYTES):
+                file.write([file.pread(min(_REWRITE_BYTES, segment.size - position), position)], position)
             file.sync()
             file.close()
+
+    def _refuse_while_busy(self) -> None:
+        if self._upkeep.busy:
+            raise StorageError(f"{self.name} has background work under way; try again")
 
     # --- read -------------------------------------------------------------------------------------------
 
     def read(self, offset: int, max_bytes: int, upto: LogPosition, *, at_least_one: bool) -> LogRead:
         """A slice from the batch that holds `offset` (or the next one, in a gap), never past `upto`."""
         if not self.start_offset <= offset <= upto.offset:
-            raise OffsetOutOfRange(
-                f"offset {offset} of {self.name} is not within [{self.start_offset}, {upto.offset}]"
-            )
-        number = bisect_right(self._bases, offset) - 1
-        while offset < upto.offset and number < len(self._segments):
-            segment = self._segments[max(number, 0)]
-            try:
-                found = segment.locate(offset)
-                limit = self._limit(number, segment, upto)
-                file = segment.file()
-            except OSError as error:
-                raise StorageError(f"{self.name} cannot be read: {error}") from error
-            if found is not None and found[0] < limit:
-                return self._slice(file, found, max_bytes, limit, at_least_one)
-            number += 1
+            raise self._out_of_range(offset, upto)
+        segments = self._segments
+        number = segments.number_of(offset)
+        try:
+            while offset < upto.offset and number < len(segments):
+                found = segments[number].locate(offset)
+                limit = segments.limit(number, upto)
+                if found is not None and found[0] < limit:
+                    return self._slice(segments[number].file(), found, max_bytes, limit, at_least_one)
+                number += 1
+        except FileNotFoundError:
+            # Segments below a start offset that is just being raised go first.
+            raise self._out_of_range(offset, upto) from None
+        except OSError as error:
+            raise StorageError(f"{self.name} cannot be read: {error}") from error
         return LogRead((), 0, self.start_offset)
 
-    def _slice(
-        self, file: File, found: tuple[int, int], max_bytes: int, limit: int, at_least_one: bool
-    ) -> LogRead:
+    def _out_of_range(self, offset: int, upto: LogPosition) -> OffsetOutOfRange:
+        return OffsetOutOfRange(f"offset {offset} of {self.name} is not within [{self.start_offset}, {upto.offset}]")
+
+    def _slice(self, file: File, found: tuple[int, int], max_bytes: int, limit: int, at_least_one: bool) -> LogRead:
         position, first_size = found
         size = min(max_bytes, limit - position)
         if at_least_one and size < first_size:
@@ -395,26 +396,12 @@ class Log:
             return LogRead((), 0, self.start_offset)
         return LogRead((FileRegion(file, position, size),), size, self.start_offset)
 
-    def _limit(self, number: int, segment: Segment, upto: LogPosition) -> int:
-        """Where reading this segment ends. `upto` may be older than a compaction: its offset counts."""
-        if segment is self._active:
-            if upto.segment == segment.base_offset:
-                return upto.position
-        elif self._bases[number + 1] <= upto.offset:
-            return segment.size
-        elif upto.segment == segment.base_offset and not segment.cleaned:
-            return min(upto.position, segment.size)
-        found = segment.locate(upto.offset) if upto.offset > segment.base_offset else (0, 0)
-        return found[0] if found else segment.size
-
     def position_of(self, offset: int) -> LogPosition:
         """The start of the batch that holds `offset`, or of the next one; the end if there is none."""
-        number = max(bisect_right(self._bases, offset) - 1, 0)
-        for segment in self._segments[number:]:
-            found = segment.locate(offset)
-            if found is not None:
-                return LogPosition(offset, segment.base_offset, found[0])
-        return self.end
+        try:
+            return self._segments.position_of(offset) or self.end
+        except OSError as error:
+            raise StorageError(f"{self.name} cannot be read: {error}") from error
 
     def find_by_time(self, timestamp_ms: int, upto: LogPosition) -> TimedOffset | None:
         """[thread] The first record, from the start of the log, that is as late as `timestamp_ms`."""
@@ -438,6 +425,10 @@ class Log:
         """(epoch, end offset) as OffsetForLeaderEpoch answers; (-1, -1) if unknown."""
         return self._epochs.end_offset_for(epoch, self.end_offset)
 
+    def epoch_at(self, offset: int) -> int:
+        """The epoch that wrote `offset`; -1 if that is unknown."""
+        return max((epoch for epoch, start in self._epochs.entries if start <= offset), default=-1)
+
     # --- removal ----------------------------------------------------------------------------------------
 
     def delete_records(self, offset: int) -> int:
@@ -450,131 +441,104 @@ class Log:
         return self.start_offset
 
     def delete_records_job(self, offset: int) -> StartOffsetJob:
-        if offset > self.end_offset or offset < 0:
+        """The same as a job."""
+        if not 0 <= offset <= self.end_offset:
             raise OffsetOutOfRange(f"offset {offset} of {self.name} is not within [0, {self.end_offset}]")
-        return StartOffsetJob(self.capture_sync(), offset, self._write_start, self._start_raised)
+        offset = max(offset, self.start_offset)
+        dropped = self._segments.below(offset)
+        return StartOffsetJob(self._files, self.directory, self.capture_sync(), offset, dropped, self._start_raised)
 
-    def _write_start(self, offset: int) -> None:
-        if offset > self.start_offset:
-            write_start_offset(self._files, self.directory, offset)
+    def delete_segments_job(self, segments: Sequence[Segment]) -> StartOffsetJob:
+        """Drops sealed segments from the front (retention); the start offset moves up to the next."""
+        assert list(segments) == list(self._segments)[: len(segments)]
+        assert 0 < len(segments) < len(self._segments)  # invariant 2: the active one keeps the end
+        return self.delete_records_job(self._segments[len(segments)].base_offset)
 
     def _start_raised(self, job: StartOffsetJob) -> None:
         if job.sync_failed:
             self.sync_failed(f"a sync failed: {job.error}")
-        if job.error is not None:
+        if not job.raised:
             return
         self.synced(job.ticket)
         self.start_offset = max(self.start_offset, job.offset)
         self._epochs.truncate_start(self.start_offset)
-        self._drop_below_start()
-
-    def _drop_below_start(self) -> None:
-        count = 0
-        while count + 1 < len(self._segments) and self._bases[count + 1] <= self.start_offset:
-            count += 1
-        dropped = self._segments[:count]
-        del self._segments[:count], self._bases[:count]
-        for segment in dropped:
-            self._sealed_bytes -= segment.size
-            self._unsynced = [item for item in self._unsynced if item[0] is not segment]
-            remove_segment_files(segment)
+        present = [segment for segment in job.segments if segment in self._segments]
+        if present:
+            self._segments.replace(present, [])
 
     # --- maintenance ------------------------------------------------------------------------------------
 
     @property
     def maintenance_due(self) -> bool:
         """Whether `maintenance` would return anything; cheap enough to ask after every sync."""
-        if self._active is None or self._offline is not None:
-            return False
-        return self._snapshot_due or (
-            self._snapshot_bytes >= SNAPSHOT_BYTES or self._snapshot_batches >= SNAPSHOT_BATCHES
-        )
+        active = self._segments.active is not None and self._offline is None
+        return active and self._upkeep.due and not self._upkeep.busy
 
     def maintenance(self) -> list[Job]:
-        """Jobs to run in a thread, in this order: indexes of sealed segments, then a snapshot."""
-        if not self.maintenance_due or self._running:
+        """Jobs to run in threads: indexes of sealed segments, and a snapshot."""
+        if not self.maintenance_due:
             return []
         self._producers.expire(self._clock.now_ms())
-        jobs: list[Job] = list(self._seal_jobs())
-        jobs.append(self._snapshot_job())
-        return jobs
+        return self._upkeep.jobs(self._segments, self.capture_sync(), self._producers, self._epochs, self._gaps)
 
-    def _seal_jobs(self) -> Iterator[SealJob]:
-        for segment in self._segments[:-1]:
-            if segment.index is not None and not segment.index_saved:
-                content = segment.index.seal(segment.trailer())
-                self._running.add(segment.path)
-                yield SealJob(segment, segment.file(), content, self._sealed)
+    def request_snapshot(self) -> None:
+        """Makes a snapshot due, for `can_replace`."""
+        self._upkeep.requested = True
 
-    def _sealed(self, job: SealJob) -> None:
-        self._running.discard(job.segment.path)
-        job.segment.release()
+    def can_replace(self, old: Sequence[Segment]) -> bool:
+        """Whether these segments may be replaced: they are sealed, durable and lie before the recovery
+        point (invariant 5); if not, a snapshot is called for."""
+        number = list(self._segments).index(old[-1])
+        end = self._segments.end_of(number)
+        point = self._upkeep.recovery_point
+        if end is None or end > self.durable_end.offset:
+            return False
+        if point is None or point.segment < end:
+            self.request_snapshot()
+            return False
+        return True
 
-    def _snapshot_job(self) -> SnapshotJob:
-        active = self._active
-        assert active is not None
-        index = active.loaded_index()
-        count = len(index)
-        snapshot = Snapshot(
-            self.end,
-            count,
-            index.checksum(count),
-            active.max_timestamp,
-            active.max_timestamp_position,
-            active.first_timestamp,
-            self._state.gaps,
-            self._producers.encode(),
-            type(self._epochs)(list(self._epochs.entries)),
-        )
-        start = min(active.saved_entries, count)
-        content = bytes(index.entries[start * ENTRY_SIZE :])
-        self._running.add("snapshot")
-        self._snapshot_due = False
-        self._snapshot_bytes = self._snapshot_batches = 0
-        known = [offset for offset in self._state.snapshots if offset != self.end_offset]
-        return SnapshotJob(
-            self._files,
-            self.directory,
-            self.capture_sync(),
-            snapshot,
-            active,
-            content,
-            start,
-            known,
-            self._snapshot_written,
-        )
+    def replace_segments(self, old: Sequence[Segment], new: Sequence[Segment]) -> ReplaceJob:
+        """A job that puts `new` (written by `SegmentWriter`) in the place of `old`."""
+        assert self.can_replace(old)
+        end = self._segments.end_of(list(self._segments).index(old[-1]))
+        assert end is not None
+        point = self._upkeep.recovery_point
+        void = [
+            offset
+            for offset in self._upkeep.snapshots
+            if old[0].base_offset < offset <= end and (point is None or offset != point.offset)
+        ]
+        self._upkeep.snapshots = [offset for offset in self._upkeep.snapshots if offset not in void]
+        return ReplaceJob(self._files, self.directory, old, new, void, self._replaced)
 
-    def _snapshot_written(self, job: SnapshotJob) -> None:
-        self._running.discard("snapshot")
-        if job.sync_failed:
-            self.sync_failed(f"a sync failed: {job.error}")
-            return
-        self.synced(job.ticket)
+    def _replaced(self, job: ReplaceJob) -> None:
         if job.error is not None:
-            self._snapshot_due = True
+            # Whether the replacement was committed is for recovery to find out.
+            self.sync_failed(f"a replacement failed: {job.error}")
             return
-        kept = [offset for offset in job.old_snapshots if offset not in job.removed]
-        self._state.snapshots = [*kept, job.snapshot.end.offset]
+        self._gaps = True
+        self._segments.replace(job.old, job.new)
+        for segment in job.old:
+            segment.close()
 
     def close(self, *, clean: bool) -> None:
-        """[thread] With `clean`, everything is synced and a snapshot written: the next opening reads nothing."""
-        if clean and self._active is not None and self._offline is None:
-            self._snapshot_due = True
-            self._running.clear()
+        """[thread] With `clean`, all is synced and a snapshot written: the next opening reads nothing."""
+        if clean and self._segments.active is not None and self._offline is None:
+            self._refuse_while_busy()
+            self._upkeep.requested = True
             for job in self.maintenance():
                 job.run()
                 job.finish()
                 if job.error is not None:
                     raise StorageError(f"{self.name} cannot be closed cleanly: {job.error}") from job.error
-        for segment in self._segments:
-            segment.close()
+        self._segments.close()
         self._offline = self._offline or "closed"
 
     def remove(self) -> None:
         """[thread] Deletes everything; may be repeated."""
         self._offline = "removed"
-        for segment in self._segments:
-            segment.close()
+        self._segments.close()
         try:
             self._files.remove_tree(self.directory)
         except OSError as error:
@@ -588,6 +552,7 @@ class Log:
             return
         if offset < self.start_offset:
             raise OffsetOutOfRange(f"{self.name} starts at {self.start_offset}, it cannot be cut to {offset}")
+        self._refuse_while_busy()
         at = self.position_of(offset)
         try:
             self._cut(at)
@@ -599,38 +564,37 @@ class Log:
 
     def _cut(self, at: LogPosition) -> None:
         """Removes what lies at `at` and later; the snapshots that describe it go first (invariant 5)."""
-        void = [known for known in self._state.snapshots if known > at.offset]
+        void = [known for known in self._upkeep.snapshots if known > at.offset]
         remove_snapshots(self._files, self.directory, void)
         self._files.sync_directory(self.directory)
-        for segment in self._segments[bisect_right(self._bases, at.segment) :]:
+        number = self._segments.number_of(at.segment)
+        for segment in self.segments[:number:-1]:
             remove_segment_files(segment)
-        segment = self._segments[bisect_right(self._bases, at.segment) - 1]
+        segment = self._segments[number]
         file = segment.file()
         file.truncate(at.position)
         file.sync()
-        segment.files.unlink(segment.index_path)
+        self._files.unlink(segment.index_path)
         self._files.sync_directory(self.directory)
 
     def truncate_fully_and_start_at(self, offset: int) -> None:
         """[thread] Empties the log; the next batch gets `offset`."""
+        self._refuse_while_busy()
         try:
-            remove_snapshots(self._files, self.directory, self._state.snapshots)
-            for segment in self._segments:
+            # First of all the start offset, which must never lie beyond what is left.
+            self._files.unlink(os.path.join(self.directory, START_FILE))
+            for segment in reversed(self.segments):
                 remove_segment_files(segment)
-            self._segments.clear()
-            self._bases.clear()
-            self._active = None
-            self._state.snapshots = []
-            self.start_offset = self.end_offset = offset
-            self._sealed_bytes = 0
-            self._unsynced = []
-            self._producers = type(self._producers)(self._config.producer_id_expiration_ms)
-            self._epochs.entries.clear()
+            self._files.remove_tree(self.directory)
+            if self._exists:
+                self._files.sync_directory(os.path.dirname(self.directory))
+            producers = type(self._producers)(self._config.producer_id_expiration_ms)
+            self._adopt(LogState([], producers, type(self._epochs)(), offset, offset))
             self._activate(self._create_segment(self._clock.now_ms()))
-            self.capture_sync().run()
+            ticket = self.capture_sync()
+            ticket.run()
             write_start_offset(self._files, self.directory, offset)
         except OSError as error:
             self._offline = f"a truncation failed: {error}"
             raise StorageError(f"{self.name} cannot be truncated: {error}") from error
-        self._unsynced_directories.clear()
-        self.durable_end = self.end
+        self.synced(ticket)

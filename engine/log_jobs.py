@@ -1,10 +1,10 @@
 """Work of a log that may block: `run` in a thread, `finish` back on the loop, always both.
 
-A job keeps the `OSError` that it met and acts on it in `finish`. Should `run` raise all the same (a bug),
-the error is handed to `finish`.
+A job keeps the `OSError` that it met and acts on it in `finish`. Should `run` raise all the same (a bug), the
+error is handed to `finish`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from attrs import define, field, frozen
@@ -12,8 +12,10 @@ from attrs import define, field, frozen
 from engine.files import File, Files
 from engine.index import ENTRY_SIZE
 from engine.log_types import LogPosition
+from engine.recovery import remove_segment_files, write_start_offset
+from engine.replacement import Replacement, commit_replacement
 from engine.segment import Segment
-from engine.snapshot import KEPT, Snapshot, remove_snapshots, write_snapshot
+from engine.snapshot import Snapshot, remove_snapshots, write_snapshot
 
 
 class Job(Protocol):
@@ -52,11 +54,16 @@ class SealJob:
     content: bytes
     done: Callable[["SealJob"], None]
     error: BaseException | None = None
+    sync_failed: bool = False
 
     def run(self) -> None:
         try:
             # The trailer says that the segment is complete: so it must be.
             self.file.sync()
+        except OSError as error:
+            self.error, self.sync_failed = error, True
+            return
+        try:
             _write_index(self.segment, self.content, 0)
         except OSError as error:
             self.error = error
@@ -70,7 +77,7 @@ class SealJob:
 
 @define(eq=False)
 class SnapshotJob:
-    """Syncs the log, the active segment's index and writes a snapshot: the new recovery point."""
+    """Syncs the log and the active segment's index, then writes a snapshot: the new recovery point."""
 
     files: Files
     directory: str
@@ -79,11 +86,10 @@ class SnapshotJob:
     segment: Segment
     index_content: bytes
     index_start: int
-    old_snapshots: list[int]
+    obsolete: list[int]
     done: Callable[["SnapshotJob"], None]
     error: BaseException | None = None
     sync_failed: bool = False
-    removed: list[int] = field(factory=list)
 
     def run(self) -> None:
         try:
@@ -94,9 +100,7 @@ class SnapshotJob:
         try:
             _write_index(self.segment, self.index_content, self.index_start * ENTRY_SIZE)
             write_snapshot(self.files, self.directory, self.snapshot)
-            keep = KEPT - 1
-            self.removed = self.old_snapshots[:-keep]
-            remove_snapshots(self.files, self.directory, self.removed)
+            remove_snapshots(self.files, self.directory, self.obsolete)
         except OSError as error:
             self.error = error
 
@@ -119,14 +123,17 @@ def _write_index(segment: Segment, content: bytes, position: int) -> None:
 
 @define(eq=False)
 class StartOffsetJob:
-    """Makes a higher start offset durable; `finish` drops the segments below it."""
+    """Makes a higher start offset durable, then removes the segments below it (never the other way round)."""
 
+    files: Files
+    directory: str
     ticket: SyncTicket
     offset: int
-    write: Callable[[int], None]
+    segments: Sequence[Segment]
     done: Callable[["StartOffsetJob"], None]
     error: BaseException | None = None
     sync_failed: bool = False
+    raised: bool = False
 
     def run(self) -> None:
         try:
@@ -136,7 +143,41 @@ class StartOffsetJob:
             self.error, self.sync_failed = error, True
             return
         try:
-            self.write(self.offset)
+            write_start_offset(self.files, self.directory, self.offset)
+            self.raised = True
+            for segment in self.segments:
+                remove_segment_files(segment)
+        except OSError as error:
+            self.error = error
+
+    def finish(self, error: BaseException | None = None) -> None:
+        self.error = self.error or error
+        self.done(self)
+
+
+@define(eq=False)
+class ReplaceJob:
+    """Puts cleaned segments in the place of others, all or nothing."""
+
+    files: Files
+    directory: str
+    old: Sequence[Segment]
+    new: Sequence[Segment]
+    snapshots: list[int]
+    done: Callable[["ReplaceJob"], None]
+    error: BaseException | None = None
+    _pinned: list[File] = field(factory=list)
+
+    def __attrs_post_init__(self) -> None:
+        # Until `finish`, readers go on with the old files, whose names are soon others'.
+        self._pinned = [segment.pin() for segment in self.old]
+
+    def run(self) -> None:
+        removed = tuple(name for segment in self.old for name in segment.names)
+        renamed = tuple(name for segment in self.new for name in segment.names)
+        try:
+            remove_snapshots(self.files, self.directory, self.snapshots)
+            commit_replacement(self.files, self.directory, Replacement(removed, renamed))
         except OSError as error:
             self.error = error
 

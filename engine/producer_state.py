@@ -113,8 +113,7 @@ class ProducerState:
     def check_epoch(self, header: BatchHeader, entry: ProducerEntry) -> None:
         if header.producer_epoch < entry.epoch:
             raise InvalidProducerEpoch(
-                f"producer {header.producer_id} writes with epoch {header.producer_epoch}, "
-                f"its latest is {entry.epoch}"
+                f"producer {header.producer_id} writes with epoch {header.producer_epoch}, its latest is {entry.epoch}"
             )
 
     def update(self, header: BatchHeader, base_offset: int, now_ms: int) -> None:
@@ -190,9 +189,7 @@ class ProducerState:
         position += 4
         state = cls(expiration_ms)
         for _ in range(count):
-            producer_id, epoch, last_ms, touched_ms, run, coordinator, first, marks = _ENTRY.unpack_from(
-                data, position
-            )
+            producer_id, epoch, last_ms, touched_ms, run, coordinator, first, marks = _ENTRY.unpack_from(data, position)
             position += _ENTRY.size
             entry = ProducerEntry(epoch, last_ms, touched_ms, run, coordinator, first)
             for _ in range(marks):
@@ -215,10 +212,8 @@ def _check_sequence(header: BatchHeader, entry: ProducerEntry) -> BatchMark | No
     window = (entry.last_sequence - entry.batches[0].first_sequence) % SEQUENCES if entry.batches else 0
     if window < behind < entry.run and header.last_offset_delta < behind - window:
         raise DuplicateSequence(
-            f"producer {header.producer_id} repeats sequence {first}, older than the {BATCHES_KEPT} "
-            "batches remembered"
+            f"producer {header.producer_id} repeats sequence {first}, older than the {BATCHES_KEPT} batches remembered"
         )
     raise OutOfOrderSequence(
-        f"producer {header.producer_id} sends sequence {first}, "
-        f"{next_sequence(entry.last_sequence)} comes next"
+        f"producer {header.producer_id} sends sequence {first}, {next_sequence(entry.last_sequence)} comes next"
     )

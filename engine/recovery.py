@@ -18,7 +18,7 @@ from engine.errors import CorruptMessage, StorageError
 from engine.files import Files, read_whole, write_atomically
 from engine.index import ENTRY_SIZE, SparseIndex, open_sealed
 from engine.leader_epochs import LeaderEpochs
-from engine.log_types import LogConfig, RecoveryReport
+from engine.log_types import LogConfig, LogPosition, RecoveryReport
 from engine.producer_state import ProducerState
 from engine.records import NO_PRODUCER_ID, BatchHeader
 from engine.replacement import finish_replacement
@@ -39,6 +39,7 @@ class LogState:
     start_offset: int
     end_offset: int
     snapshots: list[int] = field(factory=list)
+    recovery_point: LogPosition | None = None
     gaps: bool = False
     exists: bool = False
     report: RecoveryReport = field(factory=RecoveryReport)
@@ -63,8 +64,17 @@ def read_start_offset(files: Files, directory: str) -> int | None:
 def recover(directory: str, files: Files, clock: Clock, config: LogConfig, *, clean: bool) -> LogState:
     """The log in `directory`, ready to be read and written."""
     finish_replacement(files, directory)
-    names = files.list(directory)
+    names = _without_orphans(files, directory, files.list(directory))
     return _Recovery(directory, files, clock, config, clean, names).run()
+
+
+def _without_orphans(files: Files, directory: str, names: dict[str, int]) -> dict[str, int]:
+    """Removes indexes whose segment is gone; returns the rest of the listing."""
+    for name in [name for name in names if name.endswith(INDEX_SUFFIX)]:
+        if name.removesuffix(INDEX_SUFFIX) + LOG_SUFFIX not in names:
+            files.unlink(os.path.join(directory, name))
+            del names[name]
+    return names
 
 
 @define(eq=False)
@@ -85,7 +95,7 @@ class _Recovery:
         start_offset = read_start_offset(self.files, self.directory)
         snapshot, snapshots = self._choose_snapshot(segments)
         state = self._begin(segments, snapshot, start_offset)
-        state.snapshots = snapshots
+        state.snapshots, state.recovery_point = snapshots, snapshot.end if snapshot else None
         state.exists = bool(self.names)
         if segments and not self._is_current(snapshot, segments):
             self._scan(state, snapshot)
@@ -131,9 +141,7 @@ class _Recovery:
             remove_snapshots(self.files, self.directory, [offset])
         return None, []
 
-    def _begin(
-        self, segments: list[Segment], snapshot: Snapshot | None, start_offset: int | None
-    ) -> LogState:
+    def _begin(self, segments: list[Segment], snapshot: Snapshot | None, start_offset: int | None) -> LogState:
         first = segments[0].base_offset if segments else 0
         start = max(first, start_offset or 0)
         if snapshot is None:
@@ -151,9 +159,7 @@ class _Recovery:
         index = SparseIndex(bytearray(data))
         whole = len(index) == snapshot.index_entries
         if whole and index.checksum(len(index)) == snapshot.index_checksum:
-            segment.resume(
-                index, snapshot.end.position, snapshot.max_timestamp, snapshot.max_timestamp_position
-            )
+            segment.resume(index, snapshot.end.position, snapshot.max_timestamp, snapshot.max_timestamp_position)
             segment.first_timestamp = snapshot.first_timestamp
             segment.saved_entries = len(index)
             return

@@ -81,6 +81,7 @@ class Segment:
     index_saved: bool = False
     saved_entries: int = 0
     _indexed_position: int = 0
+    _pinned: bool = False
     _file: File | None = None
     _file_reference: "weakref.ref[File] | None" = None
     _recent_lasts: list[int] = field(factory=list)
@@ -99,12 +100,24 @@ class Segment:
         file = self._file or (self._file_reference() if self._file_reference else None)
         if file is None:
             file = self.files.open(self.path)
-        if self.sealed:
+        if self.sealed and not self._pinned:
             self._file, self._file_reference = None, weakref.ref(file)
             self.files.keep_open(file)
         else:
             self._file = file
         return file
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """The names of its files inside the directory."""
+        name = segment_name(self.base_offset)
+        return name + LOG_SUFFIX, name + INDEX_SUFFIX
+
+    def pin(self) -> File:
+        """Holds file and index for good: their names are about to belong to others."""
+        self.loaded_index()
+        self._file, self._pinned = self.file(), True
+        return self._file
 
     def create_file(self) -> File:
         self._file = self.files.open(self.path, create=True)
@@ -228,7 +241,7 @@ class Segment:
 
     def release(self) -> None:
         """Drops what can be read again from disk."""
-        if self.sealed and self.index_saved:
+        if self.sealed and self.index_saved and not self._pinned:
             self.index = None
 
     def close(self) -> None:

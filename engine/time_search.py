@@ -41,9 +41,7 @@ def find_max_timestamp(segments: Sequence[Segment], start_offset: int, end_offse
     return best
 
 
-def _segment_max(
-    segment: Segment, start_offset: int, end_offset: int, best: TimedOffset | None
-) -> TimedOffset | None:
+def _segment_max(segment: Segment, start_offset: int, end_offset: int, best: TimedOffset | None) -> TimedOffset | None:
     floor = best.timestamp_ms if best else -1
     whole = start_offset <= segment.base_offset
     # Where nothing of the segment is hidden, its greatest timestamp stands just where the index says.
@@ -63,9 +61,7 @@ def _segment_max(
     return best
 
 
-def _segment_scan(
-    segment: Segment, start_offset: int, end_offset: int, best: TimedOffset | None
-) -> TimedOffset | None:
+def _segment_scan(segment: Segment, start_offset: int, end_offset: int, best: TimedOffset | None) -> TimedOffset | None:
     """The greatest timestamp lies beyond the end that the reader may see: look at every batch before it."""
     floor = best.timestamp_ms if best else -1
     for position, header in segment.batches_by_time(floor + 1):

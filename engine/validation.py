@@ -34,9 +34,7 @@ Piece = tuple[BatchHeader, Sequence[Buffer]]
 def check_intact(header: BatchHeader, batch: memoryview, config: LogConfig) -> None:
     """What every batch is asked, wherever it comes from."""
     if len(batch) > config.max_message_bytes:
-        raise RecordTooLarge(
-            f"a batch of {len(batch)} bytes exceeds max.message.bytes, {config.max_message_bytes}"
-        )
+        raise RecordTooLarge(f"a batch of {len(batch)} bytes exceeds max.message.bytes, {config.max_message_bytes}")
     if checksum(batch) != header.crc:
         raise CorruptMessage(f"the batch's checksum is not {header.crc:#010x}")
 
@@ -75,9 +73,7 @@ def _check_keys(header: BatchHeader, batch: memoryview, name: str) -> None:
     records = walk_records(record_section(header, batch), header.record_count)
     errors = tuple((number, message) for number, record in enumerate(records) if record.key is None)
     if errors:
-        raise InvalidRecord(
-            f"{len(errors)} of {header.record_count} records have no key", record_errors=errors
-        )
+        raise InvalidRecord(f"{len(errors)} of {header.record_count} records have no key", record_errors=errors)
 
 
 def prepare(header: BatchHeader, batch: memoryview, config: LogConfig, now_ms: int) -> Piece:

@@ -1,0 +1,53 @@
+"""Writes the segments that will replace others: same offsets, fewer records.
+
+[thread] The files end in `.cleaned` until `Log.replace_segments` makes them the log's. What is written must
+tile the offsets that it replaces: the first segment has the old first base offset, and each one's last batch
+(emptied of its records if need be) ends where the next begins.
+"""
+
+from collections.abc import Sequence
+
+from engine.files import Buffer, Files
+from engine.records import BatchHeader
+from engine.replacement import CLEANED_SUFFIX
+from engine.segment import Segment
+
+
+class SegmentWriter:
+    """One new segment."""
+
+    def __init__(
+        self, files: Files, directory: str, base_offset: int, created_ms: int, interval_bytes: int = 4096
+    ) -> None:
+        self.segment = Segment(files, directory, base_offset, created_ms=created_ms, cleaned=True)
+        self._interval_bytes = interval_bytes
+        self._files = files
+        self._file = files.open(self.segment.path + CLEANED_SUFFIX, create=True)
+        self._file.truncate(0)
+        self.segment.reset()
+
+    def append(self, header: BatchHeader, batch: Sequence[Buffer]) -> None:
+        """Appends a whole batch that keeps its offsets; `header` is its own."""
+        self._file.write(batch, self.segment.size)
+        self.segment.note_batch(header, header.base_offset, self._interval_bytes)
+
+    def finish(self) -> Segment:
+        """Syncs everything; the segment is ready to replace others."""
+        self._file.sync()
+        self._file.close()
+        segment = self.segment
+        segment.seal()
+        index = self._files.open(segment.index_path + CLEANED_SUFFIX, create=True)
+        index.truncate(0)
+        index.write([segment.loaded_index().seal(segment.trailer())], 0)
+        index.sync()
+        index.close()
+        segment.index_saved = True
+        segment.release()
+        return segment
+
+    def abandon(self) -> None:
+        """Removes what was written."""
+        self._file.close()
+        for name in (self.segment.path, self.segment.index_path):
+            self._files.unlink(name + CLEANED_SUFFIX)

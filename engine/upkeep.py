@@ -1,0 +1,133 @@
+"""A log's upkeep: when indexes and snapshots are written, and the jobs that do it.
+
+A snapshot is due after some MiB or batches, at a roll, and at a clean close. It and the indexes of sealed
+segments are captured on the loop, written in a thread.
+"""
+
+from collections.abc import Callable, Iterator
+
+from engine.files import Files
+from engine.index import ENTRY_SIZE
+from engine.leader_epochs import LeaderEpochs
+from engine.log_jobs import Job, SealJob, SnapshotJob, SyncTicket
+from engine.log_types import LogPosition
+from engine.producer_state import ProducerState
+from engine.segment import Segment
+from engine.segments import SegmentList
+from engine.snapshot import KEPT, Snapshot
+
+SNAPSHOT_BYTES = 4 * 1024 * 1024
+SNAPSHOT_BATCHES = 10_000
+
+
+class Upkeep:
+    """See the module. `synced` and `sync_failed` are the log's own."""
+
+    def __init__(
+        self,
+        files: Files,
+        directory: str,
+        snapshots: list[int],
+        recovery_point: LogPosition | None,
+        synced: Callable[[SyncTicket], None],
+        sync_failed: Callable[[str], None],
+    ) -> None:
+        self._files = files
+        self._directory = directory
+        self.snapshots = snapshots
+        self.recovery_point = recovery_point
+        self.requested = False
+        self._synced = synced
+        self._sync_failed = sync_failed
+        self._bytes = 0
+        self._batches = 0
+        self._running: set[Job] = set()
+
+    @property
+    def busy(self) -> bool:
+        """Whether jobs are under way."""
+        return bool(self._running)
+
+    @property
+    def due(self) -> bool:
+        return self.requested or self._bytes >= SNAPSHOT_BYTES or self._batches >= SNAPSHOT_BATCHES
+
+    def note_append(self, size: int, batches: int) -> None:
+        self._bytes += size
+        self._batches += batches
+
+    def jobs(
+        self,
+        segments: SegmentList,
+        ticket: SyncTicket,
+        producers: ProducerState,
+        epochs: LeaderEpochs,
+        gaps: bool,
+    ) -> list[Job]:
+        """Indexes of sealed segments, then a snapshot."""
+        jobs: list[Job] = list(self._seal_jobs(segments))
+        assert segments.active is not None
+        snapshot = _capture(segments.active, ticket.end, producers, epochs, gaps)
+        jobs.append(self._snapshot_job(segments.active, snapshot, ticket))
+        self._running.update(jobs)
+        self.requested = False
+        self._bytes = self._batches = 0
+        return jobs
+
+    def _seal_jobs(self, segments: SegmentList) -> Iterator[SealJob]:
+        for segment in segments.sealed():
+            if segment.index is not None and not segment.index_saved:
+                content = segment.index.seal(segment.trailer())
+                yield SealJob(segment, segment.file(), content, self._sealed)
+
+    def _sealed(self, job: SealJob) -> None:
+        self._running.discard(job)
+        if job.sync_failed:
+            self._sync_failed(f"a sync failed: {job.error}")
+        elif job.error is None:
+            job.segment.release()
+
+    def _snapshot_job(self, active: Segment, snapshot: Snapshot, ticket: SyncTicket) -> SnapshotJob:
+        start = min(active.saved_entries, snapshot.index_entries)
+        content = bytes(active.loaded_index().entries[start * ENTRY_SIZE :])
+        known = [offset for offset in self.snapshots if offset != snapshot.end.offset]
+        return SnapshotJob(
+            self._files,
+            self._directory,
+            ticket,
+            snapshot,
+            active,
+            content,
+            start,
+            known[: -(KEPT - 1)],
+            self._snapshot_written,
+        )
+
+    def _snapshot_written(self, job: SnapshotJob) -> None:
+        self._running.discard(job)
+        if job.sync_failed:
+            self._sync_failed(f"a sync failed: {job.error}")
+            return
+        self._synced(job.ticket)
+        if job.error is not None:
+            self.requested = True
+            return
+        end = job.snapshot.end
+        kept = [offset for offset in self.snapshots if offset not in job.obsolete and offset != end.offset]
+        self.snapshots = [*kept, end.offset]
+        self.recovery_point = end
+
+
+def _capture(active: Segment, end: LogPosition, producers: ProducerState, epochs: LeaderEpochs, gaps: bool) -> Snapshot:
+    index = active.loaded_index()
+    return Snapshot(
+        end,
+        len(index),
+        index.checksum(len(index)),
+        active.max_timestamp,
+        active.max_timestamp_position,
+        active.first_timestamp,
+        gaps,
+        producers.encode(),
+        LeaderEpochs(list(epochs.entries)),
+    )
