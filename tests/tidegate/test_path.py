@@ -1,5 +1,6 @@
 """Whose `engine` and `tools` are imported: ours in the server's process, never by hiding a user's."""
 
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -52,9 +53,7 @@ def test_an_imported_package_of_the_user_is_a_clash(
     activate: Callable[[], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _imported(monkeypatch, _package(tmp_path, "engine"))
-    with pytest.raises(
-        _path.PackageClash, match=r"own top-level package 'engine' .*tidegate\.testing\.broker"
-    ):
+    with pytest.raises(_path.PackageClash, match=r"own top-level package 'engine' .*tidegate\.testing\.broker"):
         activate()
 
 
@@ -76,3 +75,12 @@ def test_a_plain_folder_called_tools_is_no_clash(tmp_path: Path) -> None:
     (tmp_path / "tools").mkdir()
     sys.path.append(str(tmp_path))
     _path.activate_embedded()
+
+
+def test_the_server_process_does_without_hypothesis() -> None:
+    program = (
+        "import sys; from tidegate import _path; _path.activate(); import kio.static.primitive;"
+        "print([name for name in sys.modules if name.startswith(('hypothesis', '_pytest')) and sys.modules[name]])"
+    )
+    output = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    assert output.strip() == "[]"
