@@ -1,0 +1,53 @@
+"""Topics on a catalogue in memory, for the tests of what is planned against them."""
+
+import os
+from typing import Any
+
+import pytest
+from attrs import define, field
+
+from coordinators.topic_creation import TopicSpec
+from coordinators.topic_view import Plan, Topic
+from coordinators.topics import Topics
+from engine.catalogue import Catalogue
+from engine.catalogue_memory import MemoryCatalogue
+from engine.config.broker import BROKER_KEYS
+from engine.errors import BrokerError
+
+NODE_ID = 1
+
+
+@define(eq=False)
+class Desk:
+    """Somebody who plans, commits and applies in one go, and can restart."""
+
+    catalogue: Catalogue = field(factory=MemoryCatalogue)
+    topics: Topics = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.restart()
+
+    def restart(self, static: dict[str, object] | None = None) -> Topics:
+        values = {name: BROKER_KEYS[name].coerce(value) for name, value in (static or {}).items()}
+        self.topics = Topics.load(self.catalogue, values, NODE_ID, os.urandom)
+        return self.topics
+
+    def create(self, name: str, partitions: int = 1, configs: dict[str, str | None] | None = None) -> Topic:
+        self.run(self.topics.plan_create([TopicSpec(name, partitions, configs=configs or {})]))
+        return self.topics.by_name[name]
+
+    def run(self, plan: Plan[Any]) -> Any:
+        """The first result; raised if it is a refusal."""
+        self.topics.run(plan.change)
+        return accepted(plan)
+
+
+def accepted(plan: Plan[Any]) -> Any:
+    if isinstance(plan.results[0], BrokerError):
+        raise plan.results[0]
+    return plan.results[0]
+
+
+@pytest.fixture
+def desk() -> Desk:
+    return Desk()

@@ -1,0 +1,162 @@
+"""What may be created, what is refused and how, as Kafka does it."""
+
+from typing import Any
+
+import pytest
+
+from coordinators.topic_creation import PartitionsSpec, TopicSpec
+from coordinators.topic_view import Topic
+from engine.catalogue_records import PartitionRecord
+from engine.errors import (
+    BrokerError,
+    InvalidConfig,
+    InvalidPartitions,
+    InvalidReplicaAssignment,
+    InvalidReplicationFactor,
+    InvalidRequest,
+    InvalidTopic,
+    PolicyViolation,
+    TopicAlreadyExists,
+    UnknownTopicOrPartition,
+)
+
+
+def test_a_topic_gets_the_partitions_asked_for_all_on_this_node(desk: Any) -> None:
+    topic = desk.create("orders", 3)
+    assert topic.partitions == (PartitionRecord((1,), (1,), 1, 0),) * 3
+    assert desk.topics.by_id[topic.topic_id] is topic
+
+
+def test_without_a_number_the_brokers_default_counts(desk: Any) -> None:
+    desk.restart({"num.partitions": 4})
+    assert desk.create("orders", -1).partition_count == 4
+
+
+def test_a_topics_settings_are_in_force(desk: Any) -> None:
+    topic = desk.create("orders", 1, {"retention.ms": "5"})
+    assert topic.config["retention.ms"] == 5
+    assert topic.config.overrides == {"retention.ms": "5"}
+
+
+def test_several_topics_of_a_request_are_one_transaction(desk: Any) -> None:
+    desk.run(desk.topics.plan_create([TopicSpec("a"), TopicSpec("b"), TopicSpec("c")]))
+    assert sorted(desk.topics.by_name) == ["a", "b", "c"]
+    assert desk.catalogue.revision() == 1
+
+
+def test_a_refused_topic_leaves_the_others_of_its_request_alone(desk: Any) -> None:
+    plan = desk.topics.plan_create([TopicSpec("good"), TopicSpec("not good"), TopicSpec("better")])
+    desk.topics.run(plan.change)
+    assert [type(result) for result in plan.results] == [Topic, InvalidTopic, Topic]
+    assert sorted(desk.topics.by_name) == ["better", "good"]
+
+
+def test_planning_changes_nothing(desk: Any) -> None:
+    desk.topics.plan_create([TopicSpec("a")])
+    assert desk.topics.by_name == {}
+    assert desk.catalogue.revision() == 0
+
+
+@pytest.mark.parametrize(
+    ("spec", "error", "message"),
+    [
+        (TopicSpec("bad name"), InvalidTopic, "characters other than"),
+        (TopicSpec("there"), TopicAlreadyExists, r"Topic 'there' already exists\."),
+        (TopicSpec("with_dot"), InvalidTopic, r"Topic 'with_dot' collides with existing topic: with\.dot"),
+        (TopicSpec("t", 0), InvalidPartitions, "invalid non-positive value"),
+        (TopicSpec("t", -2), InvalidPartitions, "invalid non-positive value"),
+        (TopicSpec("t", 10_001), PolicyViolation, "Excessively large number of partitions"),
+        (TopicSpec("t", 2**31 - 1), PolicyViolation, "Excessively large number of partitions"),
+        (TopicSpec("t", 1, 0), InvalidReplicationFactor, "must be larger than 0"),
+        (TopicSpec("t", 1, -2), InvalidReplicationFactor, "must be larger than 0"),
+        (TopicSpec("t", 1, 2), InvalidReplicationFactor, r"only 1 broker\(s\) are registered"),
+        (TopicSpec("t", configs={"no.such": "1"}), InvalidConfig, "Unknown topic config name: no.such"),
+        (TopicSpec("t", configs={"retention.ms": "x"}), InvalidConfig, "retention.ms: must be"),
+        (TopicSpec("t", configs={"retention.ms": None}), InvalidConfig, "Null value not supported"),
+        (TopicSpec("t", 1, -1, [(0, [1])]), InvalidRequest, "numPartitions was not set to -1"),
+        (TopicSpec("t", -1, 1, [(0, [1])]), InvalidRequest, "replication factor was not set to -1"),
+        (TopicSpec("t", assignments=[(1, [1])]), InvalidReplicaAssignment, "consecutive 0-based"),
+        (TopicSpec("t", assignments=[(0, [1]), (0, [1])]), InvalidReplicaAssignment, "multiple manual"),
+        (TopicSpec("t", assignments=[(0, [])]), InvalidReplicaAssignment, "empty replica list"),
+        (TopicSpec("t", assignments=[(0, [2])]), InvalidReplicaAssignment, "broker 2, but no such broker"),
+        (TopicSpec("t", assignments=[(0, [1, 1])]), InvalidReplicaAssignment, "broker 1 more than once"),
+    ],
+)
+def test_what_cannot_be_created_is_refused(desk: Any, spec: TopicSpec, error: type[BrokerError], message: str) -> None:
+    desk.create("there")
+    desk.create("with.dot")
+    plan = desk.topics.plan_create([spec])
+    assert plan.change.empty
+    with pytest.raises(error, match=message):
+        raise plan.results[0]
+
+
+def test_a_manual_assignment_to_this_node_is_taken(desk: Any) -> None:
+    desk.run(desk.topics.plan_create([TopicSpec("t", assignments=[(1, [1]), (0, [1])])]))
+    assert desk.topics.by_name["t"].partition_count == 2
+
+
+def test_a_topic_named_twice_in_a_request_is_refused_both_times(desk: Any) -> None:
+    plan = desk.topics.plan_create([TopicSpec("a"), TopicSpec("b"), TopicSpec("a")])
+    assert [type(result) for result in plan.results] == [InvalidRequest, Topic, InvalidRequest]
+
+
+def test_names_may_not_collide_within_a_request(desk: Any) -> None:
+    plan = desk.topics.plan_create([TopicSpec("a.b"), TopicSpec("a_b")])
+    assert [type(result) for result in plan.results] == [Topic, InvalidTopic]
+
+
+def test_a_topic_may_not_have_more_partitions_than_configured(desk: Any) -> None:
+    desk.restart({"max.partitions.per.topic": 5})
+    plan = desk.topics.plan_create([TopicSpec("a", 6)])
+    with pytest.raises(PolicyViolation, match=r"max\.partitions\.per\.topic, which is 5"):
+        raise plan.results[0]
+
+
+def test_a_topic_can_grow(desk: Any) -> None:
+    before = desk.create("t", 2, {"retention.ms": "5"})
+    desk.run(desk.topics.plan_partitions([PartitionsSpec("t", 4)]))
+    after = desk.topics.by_name["t"]
+    assert (after.partition_count, after.topic_id, after.config) == (4, before.topic_id, before.config)
+    assert desk.restart().by_name["t"] == after
+
+
+def test_new_partitions_may_be_assigned_to_this_node(desk: Any) -> None:
+    desk.create("t", 1)
+    desk.run(desk.topics.plan_partitions([PartitionsSpec("t", 3, [[1], [1]])]))
+    assert desk.topics.by_name["t"].partition_count == 3
+
+
+@pytest.mark.parametrize(
+    ("spec", "error", "message"),
+    [
+        (PartitionsSpec("none", 4), UnknownTopicOrPartition, "The topic 'none' does not exist"),
+        (PartitionsSpec("t", 3), InvalidPartitions, r"Topic already has 3 partition\(s\)\."),
+        (PartitionsSpec("t", 2), InvalidPartitions, r"has 3 partition\(s\); 2 would not be an increase\."),
+        (PartitionsSpec("t", -1), InvalidPartitions, "would not be an increase"),
+        (PartitionsSpec("t", 2**31 - 1), PolicyViolation, "max.partitions.per.topic"),
+        (PartitionsSpec("t", 5, [[1]]), InvalidReplicaAssignment, r"only 1 assignment\(s\) were specified"),
+        (PartitionsSpec("t", 4, [[9]]), InvalidReplicaAssignment, "broker 9"),
+    ],
+)
+def test_growth_that_cannot_be_is_refused(
+    desk: Any, spec: PartitionsSpec, error: type[BrokerError], message: str
+) -> None:
+    desk.create("t", 3)
+    plan = desk.topics.plan_partitions([spec])
+    assert plan.change.empty
+    with pytest.raises(error, match=message):
+        raise plan.results[0]
+
+
+def test_one_request_adds_a_bounded_number_of_partitions(desk: Any) -> None:
+    desk.create("a")
+    desk.create("b")
+    plan = desk.topics.plan_partitions([PartitionsSpec("a", 9_000), PartitionsSpec("b", 9_000)])
+    assert [type(result) for result in plan.results] == [Topic, PolicyViolation]
+
+
+def test_a_topic_grows_once_per_request(desk: Any) -> None:
+    desk.create("a")
+    plan = desk.topics.plan_partitions([PartitionsSpec("a", 2), PartitionsSpec("a", 3)])
+    assert [type(result) for result in plan.results] == [InvalidRequest, InvalidRequest]

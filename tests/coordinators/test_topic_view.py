@@ -1,0 +1,45 @@
+"""The view in memory follows its changes."""
+
+from coordinators.topic_view import Change, PlanBuilder, Topic, TopicUpdate, TopicView
+from engine.catalogue import Compare, Put, Transaction
+from engine.catalogue_records import PartitionRecord
+from engine.config.resolve import BrokerSettings
+from engine.errors import InvalidTopic
+
+TOPIC = Topic("a.b", b"1" * 16, (PartitionRecord.on(1),), BrokerSettings().topic_defaults)
+
+
+def test_an_update_gets_its_revision_and_is_found_by_name_and_id() -> None:
+    view = TopicView()
+    view.apply(TopicUpdate(None, TOPIC), 7)
+    assert view.by_name["a.b"] is view.by_id[TOPIC.topic_id]
+    assert view.by_name["a.b"].revision == 7
+    assert list(view) == [view.by_name["a.b"]]
+
+
+def test_a_colliding_topic_is_another_one() -> None:
+    view = TopicView()
+    view.add(TOPIC)
+    assert view.colliding("a_b") == "a.b"
+    assert view.colliding("a.b") is None
+    view.apply(TopicUpdate(TOPIC, None), 8)
+    assert view.colliding("a_b") is None
+
+
+def test_the_brokers_own_topics_are_internal() -> None:
+    assert not TOPIC.internal
+    assert Topic("__consumer_offsets", b"2" * 16, (), TOPIC.config).internal
+
+
+def test_a_plan_joins_its_changes_and_keeps_the_order_of_its_results() -> None:
+    builder = PlanBuilder[str]()
+    first = Change(Transaction((Compare("a", 0),), (Put("a", b""),)), finished_deletions=(b"x",))
+    builder.add("first", first)
+    builder.refuse(InvalidTopic("no"))
+    builder.add("third", Change(Transaction((), (Put("b", b""),)), (TopicUpdate(None, TOPIC),)))
+    plan = builder.finish()
+    assert [str(result) for result in plan.results] == ["first", "no", "third"]
+    assert [change.key for change in plan.change.transaction.changes] == ["a", "b"]
+    assert plan.change.topics == (TopicUpdate(None, TOPIC),)
+    assert plan.change.finished_deletions == (b"x",)
+    assert not plan.change.empty
