@@ -56,7 +56,7 @@ def compress(codec: int, data: Buffer, level: int | None = None) -> bytes:
     if codec == LZ4:
         # Kafka's readers take independent blocks only (KIP-57).
         compressor = cramjam.lz4.Compressor(level=chosen, content_checksum=False, block_linked=False)
-        compressor.compress(data)
+        compressor.compress(bytes(data))
         return bytes(compressor.finish())
     return bytes(cramjam.zstd.compress(data, level=chosen))
 

@@ -75,19 +75,23 @@ class RecordListTooLarge(BrokerError):
     """Several batches where one is allowed, or a batch larger than a segment."""
 
 
-class InvalidTimestamp(BrokerError):
-    """A record's time lies outside the topic's bounds."""
-
-
 @define(eq=False)
-class InvalidRecord(BrokerError):
-    """Records that the topic does not take; the whole batch is refused (KIP-467)."""
+class RefusedRecords(BrokerError):
+    """A batch refused whole because of some of its records, which are named by index (KIP-467)."""
 
     message: str
     record_errors: tuple[tuple[int, str], ...] = field(default=(), kw_only=True)
 
     def __str__(self) -> str:
         return self.message
+
+
+class InvalidTimestamp(RefusedRecords):
+    """A record's time lies outside the topic's bounds."""
+
+
+class InvalidRecord(RefusedRecords):
+    """Records that the topic does not take."""
 
 
 class OutOfOrderSequence(BrokerError):

@@ -93,6 +93,11 @@ class Partition:
         else:
             self._waiters.append(DurableWaiter(last_offset, deadline, callback))
 
+    @property
+    def has_unsynced(self) -> bool:
+        """Whether there are records that were written and cannot be read yet."""
+        return self.log.end_offset > self.high_watermark.offset and self.offline is None
+
     def expire_waiters(self, now: float, error: BrokerError) -> None:
         """Answer producers that have waited past their deadline; their records may still become durable."""
         late = [waiter for waiter in self._waiters if waiter.deadline <= now]

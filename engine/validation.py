@@ -52,12 +52,12 @@ def check_client(header: BatchHeader, batch: memoryview, config: LogConfig, now_
         raise InvalidRecord(f"clients may not write control records, in topic partition {name}")
     if header.producer_id != NO_PRODUCER_ID and header.base_sequence < 0:
         raise InvalidRecord(f"producer {header.producer_id} sends sequence {header.base_sequence}")
-    _check_time(header, config, now_ms)
+    _check_time(header, batch, config, now_ms)
     if config.cleanup_compact:
         _check_keys(header, batch, name)
 
 
-def _check_time(header: BatchHeader, config: LogConfig, now_ms: int) -> None:
+def _check_time(header: BatchHeader, batch: memoryview, config: LogConfig, now_ms: int) -> None:
     if header.attributes & LOG_APPEND_TIME_FLAG:
         raise InvalidTimestamp("only the broker may set the timestamp type to LogAppendTime")
     if config.timestamp_type != "CreateTime":
@@ -65,7 +65,19 @@ def _check_time(header: BatchHeader, config: LogConfig, now_ms: int) -> None:
     earliest, latest = now_ms - config.timestamp_before_max_ms, now_ms + config.timestamp_after_max_ms
     for timestamp in (header.base_timestamp, header.max_timestamp):
         if timestamp != NO_TIMESTAMP and not earliest <= timestamp <= latest:
-            raise InvalidTimestamp(f"timestamp {timestamp} is not within [{earliest}, {latest}]")
+            raise _out_of_bounds(header, batch, earliest, latest)
+
+
+def _out_of_bounds(header: BatchHeader, batch: memoryview, earliest: int, latest: int) -> InvalidTimestamp:
+    """Which records it is; the batch is opened only to say so."""
+    errors = []
+    for number, record in enumerate(walk_records(record_section(header, batch), header.record_count)):
+        timestamp = header.base_timestamp + record.timestamp_delta
+        if not earliest <= timestamp <= latest:
+            errors.append((number, f"timestamp {timestamp} is not within [{earliest}, {latest}]"))
+    return InvalidTimestamp(
+        "One or more records have been rejected due to invalid timestamp", record_errors=tuple(errors)
+    )
 
 
 def _check_keys(header: BatchHeader, batch: memoryview, name: str) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Any, TypeVar
 
+import trio
 from attrs import define, field, frozen
 
 from coordinators.controller import Controller
@@ -19,7 +20,7 @@ from engine.workers import Workers
 from wire.kafka.fetch_sessions import FetchSessions
 
 T = TypeVar("T")
-ZERO_UUID = bytes(16)
+SETTLE_S = 10.0
 
 
 @frozen
@@ -75,3 +76,10 @@ class Node:
     async def in_thread(self, function: Callable[..., T], *arguments: Any) -> T:
         """Run what blocks away from the loop."""
         return await in_worker(self.workers, function, *arguments)
+
+    async def until_durable(self, partition: Partition) -> None:
+        """Wait until what is written to the partition now can be read, or will not be."""
+        settled = trio.Event()
+        deadline = self.clock.monotonic() + SETTLE_S
+        partition.when_durable(partition.log.end_offset - 1, deadline, lambda _error: settled.set())
+        await settled.wait()

@@ -46,7 +46,7 @@ def _spec(topic: CreatableTopic) -> TopicSpec:
 
 def _entry(name: str, result: Topic | BrokerError, validate_only: bool, context: Context) -> CreatableTopicResult:
     if isinstance(result, BrokerError):
-        return CreatableTopicResult(name=name, error_code=error_code(result), error_message=str(result), configs=None)
+        return CreatableTopicResult(name=name, error_code=error_code(result), error_message=str(result))
     return CreatableTopicResult(
         name=name,
         topic_id=ZERO_UUID if validate_only else result.topic_id,

@@ -5,10 +5,15 @@ The name is free as soon as the answer is there; files are removed afterwards.
 
 from coordinators.topic_view import Topic
 from coordinators.topics import TopicDeletionDisabled
-from engine.errors import BrokerError
+from engine.errors import BrokerError, InvalidRequest
 from wire.kafka.errors import ErrorCode, error_code
 from wire.kafka.messages.base import ZERO_UUID
-from wire.kafka.messages.delete_topics import DeletableTopicResult, DeleteTopicsRequest, DeleteTopicsResponse
+from wire.kafka.messages.delete_topics import (
+    DeletableTopicResult,
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+    DeleteTopicState,
+)
 from wire.kafka.request import Context
 
 KEY = 20
@@ -19,22 +24,36 @@ FIRST_ID_VERSION = 6
 
 async def handle(request: DeleteTopicsRequest, context: Context) -> DeleteTopicsResponse:
     """Delete what can be deleted."""
-    wanted: list[str | bytes]
-    if context.version >= FIRST_ID_VERSION:
-        wanted = [topic.topic_id if topic.name is None else topic.name for topic in request.topics]
-    else:
-        wanted = list(request.topic_names)
-    results = await context.node.controller.delete_topics(wanted)
-    return DeleteTopicsResponse(responses=[_entry(each, result) for each, result in zip(wanted, results, strict=True)])
+    states = request.topics
+    if context.version < FIRST_ID_VERSION:
+        states = [DeleteTopicState(name=name) for name in request.topic_names]
+    wanted = [_wanted(state) for state in states]
+    legal = [each for each in wanted if not isinstance(each, BrokerError)]
+    results = iter(await context.node.controller.delete_topics(legal))
+    return DeleteTopicsResponse(
+        responses=[
+            _entry(state, each if isinstance(each, BrokerError) else next(results))
+            for state, each in zip(states, wanted, strict=True)
+        ]
+    )
 
 
-def _entry(wanted: str | bytes, result: Topic | BrokerError) -> DeletableTopicResult:
+def _wanted(state: DeleteTopicState) -> str | bytes | BrokerError:
+    by_id = state.topic_id != ZERO_UUID
+    if by_id and state.name is not None:
+        return InvalidRequest("You may not specify both topic name and topic id.")
+    if not by_id and state.name is None:
+        return InvalidRequest("Neither topic name nor id were specified.")
+    return state.topic_id if state.name is None else state.name
+
+
+def _entry(state: DeleteTopicState, result: Topic | BrokerError) -> DeletableTopicResult:
     if isinstance(result, Topic):
         return DeletableTopicResult(name=result.name, topic_id=result.topic_id)
     disabled = isinstance(result, TopicDeletionDisabled)
     return DeletableTopicResult(
-        name=wanted if isinstance(wanted, str) else None,
-        topic_id=wanted if isinstance(wanted, bytes) else ZERO_UUID,
+        name=state.name,
+        topic_id=state.topic_id,
         error_code=ErrorCode.TOPIC_DELETION_DISABLED if disabled else error_code(result),
         error_message=str(result),
     )

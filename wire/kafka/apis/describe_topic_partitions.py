@@ -5,7 +5,7 @@ Topics come sorted by name; a cursor says where the next page begins. No topics 
 
 from coordinators.topic_names import check_topic_name
 from coordinators.topic_view import Topic
-from engine.errors import BrokerError, UnknownTopicOrPartition
+from engine.errors import BrokerError, InvalidRequest, UnknownTopicOrPartition
 from wire.kafka.authorized_operations import TOPIC_OPERATIONS
 from wire.kafka.errors import error_code
 from wire.kafka.messages.describe_topic_partitions import (
@@ -31,7 +31,7 @@ def handle(request: DescribeTopicPartitionsRequest, context: Context) -> Describ
     for name in _names(request, context):
         first = 0
         if cursor is not None and name == cursor.topic_name:
-            first = max(cursor.partition_index, 0)
+            first = cursor.partition_index
         if room == 0:
             response.next_cursor = ResponseCursor(topic_name=name, partition_index=first)
             break
@@ -55,6 +55,8 @@ def _topic(
 ) -> tuple[DescribeTopicPartitionsResponseTopic, int | None]:
     """The topic's partitions from `first` on, and which comes next if there was no room for all."""
     try:
+        if first < 0:
+            raise InvalidRequest(f"the cursor names partition {first} of {name!r}")
         topic = _find(name, context)
     except BrokerError as error:
         return DescribeTopicPartitionsResponseTopic(error_code=error_code(error), name=name), None

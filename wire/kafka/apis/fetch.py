@@ -28,6 +28,7 @@ VERSIONS = (4, 18)
 FIRST_SESSION_VERSION = 7
 FIRST_TOPIC_ID_VERSION = 13
 READ_COMMITTED = 1
+SETTLE_S = 1.0
 
 
 def handle(request: FetchRequest, context: Context) -> FetchResponse | Deferred:
@@ -41,8 +42,8 @@ def handle(request: FetchRequest, context: Context) -> FetchResponse | Deferred:
     fetch = Fetch(request, context, session, partitions, incremental)
     fetch.read()
     if fetch.is_enough():
-        return fetch.response()
-    return fetch.wait()
+        return fetch.settle() if fetch.may_miss_own_writes() else fetch.response()
+    return fetch.wait(request.max_wait_ms / 1000)
 
 
 @define(eq=False)
@@ -55,11 +56,15 @@ class Fetch:
     partitions: list[FetchedPartition]
     incremental: bool
     deferred: Deferred = field(factory=Deferred)
+    needed_bytes: int = field(init=False)
     size: int = 0
     failed: bool = False
     answers: list[tuple[FetchedPartition, PartitionData]] = field(factory=list)
     watched: list[Partition] = field(factory=list)
     timer: Timer | None = None
+
+    def __attrs_post_init__(self) -> None:
+        self.needed_bytes = self.request.min_bytes
 
     # -- reading
 
@@ -122,16 +127,21 @@ class Fetch:
 
     def is_enough(self) -> bool:
         """Whether the answer goes out now."""
-        request = self.request
-        return (
-            request.max_wait_ms <= 0
-            or self.failed
-            or self.size >= request.min_bytes
-            or not self.partitions
-            or self.context.peer.gone
-        )
+        has_time = self.request.max_wait_ms > 0
+        return self.failed or self.size >= self.needed_bytes or not self.partitions or not has_time
 
-    def wait(self) -> Deferred:
+    def may_miss_own_writes(self) -> bool:
+        """Whether nothing was found although records lie ahead that were acknowledged (acks=1) and not yet synced."""
+        if self.size or self.failed:
+            return False
+        return any(self._partition(fetched).has_unsynced for fetched in self.partitions)
+
+    def settle(self) -> Deferred:
+        """Answer after the next sync: who does not want to wait for records still finds those acknowledged before."""
+        self.needed_bytes = 1
+        return self.wait(SETTLE_S)
+
+    def wait(self, duration_s: float) -> Deferred:
         """Answer when enough bytes became readable, or when the wait is over."""
         node = self.context.node
         self.deferred.on_abandoned = self._stop_waiting
@@ -139,13 +149,13 @@ class Fetch:
             partition = self._partition(fetched)
             partition.watch(self._more_readable)
             self.watched.append(partition)
-        deadline = node.clock.monotonic() + self.request.max_wait_ms / 1000
+        deadline = node.clock.monotonic() + duration_s
         self.timer = node.timers.call_at(deadline, self._finish)
         return self.deferred
 
     def _more_readable(self, added_bytes: int) -> None:
         self.size += added_bytes
-        if self.size >= self.request.min_bytes or added_bytes == 0:
+        if self.size >= self.needed_bytes or added_bytes == 0:
             self._finish()
 
     def _finish(self) -> None:

@@ -4,12 +4,14 @@ Special times: -1 latest (the high watermark, or the last stable offset under re
 -3 the record with the greatest timestamp (KIP-734), -4 the earliest offset on local disk (KIP-405; the same as
 -2 here), -5 the latest tiered offset and -6 the earliest not yet tiered one (nothing is tiered: -1 and the
 start). A time gives the first record at or after it: the record, not its batch; no match is offset -1.
+A producer with acks=1 finds what it wrote: records that are written and not yet durable are waited for.
 """
 
+from collections import Counter
 from collections.abc import Coroutine
 from typing import Any
 
-from engine.errors import BrokerError, UnsupportedVersion
+from engine.errors import BrokerError, InvalidRequest, UnsupportedVersion
 from engine.partition import Partition
 from wire.kafka.errors import error_code
 from wire.kafka.messages.list_offsets import (
@@ -17,6 +19,7 @@ from wire.kafka.messages.list_offsets import (
     ListOffsetsPartitionResponse,
     ListOffsetsRequest,
     ListOffsetsResponse,
+    ListOffsetsTopic,
     ListOffsetsTopicResponse,
 )
 from wire.kafka.request import Context
@@ -31,42 +34,65 @@ EARLIEST_LOCAL = -4
 LATEST_TIERED = -5
 EARLIEST_PENDING_UPLOAD = -6
 _FIRST_VERSION_OF = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, EARLIEST_PENDING_UPLOAD: 11}
+FROM_THE_START = (EARLIEST, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING_UPLOAD)
 READ_COMMITTED = 1
 
 
 def handle(
     request: ListOffsetsRequest, context: Context
 ) -> ListOffsetsResponse | Coroutine[Any, Any, ListOffsetsResponse]:
-    """Answer from memory where that is possible; look times up in a thread."""
+    """Answer from memory where that is possible; wait for syncs and look times up in a thread where not."""
     if any(_needs_search(partition) for topic in request.topics for partition in topic.partitions):
         return _search(request, context)
-    response = ListOffsetsResponse()
-    for topic in request.topics:
-        entries = [_answer(topic.name, wanted, request, context) for wanted in topic.partitions]
-        response.topics.append(ListOffsetsTopicResponse(name=topic.name, partitions=entries))
-    return response
+    if _unsynced(request, context):
+        return _search(request, context)
+    return ListOffsetsResponse(topics=[_topic(topic, request, context) for topic in request.topics])
 
 
 def _needs_search(wanted: ListOffsetsPartition) -> bool:
     return wanted.timestamp >= 0 or wanted.timestamp == MAX_TIMESTAMP
 
 
+def _unsynced(request: ListOffsetsRequest, context: Context) -> list[Partition]:
+    """Partitions with records that were acknowledged (acks=0 or 1) and are not durable yet."""
+    node = context.node
+    found = []
+    for topic in request.topics:
+        known = node.topics.by_name.get(topic.name)
+        for wanted in topic.partitions if known is not None else ():
+            assert known is not None
+            partition = node.partitions.get(known.topic_id, wanted.partition_index)
+            if partition is not None and partition.has_unsynced and wanted.timestamp not in FROM_THE_START:
+                found.append(partition)
+    return found
+
+
 async def _search(request: ListOffsetsRequest, context: Context) -> ListOffsetsResponse:
+    for partition in _unsynced(request, context):
+        await context.node.until_durable(partition)
     response = ListOffsetsResponse()
     for topic in request.topics:
-        entries = [
-            await context.node.in_thread(_answer, topic.name, wanted, request, context) for wanted in topic.partitions
-        ]
-        response.topics.append(ListOffsetsTopicResponse(name=topic.name, partitions=entries))
+        response.topics.append(await context.node.in_thread(_topic, topic, request, context))
     return response
 
 
+def _topic(topic: ListOffsetsTopic, request: ListOffsetsRequest, context: Context) -> ListOffsetsTopicResponse:
+    times = Counter(wanted.partition_index for wanted in topic.partitions)
+    entries = [
+        _answer(topic.name, wanted, request, context, repeated=times[wanted.partition_index] > 1)
+        for wanted in topic.partitions
+    ]
+    return ListOffsetsTopicResponse(name=topic.name, partitions=entries)
+
+
 def _answer(
-    name: str, wanted: ListOffsetsPartition, request: ListOffsetsRequest, context: Context
+    name: str, wanted: ListOffsetsPartition, request: ListOffsetsRequest, context: Context, *, repeated: bool
 ) -> ListOffsetsPartitionResponse:
     entry = ListOffsetsPartitionResponse(partition_index=wanted.partition_index)
     try:
         node = context.node
+        if repeated:
+            raise InvalidRequest(f"partition {wanted.partition_index} of {name!r} is asked for twice")
         partition = node.partition(node.topic(name, b"", by_id=False), wanted.partition_index)
         partition.check_leader_epoch(wanted.current_leader_epoch)
         if context.version < _FIRST_VERSION_OF.get(wanted.timestamp, 0):

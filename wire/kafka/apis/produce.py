@@ -11,8 +11,10 @@ import struct
 
 from engine.errors import (
     BrokerError,
+    CorruptMessage,
     InvalidRecord,
     InvalidRequiredAcks,
+    RefusedRecords,
     UnsupportedCompressionType,
 )
 from engine.partition import Partition
@@ -35,6 +37,7 @@ FIRST_ADVERTISED_VERSION = 0
 
 BATCH_LENGTH_OFFSET = 12
 MAGIC_POSITION = 16
+MAGIC = 2
 ATTRIBUTES_POSITION = 21
 TRANSACTIONAL_BIT = 0x10
 CODEC_MASK = 0x07
@@ -63,6 +66,7 @@ class _Durability:
         def durable(error: BrokerError | None) -> None:
             if error is not None:
                 _set_error(entry, error)
+                entry.log_start_offset = -1
             self.one_done()
 
         partition.when_durable(last_offset, deadline, durable)
@@ -118,7 +122,11 @@ def _append(
     records = data.records
     _check_records(records, context.version)
     assert records is not None
-    result = partition.append(records)
+    try:
+        result = partition.append(records)
+    except RefusedRecords:
+        entry.log_start_offset = partition.log.start_offset
+        raise
     entry.base_offset = result.base_offset
     entry.log_append_time_ms = result.append_time_ms
     entry.log_start_offset = result.start_offset
@@ -130,12 +138,14 @@ def _check_records(records: bytes | memoryview | None, version: int) -> None:
     """What the request itself requires of its records; the log checks the rest."""
     if records is None or len(records) < ATTRIBUTES_POSITION + 2:
         raise InvalidRecord(f"a produce request of version {version} must hold one record batch per partition")
-    if records[MAGIC_POSITION] != 2:
+    if records[MAGIC_POSITION] > MAGIC:
+        raise CorruptMessage(f"a batch of magic {records[MAGIC_POSITION]}, which is unknown")
+    if records[MAGIC_POSITION] < MAGIC:
         raise InvalidRecord(
             f"a produce request of version {version} may only hold batches of magic 2, not {records[MAGIC_POSITION]}"
         )
     (length,) = _batch_length.unpack_from(records)
-    if length + BATCH_LENGTH_OFFSET < len(records):
+    if length + BATCH_LENGTH_OFFSET != len(records):
         raise InvalidRecord(f"a produce request of version {version} must hold exactly one record batch per partition")
     (attributes,) = _attributes.unpack_from(records, ATTRIBUTES_POSITION)
     if attributes & TRANSACTIONAL_BIT:
@@ -151,6 +161,5 @@ def _set_error(entry: PartitionProduceResponse, error: BrokerError) -> None:
     entry.error_message = str(error)
     entry.base_offset = -1
     entry.log_append_time_ms = -1
-    entry.log_start_offset = -1
-    if isinstance(error, InvalidRecord):
+    if isinstance(error, RefusedRecords):
         entry.record_errors = [BatchIndexAndErrorMessage(index, reason) for index, reason in error.record_errors]
