@@ -19,9 +19,7 @@ def admin_client(bootstrap: str) -> AdminClient:
     return AdminClient({"bootstrap.servers": bootstrap, "socket.timeout.ms": 10_000})
 
 
-def create_topic(
-    bootstrap: str, name: str, partitions: int = 1, configs: Mapping[str, str] | None = None
-) -> None:
+def create_topic(bootstrap: str, name: str, partitions: int = 1, configs: Mapping[str, str] | None = None) -> None:
     """Creates the topic and waits until every partition of it can be used."""
     topic = NewTopic(name, partitions, 1, config=dict(configs or {}))
     admin_client(bootstrap).create_topics([topic])[name].result(20)

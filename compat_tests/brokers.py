@@ -77,9 +77,7 @@ def _ready_address(server: "subprocess.Popen[bytes]", log_file: Path) -> str:
                 return found[1]
         if not piece:
             break
-    raise AssertionError(
-        f"tidegate is not ready (status {server.poll()}): {seen!r}\n{log_file.read_text()[-4000:]}"
-    )
+    raise AssertionError(f"tidegate is not ready (status {server.poll()}): {seen!r}\n{log_file.read_text()[-4000:]}")
 
 
 def _stop(server: "subprocess.Popen[bytes]") -> None:

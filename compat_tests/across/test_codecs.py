@@ -13,8 +13,7 @@ RECORDS = 20
 def records_of(producer: str) -> list[Record]:
     # Long and repetitive, so that no client finds compression not worth its while.
     return [
-        Record(f"{producer} {number} ".encode() * 30, key=f"{producer}-{number}".encode())
-        for number in range(RECORDS)
+        Record(f"{producer} {number} ".encode() * 30, key=f"{producer}-{number}".encode()) for number in range(RECORDS)
     ]
 
 

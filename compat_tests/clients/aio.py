@@ -19,9 +19,7 @@ class AioKafka:
     def produce(self, bootstrap: str, topic: str, records: Sequence[Record], codec: str = "none") -> None:
         asyncio.run(self._produce(bootstrap, topic, records, codec))
 
-    def consume(
-        self, bootstrap: str, topic: str, count: int, *, partition: int = 0, offset: int = 0
-    ) -> list[Consumed]:
+    def consume(self, bootstrap: str, topic: str, count: int, *, partition: int = 0, offset: int = 0) -> list[Consumed]:
         return asyncio.run(self._consume(bootstrap, topic, count, partition, offset))
 
     async def _produce(self, bootstrap: str, topic: str, records: Sequence[Record], codec: str) -> None:
@@ -32,9 +30,7 @@ class AioKafka:
             sent = [await _send(producer, topic, record) for record in records]
             await asyncio.gather(*sent)
 
-    async def _consume(
-        self, bootstrap: str, topic: str, count: int, partition: int, offset: int
-    ) -> list[Consumed]:
+    async def _consume(self, bootstrap: str, topic: str, count: int, partition: int, offset: int) -> list[Consumed]:
         consumer = AIOKafkaConsumer(bootstrap_servers=bootstrap, enable_auto_commit=False)
         where = TopicPartition(topic, partition)
         consumer.assign([where])

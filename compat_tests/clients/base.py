@@ -44,7 +44,5 @@ class Client(Protocol):
     def produce(self, bootstrap: str, topic: str, records: Sequence[Record], codec: str = "none") -> None:
         """Sends the records in order with acks=all; returns when all are acknowledged, raises otherwise."""
 
-    def consume(
-        self, bootstrap: str, topic: str, count: int, *, partition: int = 0, offset: int = 0
-    ) -> list[Consumed]:
+    def consume(self, bootstrap: str, topic: str, count: int, *, partition: int = 0, offset: int = 0) -> list[Consumed]:
         """Reads `count` records from `offset` on; fewer if they do not come within some seconds."""

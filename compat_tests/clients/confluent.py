@@ -24,9 +24,7 @@ class Confluent:
             if error is not None:
                 raise KafkaException(error)
 
-    def consume(
-        self, bootstrap: str, topic: str, count: int, *, partition: int = 0, offset: int = 0
-    ) -> list[Consumed]:
+    def consume(self, bootstrap: str, topic: str, count: int, *, partition: int = 0, offset: int = 0) -> list[Consumed]:
         consumer = consumer_for(bootstrap)
         try:
             consumer.assign([TopicPartition(topic, partition, offset)])
@@ -36,7 +34,6 @@ class Confluent:
 
 
 def producer_for(bootstrap: str, codec: str = "none", **settings: Any) -> Producer:
-    options = {key.replace("_", "."): value for key, value in settings.items()}
     return Producer(
         {
             "bootstrap.servers": bootstrap,
@@ -44,13 +41,12 @@ def producer_for(bootstrap: str, codec: str = "none", **settings: Any) -> Produc
             "linger.ms": 20,
             "acks": "all",
             "message.timeout.ms": 30_000,
-            **options,
+            **_options(settings),
         }
     )
 
 
 def consumer_for(bootstrap: str, **settings: Any) -> Consumer:
-    options = {key.replace("_", "."): value for key, value in settings.items()}
     return Consumer(
         {
             "bootstrap.servers": bootstrap,
@@ -58,9 +54,14 @@ def consumer_for(bootstrap: str, **settings: Any) -> Consumer:
             "enable.auto.commit": False,
             "enable.auto.offset.store": False,
             "fetch.wait.max.ms": 200,
-            **options,
+            **_options(settings),
         }
     )
+
+
+def _options(settings: dict[str, Any]) -> dict[str, Any]:
+    """The client's names for `settings`; one of them has an underscore of its own."""
+    return {key if key == "log_level" else key.replace("_", "."): value for key, value in settings.items()}
 
 
 def send(producer: Producer, topic: str, records: Sequence[Record]) -> list[tuple[Any, Any]]:

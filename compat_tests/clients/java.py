@@ -24,9 +24,7 @@ class Java:
         assert done.returncode == 0, done.stderr
         assert "ERROR" not in done.stderr, done.stderr
 
-    def consume(
-        self, bootstrap: str, topic: str, count: int, *, partition: int = 0, offset: int = 0
-    ) -> list[Consumed]:
+    def consume(self, bootstrap: str, topic: str, count: int, *, partition: int = 0, offset: int = 0) -> list[Consumed]:
         shown = ("timestamp", "partition", "offset", "headers", "key", "value")
         properties = [f"print.{name}=true" for name in shown] + [f"null.literal={NULL}"]
         done = java_tool(

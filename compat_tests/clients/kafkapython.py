@@ -24,9 +24,7 @@ class KafkaPython:
         finally:
             producer.close(timeout=10)
 
-    def consume(
-        self, bootstrap: str, topic: str, count: int, *, partition: int = 0, offset: int = 0
-    ) -> list[Consumed]:
+    def consume(self, bootstrap: str, topic: str, count: int, *, partition: int = 0, offset: int = 0) -> list[Consumed]:
         consumer = consumer_for(bootstrap)
         try:
             where = TopicPartition(topic, partition)
@@ -39,9 +37,7 @@ class KafkaPython:
 
 def producer_for(bootstrap: str, codec: str = "none", **settings: Any) -> KafkaProducer:
     options = {"acks": "all", "linger_ms": 20, **settings}
-    return KafkaProducer(
-        bootstrap_servers=bootstrap, compression_type=None if codec == "none" else codec, **options
-    )
+    return KafkaProducer(bootstrap_servers=bootstrap, compression_type=None if codec == "none" else codec, **options)
 
 
 def consumer_for(bootstrap: str, **settings: Any) -> KafkaConsumer:

@@ -26,9 +26,7 @@ class Kcat:
                 arguments.append("-Z")
             kcat(bootstrap, "-P", "-D", r"\x1e", "-K", r"\x1f", *arguments, stdin=_input(lines))
 
-    def consume(
-        self, bootstrap: str, topic: str, count: int, *, partition: int = 0, offset: int = 0
-    ) -> list[Consumed]:
+    def consume(self, bootstrap: str, topic: str, count: int, *, partition: int = 0, offset: int = 0) -> list[Consumed]:
         where = ["-t", topic, "-p", str(partition), "-o", str(offset)]
         output = kcat(bootstrap, "-C", "-q", *where, "-c", str(count), "-e", "-f", FORMAT)
         return list(_parse(output))
@@ -55,8 +53,7 @@ def _same_call(record: Record) -> tuple[int, tuple[Header, ...], bool]:
 
 def _input(records: Sequence[Record]) -> bytes:
     return b"".join(
-        (b"" if record.key is None else record.key + KEY_END) + (record.value or b"") + RECORD_END
-        for record in records
+        (b"" if record.key is None else record.key + KEY_END) + (record.value or b"") + RECORD_END for record in records
     )
 
 

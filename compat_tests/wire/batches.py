@@ -40,9 +40,7 @@ def build(
     sequence: int = -1,
 ) -> bytes:
     """One batch of the given values."""
-    builder = DefaultRecordBatchBuilder(
-        2, CODEC_NUMBERS[codec], False, producer_id, producer_epoch, sequence, 1 << 30
-    )
+    builder = DefaultRecordBatchBuilder(2, CODEC_NUMBERS[codec], False, producer_id, producer_epoch, sequence, 1 << 30)
     now = int(time.time() * 1000)
     for index, value in enumerate(values):
         stamp = now if timestamps_ms is None else timestamps_ms[index]

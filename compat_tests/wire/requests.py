@@ -39,9 +39,7 @@ def produce(
 ) -> Any:
     data = ProduceRequest.TopicProduceData.PartitionProduceData(index=partition, records=records)
     named = ProduceRequest.TopicProduceData(name=topic, topic_id=identity, partition_data=[data])
-    return ProduceRequest(
-        version=version, transactional_id=None, acks=acks, timeout_ms=10_000, topic_data=[named]
-    )
+    return ProduceRequest(version=version, transactional_id=None, acks=acks, timeout_ms=10_000, topic_data=[named])
 
 
 def produced(bootstrap: str, request: Any) -> Any:
@@ -116,13 +114,9 @@ def earliest(wire: Wire, topic: str) -> int:
     return int(wire.ask(list_offsets(topic, -2)).topics[0].partitions[0].offset)
 
 
-def list_offsets(
-    topic: str, timestamp: int, *, version: int = 7, partition: int = 0, leader_epoch: int = -1
-) -> Any:
+def list_offsets(topic: str, timestamp: int, *, version: int = 7, partition: int = 0, leader_epoch: int = -1) -> Any:
     asked = ListOffsetsRequest.ListOffsetsTopic.ListOffsetsPartition(
         partition_index=partition, current_leader_epoch=leader_epoch, timestamp=timestamp
     )
     named = ListOffsetsRequest.ListOffsetsTopic(name=topic, partitions=[asked])
-    return ListOffsetsRequest(
-        version=version, replica_id=-1, isolation_level=0, topics=[named], timeout_ms=10_000
-    )
+    return ListOffsetsRequest(version=version, replica_id=-1, isolation_level=0, topics=[named], timeout_ms=10_000)

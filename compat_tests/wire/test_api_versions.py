@@ -36,14 +36,10 @@ KAFKA_RANGES = {
 
 @pytest.mark.parametrize("version", range(5))
 def test_every_version_lists_the_same_apis(bootstrap: str, version: int) -> None:
-    request = ApiVersionsRequest(
-        version=version, client_software_name="compat", client_software_version="1.0"
-    )
+    request = ApiVersionsRequest(version=version, client_software_name="compat", client_software_version="1.0")
     answer = ask(bootstrap, request)
     assert answer.error_code == 0
-    assert {api.api_key: (api.min_version, api.max_version) for api in answer.api_keys} == versions_of(
-        bootstrap
-    )
+    assert {api.api_key: (api.min_version, api.max_version) for api in answer.api_keys} == versions_of(bootstrap)
 
 
 @pytest.mark.parametrize("name", KAFKA_RANGES)
@@ -78,9 +74,7 @@ def test_a_client_name_that_is_not_one_is_an_invalid_request(bootstrap: str, nam
     ("key", "version"),
     [(0, 0), (0, 2), (0, 14), (1, 3), (1, 99), (2, 0), (3, 99), (19, 1), (4, 0), (999, 0), (-1, 0)],
 )
-def test_other_unsupported_versions_and_apis_end_the_connection(
-    bootstrap: str, key: int, version: int
-) -> None:
+def test_other_unsupported_versions_and_apis_end_the_connection(bootstrap: str, key: int, version: int) -> None:
     with Wire(bootstrap) as wire:
         wire.send_frame(struct.pack(">hhih", key, version, 5, -1) + bytes(16))
         with pytest.raises(Closed):

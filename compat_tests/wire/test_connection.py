@@ -16,9 +16,7 @@ from compat_tests.wire.requests import fetch, fetch_partition, list_offsets
         pytest.param(struct.pack(">i", 2**31 - 1), id="size-beyond-the-limit"),
         pytest.param(struct.pack(">i", 0), id="empty"),
         pytest.param(struct.pack(">ihhihi", 14, 3, 1, 5, -1, 5), id="count-beyond-the-frame"),
-        pytest.param(
-            struct.pack(">ihhih", 16, 3, 9, 5, -1) + b"\0" + b"\xff\xff\xff\xff\x0f", id="huge-compact-count"
-        ),
+        pytest.param(struct.pack(">ihhih", 16, 3, 9, 5, -1) + b"\0" + b"\xff\xff\xff\xff\x0f", id="huge-compact-count"),
     ],
 )
 def test_a_malformed_frame_ends_the_connection(bootstrap: str, data: bytes) -> None:

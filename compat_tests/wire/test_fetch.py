@@ -128,9 +128,7 @@ def test_a_fetch_at_the_end_waits_as_long_as_it_may(bootstrap: str, topic: str) 
     assert answer.error_code == 0
 
 
-def test_a_fetch_for_more_bytes_than_there_are_waits_and_gives_what_there_is(
-    bootstrap: str, topic: str
-) -> None:
+def test_a_fetch_for_more_bytes_than_there_are_waits_and_gives_what_there_is(bootstrap: str, topic: str) -> None:
     began = time.monotonic()
     answer = fetched(bootstrap, topic, 0, max_wait_ms=400, min_bytes=1_000_000)
     assert 0.35 <= time.monotonic() - began < 5

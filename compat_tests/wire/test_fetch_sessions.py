@@ -45,9 +45,7 @@ class Session:
             **options,
         )
         if forgotten:
-            topic = FetchRequest.ForgottenTopic(
-                topic=self.topic, topic_id=self.identity, partitions=forgotten
-            )
+            topic = FetchRequest.ForgottenTopic(topic=self.topic, topic_id=self.identity, partitions=forgotten)
             request.forgotten_topics_data = [topic]
         answer = self.wire.ask(request)
         self.epoch += 1
@@ -55,9 +53,7 @@ class Session:
 
 
 @pytest.fixture(params=[7, 12, 13, 16])
-def session(
-    bootstrap: str, make_topic: Callable[..., str], request: pytest.FixtureRequest
-) -> Iterator[Session]:
+def session(bootstrap: str, make_topic: Callable[..., str], request: pytest.FixtureRequest) -> Iterator[Session]:
     """A topic of three partitions with a record each, and a connection."""
     topic = make_topic(3)
     for partition in range(3):

@@ -52,9 +52,7 @@ def test_ends(timed: Timed) -> None:
         assert timed.at(EARLIEST, version) == (0, -1, 0)
 
 
-@pytest.mark.parametrize(
-    ("delay", "found"), [(-5, (0, 0)), (0, (0, 0)), (1, (20, 1)), (16, (20, 1)), (20, (20, 1))]
-)
+@pytest.mark.parametrize(("delay", "found"), [(-5, (0, 0)), (0, (0, 0)), (1, (20, 1)), (16, (20, 1)), (20, (20, 1))])
 def test_by_time_it_is_the_first_record_at_or_after(timed: Timed, delay: int, found: tuple[int, int]) -> None:
     assert timed.after(delay) == (0, *found)
 
@@ -117,9 +115,7 @@ def test_one_partition_twice_is_an_invalid_request(timed: Timed) -> None:
         (0, 70, (UNKNOWN_LEADER_EPOCH, -1, -1)),
     ],
 )
-def test_the_end_of_a_leader_epoch(
-    timed: Timed, epoch: int, current: int, expected: tuple[int, int, int]
-) -> None:
+def test_the_end_of_a_leader_epoch(timed: Timed, epoch: int, current: int, expected: tuple[int, int, int]) -> None:
     for version in (2, 3, 4):
         assert epoch_end(timed.bootstrap, timed.name, epoch, current, version=version) == expected
 
@@ -133,9 +129,7 @@ def epoch_end(
     bootstrap: str, topic: str, epoch: int, current: int = -1, *, partition: int = 0, version: int = 4
 ) -> tuple[int, int, int]:
     named = OffsetForLeaderEpochRequest.OffsetForLeaderTopic
-    asked = named.OffsetForLeaderPartition(
-        partition=partition, current_leader_epoch=current, leader_epoch=epoch
-    )
+    asked = named.OffsetForLeaderPartition(partition=partition, current_leader_epoch=current, leader_epoch=epoch)
     request = OffsetForLeaderEpochRequest(
         version=version, replica_id=-1, topics=[named(topic=topic, partitions=[asked])]
     )

@@ -90,9 +90,7 @@ def test_asking_makes_a_topic_if_the_client_allows(bootstrap: str, topic_name: s
         (found,) = metadata(bootstrap, [metadata_topic(topic_name)], **options).topics
         return found.error_code, len(found.partitions)
 
-    assert (
-        metadata(bootstrap, [metadata_topic(topic_name)]).topics[0].error_code == UNKNOWN_TOPIC_OR_PARTITION
-    )
+    assert metadata(bootstrap, [metadata_topic(topic_name)]).topics[0].error_code == UNKNOWN_TOPIC_OR_PARTITION
     eventually(look, (0, 1))
 
 

@@ -180,9 +180,7 @@ def test_more_insync_replicas_wanted_than_replicas_there_are(bootstrap: str, mak
 
 
 @pytest.mark.parametrize("failing", ["unknown topic", "too large"])
-def test_an_error_with_acks_0_ends_the_connection(
-    bootstrap: str, make_topic: MakeTopic, failing: str
-) -> None:
+def test_an_error_with_acks_0_ends_the_connection(bootstrap: str, make_topic: MakeTopic, failing: str) -> None:
     large = failing == "too large"
     topic = make_topic() if large else "no-such-topic"
     with Wire(bootstrap) as wire:

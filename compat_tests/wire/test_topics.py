@@ -55,9 +55,7 @@ def wanted(
 
 
 def create(bootstrap: str, *topics: Any, version: int = 7, validate_only: bool = False) -> list[Any]:
-    request = CreateTopicsRequest(
-        version=version, topics=list(topics), timeout_ms=10_000, validate_only=validate_only
-    )
+    request = CreateTopicsRequest(version=version, topics=list(topics), timeout_ms=10_000, validate_only=validate_only)
     return list(ask(bootstrap, request).topics)
 
 
@@ -270,9 +268,7 @@ def test_a_topic_made_again_is_empty(bootstrap: str, topic_name: str) -> None:
 def cut(bootstrap: str, name: str, offset: int, partition: int = 0, version: int = 2) -> tuple[int, int]:
     topic = DeleteRecordsRequest.DeleteRecordsTopic
     asked = topic.DeleteRecordsPartition(partition_index=partition, offset=offset)
-    request = DeleteRecordsRequest(
-        version=version, topics=[topic(name=name, partitions=[asked])], timeout_ms=10_000
-    )
+    request = DeleteRecordsRequest(version=version, topics=[topic(name=name, partitions=[asked])], timeout_ms=10_000)
     answer = ask(bootstrap, request).topics[0].partitions[0]
     return answer.error_code, answer.low_watermark
 
