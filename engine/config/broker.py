@@ -100,7 +100,7 @@ TOPICS = (
         ConfigType.INT,
         1,
         "How many replicas a topic gets if whoever creates it does not say.",
-        between(1, 1),
+        Rule(lambda value: bool(value == 1), "1 on a single node"),
         dynamic=False,
     ),
     ConfigKey(
@@ -143,8 +143,7 @@ LOG = (
         "log.initial.task.delay.ms",
         ConfigType.LONG,
         30_000,
-        "How long after its start the broker waits before the first background work on logs, in "
-        "milliseconds.",
+        "How long after its start the broker waits before the first background work on logs, in milliseconds.",
         at_least(0),
         dynamic=False,
         importance=Importance.LOW,
@@ -278,13 +277,9 @@ FETCHING = (
     ),
 )
 
-BROKER_KEYS: dict[str, ConfigKey] = by_name(
-    (*NODE, *TOPICS, *LOG, *TOPIC_DEFAULT_KEYS, *CONNECTIONS, *FETCHING)
-)
+BROKER_KEYS: dict[str, ConfigKey] = by_name((*NODE, *TOPICS, *LOG, *TOPIC_DEFAULT_KEYS, *CONNECTIONS, *FETCHING))
 
 # The spellings of one setting, strongest first: a broker key is described with those that back it up.
 BROKER_SYNONYMS: dict[str, tuple[str, ...]] = {
-    synonym.name: tuple(each.name for each in key.synonyms)
-    for key in TOPIC_KEYS.values()
-    for synonym in key.synonyms
+    synonym.name: tuple(each.name for each in key.synonyms) for key in TOPIC_KEYS.values() for synonym in key.synonyms
 }

@@ -23,9 +23,7 @@ def _default_for(topic_name: str, *, unset: bool = False) -> ConfigKey:
     )
 
 
-def _weaker(
-    name: str, type_: ConfigType, default: Value, topic_name: str, unit: str, rule: Rule
-) -> ConfigKey:
+def _weaker(name: str, type_: ConfigType, default: Value, topic_name: str, unit: str, rule: Rule) -> ConfigKey:
     topic = TOPIC_KEYS[topic_name]
     stronger = [synonym.name for synonym in topic.synonyms]
     stronger = stronger[: stronger.index(name)]
@@ -33,7 +31,7 @@ def _weaker(
         name,
         type_,
         default,
-        f"The default of the topic key `{topic_name}` in {unit}; `{'`, `'.join(stronger)}` go before it.",
+        f"The default of the topic key `{topic_name}` in {unit}, unless `{'` or `'.join(stronger)}` is set.",
         rule,
         dynamic=False,
         effect=topic.effect,

@@ -155,9 +155,7 @@ class ConfigKey:
 
     def refusal(self, text: str) -> InvalidConfig:
         shown = "[hidden]" if self.sensitive else f"'{text}'"
-        return InvalidConfig(
-            f"Invalid value {shown} for configuration {self.name}: must be {self.expectation}"
-        )
+        return InvalidConfig(f"Invalid value {shown} for configuration {self.name}: must be {self.expectation}")
 
     def format(self, value: Value) -> str | None:
         """The value as text, or None if it is unset or may not be shown."""

@@ -48,9 +48,7 @@ def _throttled_replicas() -> Rule:
 
 
 def _gzip_level() -> Rule:
-    return Rule(
-        lambda value: value == -1 or 1 <= value <= 9, "between 1 and 9, or -1 for the codec's default"
-    )
+    return Rule(lambda value: value == -1 or 1 <= value <= 9, "between 1 and 9, or -1 for the codec's default")
 
 
 def _synonyms(*names: str) -> tuple[BrokerSynonym, ...]:
@@ -84,8 +82,7 @@ CLEANUP = (
         "retention.bytes",
         ConfigType.LONG,
         -1,
-        "How large a partition may grow under the policy `delete` before its oldest segments go; -1 "
-        "is no limit.",
+        "How large a partition may grow under the policy `delete` before its oldest segments go; -1 is no limit.",
         synonyms=_synonyms("log.retention.bytes"),
     ),
     ConfigKey(
@@ -108,8 +105,7 @@ CLEANUP = (
         "max.compaction.lag.ms",
         ConfigType.LONG,
         LONG_MAX,
-        "A record older than this makes its partition due for compaction whatever the dirty ratio, "
-        "in milliseconds.",
+        "A record older than this makes its partition due for compaction whatever the dirty ratio, in milliseconds.",
         at_least(1),
         synonyms=_synonyms("log.cleaner.max.compaction.lag.ms"),
     ),
@@ -145,8 +141,7 @@ RECORDS = (
         "compression.type",
         ConfigType.STRING,
         "producer",
-        "The codec that batches are stored in: `producer` keeps what the producer chose, another "
-        "name recompresses.",
+        "The codec that batches are stored in: `producer` keeps what the producer chose, another name recompresses.",
         one_of(*COMPRESSION_TYPES),
         synonyms=_synonyms("compression.type"),
     ),
@@ -234,8 +229,7 @@ SEGMENTS = (
         "segment.index.bytes",
         ConfigType.INT,
         10 * MEBIBYTE,
-        "The largest size of an index file, in bytes. Index files grow as needed here and are not "
-        "preallocated.",
+        "The largest size of an index file, in bytes. Index files grow as needed here and are not preallocated.",
         at_least(4),
         effect=Effect.NONE,
         synonyms=_synonyms("log.index.size.max.bytes"),
@@ -252,8 +246,7 @@ SEGMENTS = (
         "preallocate",
         ConfigType.BOOLEAN,
         False,
-        "Whether a segment file gets its whole size at once. Segment files always grow with what is "
-        "appended here.",
+        "Whether a segment file gets its whole size at once. Segment files always grow with what is appended here.",
         effect=Effect.NONE,
         synonyms=_synonyms("log.preallocate"),
     ),

@@ -19,9 +19,7 @@ def test_a_broker_key_names_its_topic_key() -> None:
 
 
 def test_a_weaker_spelling_says_what_goes_before_it() -> None:
-    assert (
-        "`log.retention.ms`, `log.retention.minutes` go before" in KEYS["log.retention.hours"].documentation
-    )
+    assert "unless `log.retention.ms` or `log.retention.minutes` is set" in KEYS["log.retention.hours"].documentation
 
 
 @pytest.mark.parametrize("name", ["log.retention.ms", "log.retention.minutes", "log.retention.hours"])

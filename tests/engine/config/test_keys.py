@@ -67,9 +67,7 @@ def test_text_of_another_type_is_refused(type_: ConfigType, text: str) -> None:
 def test_a_refusal_says_what_would_be_right() -> None:
     with pytest.raises(InvalidConfig) as refusal:
         ConfigKey("retention.ms", ConfigType.LONG, 0, "", at_least(-1)).parse("x")
-    expected = (
-        "Invalid value 'x' for configuration retention.ms: must be a whole number of 64 bits, at least -1"
-    )
+    expected = "Invalid value 'x' for configuration retention.ms: must be a whole number of 64 bits, at least -1"
     assert str(refusal.value) == expected
 
 

@@ -53,9 +53,7 @@ def test_broker_layers_go_from_this_node_to_all_nodes_to_its_own_configuration()
 
 def test_a_dynamic_weaker_layer_does_not_hide_the_static_spelling_of_another_unit() -> None:
     assert LAYERED.topic_defaults["retention.ms"] == 2 * HOUR_MS
-    assert (
-        BrokerSettings({"log.retention.hours": 2, "log.retention.ms": 5}).topic_defaults["retention.ms"] == 5
-    )
+    assert BrokerSettings({"log.retention.hours": 2, "log.retention.ms": 5}).topic_defaults["retention.ms"] == 5
     assert BrokerSettings({"log.retention.hours": -1}).topic_defaults["retention.ms"] == -1
     assert BrokerSettings({"log.retention.minutes": 3}).topic_defaults["retention.ms"] == 180_000
 
@@ -86,9 +84,7 @@ def test_settings_of_another_version_are_passed_over_when_stored() -> None:
 
 def test_contradicting_broker_values_are_found() -> None:
     with pytest.raises(InvalidConfig, match=r"min\.compaction\.lag\.ms"):
-        BrokerSettings(
-            {"log.cleaner.min.compaction.lag.ms": 9, "log.cleaner.max.compaction.lag.ms": 8}
-        ).check()
+        BrokerSettings({"log.cleaner.min.compaction.lag.ms": 9, "log.cleaner.max.compaction.lag.ms": 8}).check()
 
 
 def test_a_topic_entry_shows_every_layer_strongest_first() -> None:

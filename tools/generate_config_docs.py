@@ -1,0 +1,95 @@
+"""Writes docs/configuration.md from the config keys: `python -m tools.generate_config_docs`."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from engine.config.broker import BROKER_KEYS
+from engine.config.keys import LONG_MAX, ConfigKey
+from engine.config.topic import TOPIC_KEYS
+from tidegate.config import environment_name
+
+DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "configuration.md"
+
+_INTRODUCTION = f"""\
+# Configuration
+
+Keys have Kafka's names. This page is written by `python -m tools.generate_config_docs` from the keys themselves.
+
+## Where the broker's configuration comes from
+
+Each of these goes before those above it:
+
+1. the default;
+2. a TOML file, `tidegate serve --config FILE`; `"log.segment.bytes" = 1048576`, `log.segment.bytes = 1048576` and
+   `[log]` with `segment.bytes = 1048576` mean the same;
+3. an environment variable: `TIDEGATE_` and the key in upper case, with underscores for dots:
+   `{environment_name("log.segment.bytes")}=1048576`. Any other variable that begins with `TIDEGATE_` is refused, except
+   those that Kubernetes sets for a service of that name;
+4. `tidegate serve --set log.segment.bytes=1048576`, as often as needed;
+5. a program that embeds the broker.
+
+An unknown key or a bad value is refused at start, with its name, where it was given and what would be right.
+
+## Which value of a topic key is in force
+
+The first of: the topic's own setting; the broker key behind it (its synonym, in the table) altered for this node while
+it runs; altered for all nodes; in the node's own configuration; the default. Among several synonyms of one layer the
+first counts. A topic's settings and the broker keys marked "dynamic" can be altered while the broker runs
+(`kafka-configs.sh --alter`) and are in force at once.
+
+`flush.mode` is not one of Kafka's keys: `kafka-topics.sh --create --config` refuses names that it does not know before
+it asks the broker. Set it afterwards with `kafka-configs.sh --alter --add-config flush.mode=os`, or at creation with
+any client library.
+"""
+
+
+def document() -> str:
+    """The whole page."""
+    return "\n".join(
+        [
+            _INTRODUCTION,
+            "## Topic keys\n",
+            *_table(("key", "type", "default", "broker key", "meaning"), map(_topic_row, TOPIC_KEYS.values())),
+            "\n## Broker keys\n",
+            *_table(("key", "type", "default", "altered", "meaning"), map(_broker_row, BROKER_KEYS.values())),
+            "",
+        ]
+    )
+
+
+def _topic_row(key: ConfigKey) -> tuple[str, ...]:
+    synonyms = ", ".join(f"`{synonym.name}`" for synonym in key.synonyms)
+    return (*_common(key), synonyms or "none", _meaning(key))
+
+
+def _broker_row(key: ConfigKey) -> tuple[str, ...]:
+    return (*_common(key), "dynamic" if key.dynamic else "at start", _meaning(key))
+
+
+def _common(key: ConfigKey) -> tuple[str, str, str]:
+    return f"`{key.name}`", key.type.name.lower(), _default(key)
+
+
+def _default(key: ConfigKey) -> str:
+    if key.default is None:
+        return "not set"
+    if key.default == LONG_MAX:
+        return "2^63-1"
+    return f"`{key.format(key.default)}`" if key.default != () else "empty"
+
+
+def _meaning(key: ConfigKey) -> str:
+    rule = f" Must be {key.rule.sentence}." if key.rule.sentence else ""
+    return key.full_documentation + rule
+
+
+def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> list[str]:
+    return [_line(head), _line(("---",) * len(head)), *(_line(row) for row in rows)]
+
+
+def _line(cells: Iterable[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+if __name__ == "__main__":
+    DOCUMENT.write_text(document(), encoding="utf-8")
