@@ -69,9 +69,7 @@ class ConfigPlanner:
     dynamic: Mapping[int | None, Mapping[str, str]]
     dynamic_revisions: Mapping[int | None, int]
 
-    def plan_alter(
-        self, wanted: Sequence[tuple[ConfigResource, Sequence[ConfigAlteration]]]
-    ) -> Plan[ConfigResource]:
+    def plan_alter(self, wanted: Sequence[tuple[ConfigResource, Sequence[ConfigAlteration]]]) -> Plan[ConfigResource]:
         """IncrementalAlterConfigs: single keys are set, removed, or their lists changed."""
         builder = PlanBuilder[ConfigResource]()
         counts = Counter(resource for resource, _alterations in wanted)
@@ -83,9 +81,7 @@ class ConfigPlanner:
                 builder.refuse(error)
         return builder.finish()
 
-    def plan_replace(
-        self, wanted: Sequence[tuple[ConfigResource, Mapping[str, str | None]]]
-    ) -> Plan[ConfigResource]:
+    def plan_replace(self, wanted: Sequence[tuple[ConfigResource, Mapping[str, str | None]]]) -> Plan[ConfigResource]:
         """AlterConfigs: what is given replaces all settings of the resource."""
         builder = PlanBuilder[ConfigResource]()
         counts = Counter(resource for resource, _configs in wanted)
@@ -166,9 +162,7 @@ class ConfigPlanner:
     def _topic_change(self, topic: Topic, configs: Mapping[str, str]) -> Change:
         if configs == topic.config.overrides:
             return Change()
-        after = Topic(
-            topic.name, topic.topic_id, topic.partitions, self.settings.topic_config(configs), topic.revision
-        )
+        after = Topic(topic.name, topic.topic_id, topic.partitions, self.settings.topic_config(configs), topic.revision)
         record = after.record
         transaction = Transaction((Compare(record.key, topic.revision),), (Put(record.key, record.encode()),))
         return Change(transaction, (TopicUpdate(topic, after),))
@@ -201,9 +195,7 @@ def _check_once(times: int) -> None:
 def _check_alterations(alterations: Sequence[ConfigAlteration]) -> None:
     if len({alteration.name for alteration in alterations}) < len(alterations):
         raise InvalidRequest("Error due to duplicate config keys")
-    unset = [
-        each.name for each in alterations if each.value is None and each.operation != AlterOperation.DELETE
-    ]
+    unset = [each.name for each in alterations if each.value is None and each.operation != AlterOperation.DELETE]
     if unset:
         raise InvalidRequest(f"Null value not supported for : {','.join(unset)}")
     for alteration in alterations:
@@ -220,9 +212,7 @@ def _dynamic_broker_key(name: str) -> ConfigKey:
     return key
 
 
-def _alter(
-    configs: dict[str, str], alteration: ConfigAlteration, key: ConfigKey, inherited: list[str]
-) -> None:
+def _alter(configs: dict[str, str], alteration: ConfigAlteration, key: ConfigKey, inherited: list[str]) -> None:
     """Applies one alteration to the settings of a resource; whether the value can be is seen later."""
     name, value = alteration.name, alteration.value or ""
     if alteration.operation == AlterOperation.SET:

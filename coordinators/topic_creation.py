@@ -119,9 +119,7 @@ class TopicPlanner:
     def _default_partitions(self, spec: TopicSpec) -> tuple[PartitionRecord, ...]:
         count, factor = spec.partition_count, spec.replication_factor
         if factor < DEFAULT or factor == 0:
-            raise InvalidReplicationFactor(
-                "Replication factor must be larger than 0, or -1 to use the default value."
-            )
+            raise InvalidReplicationFactor("Replication factor must be larger than 0, or -1 to use the default value.")
         if count < DEFAULT or count == 0:
             raise InvalidPartitions("Number of partitions was set to an invalid non-positive value.")
         if factor > 1:
@@ -138,14 +136,10 @@ class TopicPlanner:
                 "A manual partition assignment was specified, but replication factor was not set to -1."
             )
         if spec.partition_count != DEFAULT:
-            raise InvalidRequest(
-                "A manual partition assignment was specified, but numPartitions was not set to -1."
-            )
+            raise InvalidRequest("A manual partition assignment was specified, but numPartitions was not set to -1.")
         indexes = [index for index, _replicas in spec.assignments]
         if repeated := sorted(_repeated(indexes)):
-            raise InvalidReplicaAssignment(
-                f"Found multiple manual partition assignments for partition {repeated[0]}"
-            )
+            raise InvalidReplicaAssignment(f"Found multiple manual partition assignments for partition {repeated[0]}")
         if sorted(indexes) != list(range(len(indexes))):
             raise InvalidReplicaAssignment("partitions should be a consecutive 0-based integer sequence")
         return tuple(self._held_here(replicas) for _index, replicas in sorted(spec.assignments))
@@ -156,8 +150,7 @@ class TopicPlanner:
         for replica in replicas:
             if replica != self.node_id:
                 raise InvalidReplicaAssignment(
-                    f"The manual partition assignment includes broker {replica}, but no such broker "
-                    "is registered."
+                    f"The manual partition assignment includes broker {replica}, but no such broker is registered."
                 )
         if len(replicas) > 1:
             raise InvalidReplicaAssignment(
@@ -175,9 +168,7 @@ class TopicPlanner:
     def _check_count(self, count: int) -> None:
         most = self.settings.integer("max.partitions.per.topic")
         if count > most:
-            raise PolicyViolation(
-                f"{count} partitions are more than max.partitions.per.topic, which is {most}."
-            )
+            raise PolicyViolation(f"{count} partitions are more than max.partitions.per.topic, which is {most}.")
 
     def _grown(self, spec: PartitionsSpec, repeated: set[str], room: int) -> tuple[Topic, Topic]:
         if spec.topic in repeated:
@@ -193,9 +184,7 @@ class TopicPlanner:
         added = self._added(spec.assignments, additional)
         return topic, Topic(topic.name, topic.topic_id, topic.partitions + added, topic.config)
 
-    def _added(
-        self, assignments: Sequence[Sequence[int]] | None, additional: int
-    ) -> tuple[PartitionRecord, ...]:
+    def _added(self, assignments: Sequence[Sequence[int]] | None, additional: int) -> tuple[PartitionRecord, ...]:
         if assignments is None:
             return (PartitionRecord.on(self.node_id),) * additional
         if len(assignments) != additional:
@@ -213,8 +202,7 @@ def _check_growth(topic: Topic, total_count: int) -> None:
         raise InvalidPartitions(f"Topic already has {count} partition(s).")
     if total_count < count:
         raise InvalidPartitions(
-            f"The topic {topic.name} currently has {count} partition(s); {total_count} would not be "
-            "an increase."
+            f"The topic {topic.name} currently has {count} partition(s); {total_count} would not be an increase."
         )
 
 

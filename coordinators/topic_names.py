@@ -19,8 +19,7 @@ def check_topic_name(name: str) -> None:
         raise InvalidTopic("Topic name is invalid: '.' or '..' is not allowed")
     if len(name) > NAME_LENGTH_MAX:
         raise InvalidTopic(
-            f"Topic name is invalid: the length of '{name}' is longer than the max allowed length "
-            f"{NAME_LENGTH_MAX}"
+            f"Topic name is invalid: the length of '{name}' is longer than the max allowed length {NAME_LENGTH_MAX}"
         )
     if not _LEGAL.fullmatch(name):
         raise InvalidTopic(

@@ -105,9 +105,7 @@ class Topics:
         """All settings of a resource, as AlterConfigs."""
         return self._config_planner().plan_replace(wanted)
 
-    def describe_configs(
-        self, resource: ConfigResource, names: Sequence[str] | None = None
-    ) -> list[ConfigEntry]:
+    def describe_configs(self, resource: ConfigResource, names: Sequence[str] | None = None) -> list[ConfigEntry]:
         return self._config_planner().describe(resource, names)
 
     # -- committing and applying
@@ -186,6 +184,4 @@ class Topics:
         self, record: TopicRecord, revision: int, partitions: Mapping[tuple[TopicId, int], PartitionRecord]
     ) -> Topic:
         held = tuple(partitions[record.id, index] for index in range(record.partition_count))
-        return Topic(
-            record.name, record.id, held, self.settings.stored_topic_config(record.configs), revision
-        )
+        return Topic(record.name, record.id, held, self.settings.stored_topic_config(record.configs), revision)

@@ -116,9 +116,7 @@ class SqliteCatalogue:
     def _record(self, changes: Sequence[Put | Delete], revision: int) -> None:
         execute, executemany = self._connection.execute, self._connection.executemany
         puts = [change for change in changes if isinstance(change, Put)]
-        executemany(
-            "INSERT OR REPLACE INTO entries VALUES (?, ?, ?)", [(p.key, p.value, revision) for p in puts]
-        )
+        executemany("INSERT OR REPLACE INTO entries VALUES (?, ?, ?)", [(p.key, p.value, revision) for p in puts])
         executemany("INSERT INTO events VALUES (?, ?, ?)", [(revision, p.key, p.value) for p in puts])
         for change in changes:
             if isinstance(change, Delete):

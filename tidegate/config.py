@@ -140,9 +140,7 @@ def _flat(table: Mapping[str, object], prefix: str) -> Iterator[tuple[str, objec
 def _checked(setting: Setting) -> Value:
     key = BROKER_KEYS.get(setting.name)
     if key is None:
-        raise InvalidConfig(
-            f"Unknown configuration {setting.name} ({setting.origin}): {_suggestion(setting.name)}"
-        )
+        raise InvalidConfig(f"Unknown configuration {setting.name} ({setting.origin}): {_suggestion(setting.name)}")
     try:
         return key.coerce(setting.value)
     except InvalidConfig as error:

@@ -69,9 +69,7 @@ def test_a_comparison_that_holds_lets_the_transaction_through(catalogue: Catalog
 
 
 @pytest.mark.parametrize("compare", [Compare("a", 0), Compare("a", 99), Compare("b", 1)])
-def test_a_comparison_that_fails_refuses_the_whole_transaction(
-    catalogue: Catalogue, compare: Compare
-) -> None:
+def test_a_comparison_that_fails_refuses_the_whole_transaction(catalogue: Catalogue, compare: Compare) -> None:
     put(catalogue, "a", b"1")
     with pytest.raises(CatalogueConflict, match=compare.key):
         catalogue.commit(Transaction((compare,), (Put("a", b"2"), Put("c", b"3"))))

@@ -120,9 +120,7 @@ def test_the_variables_of_a_kubernetes_service_are_passed_over() -> None:
 
 
 def test_an_assignment_without_value_is_refused() -> None:
-    assert (
-        refusal(assignments=["num.partitions"]) == "Cannot read 'num.partitions' (--set): must be key=value"
-    )
+    assert refusal(assignments=["num.partitions"]) == "Cannot read 'num.partitions' (--set): must be key=value"
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
