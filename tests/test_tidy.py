@@ -125,9 +125,7 @@ def _none(complaints: list[str]) -> None:
 
 
 def test_every_module_says_what_it_is_for() -> None:
-    _none(
-        [name for name in _modules(generated=True) if _tree(name).body and not ast.get_docstring(_tree(name))]
-    )
+    _none([name for name in _modules(generated=True) if _tree(name).body and not ast.get_docstring(_tree(name))])
 
 
 def test_files_are_short() -> None:
@@ -196,9 +194,7 @@ def test_the_engine_imports_no_impure_function_by_name() -> None:
 
 
 def _holds_code(name: str) -> bool:
-    return any(
-        isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) for node in _tree(name).body
-    )
+    return any(isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) for node in _tree(name).body)
 
 
 def _test_name(module: Path) -> str:
@@ -237,9 +233,7 @@ def test_a_dependency_has_its_reason(dependency: str) -> None:
 
 
 def test_no_row_for_a_dependency_that_is_gone() -> None:
-    rows = re.findall(
-        r"^\| ([a-z][\w.-]*) \| (?!what)", (ROOT / "docs/dependencies.md").read_text(), re.MULTILINE
-    )
+    rows = re.findall(r"^\| ([a-z][\w.-]*) \| (?!what)", (ROOT / "docs/dependencies.md").read_text(), re.MULTILINE)
     system = {"kcat", "maven", "java"}
     _none(sorted(set(rows) - set(_dependencies()) - system))
 

@@ -123,9 +123,7 @@ class TestRunning:
 
 
 class TestFailing:
-    def test_what_the_server_logged_is_in_the_error(
-        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-    ) -> None:
+    def test_what_the_server_logged_is_in_the_error(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         _use(monkeypatch, tmp_path, "import sys; sys.exit('unknown key: num.partition')")
         with (
             pytest.raises(testing.BrokerDidNotStart, match=r"exit code 1; it logged:\nunknown key: num.part"),
@@ -141,9 +139,7 @@ class TestFailing:
         ):
             pass
 
-    def test_a_server_that_ignores_sigterm_is_killed(
-        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-    ) -> None:
+    def test_a_server_that_ignores_sigterm_is_killed(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         _use(monkeypatch, tmp_path, SERVER.replace("lambda *_: sys.exit(0)", "signal.SIG_IGN"))
         with testing.broker() as broker:
             broker._timeout_s = 0.2
@@ -153,10 +149,6 @@ class TestFailing:
 
 
 def test_importing_it_does_not_load_the_broker() -> None:
-    program = (
-        "import sys, tidegate.testing; print(sorted({'trio', 'attrs', 'kio', 'engine'} & set(sys.modules)))"
-    )
-    output = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    ).stdout
+    program = "import sys, tidegate.testing; print(sorted({'trio', 'attrs', 'kio', 'engine'} & set(sys.modules)))"
+    output = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
     assert output.strip() == "[]"

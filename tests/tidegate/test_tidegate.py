@@ -24,10 +24,6 @@ def test_broker_and_its_config_load_on_first_use() -> None:
 
 
 def test_importing_it_loads_nothing_else_of_ours() -> None:
-    program = (
-        "import sys, tidegate; print(sorted({'trio', 'attr', 'kio', 'engine', 'wire'} & set(sys.modules)))"
-    )
-    output = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    ).stdout
+    program = "import sys, tidegate; print(sorted({'trio', 'attr', 'kio', 'engine', 'wire'} & set(sys.modules)))"
+    output = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
     assert output.strip() == "[]"
