@@ -4,9 +4,10 @@ PY := .venv/bin/python
 PYTEST := $(PY) -m pytest -q
 SERVE_ARGS ?=
 TEST_ARGS ?=
+BENCH_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help venv serve setup test lint types layers tidy unit compat compat-reference wheel clean
+.PHONY: help venv serve setup test lint types layers tidy unit compat compat-reference bench wheel clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{printf "%-24s %s\n", $$1, $$2}'
@@ -54,6 +55,9 @@ compat: setup  ## real clients against Tidegate
 compat-reference: setup  ## the same scenarios against Apache Kafka
 	@echo "== compatibility tests against Apache Kafka"
 	@COMPAT_TARGET=kafka $(PYTEST) compat_tests $(TEST_ARGS)
+
+bench: setup  ## measure against Apache Kafka on this machine (BENCH_ARGS="--help")
+	@$(PY) -m tools.bench $(BENCH_ARGS)
 
 wheel: venv  ## build the wheel into dist/
 	@$(PY) -m build --wheel --no-isolation --outdir dist .
