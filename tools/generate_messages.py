@@ -191,9 +191,7 @@ def module_source(api: ApiVersions) -> str:
     sides = {direction: collect(api, direction) for direction in DIRECTIONS}
     names = [{union.name for union in structs} for structs in sides.values()]
     clashing = names[0] & names[1]
-    body = [
-        line for structs in sides.values() for union in structs for line in _class_lines(api, union, clashing)
-    ]
+    body = [line for structs in sides.values() for union in structs for line in _class_lines(api, union, clashing)]
     text = "\n".join(body)
     base = [name for name in ("ZERO_UUID", "RequestRecords", "ResponseRecords") if name in text]
     lines = [

@@ -50,6 +50,7 @@ class Run:
 
     formats: list[str] = field(factory=list)
     targets: list[str] = field(factory=list)
+    paths: list[str] = field(factory=list)
 
 
 @define
@@ -84,16 +85,17 @@ class DecoderGenerator:
         if not run.formats:
             return
         if run.formats == ["B"]:
-            self.source.add(f"{run.targets[0]} = buffer[p]")
+            self.source.add_span(f"{run.targets[0]} = buffer[p]", run.paths)
             self.source.add("p += 1")
             return
         unpack = self.source.struct("".join(run.formats), "unpack_from")
-        self.source.add(f"{', '.join(run.targets)}, = {unpack}(buffer, p)")
+        self.source.add_span(f"{', '.join(run.targets)}, = {unpack}(buffer, p)", run.paths)
         self.source.add(f"p += {sum(FORMAT_SIZES[item] for item in run.formats)}")
 
     def put_off(self, format_: str, target: str) -> str:
         self.run.formats.append(format_)
         self.run.targets.append(target)
+        self.run.paths.append(self.source.path)
         return target
 
     def struct(self, schema: StructSchema) -> str:
@@ -180,9 +182,7 @@ class DecoderGenerator:
         with source.block("else:"):
             source.add(f"q = p + {name}" + (" - 1" if flexible else ""))
             with source.block("if q > end:"):
-                source.add(
-                    'raise WireError(f"{q - p} bytes do not fit into the {end - p} bytes that remain")'
-                )
+                source.add('raise WireError(f"{q - p} bytes do not fit into the {end - p} bytes that remain")')
             taken = {
                 "string": 'str(buffer[p:q], "utf-8")',
                 "bytes": "bytes(buffer[p:q])",
@@ -208,9 +208,7 @@ class DecoderGenerator:
         single = FieldSchema(member.name, member.type, False, False, None, None, member.struct)
         least = least_size(single, flexible)
         with source.block(f"if {count} * {least} > end - p:"):
-            source.add(
-                f'raise WireError(f"{{{count}}} elements do not fit into the {{end - p}} bytes that remain")'
-            )
+            source.add(f'raise WireError(f"{{{count}}} elements do not fit into the {{end - p}} bytes that remain")')
         format_ = single.fixed_format
         if format_ is not None and len(format_) == 1:
             source.add(f'{result} = list(unpack_from(f">{{{count}}}{format_}", buffer, p))')
@@ -240,9 +238,7 @@ class DecoderGenerator:
         with source.block(f"if {count} > 127:"):
             source.add(f"{count}, p = read_uvarint_tail(buffer, p, {count})")
         with source.block(f"if {count} * 2 > end - p:"):
-            source.add(
-                f'raise WireError(f"{{{count}}} tags do not fit into the {{end - p}} bytes that remain")'
-            )
+            source.add(f'raise WireError(f"{{{count}}} tags do not fit into the {{end - p}} bytes that remain")')
         tag, stop = source.fresh("tag"), source.fresh("stop")
         source.add(f"{tag} = -1")
         with source.block(f"for _ in range({count}):"):

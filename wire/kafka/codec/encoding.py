@@ -27,6 +27,7 @@ class PackRun:
 
     formats: list[str] = field(factory=list)
     expressions: list[str] = field(factory=list)
+    paths: list[str] = field(factory=list)
 
 
 @define
@@ -52,6 +53,7 @@ class EncoderGenerator:
 
     def put_off(self, format_: str, expression: str = "") -> None:
         self.run.formats.append(format_)
+        self.run.paths.append(self.source.path)
         if expression:
             self.run.expressions.append(expression)
 
@@ -66,7 +68,10 @@ class EncoderGenerator:
         """Writes the values that were put off."""
         run, self.run = self.run, PackRun()
         if run.formats:
-            self.source.add(f"{self.append}({self.packed(run)})")
+            self.append_run(run)
+
+    def append_run(self, run: PackRun) -> None:
+        self.source.add_span(f"{self.append}({self.packed(run)})", run.paths)
 
     def flush_with_varint(self, name: str) -> None:
         """Writes what was put off and a varint, in one `pack` where the varint is one byte."""
@@ -75,11 +80,10 @@ class EncoderGenerator:
         if not run.formats:
             source.add(f"{self.append}(ONE_BYTE_VARINTS[{name}] if {name} < 128 else uvarint({name}))")
             return
-        short = PackRun([*run.formats, "B"], [*run.expressions, name])
         with source.block(f"if {name} < 128:"):
-            source.add(f"{self.append}({self.packed(short)})")
+            self.append_run(PackRun([*run.formats, "B"], [*run.expressions, name], run.paths))
         with source.block("else:"):
-            source.add(f"{self.append}({self.packed(run)})")
+            self.append_run(run)
             source.add(f"{self.append}(uvarint({name}))")
 
     def struct(self, schema: StructSchema, owner: str) -> None:
@@ -196,11 +200,10 @@ class EncoderGenerator:
         run, self.run = self.run, PackRun()
         defaults = " and ".join(self.is_default(member, owner) for member in schema.tagged)
         with source.block(f"if {defaults}:"):
-            empty = PackRun([*run.formats, "x"], run.expressions)
-            source.add(f"{self.append}({self.packed(empty)})")
+            self.append_run(PackRun([*run.formats, "x"], run.expressions, [*run.paths, source.path]))
         with source.block("else:"):
             if run.formats:
-                source.add(f"{self.append}({self.packed(run)})")
+                self.append_run(run)
             self.tag_section(schema, owner)
 
     def tag_section(self, schema: StructSchema, owner: str) -> None:

@@ -37,6 +37,11 @@ class Source:
         yield
         self._depth -= 1
 
+    def add_span(self, line: str, paths: list[str]) -> None:
+        """Adds a line that belongs to all these fields."""
+        self.lines.append("    " * self._depth + line)
+        self.paths.append(paths[0] if paths[0] == paths[-1] else f"{paths[0]} to {paths[-1]}")
+
     @contextmanager
     def at(self, name: str) -> Iterator[None]:
         """What is added inside belongs to this field."""

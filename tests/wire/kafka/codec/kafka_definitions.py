@@ -34,7 +34,5 @@ def message_classes() -> dict[str, Any]:
         warnings.simplefilter("ignore", DeprecationWarning)
         for module in MODULES:
             loaded = vars(importlib.import_module(module))
-            classes |= {
-                name: value for name, value in loaded.items() if name.endswith(("Request", "Response"))
-            }
+            classes |= {name: value for name, value in loaded.items() if name.endswith(("Request", "Response"))}
     return classes

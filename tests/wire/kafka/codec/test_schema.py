@@ -64,9 +64,7 @@ def describe_read(member: FieldSchema) -> tuple[Any, ...]:
 
 def common_versions(key: int, definition: dict[str, Any]) -> list[int]:
     entry = API_TABLE[key]
-    return sorted(
-        {*versions(definition["validVersions"])} & {*range(entry.min_version, entry.max_version + 1)}
-    )
+    return sorted({*versions(definition["validVersions"])} & {*range(entry.min_version, entry.max_version + 1)})
 
 
 def defaults_differ(definition: list[dict[str, Any]], schema: StructSchema, version: int) -> list[str]:

@@ -1,0 +1,1 @@
+"""Fuzzers: long runs of hostile input, which `make fuzz` starts."""
