@@ -272,7 +272,7 @@ def generate() -> dict[str, str]:
 
 
 def _formatted(source: str) -> str:
-    command = [sys.executable, "-m", "ruff", "format", "--line-length", "110", "-"]
+    command = [sys.executable, "-m", "ruff", "format", "--isolated", "--line-length", "110", "-"]
     return subprocess.run(command, input=source, capture_output=True, check=True, text=True).stdout
 
 
