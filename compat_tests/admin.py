@@ -16,7 +16,7 @@ SETTLE_SECONDS = 10.0
 @functools.cache
 def admin_client(bootstrap: str) -> AdminClient:
     """One per broker: it has to outlive its calls, and to connect anew would cost each test time."""
-    return AdminClient({"bootstrap.servers": bootstrap, "socket.timeout.ms": 10_000})
+    return AdminClient({"bootstrap.servers": bootstrap, "socket.timeout.ms": 10_000, "log_level": 0})
 
 
 def create_topic(bootstrap: str, name: str, partitions: int = 1, configs: Mapping[str, str] | None = None) -> None:

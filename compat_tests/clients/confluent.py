@@ -41,6 +41,7 @@ def producer_for(bootstrap: str, codec: str = "none", **settings: Any) -> Produc
             "linger.ms": 20,
             "acks": "all",
             "message.timeout.ms": 30_000,
+            "message.max.bytes": 2_000_000,
             **_options(settings),
         }
     )
