@@ -1,14 +1,24 @@
 """Sync rounds: group commit over all partitions that were written.
 
-Every append marks its partition. A round takes what is marked and hands each partition's dirty files to
-the sync threads; partitions sync in parallel, and appends that arrive while a partition's sync is under way
-go into its next one. So the cost of a sync is shared by whatever was written meanwhile.
+Every append marks its partition. A round takes what is marked, makes it durable in a thread, and tells each
+partition; what is written meanwhile goes into the next round, so the cost of a round is shared by all of it.
+One round is under way at a time: a disk has one queue, and answers that become ready together are sent together.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from time import perf_counter
 from typing import Protocol
 
 from engine.workers import Workers
+
+ONE_BY_ONE = 2
+"""So many tickets are synced by the round's own thread: waking others would cost more than it saves."""
+
+SLOW_WHOLE_SYNC_S = 0.02
+"""A sync of the whole file system that takes longer has met somebody else's writes."""
+
+AVOID_WHOLE_SYNC_S = 5.0
 
 
 class SyncTicket(Protocol):
@@ -31,53 +41,108 @@ class Syncable(Protocol):
         """The kernel may have dropped what was written; nothing of it may be trusted."""
 
 
-class SyncRounds:
-    """Marks, rounds, and at most one sync under way per partition."""
+class RoundSync:
+    """Makes the tickets of a round durable, in the way that costs least; runs in a thread."""
 
-    def __init__(self, workers: Workers, on_marked: Callable[[], object]) -> None:
+    def __init__(self, thread_count: int, whole: Callable[[], None] | None = None) -> None:
+        self._thread_count = thread_count
+        self._whole = whole
+        self._avoid_whole_until = 0.0
+        self._pool: ThreadPoolExecutor | None = None
+
+    def run(self, tickets: Sequence[SyncTicket]) -> list[BaseException | None]:
+        """Per ticket: None, or why it is not durable."""
+        if len(tickets) <= ONE_BY_ONE:
+            return [_outcome(ticket) for ticket in tickets]
+        if self._whole is not None and perf_counter() >= self._avoid_whole_until and self._sync_whole():
+            return [None] * len(tickets)
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(self._thread_count, "sync")
+        return list(self._pool.map(_outcome, tickets))
+
+    def _sync_whole(self) -> bool:
+        """Whether everything is durable. If not, each ticket is asked: only its own files count."""
+        assert self._whole is not None
+        began = perf_counter()
+        try:
+            self._whole()
+        except OSError:
+            return False
+        if perf_counter() - began > SLOW_WHOLE_SYNC_S:
+            self._avoid_whole_until = perf_counter() + AVOID_WHOLE_SYNC_S
+        return True
+
+    def close(self) -> None:
+        """End the threads."""
+        if self._pool is not None:
+            self._pool.shutdown()
+
+
+def _outcome(ticket: SyncTicket) -> BaseException | None:
+    try:
+        ticket.run()
+    except Exception as error:
+        return error
+    return None
+
+
+class SyncRounds:
+    """Marks, and one round at a time."""
+
+    def __init__(self, workers: Workers, on_marked: Callable[[], object], round_sync: RoundSync | None = None) -> None:
         self._workers = workers
         self._on_marked = on_marked
+        self._round_sync = round_sync or RoundSync(1)
         self._marked: dict[Syncable, None] = {}
-        self._under_way: set[Syncable] = set()
+        self._under_way = False
         self._rounds = 0
         self._syncs = 0
         self._failures = 0
+        self.held = False
+        """Set while several requests are handled in a row by somebody who calls `start_round` at the end."""
+        self.before_outcomes: Callable[[], object] = _nothing
+        self.after_outcomes: Callable[[], object] = _nothing
+        """Called around the outcomes of a round, so that answers can be collected and sent once."""
 
     def mark(self, item: Syncable) -> None:
         """`item` was written: it takes part in the next round."""
-        if item in self._marked:
-            return
-        self._marked[item] = None
-        if item not in self._under_way:
+        if not self._marked and not self._under_way and not self.held:
             self._on_marked()
+        self._marked[item] = None
 
     def start_round(self) -> None:
-        """Begin syncing everything marked that is not being synced already."""
-        ready = [item for item in self._marked if item not in self._under_way]
-        if ready:
-            self._rounds += 1
-        for item in ready:
-            del self._marked[item]
-            self._begin(item)
+        """Begin a round with everything that is marked, unless one is under way: the next follows it by itself."""
+        if self._under_way or not self._marked:
+            return
+        items = list(self._marked)
+        self._marked.clear()
+        self._under_way = True
+        self._rounds += 1
+        self._syncs += len(items)
+        tickets = [item.capture_sync() for item in items]
 
-    def _begin(self, item: Syncable) -> None:
-        ticket = item.capture_sync()
-        self._under_way.add(item)
-        self._syncs += 1
+        def done(errors: Sequence[BaseException | None], failure: BaseException | None) -> None:
+            self._under_way = False
+            outcomes = [failure] * len(items) if failure is not None else errors
+            self._tell(items, tickets, outcomes)
+            self.start_round()
 
-        def done(_: object, error: BaseException | None) -> None:
-            self._under_way.discard(item)
-            if error is None:
-                item.synced(ticket)
-            else:
-                self._failures += 1
-                self._marked.pop(item, None)
-                item.sync_failed(error)
-            if item in self._marked and item not in self._under_way:
-                del self._marked[item]
-                self._begin(item)
+        self._workers.submit(lambda: self._round_sync.run(tickets), done)
 
-        self._workers.submit(ticket.run, done)
+    def _tell(
+        self, items: Sequence[Syncable], tickets: Sequence[SyncTicket], outcomes: Sequence[BaseException | None]
+    ) -> None:
+        self.before_outcomes()
+        try:
+            for item, ticket, error in zip(items, tickets, outcomes, strict=True):
+                if error is None:
+                    item.synced(ticket)
+                else:
+                    self._failures += 1
+                    self._marked.pop(item, None)
+                    item.sync_failed(error)
+        finally:
+            self.after_outcomes()
 
     def idle(self) -> bool:
         """Nothing marked and nothing under way."""
@@ -90,5 +155,9 @@ class SyncRounds:
             "syncs": self._syncs,
             "failures": self._failures,
             "marked": len(self._marked),
-            "under_way": len(self._under_way),
+            "under_way": int(self._under_way),
         }
+
+
+def _nothing() -> None:
+    """Nothing to do."""

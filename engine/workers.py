@@ -16,7 +16,7 @@ logger = logging.getLogger("tidegate.workers")
 
 Job = Callable[[], Any]
 Done = Callable[[Any, BaseException | None], None]
-WakeUp = Callable[[Callable[[], object]], None]
+WakeUp = Callable[[], object]
 
 
 class Workers(Protocol):
@@ -38,7 +38,7 @@ def run_job(job: Job) -> tuple[Any, BaseException | None]:
 
 
 class ThreadWorkers:
-    """A fixed pool of daemon threads; outcomes come back through `wake_up`, which is thread-safe."""
+    """A fixed pool of daemon threads. `wake_up` is called in them: the loop shall soon call `deliver`."""
 
     def __init__(self, thread_count: int, wake_up: WakeUp, name: str = "worker") -> None:
         self._jobs: SimpleQueue[tuple[Job, Done] | None] = SimpleQueue()
@@ -78,7 +78,7 @@ class ThreadWorkers:
             job, done = entry
             result, error = run_job(job)
             self._outcomes.append((done, result, error))
-            self._wake_up(self.deliver)
+            self._wake_up()
 
     def deliver(self) -> None:
         """On the loop: call back for every outcome that has arrived."""

@@ -9,8 +9,8 @@ way round; if every log was closed well a mark is left that lets the next start 
 
 import logging
 import os
-from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 from random import SystemRandom
 from types import TracebackType
@@ -26,9 +26,10 @@ from engine.clock import SystemClock
 from engine.cluster_id import cluster_id
 from engine.config.resolve import BrokerSettings
 from engine.errors import BrokerError
+from engine.file_system_sync import FileSystemSync, is_available
 from engine.files import OsFiles
 from engine.partitions import Partitions
-from engine.sync import SyncRounds
+from engine.sync import RoundSync, SyncRounds
 from engine.timers import Timers
 from engine.workers import ThreadWorkers
 from tidegate.config import BrokerConfig
@@ -78,33 +79,58 @@ class Broker:
         with (
             DataDirectory(self.config.data_directory) as directory,
             bind_all(self.config) as self.listeners,
-            self._threads(self.config.settings),
+            self._threads(self.config.settings, directory.path),
         ):
             catalogue = SqliteCatalogue.open(str(directory.path / "catalogue.sqlite"))
             try:
-                node = await self._compose(directory.path, catalogue)
-                clean = directory.take_clean_mark()
-                await node.controller.open_all(clean=clean)
                 async with trio.open_nursery() as nursery:
-                    node.controller.start_soon = nursery.start_soon
-                    self._start_tasks(nursery, node)
-                    yield
-                    nursery.cancel_scope.cancel()
-                with trio.CancelScope(shield=True):
-                    await self._close_logs(node, directory)
+                    # Shielded: closing needs the threads' answers, also after the broker was cancelled.
+                    delivery = trio.CancelScope(shield=True)
+                    nursery.start_soon(self._deliver_outcomes, delivery)
+                    try:
+                        async with self._serving(directory, catalogue):
+                            yield
+                    finally:
+                        delivery.cancel()
             finally:
                 catalogue.close()
 
-    def _threads(self, settings: BrokerSettings) -> "_Threads":
-        token = trio.lowlevel.current_trio_token()
+    @asynccontextmanager
+    async def _serving(self, directory: DataDirectory, catalogue: SqliteCatalogue) -> AsyncIterator[None]:
+        node = await self._compose(directory.path, catalogue)
+        clean = directory.take_clean_mark()
+        await node.controller.open_all(clean=clean)
+        try:
+            async with trio.open_nursery() as nursery:
+                node.controller.start_soon = nursery.start_soon
+                self._start_tasks(nursery, node)
+                yield
+                nursery.cancel_scope.cancel()
+        finally:
+            with trio.CancelScope(shield=True):
+                await self._close_logs(node, directory)
 
-        def wake_up(deliver: Callable[[], object]) -> None:
-            token.run_sync_soon(deliver, idempotent=True)
+    @contextmanager
+    def _threads(self, settings: BrokerSettings, data_dir: Path) -> Iterator[None]:
+        self._outcomes = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
 
+        def wake_up() -> None:
+            os.eventfd_write(self._outcomes, 1)
+
+        whole = FileSystemSync(str(data_dir)) if is_available() else None
+        round_sync = RoundSync(settings.integer("log.sync.threads"), whole)
         self._workers = ThreadWorkers(WORKER_THREADS, wake_up, "worker")
-        self._sync_workers = ThreadWorkers(settings.integer("log.sync.threads"), wake_up, "sync")
-        self._rounds = SyncRounds(self._sync_workers, lambda: self._marked.set())
-        return _Threads(self._workers, self._sync_workers)
+        self._sync_worker = ThreadWorkers(1, wake_up, "sync")
+        self._rounds = SyncRounds(self._sync_worker, lambda: self._marked.set(), round_sync)
+        try:
+            yield
+        finally:
+            self._workers.close()
+            self._sync_worker.close()
+            os.close(self._outcomes)
+            round_sync.close()
+            if whole is not None:
+                whole.close()
 
     async def _compose(self, data_dir: Path, catalogue: SqliteCatalogue) -> Node:
         workers, config = self._workers, self.config
@@ -142,6 +168,7 @@ class Broker:
 
     def _start_tasks(self, nursery: trio.Nursery, node: Node) -> None:
         server = self.server = KafkaServer(node)
+        self._rounds.before_outcomes, self._rounds.after_outcomes = server.cork, server.uncork
         nursery.start_soon(self._drive_syncs)
         nursery.start_soon(self._drive_timers)
         nursery.start_soon(self._expire_waiters, node)
@@ -163,6 +190,15 @@ class Broker:
             directory.leave_clean_mark()
 
     # -- tasks
+
+    async def _deliver_outcomes(self, scope: trio.CancelScope) -> None:
+        """Call back for jobs that threads have finished."""
+        with scope:
+            while True:
+                await trio.lowlevel.wait_readable(self._outcomes)
+                os.eventfd_read(self._outcomes)
+                self._sync_worker.deliver()
+                self._workers.deliver()
 
     async def _drive_syncs(self) -> None:
         while True:
@@ -188,20 +224,6 @@ class Broker:
 
     def _call_later(self, delay_s: float, callback: Callable[[], object]) -> None:
         self._timers.call_at(self.clock.monotonic() + delay_s, callback)
-
-
-class _Threads:
-    """The broker's threads, ended with its block."""
-
-    def __init__(self, *pools: ThreadWorkers) -> None:
-        self._pools = pools
-
-    def __enter__(self) -> None:
-        """They run already."""
-
-    def __exit__(self, *_: object) -> None:
-        for pool in self._pools:
-            pool.close()
 
 
 def _limits(settings: BrokerSettings) -> Limits:

@@ -1,6 +1,6 @@
 """A sync is shared by what was written before it began; a failure reaches the partition."""
 
-from engine.sync import SyncRounds
+from engine.sync import RoundSync, SyncRounds
 from engine.workers import InlineWorkers
 
 
@@ -50,7 +50,7 @@ def test_writes_during_a_sync_share_the_next_one() -> None:
     assert len(marks) == 1, "a round that follows by itself needs no wake-up"
 
 
-def test_partitions_sync_side_by_side() -> None:
+def test_a_round_takes_all_that_is_marked() -> None:
     workers = InlineWorkers(hold=True)
     rounds = SyncRounds(workers, lambda: None)
     items = [Written() for _ in range(5)]
@@ -58,7 +58,41 @@ def test_partitions_sync_side_by_side() -> None:
         item.written = 1
         rounds.mark(item)
     rounds.start_round()
-    assert len(workers.held) == 5
+    workers.run_held()
+    assert [item.durable for item in items] == [1] * 5
+    assert rounds.statistics()["rounds"] == 1
+
+
+def test_many_files_are_synced_by_one_call_for_the_file_system() -> None:
+    calls = []
+    round_sync = RoundSync(4, lambda: calls.append("whole"))
+    item = Written()
+    item.fail = OSError("not asked one by one")
+    assert round_sync.run([item.capture_sync()] * 3) == [None] * 3
+    assert calls == ["whole"]
+
+
+def test_when_the_file_system_reports_an_error_each_file_is_asked() -> None:
+    def broken() -> None:
+        raise OSError("some file, somewhere")
+
+    bad, good = Written(), Written()
+    bad.fail = OSError("this one")
+    round_sync = RoundSync(4, broken)
+    outcomes = round_sync.run([good.capture_sync(), bad.capture_sync(), good.capture_sync()])
+    round_sync.close()
+    assert outcomes == [None, bad.fail, None]
+
+
+def test_a_failure_of_one_partition_leaves_the_others_alone() -> None:
+    rounds = SyncRounds(InlineWorkers(), lambda: None)
+    bad, good = Written(), Written()
+    bad.fail, good.written = OSError("disk"), 1
+    rounds.mark(bad)
+    rounds.mark(good)
+    rounds.start_round()
+    assert bad.failures == [bad.fail]
+    assert good.durable == 1
 
 
 def test_a_failed_sync_is_not_retried_as_success() -> None:

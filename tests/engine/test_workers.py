@@ -9,7 +9,7 @@ from engine.workers import InlineWorkers, ThreadWorkers
 
 def test_outcomes_come_back_with_result_or_error() -> None:
     woken = threading.Semaphore(0)
-    workers = ThreadWorkers(2, lambda deliver: woken.release())
+    workers = ThreadWorkers(2, woken.release)
     outcomes = []
     workers.submit(lambda: 42, lambda result, error: outcomes.append((result, error)))
     workers.submit(lambda: 1 // 0, lambda result, error: outcomes.append((result, type(error))))
@@ -22,7 +22,7 @@ def test_outcomes_come_back_with_result_or_error() -> None:
 
 def test_a_callback_that_fails_does_not_stop_the_others(caplog: pytest.LogCaptureFixture) -> None:
     woken = threading.Semaphore(0)
-    workers = ThreadWorkers(1, lambda deliver: woken.release())
+    workers = ThreadWorkers(1, woken.release)
     outcomes = []
 
     def fail(result: object, error: object) -> None:

@@ -132,6 +132,10 @@ class Outbox:
         place.cost_bytes = size
         self.ready_bytes += size
 
+    def has_ready(self) -> bool:
+        """Whether the next response in order can be sent."""
+        return bool(self._places) and self._places[0].parts is not None
+
     def pop_ready(self) -> list[Part]:
         """The parts of all responses that may be sent now."""
         places = self._places

@@ -53,6 +53,7 @@ class KafkaConnection:
         self._transmitter = Transmitter(sock, server.node.workers, self.flush)
         self._scope = trio.CancelScope()
         self._sending = False
+        self._handling = False
         self._resume: trio.Event | None = None
         self._nursery: trio.Nursery | None = None
 
@@ -101,16 +102,30 @@ class KafkaConnection:
                     break
 
     async def _handle_all(self, frames: Iterator[memoryview]) -> None:
-        for frame in frames:
-            waiting = self._handle(frame)
-            if waiting is not None:
-                # The shared buffer is another connection's as soon as this task sleeps.
-                rest = [bytes(other) for other in frames]
-                await waiting
-                for other in rest:
-                    waiting = self._handle(memoryview(other))
-                    if waiting is not None:
-                        await waiting
+        """Handle what has arrived; what it wrote is synced together, what it answers is sent together."""
+        waiting = self._handle_until_waiting(frames)
+        while waiting is not None:
+            # The shared buffer is another connection's as soon as this task sleeps.
+            rest = [memoryview(bytes(frame)) for frame in frames]
+            await waiting
+            frames = iter(rest)
+            waiting = self._handle_until_waiting(frames)
+
+    def _handle_until_waiting(self, frames: Iterator[memoryview]) -> Awaitable[None] | None:
+        """Handle frames up to one whose handler needs the task."""
+        rounds = self._node.partitions.rounds
+        rounds.held = self._handling = True
+        waiting = None
+        try:
+            for frame in frames:
+                waiting = self._handle(frame)
+                if waiting is not None:
+                    break
+        finally:
+            rounds.held = self._handling = False
+            rounds.start_round()
+        self.flush()
+        return waiting
 
     def _is_backed_up(self) -> bool:
         limits = self._limits
@@ -175,14 +190,14 @@ class KafkaConnection:
             assert isinstance(first, bytes), "a response begins with bytes"
             parts[0] = _length.pack(size) + header + first
             self._outbox.fulfil(place, parts, size)
-            self.flush()
+            self._server.flush(self)
         except Exception:
             logger.exception("answering API %d version %d failed", api_key, version)
             self._scope.cancel()
 
     def flush(self) -> None:
         """Send what may be sent, without waiting."""
-        if self._sending or self.peer.gone:
+        if self._sending or self._handling or self.peer.gone or not (self._transmitter or self._outbox.has_ready()):
             return
         try:
             self._transmitter.push(self._outbox.pop_ready())
@@ -228,6 +243,7 @@ class KafkaServer:
         self.receive_buffer = memoryview(bytearray(RECEIVE_BUFFER_BYTES))
         self.connections: dict[int, KafkaConnection] = {}
         self._per_address: Counter[str] = Counter()
+        self._corked: dict[KafkaConnection, None] | None = None
         self._accepted = 0
         self._refused = 0
 
@@ -305,6 +321,23 @@ class KafkaServer:
             for connection in tuple(self.connections.values()):
                 if connection.last_active < horizon:
                     connection.close(f"idle for connections.max.idle.ms={self.node.limits.max_idle_ms}")
+
+    def cork(self) -> None:
+        """Collect answers until `uncork`: one send per connection instead of one per answer."""
+        self._corked = {}
+
+    def uncork(self) -> None:
+        """Send what was collected."""
+        corked, self._corked = self._corked, None
+        for connection in corked or ():
+            connection.flush()
+
+    def flush(self, connection: KafkaConnection) -> None:
+        """An answer of `connection` is ready: send it now, or with others."""
+        if self._corked is None:
+            connection.flush()
+        else:
+            self._corked[connection] = None
 
     def statistics(self) -> dict[str, int]:
         """Connections and requests."""
