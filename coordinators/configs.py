@@ -10,6 +10,7 @@ from enum import IntEnum
 
 from attrs import evolve, frozen
 
+from coordinators.topic_names import check_topic_name
 from coordinators.topic_view import BrokerUpdate, Change, Plan, PlanBuilder, Topic, TopicUpdate, TopicView
 from engine.catalogue import Compare, Put, Transaction
 from engine.catalogue_records import broker_configs_key, encode
@@ -100,6 +101,7 @@ class ConfigPlanner:
 
     def _described(self, resource: ConfigResource) -> list[ConfigEntry]:
         if resource.type == ResourceType.TOPIC:
+            check_topic_name(resource.name)
             return describe_topic(self._topic(resource.name).config, self.settings)
         node_id = self._node(resource)
         return describe_broker_default(self.settings) if node_id is None else describe_broker(self.settings)
@@ -110,6 +112,10 @@ class ConfigPlanner:
             topic = self._topic(resource.name)
             configs = {**topic.config.overrides}
             for alteration in alterations:
+                if alteration.operation == AlterOperation.DELETE:
+                    # Kafka takes the removal of a key that it does not know.
+                    configs.pop(alteration.name, None)
+                    continue
                 _alter(configs, alteration, topic_key(alteration.name), self._inherited_list(alteration.name))
             return self._topic_change(topic, configs)
         node_id = self._node(resource)

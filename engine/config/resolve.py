@@ -185,7 +185,10 @@ def describe_broker_default(settings: BrokerSettings) -> list[ConfigEntry]:
 
 def _topic_entry(key: ConfigKey, config: TopicConfig, settings: BrokerSettings) -> ConfigEntry:
     text = key.format(config.values[key.name])
-    behind = list(_behind([synonym.name for synonym in key.synonyms], settings))
+    names = [synonym.name for synonym in key.synonyms]
+    # As in Kafka, other spellings' defaults stand behind a topic's value only where the broker sets one of them.
+    is_set = any(name in values for _source, values in settings.layers() for name in names)
+    behind = list(_behind(names, settings, defaults_of=names if is_set else names[:1]))
     if key.name in config.overrides:
         behind.insert(0, SourcedValue(key.name, text, ConfigSource.DYNAMIC_TOPIC_CONFIG))
     source = behind[0].source if behind else ConfigSource.DEFAULT_CONFIG
@@ -193,7 +196,8 @@ def _topic_entry(key: ConfigKey, config: TopicConfig, settings: BrokerSettings) 
 
 
 def _broker_entry(key: ConfigKey, settings: BrokerSettings) -> ConfigEntry:
-    behind = list(_behind(BROKER_SYNONYMS.get(key.name, (key.name,)), settings))
+    names = BROKER_SYNONYMS.get(key.name, (key.name,))
+    behind = list(_behind(names, settings, defaults_of=names))
     # A stronger spelling does not stand behind a weaker one.
     while behind and behind[0].name != key.name:
         del behind[0]
@@ -201,9 +205,9 @@ def _broker_entry(key: ConfigKey, settings: BrokerSettings) -> ConfigEntry:
     return ConfigEntry(key, key.format(settings[key.name]), source, tuple(behind), key.read_only)
 
 
-def _behind(names: Sequence[str], settings: BrokerSettings) -> Iterator[SourcedValue]:
-    """The values set for these broker keys, layer by layer, then their defaults."""
-    defaults = {name: BROKER_KEYS[name].default for name in names if BROKER_KEYS[name].default is not None}
+def _behind(names: Sequence[str], settings: BrokerSettings, *, defaults_of: Sequence[str]) -> Iterator[SourcedValue]:
+    """The values set for these broker keys, layer by layer, then the defaults of some."""
+    defaults = {name: BROKER_KEYS[name].default for name in defaults_of if BROKER_KEYS[name].default is not None}
     for source, values in (*settings.layers(), (ConfigSource.DEFAULT_CONFIG, defaults)):
         for name in names:
             if name in values:

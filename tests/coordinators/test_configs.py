@@ -6,7 +6,7 @@ import pytest
 
 from coordinators.configs import AlterOperation, ConfigAlteration, ConfigResource, ResourceType
 from engine.config.resolve import ConfigSource
-from engine.errors import BrokerError, InvalidConfig, InvalidRequest, UnknownTopicOrPartition
+from engine.errors import BrokerError, InvalidConfig, InvalidRequest, InvalidTopic, UnknownTopicOrPartition
 
 TOPIC = ConfigResource(ResourceType.TOPIC, "t")
 NODE = ConfigResource(ResourceType.BROKER, "1")
@@ -161,7 +161,7 @@ def test_broker_settings_that_contradict_each_other_are_refused(desk: Any) -> No
     ("resource", "error", "message"),
     [
         (ConfigResource(2, "none"), UnknownTopicOrPartition, "The topic 'none' does not exist"),
-        (ConfigResource(2, ""), InvalidRequest, "Default topic resources are not allowed"),
+        (ConfigResource(2, ""), InvalidTopic, "the empty string is not allowed"),
         (ConfigResource(4, "7"), InvalidRequest, "expected 1 or empty string, but received 7"),
         (ConfigResource(4, "x"), InvalidRequest, "Node id must be an integer, but it is: x"),
         (ConfigResource(8, "1"), InvalidRequest, "resource type 8"),
