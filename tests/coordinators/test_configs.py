@@ -161,7 +161,6 @@ def test_broker_settings_that_contradict_each_other_are_refused(desk: Any) -> No
     ("resource", "error", "message"),
     [
         (ConfigResource(2, "none"), UnknownTopicOrPartition, "The topic 'none' does not exist"),
-        (ConfigResource(2, ""), InvalidTopic, "the empty string is not allowed"),
         (ConfigResource(4, "7"), InvalidRequest, "expected 1 or empty string, but received 7"),
         (ConfigResource(4, "x"), InvalidRequest, "Node id must be an integer, but it is: x"),
         (ConfigResource(8, "1"), InvalidRequest, "resource type 8"),
@@ -176,6 +175,14 @@ def test_what_has_no_configs_is_refused(
         replace(desk, resource, {})
     with pytest.raises(error, match=message):
         desk.topics.describe_configs(resource)
+
+
+def test_a_topic_without_a_name_is_refused_as_kafka_does_it(desk: Any) -> None:
+    nameless = ConfigResource(2, "")
+    with pytest.raises(InvalidRequest, match="Default topic resources are not allowed"):
+        alter(desk, nameless)
+    with pytest.raises(InvalidTopic, match="the empty string is not allowed"):
+        desk.topics.describe_configs(nameless)
 
 
 def test_a_resource_appears_once_per_request(desk: Any) -> None:
