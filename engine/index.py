@@ -6,8 +6,8 @@ rise; the timestamps never fall. By offset, the last entry at or below it is whe
 the last entry with nothing as late as the time asked for before it.
 
 On disk (`<base offset>.index`): the entries; once the segment is sealed, also a trailer with the greatest
-timestamp, the position of its batch, the segment's size and flags, the number of entries and a CRC-32C of it
-all. An index is only ever a short cut: whoever uses an entry checks that the batch found there has that very
+timestamp, the position of its batch, the segment size, whether it was cleaned, the number of entries and a CRC-32C
+of it all. An index is only ever a short cut: whoever uses an entry checks that the batch found there has that very
 offset, and rebuilds the index from the segment otherwise.
 """
 

@@ -35,14 +35,15 @@ from engine.log_types import (
     TimedOffset,
 )
 from engine.producer_state import BatchMark, ProducerInfo
-from engine.records import NO_PRODUCER_ID, PREFIX, PREFIX_SIZE, BatchHeader, split_batches
-from engine.recovery import START_FILE, LogState, recover, remove_segment_files, write_start_offset
-from engine.segment import MAX_RELATIVE_OFFSET, Segment
+from engine.records import NO_PRODUCER_ID, PREFIX, BatchHeader, split_batches
+from engine.recovery import START_FILE, LogState, parents, recover, remove_segment_files, write_start_offset
+from engine.replacement import mark_gaps
+from engine.segment import Segment
 from engine.segments import SegmentList
 from engine.snapshot import remove_snapshots
 from engine.time_search import find_by_time, find_max_timestamp
 from engine.upkeep import Upkeep
-from engine.validation import Piece, check_client, check_intact, prepare
+from engine.validation import Piece, accept
 
 _REWRITE_BYTES = 1 << 20
 
@@ -72,6 +73,7 @@ class Log:
         self._clock = clock
         self._config = config
         self._offline: str | None = None
+        self._unsynced_directories: set[str] = set()
         self._adopt(state)
 
     @classmethod
@@ -96,13 +98,12 @@ class Log:
         self._segments = SegmentList(state.segments)
         self._producers = state.producers
         self._epochs = state.epochs
-        self._gaps = state.gaps
+        self._gaps_marked = state.gaps_allowed
         self._exists = state.exists
         self.recovery = state.report
         self.start_offset = state.start_offset
         self.end_offset = state.end_offset
         self._unsynced: list[File] = []
-        self._unsynced_directories: set[str] = set()
         self._end: LogPosition | None = None
         self.durable_end = self.end
         self._upkeep = Upkeep(
@@ -166,7 +167,7 @@ class Log:
         batches = split_batches(records)
         if not batches:
             raise InvalidRecord("no batch to append")
-        original, pieces = self._validate(batches, origin, now_ms)
+        pieces, original = accept(batches, origin, self._config, self._producers, self.end_offset, now_ms, self.name)
         if original is not None:
             return AppendResult(
                 original.base_offset,
@@ -183,32 +184,6 @@ class Log:
     def _append_time(self, original: BatchMark) -> int:
         return original.timestamp_ms if self._config.timestamp_type == "LogAppendTime" else -1
 
-    def _validate(
-        self, batches: list[tuple[BatchHeader, memoryview]], origin: Origin, now_ms: int
-    ) -> tuple[BatchMark | None, list[Piece]]:
-        """The batches as they will be stored; or the original, if this is an idempotent retry."""
-        config = self._config
-        pieces: list[Piece] = []
-        expected = self.end_offset
-        for header, batch in batches:
-            check_intact(header, batch, config)
-            if origin is Origin.REPLICA:
-                if header.base_offset < expected:
-                    raise OffsetOutOfRange(f"a replica appends offset {header.base_offset}, {expected} is next")
-                expected = header.next_offset
-                pieces.append((header, (batch[PREFIX_SIZE:],)))
-                continue
-            if origin is Origin.CLIENT:
-                check_client(header, batch, config, now_ms, self.name)
-                if header.producer_id != NO_PRODUCER_ID:
-                    if len(batches) > 1:
-                        raise InvalidRecord("an idempotent producer sends one batch at a time")
-                    original = self._producers.check(header, now_ms)
-                    if original is not None:
-                        return original, []
-            pieces.append(prepare(header, batch, config, now_ms))
-        return None, pieces
-
     def _write(self, pieces: list[Piece], leader_epoch: int, origin: Origin, now_ms: int) -> None:
         buffers: list[Buffer] = []
         headers: list[BatchHeader] = []
@@ -222,6 +197,8 @@ class Log:
             buffers.extend(rest)
         total = sum(map(len, buffers))
         segment = self._segment_for(total, headers, now_ms)
+        if offset - self.end_offset != sum(header.last_offset_delta + 1 for header in headers):
+            self._mark_gaps()
         self._write_buffers(segment, buffers)
         self._note(segment, headers, total, now_ms)
 
@@ -230,21 +207,9 @@ class Log:
         if total > self._config.segment_bytes:
             raise RecordListTooLarge(f"{total} bytes exceed segment.bytes, {self._config.segment_bytes}")
         active = self._segments.active
-        if active is not None and not self._must_roll(active, total, headers, now_ms):
+        if active is not None and not active.must_roll(self._config, total, headers, now_ms):
             return active
         return self._create_segment(now_ms)
-
-    def _must_roll(self, active: Segment, total: int, headers: list[BatchHeader], now_ms: int) -> bool:
-        if headers[-1].last_offset - active.base_offset > MAX_RELATIVE_OFFSET:
-            return True
-        if active.size == 0:
-            return False
-        config = self._config
-        if active.size + total > config.segment_bytes:
-            return True
-        if active.first_timestamp >= 0:
-            return headers[-1].max_timestamp - active.first_timestamp > config.segment_ms
-        return now_ms - active.created_ms > config.segment_ms
 
     def _create_segment(self, now_ms: int) -> Segment:
         segment = Segment(self._files, self.directory, self.end_offset, created_ms=now_ms)
@@ -252,8 +217,7 @@ class Log:
             if not self._exists:
                 self._files.make_directories(self.directory)
                 # Other partitions may have made the parents and not synced them yet: sync them again.
-                parent = os.path.dirname(self.directory)
-                self._unsynced_directories |= {parent, os.path.dirname(parent)} - {""}
+                self._unsynced_directories.update(parents(self.directory))
                 self._exists = True
             segment.create_file()
         except OSError as error:
@@ -262,14 +226,29 @@ class Log:
 
     def _write_buffers(self, segment: Segment, buffers: list[Buffer]) -> None:
         try:
-            segment.file().write(buffers, segment.size)
+            file = segment.file()
+        except OSError as error:
+            raise StorageError(f"{self.name} cannot be opened: {error}") from error
+        try:
+            file.write(buffers, segment.size)
         except OSError as error:
             try:
-                segment.file().truncate(segment.size)
+                file.truncate(segment.size)
             except OSError as second:
                 # invariant 3: there are bytes behind the end that do not belong there
                 self._offline = f"a failed write could not be undone: {second}"
             raise StorageError(f"{self.name} cannot be written: {error}") from error
+
+    def _mark_gaps(self) -> None:
+        """A leader that compacted sends batches with gaps between them: recovery must know before it sees them."""
+        if self._gaps_marked:
+            return
+        try:
+            mark_gaps(self._files, self.directory)
+        except OSError as error:
+            raise StorageError(f"{self.name} cannot be written: {error}") from error
+        self._unsynced_directories.add(self.directory)
+        self._gaps_marked = True
 
     def _note(self, segment: Segment, headers: list[BatchHeader], total: int, now_ms: int) -> None:
         """Takes written batches into account: from here on they are part of the log."""
@@ -279,8 +258,6 @@ class Log:
         for header in headers:
             base_offset = header.base_offset
             assert base_offset >= self.end_offset  # invariant 4
-            if base_offset != self.end_offset:
-                self._gaps = True
             segment.note_batch(header, base_offset, interval)
             if header.leader_epoch != self._epochs.latest:
                 self._epochs.assign(header.leader_epoch, base_offset)
@@ -446,7 +423,9 @@ class Log:
             raise OffsetOutOfRange(f"offset {offset} of {self.name} is not within [0, {self.end_offset}]")
         offset = max(offset, self.start_offset)
         dropped = self._segments.below(offset)
-        return StartOffsetJob(self._files, self.directory, self.capture_sync(), offset, dropped, self._start_raised)
+        return StartOffsetJob(
+            self._files, self.directory, self.capture_sync(), self.start_offset, offset, dropped, self._start_raised
+        )
 
     def delete_segments_job(self, segments: Sequence[Segment]) -> StartOffsetJob:
         """Drops sealed segments from the front (retention); the start offset moves up to the next."""
@@ -479,7 +458,7 @@ class Log:
         if not self.maintenance_due:
             return []
         self._producers.expire(self._clock.now_ms())
-        return self._upkeep.jobs(self._segments, self.capture_sync(), self._producers, self._epochs, self._gaps)
+        return self._upkeep.jobs(self._segments, self.capture_sync(), self._producers, self._epochs)
 
     def request_snapshot(self) -> None:
         """Makes a snapshot due, for `can_replace`."""
@@ -517,7 +496,7 @@ class Log:
             # Whether the replacement was committed is for recovery to find out.
             self.sync_failed(f"a replacement failed: {job.error}")
             return
-        self._gaps = True
+        self._gaps_marked = True
         self._segments.replace(job.old, job.new)
         for segment in job.old:
             segment.close()
@@ -553,7 +532,10 @@ class Log:
         if offset < self.start_offset:
             raise OffsetOutOfRange(f"{self.name} starts at {self.start_offset}, it cannot be cut to {offset}")
         self._refuse_while_busy()
-        at = self.position_of(offset)
+        at, start = self.position_of(offset), self.position_of(self.start_offset)
+        if (at.segment, at.position) == (start.segment, start.position):
+            self.truncate_fully_and_start_at(offset)
+            return
         try:
             self._cut(at)
             state = recover(self.directory, self._files, self._clock, self._config, clean=False)

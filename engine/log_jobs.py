@@ -50,7 +50,6 @@ class SealJob:
     """Writes the index of a segment that is no longer appended to."""
 
     segment: Segment
-    file: File
     content: bytes
     done: Callable[["SealJob"], None]
     error: BaseException | None = None
@@ -59,7 +58,7 @@ class SealJob:
     def run(self) -> None:
         try:
             # The trailer says that the segment is complete: so it must be.
-            self.file.sync()
+            self.segment.file().sync()
         except OSError as error:
             self.error, self.sync_failed = error, True
             return
@@ -128,6 +127,7 @@ class StartOffsetJob:
     files: Files
     directory: str
     ticket: SyncTicket
+    known_start: int
     offset: int
     segments: Sequence[Segment]
     done: Callable[["StartOffsetJob"], None]
@@ -143,7 +143,8 @@ class StartOffsetJob:
             self.error, self.sync_failed = error, True
             return
         try:
-            write_start_offset(self.files, self.directory, self.offset)
+            if self.offset > self.known_start:
+                write_start_offset(self.files, self.directory, self.offset)
             self.raised = True
             for segment in self.segments:
                 remove_segment_files(segment)

@@ -1,7 +1,7 @@
 """A file system in memory that forgets what was not synced and fails when told to.
 
-It is stricter than a disk: every write and every directory entry that was not synced may be lost on its own,
-in any order, and of a lost write any part may remain.
+It is stricter than a disk: every write and every change of a directory that was not synced may be lost on its own,
+in any order, and of a lost write any part may remain. A rename happens whole or not at all.
 """
 
 import contextlib
@@ -9,13 +9,14 @@ import errno as error_numbers
 import os
 import random
 from collections.abc import Sequence
+from typing import Union
 
 from attrs import define, field
 
 from engine.files import Buffer, File
 
 
-@define(eq=False)
+@define(eq=False, repr=False)
 class _Content:
     """What a file holds: now, on disk, and the changes in between (position, bytes or a truncation)."""
 
@@ -57,26 +58,41 @@ def _apply(target: bytearray, position: int, piece: bytes | None) -> None:
         target[position : position + len(piece)] = piece
 
 
-@define(eq=False)
+_Entry = Union["_Content", "_Directory"]
+
+
+@define(eq=False, repr=False)
 class _Directory:
-    entries: "dict[str, _Content | _Directory]" = field(factory=dict)
-    durable: "dict[str, _Content | _Directory]" = field(factory=dict)
+    """Entries now, on disk, and the changes in between: each sets or removes names, as a whole or not at all."""
+
+    entries: dict[str, _Entry] = field(factory=dict)
+    durable: dict[str, _Entry] = field(factory=dict)
+    pending: list[dict[str, _Entry | None]] = field(factory=list)
+
+    def change(self, names: dict[str, _Entry | None]) -> None:
+        _set(self.entries, names)
+        self.pending.append(names)
+
+    def sync(self) -> None:
+        self.durable = dict(self.entries)
+        self.pending.clear()
 
     def crash(self, chance: random.Random | None) -> None:
-        for name in sorted({*self.entries, *self.durable}) if chance else ():
-            assert chance is not None
-            if self.entries.get(name) is not self.durable.get(name) and chance.randrange(2):
-                _set(self.durable, name, self.entries.get(name))
+        for names in self.pending:
+            if chance is not None and chance.randrange(2):
+                _set(self.durable, names)
+        self.pending.clear()
         self.entries = dict(self.durable)
         for entry in self.entries.values():
             entry.crash(chance)
 
 
-def _set(entries: dict[str, _Content | _Directory], name: str, entry: _Content | _Directory | None) -> None:
-    if entry is None:
-        entries.pop(name, None)
-    else:
-        entries[name] = entry
+def _set(entries: dict[str, _Entry], names: dict[str, _Entry | None]) -> None:
+    for name, entry in names.items():
+        if entry is None:
+            entries.pop(name, None)
+        else:
+            entries[name] = entry
 
 
 @define(eq=False, weakref_slot=True)
@@ -128,7 +144,7 @@ class MemoryFile:
         pass
 
 
-@define(eq=False)
+@define(eq=False, repr=False)
 class MemoryFiles:
     """See the module."""
 
@@ -175,7 +191,8 @@ class MemoryFiles:
         directory, name = self._parent(path)
         entry = directory.entries.get(name)
         if entry is None and create:
-            entry = directory.entries[name] = _Content()
+            entry = _Content()
+            directory.change({name: entry})
         if not isinstance(entry, _Content):
             raise FileNotFoundError(error_numbers.ENOENT, "no such file", path)
         return MemoryFile(path, self, entry)
@@ -192,7 +209,10 @@ class MemoryFiles:
         self.count("make_directories")
         directory = self._root
         for name in _parts(path):
-            entry = directory.entries.setdefault(name, _Directory())
+            entry = directory.entries.get(name)
+            if entry is None:
+                entry = _Directory()
+                directory.change({name: entry})
             assert isinstance(entry, _Directory), path
             directory = entry
 
@@ -202,23 +222,23 @@ class MemoryFiles:
         target_directory, target_name = self._parent(target)
         if source_name not in source_directory.entries:
             raise FileNotFoundError(error_numbers.ENOENT, "no such file", source)
-        target_directory.entries[target_name] = source_directory.entries.pop(source_name)
+        assert source_directory is target_directory, "a rename stays in its directory"
+        target_directory.change({source_name: None, target_name: source_directory.entries[source_name]})
 
     def unlink(self, path: str) -> None:
         self.count("unlink")
         directory, name = self._parent(path)
-        directory.entries.pop(name, None)
+        directory.change({name: None})
 
     def sync_directory(self, path: str) -> None:
         self.count("sync_directory")
-        directory = self._directory(path)
-        directory.durable = dict(directory.entries)
+        self._directory(path).sync()
 
     def remove_tree(self, path: str) -> None:
         self.count("remove_tree")
         with contextlib.suppress(FileNotFoundError):
             directory, name = self._parent(path)
-            directory.entries.pop(name, None)
+            directory.change({name: None})
 
     def keep_open(self, file: File) -> None:
         pass
@@ -252,7 +272,7 @@ def _parts(path: str) -> list[str]:
     return [part for part in path.split("/") if part]
 
 
-def _used(entry: "_Content | _Directory") -> int:
+def _used(entry: _Entry) -> int:
     if isinstance(entry, _Content):
         return len(entry.data)
     return sum(_used(child) for child in entry.entries.values())

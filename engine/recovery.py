@@ -21,7 +21,7 @@ from engine.leader_epochs import LeaderEpochs
 from engine.log_types import LogConfig, LogPosition, RecoveryReport
 from engine.producer_state import ProducerState
 from engine.records import NO_PRODUCER_ID, BatchHeader
-from engine.replacement import finish_replacement
+from engine.replacement import GAPS_FILE, finish_replacement
 from engine.segment import INDEX_SUFFIX, LOG_SUFFIX, Segment, scan_batches
 from engine.snapshot import Snapshot, list_snapshots, read_snapshot, remove_snapshots
 
@@ -40,7 +40,7 @@ class LogState:
     end_offset: int
     snapshots: list[int] = field(factory=list)
     recovery_point: LogPosition | None = None
-    gaps: bool = False
+    gaps_allowed: bool = False
     exists: bool = False
     report: RecoveryReport = field(factory=RecoveryReport)
 
@@ -59,6 +59,12 @@ def read_start_offset(files: Files, directory: str) -> int | None:
     if len(data) != _START.size or crc32c(data[:8]) != _START.unpack(data)[1]:
         raise StorageError(f"{os.path.join(directory, START_FILE)} is damaged")
     return int(_START.unpack(data)[0])
+
+
+def parents(directory: str) -> tuple[str, str]:
+    """The topic's directory and the one of all topics: an unsynced entry in them loses the partition."""
+    parent = os.path.dirname(directory)
+    return parent, os.path.dirname(parent)
 
 
 def recover(directory: str, files: Files, clock: Clock, config: LogConfig, *, clean: bool) -> LogState:
@@ -90,16 +96,20 @@ class _Recovery:
     dropped_segments: int = 0
     rebuilt_indexes: int = 0
 
+    @property
+    def gaps_allowed(self) -> bool:
+        return GAPS_FILE in self.names or self.config.cleanup_compact
+
     def run(self) -> LogState:
-        segments = self._list_segments()
         start_offset = read_start_offset(self.files, self.directory)
+        segments = self._list_segments(start_offset or 0)
         snapshot, snapshots = self._choose_snapshot(segments)
         state = self._begin(segments, snapshot, start_offset)
         state.snapshots, state.recovery_point = snapshots, snapshot.end if snapshot else None
-        state.exists = bool(self.names)
+        state.exists, state.gaps_allowed = bool(self.names), GAPS_FILE in self.names
         if segments and not self._is_current(snapshot, segments):
             self._scan(state, snapshot)
-        self._settle_start(state)
+        self._check_start(state)
         checkpoint = LeaderEpochs.read(self.files, self.directory)
         for epoch, start in checkpoint.entries if checkpoint else ():
             if epoch > state.epochs.latest and start <= state.end_offset:
@@ -114,7 +124,8 @@ class _Recovery:
         )
         return state
 
-    def _list_segments(self) -> list[Segment]:
+    def _list_segments(self, start_offset: int) -> list[Segment]:
+        """The segments, without those that a deletion before the crash had given up."""
         bases = sorted(
             int(name.removesuffix(LOG_SUFFIX))
             for name in self.names
@@ -126,6 +137,8 @@ class _Recovery:
             Segment(self.files, self.directory, base, size=sizes[base], created_ms=now_ms, sealed=True)
             for base in bases
         ]
+        while len(segments) > 1 and segments[1].base_offset <= start_offset:
+            remove_segment_files(segments.pop(0))
         if segments:
             segments[-1].sealed = False
         return segments
@@ -148,7 +161,7 @@ class _Recovery:
             producers = ProducerState(self.config.producer_id_expiration_ms)
             return LogState(segments, producers, LeaderEpochs(), start, first)
         producers = snapshot.producer_state(self.config.producer_id_expiration_ms)
-        state = LogState(segments, producers, snapshot.epochs, start, snapshot.end.offset, gaps=snapshot.gaps)
+        state = LogState(segments, producers, snapshot.epochs, start, snapshot.end.offset)
         self._resume_segment(state, snapshot)
         return state
 
@@ -196,7 +209,8 @@ class _Recovery:
                 break
         for segment in scanned:
             segment.file().sync()
-        self.files.sync_directory(self.directory)
+        for directory in (self.directory, *parents(self.directory)):
+            self.files.sync_directory(directory)
         self._reseal(state)
 
     def _scan_segment(self, state: LogState, segment: Segment, on_disk: int, *, resumed: bool) -> bool:
@@ -207,11 +221,10 @@ class _Recovery:
         segment.cleaned = bool(sealed and sealed[1].cleaned)
         if not resumed:
             segment.reset()
-        lenient = state.gaps or self.config.cleanup_compact or segment.cleaned
         self.scanned_bytes += on_disk - segment.size
         for position, header, intact in scan_batches(segment.file(), segment.size, on_disk):
             assert position == segment.size
-            if not (intact or sealed) or not _follows(header, state.end_offset, lenient):
+            if not (intact or sealed) or not self._follows(header, state.end_offset):
                 break
             self._feed(state, segment, header)
         if segment.size == on_disk:
@@ -222,13 +235,18 @@ class _Recovery:
         segment.file().truncate(segment.size)
         return False
 
+    def _follows(self, header: BatchHeader, expected_offset: int) -> bool:
+        """Whether a batch belongs here. The checksum does not cover its offset, so where there can be no gaps a
+        wrong offset is damage."""
+        if header.last_offset_delta < 0 or header.base_offset < expected_offset:
+            return False
+        return header.base_offset == expected_offset or self.gaps_allowed
+
     def _feed(self, state: LogState, segment: Segment, header: BatchHeader) -> None:
         segment.note_batch(header, header.base_offset, self.config.index_interval_bytes)
         state.epochs.assign(header.leader_epoch, header.base_offset)
         if header.producer_id != NO_PRODUCER_ID:
             state.producers.update(header, header.base_offset, self.clock.now_ms())
-        if header.base_offset != state.end_offset:
-            state.gaps = True
         state.end_offset = header.next_offset
 
     def _drop(self, state: LogState, number: int) -> None:
@@ -246,23 +264,12 @@ class _Recovery:
         if state.segments and state.segments[-1].sealed:
             state.segments[-1].sealed = False
 
-    def _settle_start(self, state: LogState) -> None:
-        """Drops segments that a deletion before the crash had given up."""
-        while len(state.segments) > 1 and state.segments[1].base_offset <= state.start_offset:
-            remove_segment_files(state.segments.pop(0))
+    def _check_start(self, state: LogState) -> None:
         if state.start_offset > state.end_offset:
             raise StorageError(
                 f"{self.directory} ends at offset {state.end_offset}, before its start {state.start_offset}: "
                 "durable records are missing"
             )
-
-
-def _follows(header: BatchHeader, expected_offset: int, lenient: bool) -> bool:
-    if header.last_offset_delta < 0:
-        return False
-    if lenient:
-        return header.base_offset >= expected_offset
-    return header.base_offset == expected_offset
 
 
 def remove_segment_files(segment: Segment) -> None:

@@ -15,6 +15,7 @@ from engine.errors import StorageError
 from engine.files import Files, read_whole, write_atomically
 
 FILE_NAME = "replacement"
+GAPS_FILE = "has-gaps"
 CLEANED_SUFFIX = ".cleaned"
 _LEFTOVERS = (CLEANED_SUFFIX, ".tmp")
 
@@ -41,9 +42,15 @@ class Replacement:
 
 def commit_replacement(files: Files, directory: str, replacement: Replacement) -> None:
     """Makes the replacement certain, then carries it out."""
+    mark_gaps(files, directory)
     files.sync_directory(directory)
     write_atomically(files, os.path.join(directory, FILE_NAME), replacement.encode())
     _carry_out(files, directory, replacement)
+
+
+def mark_gaps(files: Files, directory: str) -> None:
+    """Notes, for recovery, that offsets may be missing between batches; the directory is to be synced."""
+    files.open(os.path.join(directory, GAPS_FILE), create=True).close()
 
 
 def finish_replacement(files: Files, directory: str) -> None:

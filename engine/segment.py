@@ -8,13 +8,14 @@ somebody reads it, and holds neither for long.
 import os
 import weakref
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from attrs import define, field
 
 from engine.errors import CorruptMessage
 from engine.files import File, Files, read_whole
 from engine.index import IndexTrailer, SparseIndex, open_sealed
+from engine.log_types import LogConfig
 from engine.records import HEADER_SIZE, NO_TIMESTAMP, BatchHeader, checksum, is_framed, parse_header
 
 LOG_SUFFIX = ".log"
@@ -67,12 +68,12 @@ def scan_batches(file: File, position: int, end: int) -> Iterator[tuple[int, Bat
 class Segment:
     """See the module. `size` is where the next batch goes; bytes beyond it do not exist for readers."""
 
-    files: Files
+    files: Files = field(repr=False)
     directory: str
     base_offset: int
     size: int = 0
     created_ms: int = 0
-    index: SparseIndex | None = None
+    index: SparseIndex | None = field(default=None, repr=False)
     max_timestamp: int = NO_TIMESTAMP
     max_timestamp_position: int = 0
     first_timestamp: int = NO_TIMESTAMP
@@ -84,8 +85,8 @@ class Segment:
     _pinned: bool = False
     _file: File | None = None
     _file_reference: "weakref.ref[File] | None" = None
-    _recent_lasts: list[int] = field(factory=list)
-    _recent_positions: list[int] = field(factory=list)
+    _recent_lasts: list[int] = field(factory=list, repr=False)
+    _recent_positions: list[int] = field(factory=list, repr=False)
 
     @property
     def path(self) -> str:
@@ -124,6 +125,18 @@ class Segment:
         self._file.truncate(0)
         self.index = SparseIndex()
         return self._file
+
+    def must_roll(self, config: LogConfig, total: int, headers: Sequence[BatchHeader], now_ms: int) -> bool:
+        """Whether `total` bytes of batches no longer belong here: by size, by age, by the range of offsets."""
+        if headers[-1].last_offset - self.base_offset > MAX_RELATIVE_OFFSET:
+            return True
+        if self.size == 0:
+            return False
+        if self.size + total > config.segment_bytes:
+            return True
+        if self.first_timestamp >= 0:
+            return headers[-1].max_timestamp - self.first_timestamp > config.segment_ms
+        return now_ms - self.created_ms > config.segment_ms
 
     def note_batch(self, header: BatchHeader, base_offset: int, index_interval_bytes: int) -> None:
         """Takes a batch that was written at `size` into account."""

@@ -19,7 +19,7 @@ from engine.producer_state import ProducerState
 
 SUFFIX = ".snapshot"
 KEPT = 3
-_FIXED = struct.Struct(">8sqqqiIqqqb")
+_FIXED = struct.Struct(">8sqqqiIqqq")
 _MARK = b"TGSNAPS1"
 _CHECKSUM = struct.Struct(">I")
 
@@ -34,7 +34,6 @@ class Snapshot:
     max_timestamp: int
     max_timestamp_position: int
     first_timestamp: int
-    gaps: bool
     producers: bytes
     epochs: LeaderEpochs
 
@@ -53,7 +52,6 @@ class Snapshot:
             self.max_timestamp,
             self.max_timestamp_position,
             self.first_timestamp,
-            self.gaps,
         )
         body = fixed + self.epochs.encode() + self.producers
         return body + _CHECKSUM.pack(crc32c(body))
@@ -66,10 +64,10 @@ class Snapshot:
         body = data[:-4]
         if _CHECKSUM.unpack(data[-4:])[0] != crc32c(body):
             return None
-        _, offset, segment, position, count, crc, max_ts, max_pos, first_ts, gaps = _FIXED.unpack_from(body)
+        _, offset, segment, position, count, crc, max_ts, max_pos, first_ts = _FIXED.unpack_from(body)
         epochs, at = LeaderEpochs.decode(body, _FIXED.size)
         end = LogPosition(offset, segment, position)
-        return cls(end, count, crc, max_ts, max_pos, first_ts, bool(gaps), body[at:], epochs)
+        return cls(end, count, crc, max_ts, max_pos, first_ts, body[at:], epochs)
 
     def producer_state(self, expiration_ms: int) -> ProducerState:
         return ProducerState.decode(self.producers, 0, expiration_ms)[0]

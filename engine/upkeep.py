@@ -62,12 +62,11 @@ class Upkeep:
         ticket: SyncTicket,
         producers: ProducerState,
         epochs: LeaderEpochs,
-        gaps: bool,
     ) -> list[Job]:
         """Indexes of sealed segments, then a snapshot."""
         jobs: list[Job] = list(self._seal_jobs(segments))
         assert segments.active is not None
-        snapshot = _capture(segments.active, ticket.end, producers, epochs, gaps)
+        snapshot = _capture(segments.active, ticket.end, producers, epochs)
         jobs.append(self._snapshot_job(segments.active, snapshot, ticket))
         self._running.update(jobs)
         self.requested = False
@@ -78,7 +77,7 @@ class Upkeep:
         for segment in segments.sealed():
             if segment.index is not None and not segment.index_saved:
                 content = segment.index.seal(segment.trailer())
-                yield SealJob(segment, segment.file(), content, self._sealed)
+                yield SealJob(segment, content, self._sealed)
 
     def _sealed(self, job: SealJob) -> None:
         self._running.discard(job)
@@ -118,7 +117,7 @@ class Upkeep:
         self.recovery_point = end
 
 
-def _capture(active: Segment, end: LogPosition, producers: ProducerState, epochs: LeaderEpochs, gaps: bool) -> Snapshot:
+def _capture(active: Segment, end: LogPosition, producers: ProducerState, epochs: LeaderEpochs) -> Snapshot:
     index = active.loaded_index()
     return Snapshot(
         end,
@@ -127,7 +126,6 @@ def _capture(active: Segment, end: LogPosition, producers: ProducerState, epochs
         active.max_timestamp,
         active.max_timestamp_position,
         active.first_timestamp,
-        gaps,
         producers.encode(),
         LeaderEpochs(list(epochs.entries)),
     )

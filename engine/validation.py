@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from crc32c import crc32c
 
 from engine.compression import CODECS, GZIP, LZ4, ZSTD, compress
-from engine.errors import CorruptMessage, InvalidRecord, InvalidTimestamp, RecordTooLarge
+from engine.errors import CorruptMessage, InvalidRecord, InvalidTimestamp, OffsetOutOfRange, RecordTooLarge
 from engine.files import Buffer
-from engine.log_types import LogConfig
+from engine.log_types import LogConfig, Origin
+from engine.producer_state import BatchMark, ProducerState
 from engine.records import (
     CHECKSUM_END,
     CODEC_MASK,
@@ -29,6 +30,37 @@ from engine.records import (
 )
 
 Piece = tuple[BatchHeader, Sequence[Buffer]]
+
+
+def accept(
+    batches: Sequence[tuple[BatchHeader, memoryview]],
+    origin: Origin,
+    config: LogConfig,
+    producers: ProducerState,
+    end_offset: int,
+    now_ms: int,
+    name: str,
+) -> tuple[list[Piece], BatchMark | None]:
+    """The batches as they will be stored; or none and the original, if this is an idempotent retry."""
+    pieces: list[Piece] = []
+    for header, batch in batches:
+        check_intact(header, batch, config)
+        if origin is Origin.REPLICA:
+            if header.base_offset < end_offset:
+                raise OffsetOutOfRange(f"a replica appends offset {header.base_offset}, {end_offset} is next")
+            end_offset = header.next_offset
+            pieces.append((header, (batch[PREFIX_SIZE:],)))
+            continue
+        if origin is Origin.CLIENT:
+            check_client(header, batch, config, now_ms, name)
+            if header.producer_id != NO_PRODUCER_ID:
+                if len(batches) > 1:
+                    raise InvalidRecord("an idempotent producer sends one batch at a time")
+                original = producers.check(header, now_ms)
+                if original is not None:
+                    return [], original
+        pieces.append(prepare(header, batch, config, now_ms))
+    return pieces, None
 
 
 def check_intact(header: BatchHeader, batch: memoryview, config: LogConfig) -> None:
