@@ -113,7 +113,7 @@ def test_query(bootstrap: str, topic: str, timestamp: int, offset: int) -> None:
 @pytest.mark.parametrize("codec", ["gzip", "snappy", "lz4", "zstd"])
 def test_compression(bootstrap: str, make_topic: MakeTopic, codec: str) -> None:
     topic = make_topic()
-    kcat(bootstrap, "-P", "-t", topic, "-z", codec, stdin=b"a line that repeats itself\n" * 100)
+    kcat(bootstrap, "-P", "-t", topic, "-z", codec, stdin=(b"a line that repeats itself " * 20 + b"\n") * 100)
     assert {batch.codec for batch in batches(bootstrap, topic)} == {codec}
     assert len(consume(bootstrap, topic)) == 100
 
