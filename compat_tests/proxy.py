@@ -91,7 +91,9 @@ class Proxy:
                 upstream = socket.create_connection(("127.0.0.1", self.upstream_port))
             except OSError:
                 return
-            self._open |= {client, upstream}
+            for end in (client, upstream):
+                end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                self._open.add(end)
             _Link(client, upstream, self.plan).start()
 
 
