@@ -156,3 +156,11 @@ class InconsistentTopicId(BrokerError):
 
 class FetchSessionTopicId(BrokerError):
     """A fetch session changed between topic names and topic ids."""
+
+
+class CoordinatorLoadInProgress(BrokerError):
+    """The coordinator is still reading its state; the client tries again."""
+
+
+class NotCoordinator(BrokerError):
+    """Another node coordinates this key, or none does."""

@@ -11,7 +11,7 @@ from typing import Any
 from attrs import define, frozen
 
 from engine.errors import BrokerError, FencedLeaderEpoch, StorageError, UnknownLeaderEpoch
-from engine.log import AppendResult, Log, LogPosition, LogRead
+from engine.log import AppendResult, Log, LogPosition, LogRead, Origin
 from engine.sync import SyncRounds, SyncTicket
 
 Durable = Callable[[BrokerError | None], object]
@@ -68,12 +68,12 @@ class Partition:
 
     # -- writing
 
-    def append(self, records: memoryview | bytes) -> AppendResult:
-        """Append a producer's batch; it is readable once the high watermark has passed it."""
+    def append(self, records: memoryview | bytes, *, origin: Origin = Origin.CLIENT) -> AppendResult:
+        """Append a batch; it is readable once the high watermark has passed it."""
         if self.offline is not None:
             raise self.offline
         try:
-            result = self.log.append(records, self.leader_epoch)
+            result = self.log.append(records, self.leader_epoch, origin=origin)
         except StorageError as error:
             if self.log.offline is not None:
                 self.take_offline(error)

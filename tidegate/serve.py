@@ -1,5 +1,6 @@
 """`tidegate serve`: runs a broker as a process of its own until SIGINT or SIGTERM."""
 
+import gc
 import logging
 import resource
 import signal
@@ -17,6 +18,10 @@ from tidegate.listening import CannotListen
 # How long a thread may keep the interpreter from others. The sync threads need it for microseconds between
 # two system calls; Python's default of 5 ms would be added to every sync while the loop is busy.
 SWITCH_INTERVAL_S = 0.0005
+
+
+# What a request allocates dies with it, by reference counting; cycles are rare, so they are looked for rarely.
+GARBAGE_THRESHOLDS = (50_000, 20, 50)
 
 
 class CannotStart(Exception):
@@ -38,6 +43,9 @@ def serve(*, config_file: str | None, environment: Mapping[str, str], assignment
 async def _serve(config: BrokerConfig) -> None:
     with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
         async with Broker(config) as broker:
+            gc.collect()
+            gc.freeze()
+            gc.set_threshold(*GARBAGE_THRESHOLDS)
             sys.stdout.write(f"tidegate ready kafka={broker.kafka_address}\n")
             sys.stdout.flush()
             async for _ in signals:

@@ -18,7 +18,9 @@ class ErrorCode(IntEnum):
     NOT_LEADER_OR_FOLLOWER = 6
     REQUEST_TIMED_OUT = 7
     MESSAGE_TOO_LARGE = 10
+    COORDINATOR_LOAD_IN_PROGRESS = 14
     COORDINATOR_NOT_AVAILABLE = 15
+    NOT_COORDINATOR = 16
     INVALID_TOPIC_EXCEPTION = 17
     RECORD_LIST_TOO_LARGE = 18
     INVALID_REQUIRED_ACKS = 21
@@ -81,6 +83,8 @@ _CODES: Final[dict[type[errors.BrokerError], ErrorCode]] = {
     errors.StorageError: ErrorCode.KAFKA_STORAGE_ERROR,
     errors.RequestTimedOut: ErrorCode.REQUEST_TIMED_OUT,
     errors.UnsupportedVersion: ErrorCode.UNSUPPORTED_VERSION,
+    errors.CoordinatorLoadInProgress: ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    errors.NotCoordinator: ErrorCode.NOT_COORDINATOR,
     errors.CoordinatorNotAvailable: ErrorCode.COORDINATOR_NOT_AVAILABLE,
     errors.FetchSessionNotFound: ErrorCode.FETCH_SESSION_ID_NOT_FOUND,
     errors.InvalidFetchSessionEpoch: ErrorCode.INVALID_FETCH_SESSION_EPOCH,

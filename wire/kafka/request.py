@@ -6,47 +6,10 @@ is an `async def`, or calls one), and then the connection handles no further req
 It returns None for a request that has no answer (Produce with acks=0).
 """
 
-from collections.abc import Callable
-from typing import Any
-
 from attrs import define, frozen
 
+from coordinators.deferred import Deferred as Deferred
 from wire.kafka.node import Node
-
-
-def _nothing() -> None:
-    """Nothing to tidy up."""
-
-
-class Deferred:
-    """An answer that comes later, once."""
-
-    __slots__ = ("_callback", "_message", "on_abandoned")
-
-    def __init__(self) -> None:
-        self.on_abandoned: Callable[[], object] = _nothing
-        """Called when the client has gone and nobody will read the answer."""
-        self._callback: Callable[[Any], object] | None = None
-        self._message: Any = None
-
-    @property
-    def resolved(self) -> bool:
-        """Whether the answer is there."""
-        return self._message is not None
-
-    def resolve(self, message: Any) -> None:
-        """Give the answer; a second one is ignored (a deadline and the event itself may meet)."""
-        if self._message is not None:
-            return
-        self._message = message
-        if self._callback is not None:
-            self._callback(message)
-
-    def on_resolved(self, callback: Callable[[Any], object]) -> None:
-        """Call back with the answer, at once if it is there."""
-        self._callback = callback
-        if self._message is not None:
-            callback(self._message)
 
 
 @frozen

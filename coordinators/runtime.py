@@ -1,0 +1,315 @@
+"""The one pattern of all coordinators: event-sourced shards over the partitions of an internal topic.
+
+A request becomes an operation on a shard's state machine. The operation checks and decides; it returns records
+and a response and changes nothing. The runtime appends the records, replays them at once, so that the next
+operation sees them, and gives the response when they are durable.
+
+Rules:
+1. Hard state changes nowhere but in `replay`. Loading a shard is replaying its partition from the start.
+2. A response is given when everything is durable that the operation wrote or could have seen.
+3. If a write fails, the shard is loaded again: what was replayed too early is forgotten.
+4. Timers run operations like any request; they die with the load that set them.
+"""
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from enum import Enum
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+
+from attrs import define, field, frozen
+
+from coordinators.deferred import Deferred
+from engine.clock import Clock
+from engine.errors import BrokerError, CoordinatorLoadInProgress, NotCoordinator
+from engine.log_types import Origin
+from engine.partition import Partition
+from engine.records import (
+    NO_PRODUCER_ID,
+    TRANSACTIONAL_FLAG,
+    BatchHeader,
+    build_batch,
+    parse_header,
+    record_section,
+    walk_records,
+)
+from engine.timers import Timer, Timers
+from engine.workers import Workers
+
+logger = logging.getLogger("tidegate.coordinator")
+
+WRITE_TIMEOUT_S = 30.0
+LOAD_CHUNK_BYTES = 4 * 1024 * 1024
+
+
+class Record(NamedTuple):
+    """A record of an internal topic; a value of None is a tombstone."""
+
+    key: bytes
+    value: bytes | None
+
+
+@frozen
+class Producer:
+    """Under which transaction records are written."""
+
+    producer_id: int
+    epoch: int
+
+
+@frozen
+class Outcome:
+    """What an operation decided.
+
+    `response` may be a Deferred: then the answer waits for that too. `completions` are other answers that this
+    operation settles; they too are given when the records are durable.
+    """
+
+    records: Sequence[Record] = ()
+    response: Any = None
+    completions: Sequence[tuple[Deferred, Any]] = ()
+    producer: Producer | None = None
+
+
+class Machine(Protocol):
+    """A shard's state."""
+
+    def replay(self, record: Record, producer_id: int) -> None:
+        """Apply a record; `producer_id` is -1 unless it belongs to a transaction that is still open."""
+
+    def replay_marker(self, producer_id: int, committed: bool) -> None:
+        """A transaction that wrote to this shard has ended."""
+
+    def loaded(self) -> None:
+        """Everything has been replayed: timers may be set."""
+
+
+M = TypeVar("M", bound=Machine)
+Operation = Callable[[M], Outcome]
+
+
+class Loading(Enum):
+    """Whether a shard can be used."""
+
+    ABSENT = 1
+    UNDER_WAY = 2
+    READY = 3
+
+
+@define(eq=False)
+class ShardTimers(Generic[M]):
+    """A shard's timers by key; setting one again replaces it."""
+
+    _timers: Timers
+    _clock: Clock
+    _run: Callable[[Operation[M]], object]
+    _by_key: dict[Any, Timer] = field(factory=dict)
+
+    def set(self, key: Any, delay_ms: float, operation: Operation[M]) -> None:
+        """Run `operation` after `delay_ms`, unless the key is set again or cancelled before."""
+        self.cancel(key)
+
+        def fire() -> None:
+            del self._by_key[key]
+            self._run(operation)
+
+        self._by_key[key] = self._timers.call_at(self._clock.monotonic() + delay_ms / 1000, fire)
+
+    def cancel(self, key: Any) -> None:
+        """Forget a timer, if there is one."""
+        timer = self._by_key.pop(key, None)
+        if timer is not None:
+            timer.cancel()
+
+    def cancel_all(self) -> None:
+        """Forget all."""
+        for key in tuple(self._by_key):
+            self.cancel(key)
+
+
+@define(eq=False)
+class Shard(Generic[M]):
+    """One partition of the internal topic and the state it holds."""
+
+    index: int
+    partition: Partition
+    machine: M
+    timers: ShardTimers[M]
+    loading: Loading = Loading.UNDER_WAY
+    last_written: int = -1
+
+
+NewMachine = Callable[[int, ShardTimers[Any]], M]
+
+
+@define(eq=False)
+class Runtime(Generic[M]):
+    """The shards of one internal topic that this node leads."""
+
+    name: str
+    new_machine: NewMachine[M]
+    clock: Clock
+    timers: Timers
+    workers: Workers
+    _shards: dict[int, Shard[M]] = field(factory=dict, init=False)
+
+    # -- leadership
+
+    def load(self, index: int, partition: Partition) -> None:
+        """Become the coordinator for a partition: replay it, then serve. `partition` is opened and durable."""
+        self.unload(index)
+        timers: ShardTimers[M] = ShardTimers(
+            self.timers, self.clock, lambda operation: self._run_timer(index, operation)
+        )
+        shard = Shard(index, partition, self.new_machine(index, timers), timers)
+        self._shards[index] = shard
+        if partition.high_watermark.offset == partition.log.start_offset:
+            self._finish_load(shard)
+        else:
+            self._load_from(shard, partition.log.start_offset)
+
+    def unload(self, index: int) -> None:
+        """Resign: operations on this shard are refused from now on."""
+        shard = self._shards.pop(index, None)
+        if shard is not None:
+            shard.timers.cancel_all()
+
+    def _load_from(self, shard: Shard[M], offset: int) -> None:
+        """Read the partition in a thread, chunk by chunk, and replay each on the loop."""
+
+        def read() -> tuple[list[tuple[BatchHeader, list[Record]]], int]:
+            return _read_chunk(shard.partition, offset)
+
+        def done(result: Any, error: BaseException | None) -> None:
+            if self._shards.get(shard.index) is not shard:
+                return
+            if error is not None:
+                logger.error("%s-%d cannot be loaded: %s", self.name, shard.index, error)
+                self.timers.call_at(self.clock.monotonic() + 1.0, lambda: self._retry_load(shard))
+                return
+            batches, following = result
+            for header, records in batches:
+                replay_batch(shard.machine, header, records)
+            if batches and following < shard.partition.high_watermark.offset:
+                self._load_from(shard, following)
+            else:
+                self._finish_load(shard)
+
+        self.workers.submit(read, done)
+
+    def _retry_load(self, shard: Shard[M]) -> None:
+        if self._shards.get(shard.index) is shard:
+            self.load(shard.index, shard.partition)
+
+    def _finish_load(self, shard: Shard[M]) -> None:
+        shard.loading = Loading.READY
+        shard.last_written = shard.partition.high_watermark.offset - 1
+        shard.machine.loaded()
+
+    # -- operations
+
+    def machines(self) -> Iterator[M]:
+        """The state of every shard that can be used, to read from."""
+        return (shard.machine for shard in self._shards.values() if shard.loading is Loading.READY)
+
+    def machine(self, index: int) -> M:
+        """The state of one shard, to read from where nothing has to be durable."""
+        return self._ready(index).machine
+
+    def run(self, index: int, operation: Operation[M]) -> Deferred:
+        """Carry an operation out; the Deferred gives its response, or the BrokerError that refused it."""
+        answer = Deferred()
+        try:
+            shard = self._ready(index)
+            outcome = operation(shard.machine)
+            if outcome.records:
+                self._append(shard, outcome)
+        except BrokerError as error:
+            answer.resolve(error)
+            return answer
+
+        def durable(error: BrokerError | None) -> None:
+            if error is not None:
+                self._reload(shard)
+            for waiting, response in outcome.completions:
+                waiting.resolve(response if error is None else error)
+            if error is not None:
+                answer.resolve(error)
+            elif isinstance(outcome.response, Deferred):
+                answer.on_abandoned = outcome.response.on_abandoned
+                outcome.response.on_resolved(answer.resolve)
+            else:
+                answer.resolve(outcome.response)
+
+        shard.partition.when_durable(shard.last_written, self.clock.monotonic() + WRITE_TIMEOUT_S, durable)
+        return answer
+
+    def note_marker(self, index: int, producer_id: int, *, committed: bool) -> None:
+        """A transaction marker was appended to the shard's partition from outside."""
+        shard = self._ready(index)
+        shard.last_written = shard.partition.log.end_offset - 1
+        shard.machine.replay_marker(producer_id, committed)
+
+    def _run_timer(self, index: int, operation: Operation[M]) -> None:
+        def done(response: Any) -> None:
+            if isinstance(response, BrokerError):
+                logger.warning("a timer of %s-%d failed: %s", self.name, index, response)
+
+        self.run(index, operation).on_resolved(done)
+
+    def _ready(self, index: int) -> Shard[M]:
+        shard = self._shards.get(index)
+        if shard is None:
+            raise NotCoordinator(f"this node does not coordinate {self.name}-{index}")
+        if shard.loading is not Loading.READY:
+            raise CoordinatorLoadInProgress(f"{self.name}-{index} is being loaded")
+        return shard
+
+    def _append(self, shard: Shard[M], outcome: Outcome) -> None:
+        now_ms = self.clock.now_ms()
+        producer = outcome.producer
+        batch = build_batch(
+            [(record.key, record.value) for record in outcome.records],
+            timestamp_ms=now_ms,
+            producer_id=producer.producer_id if producer else NO_PRODUCER_ID,
+            producer_epoch=producer.epoch if producer else -1,
+            attributes=TRANSACTIONAL_FLAG if producer else 0,
+        )
+        result = shard.partition.append(batch, origin=Origin.COORDINATOR)
+        shard.last_written = result.last_offset
+        for record in outcome.records:
+            shard.machine.replay(record, producer.producer_id if producer else NO_PRODUCER_ID)
+
+    def _reload(self, shard: Shard[M]) -> None:
+        if self._shards.get(shard.index) is shard:
+            logger.warning("%s-%d is loaded again after a failed write", self.name, shard.index)
+            self.load(shard.index, shard.partition)
+
+
+def replay_batch(machine: Machine, header: BatchHeader, records: Sequence[Record]) -> None:
+    """Replay what a batch holds: records, or the end of a transaction."""
+    if header.is_control:
+        committed = records[0].key[2:4] == b"\x00\x01"
+        machine.replay_marker(header.producer_id, committed)
+        return
+    producer_id = header.producer_id if header.is_transactional else NO_PRODUCER_ID
+    for record in records:
+        machine.replay(record, producer_id)
+
+
+def _read_chunk(partition: Partition, offset: int) -> tuple[list[tuple[BatchHeader, list[Record]]], int]:
+    """The batches from `offset` on, some MiB of them, and the offset that follows; runs in a thread."""
+    read = partition.log.read(offset, LOAD_CHUNK_BYTES, partition.high_watermark, at_least_one=True)
+    data = memoryview(b"".join(region.read() for region in read.regions))
+    batches: list[tuple[BatchHeader, list[Record]]] = []
+    position = 0
+    while position + 61 <= len(data):
+        header = parse_header(data, position)
+        if position + header.size > len(data):
+            break
+        batch = data[position : position + header.size]
+        spans = walk_records(record_section(header, batch), header.record_count)
+        records = [Record(bytes(span.key or b""), None if span.value is None else bytes(span.value)) for span in spans]
+        batches.append((header, records))
+        position += header.size
+        offset = header.next_offset
+    return batches, offset
