@@ -44,6 +44,7 @@ class Partitions:
     call_later: Callable[[float, Callable[[], object]], object]
     log_error: Callable[[str], object] = lambda _: None
     _by_topic: dict[bytes, list[Partition]] = field(factory=dict, init=False)
+    _under_way: int = field(default=0, init=False)
 
     # -- looking up
 
@@ -119,6 +120,10 @@ class Partitions:
         """Delete a topic's directory; runs in a thread and can be repeated."""
         self.files.remove_tree(self.directory(topic_id))
 
+    def idle(self) -> bool:
+        """Whether no background work on logs is under way; they can be closed then."""
+        return self._under_way == 0
+
     def close(self, *, clean: bool) -> None:
         """Close every log; a clean close leaves a snapshot at its end."""
         for partition in self:
@@ -146,6 +151,7 @@ class Partitions:
                 job.run()
 
         def done(_: object, error: BaseException | None) -> None:
+            self._under_way -= 1
             for job in jobs:
                 job.finish(error)
             failed = next((job.error for job in jobs if job.error is not None), None)
@@ -154,6 +160,7 @@ class Partitions:
             if partition.log.offline is not None and partition.offline is None and not partition.removed:
                 partition.take_offline(failed or StorageError(partition.log.offline))
 
+        self._under_way += 1
         self.workers.submit(run, done)
 
     def _went_offline(self, partition: Partition, error: BaseException) -> None:
@@ -162,6 +169,7 @@ class Partitions:
 
     def _reverify(self, partition: Partition) -> None:
         def done(_: object, error: BaseException | None) -> None:
+            self._under_way -= 1
             if partition.removed:
                 return
             if error is None:
@@ -170,4 +178,5 @@ class Partitions:
                 self._went_offline(partition, error)
 
         if not partition.removed:
+            self._under_way += 1
             self.workers.submit(partition.log.reverify, done)

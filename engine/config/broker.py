@@ -200,6 +200,15 @@ CONNECTIONS = (
         dynamic=False,
     ),
     ConfigKey(
+        "socket.control.request.max.bytes",
+        ConfigType.INT,
+        8 * MEBIBYTE,
+        "Tidegate's own key. The largest request other than Produce, in bytes; a larger one closes its connection. "
+        "Such a request takes up to forty times its size when it is decoded.",
+        at_least(1),
+        dynamic=False,
+    ),
+    ConfigKey(
         "max.connections",
         ConfigType.INT,
         20_000,
@@ -229,9 +238,9 @@ CONNECTIONS = (
         "queued.max.request.bytes",
         ConfigType.LONG,
         256 * MEBIBYTE,
-        "The most bytes of requests read and not yet answered, over all connections; past it the "
-        "broker stops "
-        "reading and goes on serving. A single request is always let in.",
+        "The most bytes of large requests (above 64 KiB) that have begun to arrive and are not whole, over all "
+        "connections; past it the broker stops reading from the connections concerned and goes on serving. A single "
+        "request is always let in.",
         at_least(1),
         dynamic=False,
         default_reason="Kafka's is no limit; memory is finite.",

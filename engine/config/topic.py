@@ -294,8 +294,7 @@ REPLICATION = (
         ConfigType.INT,
         1,
         "How many replicas must have a record before `acks=all` is answered; with fewer in sync such "
-        "a produce is "
-        "refused. On one node any value above 1 cannot be met.",
+        "a produce is refused. A value above the number of replicas counts as that number, as in Kafka.",
         at_least(1),
         synonyms=_synonyms("min.insync.replicas"),
     ),

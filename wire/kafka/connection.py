@@ -2,7 +2,8 @@
 
 The rules:
 1. A frame is a four-byte length and that many bytes. A length that is negative or above the limit ends the
-   connection before anything is allocated for it.
+   connection before anything is allocated for it. Only Produce carries records: for all else the limit is lower,
+   because what is small on the wire may be many times as large when decoded.
 2. Complete frames are views of the receive buffer, which all connections of a loop share. A frame must be
    done with before the buffer is filled again; whoever keeps bytes for longer copies them.
 3. Only the incomplete frame at the end is copied, into a buffer of its own that grows with what has arrived,
@@ -17,6 +18,8 @@ from collections.abc import Callable, Iterator
 from wire.kafka.codec import Part, WireError
 
 LENGTH_BYTES = 4
+KEY_END = 6
+PRODUCE_KEY = 0
 FIRST_ALLOCATION_BYTES = 64 * 1024
 MAX_INT32 = 2**31 - 1
 
@@ -24,10 +27,11 @@ MAX_INT32 = 2**31 - 1
 class FrameBuffer:
     """Cuts what arrives into frames."""
 
-    __slots__ = ("_filled", "_max_frame_bytes", "_partial", "_wanted")
+    __slots__ = ("_filled", "_max_control_frame_bytes", "_max_frame_bytes", "_partial", "_wanted")
 
-    def __init__(self, max_frame_bytes: int) -> None:
+    def __init__(self, max_frame_bytes: int, max_control_frame_bytes: int = MAX_INT32) -> None:
         self._max_frame_bytes = max_frame_bytes
+        self._max_control_frame_bytes = max_control_frame_bytes
         self._partial: bytearray | None = None
         self._filled = 0
         self._wanted = 0
@@ -41,6 +45,16 @@ class FrameBuffer:
     def missing_bytes(self) -> int:
         """What is still to come of a frame that has begun."""
         return self._wanted - self._filled if self._partial is not None else 0
+
+    def is_larger_than(self, size: int) -> bool:
+        """Whether a frame has begun that will take more than `size` bytes."""
+        return self._partial is not None and self._wanted > size
+
+    @property
+    def next_buffered_bytes(self) -> int:
+        """Memory held for a begun frame after the next call of `space`."""
+        have = self.buffered_bytes
+        return have + min(have, self.missing_bytes) if self._filled == have else have
 
     def space(self, shared: memoryview) -> memoryview:
         """Where the next bytes go: the rest of a begun frame, else the shared buffer."""
@@ -60,6 +74,8 @@ class FrameBuffer:
         self._filled += count
         if self._wanted == LENGTH_BYTES and self._filled == LENGTH_BYTES:
             self._wanted += self._length(self._partial, 0)
+        elif self._filled >= KEY_END:
+            self._check_kind(self._partial, 0, self._wanted - LENGTH_BYTES)
         if self._filled == self._wanted:
             frame = memoryview(self._partial)[LENGTH_BYTES : self._wanted]
             self._partial = None
@@ -68,7 +84,10 @@ class FrameBuffer:
     def _cut(self, data: memoryview) -> Iterator[memoryview]:
         position, end = 0, len(data)
         while end - position >= LENGTH_BYTES:
-            following = position + LENGTH_BYTES + self._length(data, position)
+            length = self._length(data, position)
+            following = position + LENGTH_BYTES + length
+            if end - position >= KEY_END:
+                self._check_kind(data, position, length)
             if following > end:
                 break
             yield data[position + LENGTH_BYTES : following]
@@ -94,6 +113,17 @@ class FrameBuffer:
                 f"a frame of {length} bytes is larger than socket.request.max.bytes={self._max_frame_bytes}"
             )
         return length
+
+    def _check_kind(self, data: memoryview | bytearray, position: int, length: int) -> None:
+        """Refuse a large frame that is not a Produce request."""
+        if length <= self._max_control_frame_bytes:
+            return
+        key = int.from_bytes(data[position + LENGTH_BYTES : position + KEY_END], "big", signed=True)
+        if key != PRODUCE_KEY:
+            raise WireError(
+                f"a request of {length} bytes for API key {key} is larger than "
+                f"socket.control.request.max.bytes={self._max_control_frame_bytes}"
+            )
 
 
 class Place:

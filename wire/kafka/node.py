@@ -28,6 +28,8 @@ class Limits:
     """Bounds of the door, from the broker's configuration."""
 
     max_frame_bytes: int = 100 * 1024 * 1024
+    max_control_frame_bytes: int = 8 * 1024 * 1024
+    max_large_request_bytes: int = 256 * 1024 * 1024
     max_connections: int = 10_000
     max_connections_per_address: int = 10_000
     max_idle_ms: int = 600_000

@@ -26,6 +26,7 @@ from wire.kafka.codec import (
     response_header,
 )
 from wire.kafka.connection import FrameBuffer, Outbox, Place
+from wire.kafka.large_requests import EXEMPT_BYTES, LargeRequests
 from wire.kafka.node import Node
 from wire.kafka.request import Context, Deferred, Endpoint, Peer
 from wire.kafka.transmit import Pumped, Transmitter
@@ -35,6 +36,7 @@ logger = logging.getLogger("tidegate.kafka")
 RECEIVE_BUFFER_BYTES = 256 * 1024
 API_VERSIONS_KEY = 18
 READS_PER_TURN = 8
+IDLE_CHECK_LEAST_S = 0.02
 _length = struct.Struct(">i")
 
 
@@ -48,7 +50,7 @@ class KafkaConnection:
         self._node = server.node
         self._socket = sock
         self._limits = server.node.limits
-        self._frames = FrameBuffer(self._limits.max_frame_bytes)
+        self._frames = FrameBuffer(self._limits.max_frame_bytes, self._limits.max_control_frame_bytes)
         self._outbox = Outbox()
         self._transmitter = Transmitter(sock, server.node.workers, self.flush)
         self._scope = trio.CancelScope()
@@ -75,6 +77,7 @@ class KafkaConnection:
             self._nursery = None
             self.peer.gone = True
             self._outbox.abandon()
+            self._server.large_requests.release(self)
             self._socket.close()
 
     def close(self, reason: str) -> None:
@@ -88,6 +91,8 @@ class KafkaConnection:
             await trio.lowlevel.wait_readable(sock)
             self.last_active = self._node.clock.monotonic()
             for _ in range(READS_PER_TURN):
+                if frames.is_larger_than(EXEMPT_BYTES):
+                    await self._wait_for_memory()
                 space = frames.space(shared)
                 try:
                     count = sock.recv_into(space)
@@ -96,6 +101,8 @@ class KafkaConnection:
                 if count == 0:
                     return
                 await self._handle_all(frames.received(space, count))
+                if not frames.is_larger_than(EXEMPT_BYTES):
+                    self._server.large_requests.release(self)
                 if self._is_backed_up():
                     await self._wait_until_sent()
                 if count < len(space):
@@ -106,25 +113,33 @@ class KafkaConnection:
         waiting = self._handle_until_waiting(frames)
         while waiting is not None:
             # The shared buffer is another connection's as soon as this task sleeps.
-            rest = [memoryview(bytes(frame)) for frame in frames]
+            frames = _copied(frames)
             await waiting
-            frames = iter(rest)
             waiting = self._handle_until_waiting(frames)
 
+    async def _wait_for_memory(self) -> None:
+        """Before more of a large request is read."""
+        requests, size = self._server.large_requests, self._frames.next_buffered_bytes
+        while not requests.take(self, size, self._node.clock.monotonic()):
+            await requests.wait()
+            self.last_active = self._node.clock.monotonic()
+
     def _handle_until_waiting(self, frames: Iterator[memoryview]) -> Awaitable[None] | None:
-        """Handle frames up to one whose handler needs the task."""
+        """Handle frames up to one whose handler needs the task, or until answers have piled up."""
         rounds = self._node.partitions.rounds
         rounds.held = self._handling = True
         waiting = None
         try:
             for frame in frames:
                 waiting = self._handle(frame)
+                if waiting is None and self._is_backed_up():
+                    waiting = self._wait_until_sent()
                 if waiting is not None:
                     break
         finally:
             rounds.held = self._handling = False
             rounds.start_round()
-        self.flush()
+            self.flush()
         return waiting
 
     def _is_backed_up(self) -> bool:
@@ -158,6 +173,7 @@ class KafkaConnection:
         place = self._outbox.reserve()
         if type(response) is Deferred:
             place.abandon = response.on_abandoned
+            response.on_failed = partial(self._fail, api_key, version)
             response.on_resolved(partial(self._answer, place, api_key, version, correlation_id))
         elif type(response) is CoroutineType:
             return self._answer_later(place, api_key, version, correlation_id, response)
@@ -177,6 +193,10 @@ class KafkaConnection:
         response = api.handle(None, Context(self._node, self.peer, version, None))
         self._answer(self._outbox.reserve(), api_key, 0, correlation_id, response)
 
+    def _fail(self, api_key: int, version: int, error: Exception) -> None:
+        logger.error("answering API %d version %d failed", api_key, version, exc_info=error)
+        self._scope.cancel()
+
     # -- answering
 
     def _answer(self, place: Place, api_key: int, version: int, correlation_id: int, message: Any) -> None:
@@ -191,9 +211,8 @@ class KafkaConnection:
             parts[0] = _length.pack(size) + header + first
             self._outbox.fulfil(place, parts, size)
             self._server.flush(self)
-        except Exception:
-            logger.exception("answering API %d version %d failed", api_key, version)
-            self._scope.cancel()
+        except Exception as error:
+            self._fail(api_key, version, error)
 
     def flush(self) -> None:
         """Send what may be sent, without waiting."""
@@ -223,6 +242,7 @@ class KafkaConnection:
                 return
         self._sending = False
         self.flush()
+        self._wake_reader()
 
     def _wake_reader(self) -> None:
         if self._resume is not None and not self._is_backed_up():
@@ -233,6 +253,24 @@ class KafkaConnection:
         logger.warning("closed connection %s:%d: %s", self.peer.address, self.peer.port, error)
 
 
+def _copied(frames: Iterator[memoryview]) -> Iterator[memoryview]:
+    """The frames in memory of their own; what is wrong with one is said when its turn has come."""
+    kept: list[memoryview] = []
+    malformed: WireError | None = None
+    try:
+        for frame in frames:
+            kept.append(memoryview(bytes(frame)))
+    except WireError as error:
+        malformed = error
+    return _replayed(kept, malformed)
+
+
+def _replayed(frames: list[memoryview], malformed: WireError | None) -> Iterator[memoryview]:
+    yield from frames
+    if malformed is not None:
+        raise malformed
+
+
 class KafkaServer:
     """The listener and its connections."""
 
@@ -241,6 +279,7 @@ class KafkaServer:
         self.apis = registered()
         self.requests: Counter[int] = Counter()
         self.receive_buffer = memoryview(bytearray(RECEIVE_BUFFER_BYTES))
+        self.large_requests = LargeRequests(node.limits.max_large_request_bytes)
         self.connections: dict[int, KafkaConnection] = {}
         self._per_address: Counter[str] = Counter()
         self._corked: dict[KafkaConnection, None] | None = None
@@ -316,11 +355,14 @@ class KafkaServer:
         if limit_s < 0:
             return
         while True:
-            await trio.sleep(min(limit_s, 10) / 2)
+            await trio.sleep(max(min(limit_s, 10) / 2, IDLE_CHECK_LEAST_S))
             horizon = self.node.clock.monotonic() - limit_s
             for connection in tuple(self.connections.values()):
                 if connection.last_active < horizon:
                     connection.close(f"idle for connections.max.idle.ms={self.node.limits.max_idle_ms}")
+            for holder in self.large_requests.overdue(horizon):
+                assert isinstance(holder, KafkaConnection)
+                holder.close("its request has not arrived whole for connections.max.idle.ms, and others wait")
 
     def cork(self) -> None:
         """Collect answers until `uncork`: one send per connection instead of one per answer."""

@@ -160,8 +160,11 @@ class Fetch:
 
     def _finish(self) -> None:
         self._stop_waiting()
+        self.deferred.resolve_by(self._read_again)
+
+    def _read_again(self) -> FetchResponse:
         self.read()
-        self.deferred.resolve(self.response())
+        return self.response()
 
     def _stop_waiting(self) -> None:
         if self.timer is not None:
