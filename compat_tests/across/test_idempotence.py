@@ -101,6 +101,16 @@ def test_confluent(proxy: Proxy, topic: str, plan: dict[str, int], seed: int) ->
     judge_all(proxy, topic, count)
 
 
+def test_without_idempotence_the_same_plan_does_harm(proxy: Proxy, topic: str) -> None:
+    """That the proxy and the judge would find it out."""
+    proxy.plan = Plan(seed=1, lost_answers=12)
+    producer = producer_for(proxy.address, linger_ms=1, batch_num_messages=200, log_level=2)
+    send(producer, topic, records(20_000))
+    assert producer.flush(60) == 0
+    with pytest.raises(AssertionError, match="ends at"):
+        judge_all(proxy, topic, 20_000)
+
+
 @pytest.mark.parametrize("plan", PLANS)
 def test_aiokafka(proxy: Proxy, topic: str, plan: dict[str, int]) -> None:
     proxy.plan = Plan(seed=3, **plan)
