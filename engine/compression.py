@@ -100,7 +100,9 @@ def _grow(codec: ModuleType | Any, data: Buffer, bound: int) -> bytes:
 
 def _unsnappy(data: memoryview, bound: int) -> bytes:
     if bytes(data[:_XERIAL_MARKER_SIZE]) != _XERIAL_HEADER[:_XERIAL_MARKER_SIZE]:
-        return _unsnappy_block(data, bound)
+        if cramjam.snappy.decompress_raw_len(data) > bound:
+            raise _too_large(bound)
+        return bytes(cramjam.snappy.decompress_raw(data))
     pieces: list[bytes] = []
     room = bound
     position = len(_XERIAL_HEADER)
@@ -109,17 +111,14 @@ def _unsnappy(data: memoryview, bound: int) -> bytes:
         position += 4
         if not 0 < size <= len(data) - position:
             raise CorruptMessage(f"snappy block of {size} bytes where {len(data) - position} remain")
-        piece = _unsnappy_block(data[position : position + size], room)
+        block = data[position : position + size]
+        if cramjam.snappy.decompress_raw_len(block) > room:
+            raise _too_large(bound)
+        piece = bytes(cramjam.snappy.decompress_raw(block))
         room -= len(piece)
         pieces.append(piece)
         position += size
     return b"".join(pieces)
-
-
-def _unsnappy_block(block: memoryview, bound: int) -> bytes:
-    if cramjam.snappy.decompress_raw_len(block) > bound:
-        raise _too_large(bound)
-    return bytes(cramjam.snappy.decompress_raw(block))
 
 
 def _snappy(data: memoryview) -> bytes:

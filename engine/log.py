@@ -272,9 +272,9 @@ class Log:
         old = self._segments.active
         if old is not None:
             self._unsynced.append(old.file())
+            self._upkeep.requested = True
         self._segments.activate(segment)
         self._unsynced_directories.add(self.directory)
-        self._upkeep.requested = True
         self._end = None
 
     def roll(self) -> None:

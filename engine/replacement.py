@@ -60,6 +60,8 @@ def finish_replacement(files: Files, directory: str) -> None:
         replacement = Replacement.decode(read_whole(files, os.path.join(directory, FILE_NAME)) or b"")
         if replacement is None:
             raise StorageError(f"{os.path.join(directory, FILE_NAME)} is damaged")
+        # It may have been seen before it was durable.
+        files.sync_directory(directory)
         _carry_out(files, directory, replacement)
         names = files.list(directory)
     for name in names:

@@ -33,15 +33,16 @@ def segment_name(base_offset: int) -> str:
 
 def walk_headers(file: File, position: int, end: int) -> Iterator[tuple[int, BatchHeader]]:
     """(position, header) of every batch in [position, end); `CorruptMessage` where the chain breaks."""
-    chunk, chunk_start = b"", position
+    chunk, chunk_start, last_offset = b"", position, -1
     while position < end:
         at = position - chunk_start
         if at + HEADER_SIZE > len(chunk):
             chunk, chunk_start, at = file.pread(min(_WALK_BYTES, end - position), position), position, 0
         header = parse_header(chunk, at) if len(chunk) >= HEADER_SIZE else None
-        if header is None or not is_framed(header) or position + header.size > end:
+        if header is None or not is_framed(header) or position + header.size > end or header.base_offset <= last_offset:
             raise CorruptMessage(f"{file.path} is damaged at byte {position}")
         yield position, header
+        last_offset = header.last_offset
         position += header.size
 
 

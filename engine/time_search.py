@@ -42,36 +42,26 @@ def find_max_timestamp(segments: Sequence[Segment], start_offset: int, end_offse
 
 
 def _segment_max(segment: Segment, start_offset: int, end_offset: int, best: TimedOffset | None) -> TimedOffset | None:
-    floor = best.timestamp_ms if best else -1
-    whole = start_offset <= segment.base_offset
-    # Where nothing of the segment is hidden, its greatest timestamp stands just where the index says.
-    search = segment.batches_by_time(segment.max_timestamp if whole else floor + 1)
-    for position, header in search:
-        if header.base_offset >= end_offset:
-            if whole and (best is None or best.timestamp_ms == floor):
-                return _segment_scan(segment, start_offset, end_offset, best)
-            break
-        if header.max_timestamp <= floor or header.last_offset < start_offset:
-            continue
-        for found in _records(segment, position, header):
-            if start_offset <= found.offset < end_offset and found.timestamp_ms > floor:
-                best, floor = found, found.timestamp_ms
-        if best is not None and floor >= segment.max_timestamp:
-            break
-    return best
+    # Mostly the greatest timestamp is visible, and the index leads to it; else every batch is looked at.
+    found = _scan(segment, segment.max_timestamp, start_offset, end_offset, best)
+    if found is not None and found.timestamp_ms == segment.max_timestamp:
+        return found
+    return _scan(segment, best.timestamp_ms + 1 if best else 0, start_offset, end_offset, best)
 
 
-def _segment_scan(segment: Segment, start_offset: int, end_offset: int, best: TimedOffset | None) -> TimedOffset | None:
-    """The greatest timestamp lies beyond the end that the reader may see: look at every batch before it."""
-    floor = best.timestamp_ms if best else -1
-    for position, header in segment.batches_by_time(floor + 1):
+def _scan(
+    segment: Segment, timestamp_ms: int, start_offset: int, end_offset: int, best: TimedOffset | None
+) -> TimedOffset | None:
+    """The first of the latest records not before `timestamp_ms`, if it is later than `best`."""
+    for position, header in segment.batches_by_time(timestamp_ms):
         if header.base_offset >= end_offset:
             break
-        if header.max_timestamp <= floor or header.last_offset < start_offset:
+        if header.max_timestamp < timestamp_ms or header.last_offset < start_offset:
             continue
         for found in _records(segment, position, header):
-            if start_offset <= found.offset < end_offset and found.timestamp_ms > floor:
-                best, floor = found, found.timestamp_ms
+            later = best is None or found.timestamp_ms > best.timestamp_ms
+            if later and start_offset <= found.offset < end_offset:
+                best = found
     return best
 
 

@@ -1,0 +1,161 @@
+"""What a log takes from a client, what it refuses and why, and what it changes."""
+
+import pytest
+from aiokafka.record.default_records import DefaultRecordBatch
+
+from engine.compression import CODECS, GZIP, compress
+from engine.errors import CorruptMessage, InvalidRecord, InvalidTimestamp, OffsetOutOfRange, RecordTooLarge
+from engine.log_types import LogConfig, Origin
+from engine.producer_state import ProducerState
+from engine.records import (
+    CONTROL_FLAG,
+    HEADER_SIZE,
+    LOG_APPEND_TIME_FLAG,
+    PREFIX_SIZE,
+    BatchHeader,
+    build_batch,
+    parse_header,
+    seal_batch,
+    split_batches,
+)
+from engine.validation import Piece, accept, prepare
+from tests.engine.logs import NOW_MS, batch, idempotent
+
+
+def _accept(data: bytes, config: LogConfig | None = None, origin: Origin = Origin.CLIENT) -> list[Piece]:
+    return accept(split_batches(data), origin, config or LogConfig(), ProducerState(1000), 10, NOW_MS, "topic-0")[0]
+
+
+def _with(data: bytes, **changes: int) -> bytes:
+    return seal_batch(parse_header(data)._replace(**changes), data[HEADER_SIZE:])
+
+
+def test_a_good_batch_is_taken_without_a_copy() -> None:
+    data = batch(3)
+    ((header, (rest,)),) = _accept(data)
+    assert header == parse_header(data)
+    assert isinstance(rest, memoryview)
+    assert rest.obj is data
+    assert rest == data[PREFIX_SIZE:]
+
+
+def test_a_wrong_checksum_is_corrupt() -> None:
+    data = bytearray(batch())
+    data[-1] ^= 1
+    with pytest.raises(CorruptMessage):
+        _accept(bytes(data))
+
+
+def test_the_limit_counts_the_whole_batch() -> None:
+    data = batch(size=500)
+    _accept(data, LogConfig(max_message_bytes=len(data)))
+    with pytest.raises(RecordTooLarge, match=r"max\.message\.bytes"):
+        _accept(data, LogConfig(max_message_bytes=len(data) - 1))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"record_count": 0},
+        {"record_count": -1},
+        {"record_count": 4},
+        {"last_offset_delta": 5},
+        {"last_offset_delta": -1, "record_count": 0},
+        {"base_offset": 1},
+        {"attributes": 5},
+        {"attributes": CONTROL_FLAG},
+        {"producer_id": 5, "base_sequence": -1},
+    ],
+)
+def test_a_batch_that_contradicts_itself_is_invalid(changes: dict[str, int]) -> None:
+    with pytest.raises(InvalidRecord):
+        _accept(_with(batch(3), **changes))
+
+
+def test_times_must_be_within_bounds() -> None:
+    config = LogConfig(timestamp_before_max_ms=100, timestamp_after_max_ms=50)
+    for shift in (-100, 0, 50):
+        _accept(batch(timestamp_ms=NOW_MS + shift), config)
+    for shift in (-101, 51):
+        with pytest.raises(InvalidTimestamp):
+            _accept(batch(timestamp_ms=NOW_MS + shift), config)
+    _accept(batch(timestamp_ms=-1), config)
+
+
+def test_the_broker_alone_marks_append_time() -> None:
+    with pytest.raises(InvalidTimestamp):
+        _accept(_with(batch(), attributes=LOG_APPEND_TIME_FLAG))
+
+
+def test_under_append_time_the_bounds_do_not_matter_and_the_time_is_ours() -> None:
+    config = LogConfig(timestamp_type="LogAppendTime", timestamp_before_max_ms=0, timestamp_after_max_ms=0)
+    data = batch(3, timestamp_ms=5)
+    ((header, rest),) = _accept(data, config)
+    assert (header.max_timestamp, header.base_timestamp) == (NOW_MS, 5)
+    opened = DefaultRecordBatch(header.pack()[:PREFIX_SIZE] + b"".join(rest))
+    assert opened.validate_crc()
+    assert [record.timestamp for record in opened] == [NOW_MS] * 3
+
+
+def test_a_compacted_topic_wants_keys_and_names_the_records_without() -> None:
+    config = LogConfig(cleanup_compact=True)
+    _accept(batch(3), config)
+    data = build_batch([(b"k", b"v"), (None, b"v"), (b"k", None), (None, b"v")], timestamp_ms=NOW_MS)
+    with pytest.raises(InvalidRecord) as caught:
+        _accept(data, config)
+    assert [number for number, _ in caught.value.record_errors] == [1, 3]
+    assert caught.value.record_errors[0][1] == (
+        "Compacted topic cannot accept message without key in topic partition topic-0"
+    )
+
+
+def test_a_compacted_topic_opens_compressed_batches() -> None:
+    data = build_batch([(None, b"v")], timestamp_ms=NOW_MS)
+    zipped = seal_batch(parse_header(data)._replace(attributes=GZIP), compress(GZIP, data[HEADER_SIZE:]))
+    with pytest.raises(InvalidRecord):
+        _accept(zipped, LogConfig(cleanup_compact=True))
+
+
+def test_records_that_do_not_open_are_refused_where_they_must_be_opened() -> None:
+    garbage = seal_batch(parse_header(batch()), b"\xff" * 20)
+    _accept(garbage)
+    with pytest.raises(InvalidRecord):
+        _accept(garbage, LogConfig(cleanup_compact=True))
+
+
+@pytest.mark.parametrize("source", CODECS)
+@pytest.mark.parametrize("target", CODECS)
+def test_a_forced_codec_compresses_anew(source: str, target: str) -> None:
+    plain = batch(5, size=200)
+    codec = CODECS[source]
+    data = seal_batch(parse_header(plain)._replace(attributes=codec), compress(codec, plain[HEADER_SIZE:]))
+    ((header, rest),) = _accept(data, LogConfig(compression_type=target))
+    assert header.codec == CODECS[target]
+    stored = header.pack()[:PREFIX_SIZE] + b"".join(rest)
+    assert header.size == len(stored)
+    opened = DefaultRecordBatch(stored)
+    assert opened.validate_crc()
+    assert [record.value for record in opened] == [b"v" * 200] * 5
+
+
+def test_an_idempotent_producer_sends_one_batch() -> None:
+    with pytest.raises(InvalidRecord):
+        _accept(idempotent(0) + idempotent(1))
+
+
+def test_a_replicas_batches_keep_their_offsets_and_are_not_judged() -> None:
+    data = _with(batch(3), base_offset=12, attributes=CONTROL_FLAG)
+    ((header, _),) = _accept(data, origin=Origin.REPLICA)
+    assert header.base_offset == 12
+    with pytest.raises(OffsetOutOfRange):
+        _accept(_with(batch(), base_offset=9), origin=Origin.REPLICA)
+
+
+def test_the_coordinator_may_write_control_records() -> None:
+    _accept(_with(batch(), attributes=CONTROL_FLAG), origin=Origin.COORDINATOR)
+
+
+def test_producers_own_codec_is_kept() -> None:
+    data = batch()
+    header: BatchHeader = parse_header(data)
+    assert prepare(header, memoryview(data), LogConfig(), NOW_MS)[0] is header
