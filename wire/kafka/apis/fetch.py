@@ -6,6 +6,9 @@ an answer may end inside a batch. An incremental fetch with nothing new waits li
 replica is refused: there is no cluster whose member the client could be.
 """
 
+from collections.abc import Iterator
+from contextlib import suppress
+
 from attrs import define, field
 
 from engine.errors import BrokerError, NotLeader, OffsetOutOfRange
@@ -14,6 +17,7 @@ from engine.timers import Timer
 from wire.kafka.errors import error_code
 from wire.kafka.fetch_sessions import NO_SESSION, FetchedPartition, FetchSession
 from wire.kafka.messages.fetch import (
+    AbortedTransaction,
     EpochEndOffset,
     FetchableTopicResponse,
     FetchRequest,
@@ -58,6 +62,7 @@ class Fetch:
     deferred: Deferred = field(factory=Deferred)
     needed_bytes: int = field(init=False)
     size: int = 0
+    has_partitions: bool = False
     failed: bool = False
     answers: list[tuple[FetchedPartition, PartitionData]] = field(factory=list)
     watched: list[Partition] = field(factory=list)
@@ -79,22 +84,27 @@ class Fetch:
 
     def _read_one(self, fetched: FetchedPartition, budget: int) -> PartitionData:
         try:
-            return self._data(fetched, self._partition(fetched), budget)
+            partition = self._partition(fetched)
+        except BrokerError as error:
+            # As in Kafka, a partition that does not exist does not cut short the wait for the others.
+            return _refusal(fetched, error, aborted_transactions=[])
+        self.has_partitions = True
+        try:
+            return self._data(fetched, partition, budget)
         except BrokerError as error:
             self.failed = True
-            return PartitionData(
-                partition_index=fetched.request.partition,
-                error_code=error_code(error),
-                high_watermark=-1,
-                aborted_transactions=None,
-                records=b"",
-            )
+            return _refusal(fetched, error, aborted_transactions=None)
 
     def _partition(self, fetched: FetchedPartition) -> Partition:
         node = self.context.node
         by_id = self.context.version >= FIRST_TOPIC_ID_VERSION
         topic = node.topic(fetched.topic, fetched.topic_id, by_id=by_id)
         return node.partition(topic, fetched.request.partition)
+
+    def _existing(self) -> Iterator[Partition]:
+        for fetched in self.partitions:
+            with suppress(BrokerError):
+                yield self._partition(fetched)
 
     def _data(self, fetched: FetchedPartition, partition: Partition, budget: int) -> PartitionData:
         wanted = fetched.request
@@ -128,13 +138,13 @@ class Fetch:
     def is_enough(self) -> bool:
         """Whether the answer goes out now."""
         has_time = self.request.max_wait_ms > 0
-        return self.failed or self.size >= self.needed_bytes or not self.partitions or not has_time
+        return self.failed or self.size >= self.needed_bytes or not self.has_partitions or not has_time
 
     def may_miss_own_writes(self) -> bool:
         """Whether nothing was found although records lie ahead that were acknowledged (acks=1) and not yet synced."""
         if self.size or self.failed:
             return False
-        return any(self._partition(fetched).has_unsynced for fetched in self.partitions)
+        return any(partition.has_unsynced for partition in self._existing())
 
     def settle(self) -> Deferred:
         """Answer after the next sync: who does not want to wait for records still finds those acknowledged before."""
@@ -145,8 +155,7 @@ class Fetch:
         """Answer when enough bytes became readable, or when the wait is over."""
         node = self.context.node
         self.deferred.on_abandoned = self._stop_waiting
-        for fetched in self.partitions:
-            partition = self._partition(fetched)
+        for partition in self._existing():
             partition.watch(self._more_readable)
             self.watched.append(partition)
         deadline = node.clock.monotonic() + duration_s
@@ -192,6 +201,18 @@ class Fetch:
                 response.responses.append(last)
             last.partitions.append(data)
         return response
+
+
+def _refusal(
+    fetched: FetchedPartition, error: BrokerError, aborted_transactions: list[AbortedTransaction] | None
+) -> PartitionData:
+    return PartitionData(
+        partition_index=fetched.request.partition,
+        error_code=error_code(error),
+        high_watermark=-1,
+        aborted_transactions=aborted_transactions,
+        records=b"",
+    )
 
 
 def _divergence(partition: Partition, last_fetched_epoch: int, fetch_offset: int) -> EpochEndOffset | None:
