@@ -7,6 +7,7 @@ up is not read from until they are gone.
 
 import errno
 import logging
+import math
 import socket
 import struct
 from collections import Counter
@@ -121,6 +122,7 @@ class KafkaConnection:
         """Before more of a large request is read."""
         requests, size = self._server.large_requests, self._frames.next_buffered_bytes
         while not requests.take(self, size, self._node.clock.monotonic()):
+            self.last_active = math.inf  # it is we who keep the client waiting
             await requests.wait()
             self.last_active = self._node.clock.monotonic()
 
@@ -251,6 +253,14 @@ class KafkaConnection:
 
     def _complain(self, error: BaseException) -> None:
         logger.warning("closed connection %s:%d: %s", self.peer.address, self.peer.port, error)
+
+    def statistics(self) -> dict[str, int]:
+        """Requests not yet answered, parts of answers not yet sent, bytes of a request that is not whole."""
+        return {
+            "unanswered": len(self._outbox),
+            "unsent_parts": len(self._transmitter),
+            "buffered_bytes": self._frames.buffered_bytes,
+        }
 
 
 def _copied(frames: Iterator[memoryview]) -> Iterator[memoryview]:

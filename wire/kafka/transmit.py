@@ -59,6 +59,9 @@ class Transmitter:
     def __bool__(self) -> bool:
         return bool(self._parts)
 
+    def __len__(self) -> int:
+        return len(self._parts)
+
     def pump(self) -> Pumped:
         """Send until everything is out, the socket is full, or the disk must be read; raises OSError."""
         parts = self._parts

@@ -58,6 +58,25 @@ def test_memory_grows_with_what_arrived_not_with_what_was_announced() -> None:
     assert buffer.buffered_bytes <= FIRST_ALLOCATION_BYTES
 
 
+@pytest.mark.parametrize("piece", [1, 5, 6, 200])
+def test_a_large_frame_must_be_a_produce_request(piece: int) -> None:
+    produce, metadata = struct.pack(">h", 0) + bytes(300), struct.pack(">h", 3) + bytes(300)
+    assert feed(FrameBuffer(MAX_FRAME_BYTES, 200), framed(produce), [piece]) == [produce]
+    with pytest.raises(WireError, match=r"API key 3 is larger than socket\.control\.request\.max\.bytes=200"):
+        feed(FrameBuffer(MAX_FRAME_BYTES, 200), framed(metadata), [piece])
+
+
+def test_what_a_begun_frame_will_take_is_known_before_it_is_taken() -> None:
+    buffer = FrameBuffer(MAX_FRAME_BYTES)
+    feed(buffer, struct.pack(">i", 300_000) + bytes(FIRST_ALLOCATION_BYTES - 4), [200])
+    assert buffer.is_larger_than(FIRST_ALLOCATION_BYTES)
+    assert not buffer.is_larger_than(300_004)
+    expected = buffer.next_buffered_bytes
+    assert expected > buffer.buffered_bytes
+    buffer.space(memoryview(bytearray(200)))
+    assert buffer.buffered_bytes == expected == buffer.next_buffered_bytes
+
+
 def test_answers_are_sent_in_the_order_of_requests() -> None:
     outbox = Outbox()
     first, second, third = outbox.reserve(), outbox.reserve(), outbox.reserve()
