@@ -5,9 +5,11 @@ PYTEST := $(PY) -m pytest -q
 SERVE_ARGS ?=
 TEST_ARGS ?=
 BENCH_ARGS ?=
+SOAK_ARGS ?=
+FUZZ_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help venv serve setup test lint types layers tidy unit compat compat-reference bench wheel clean
+.PHONY: help venv serve setup test lint types layers tidy unit compat compat-reference bench soak fuzz wheel clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{printf "%-24s %s\n", $$1, $$2}'
@@ -58,6 +60,12 @@ compat-reference: setup  ## the same scenarios against Apache Kafka
 
 bench: setup  ## measure against Apache Kafka on this machine (BENCH_ARGS="--help")
 	@$(PY) -m tools.bench $(BENCH_ARGS)
+
+soak: venv  ## kill -9 a loaded broker a thousand times and check (SOAK_ARGS="--cycles N")
+	@$(PY) -m tools.soak $(SOAK_ARGS)
+
+fuzz: venv  ## mutated frames through the decoders (FUZZ_ARGS="--iterations N --seed N")
+	@$(PY) -m tools.fuzz.codec $(FUZZ_ARGS)
 
 wheel: venv  ## build the wheel into dist/
 	@$(PY) -m build --wheel --no-isolation --outdir dist .

@@ -14,9 +14,9 @@ from compat_tests import admin
 from compat_tests.clients import Record
 from compat_tests.clients.confluent import Confluent, consumer_for, producer_for, send
 from compat_tests.conftest import unique_name
-from compat_tests.history import judge
 from compat_tests.proxy import Plan, Proxy, broker_behind_proxy
 from tools.reference.java import java_tool
+from tools.soak.history import judge
 
 PARTITIONS = 3
 

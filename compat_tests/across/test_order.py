@@ -8,7 +8,7 @@ from confluent_kafka import TopicPartition
 
 from compat_tests.clients import CLIENTS, Record
 from compat_tests.clients.confluent import consumer_for, producer_for, read, send
-from compat_tests.history import judge
+from tools.soak.history import judge
 
 PARTITIONS = 6
 

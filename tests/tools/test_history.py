@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from compat_tests.history import Verdict, judge
+from tools.soak.history import Verdict, judge
 
 SENT = {0: list(range(10)), 1: list(range(10))}
 

@@ -4,12 +4,12 @@ A lane is whatever keeps its order by itself, such as a partition; a mark names 
 """
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from attrs import field, frozen
 
-Lane = Hashable
+Lane = Any
 Found = tuple[tuple[Lane, Any], ...]
 
 
