@@ -215,8 +215,10 @@ class OsFiles:
             os.close(descriptor)
 
     def remove_tree(self, path: str) -> None:
-        with contextlib.suppress(FileNotFoundError):
-            shutil.rmtree(path)
+        # Background work that has not yet stopped may remove a file under our hands: then once more.
+        while os.path.isdir(path):
+            with contextlib.suppress(FileNotFoundError):
+                shutil.rmtree(path)
 
     def keep_open(self, file: File) -> None:
         self._recent[file.path] = file

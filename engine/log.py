@@ -24,7 +24,7 @@ from collections.abc import Iterable, Sequence
 from engine.clock import Clock
 from engine.errors import InvalidRecord, OffsetOutOfRange, RecordListTooLarge, StorageError
 from engine.files import Buffer, File, FileRegion, Files
-from engine.log_jobs import Job, ReplaceJob, StartOffsetJob, SyncTicket
+from engine.log_jobs import DurableStart, Job, ReplaceJob, StartOffsetJob, SyncTicket
 from engine.log_types import (
     AppendResult,
     LogConfig,
@@ -103,6 +103,7 @@ class Log:
         self.recovery = state.report
         self.start_offset = state.start_offset
         self.end_offset = state.end_offset
+        self._durable_start = DurableStart(self._files, self.directory, self.start_offset)
         self._unsynced: list[File] = []
         self._end: LogPosition | None = None
         self.durable_end = self.end
@@ -422,10 +423,11 @@ class Log:
         if not 0 <= offset <= self.end_offset:
             raise OffsetOutOfRange(f"offset {offset} of {self.name} is not within [0, {self.end_offset}]")
         offset = max(offset, self.start_offset)
-        dropped = self._segments.below(offset)
-        return StartOffsetJob(
-            self._files, self.directory, self.capture_sync(), self.start_offset, offset, dropped, self._start_raised
-        )
+        # While segments are being replaced their files stay, and retention comes back for them.
+        dropped = [] if self._upkeep.replacing else self._segments.below(offset)
+        job = StartOffsetJob(self._durable_start, self.capture_sync(), offset, dropped, self._start_raised)
+        self._upkeep.begin(job)
+        return job
 
     def delete_segments_job(self, segments: Sequence[Segment]) -> StartOffsetJob:
         """Drops sealed segments from the front (retention); the start offset moves up to the next."""
@@ -434,6 +436,7 @@ class Log:
         return self.delete_records_job(self._segments[len(segments)].base_offset)
 
     def _start_raised(self, job: StartOffsetJob) -> None:
+        self._upkeep.end(job)
         if job.sync_failed:
             self.sync_failed(f"a sync failed: {job.error}")
         if not job.raised:
@@ -466,7 +469,9 @@ class Log:
 
     def can_replace(self, old: Sequence[Segment]) -> bool:
         """Whether these segments may be replaced: they are sealed, durable and lie before the recovery
-        point (invariant 5); if not, a snapshot is called for."""
+        point (invariant 5), and no others are on their way out; if not, a snapshot is called for."""
+        if self._upkeep.changing:
+            return False
         number = list(self._segments).index(old[-1])
         end = self._segments.end_of(number)
         point = self._upkeep.recovery_point
@@ -489,9 +494,12 @@ class Log:
             if old[0].base_offset < offset <= end and (point is None or offset != point.offset)
         ]
         self._upkeep.snapshots = [offset for offset in self._upkeep.snapshots if offset not in void]
-        return ReplaceJob(self._files, self.directory, old, new, void, self._replaced)
+        job = ReplaceJob(self._files, self.directory, old, new, void, self._replaced)
+        self._upkeep.begin(job)
+        return job
 
     def _replaced(self, job: ReplaceJob) -> None:
+        self._upkeep.end(job)
         if job.error is not None:
             # Whether the replacement was committed is for recovery to find out.
             self.sync_failed(f"a replacement failed: {job.error}")

@@ -4,6 +4,7 @@ A job keeps the `OSError` that it met and acts on it in `finish`. Should `run` r
 error is handed to `finish`.
 """
 
+import threading
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
@@ -121,13 +122,27 @@ def _write_index(segment: Segment, content: bytes, position: int) -> None:
 
 
 @define(eq=False)
-class StartOffsetJob:
-    """Makes a higher start offset durable, then removes the segments below it (never the other way round)."""
+class DurableStart:
+    """[thread] The start offset on disk. It only rises, whichever of several jobs comes first."""
 
     files: Files
     directory: str
+    offset: int
+    _lock: threading.Lock = field(factory=threading.Lock)
+
+    def raise_to(self, offset: int) -> None:
+        with self._lock:
+            if offset > self.offset:
+                write_start_offset(self.files, self.directory, offset)
+                self.offset = offset
+
+
+@define(eq=False)
+class StartOffsetJob:
+    """Makes a higher start offset durable, then removes the segments below it (never the other way round)."""
+
+    start: DurableStart
     ticket: SyncTicket
-    known_start: int
     offset: int
     segments: Sequence[Segment]
     done: Callable[["StartOffsetJob"], None]
@@ -143,8 +158,7 @@ class StartOffsetJob:
             self.error, self.sync_failed = error, True
             return
         try:
-            if self.offset > self.known_start:
-                write_start_offset(self.files, self.directory, self.offset)
+            self.start.raise_to(self.offset)
             self.raised = True
             for segment in self.segments:
                 remove_segment_files(segment)

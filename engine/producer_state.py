@@ -46,6 +46,7 @@ class ProducerInfo:
     last_timestamp_ms: int
     coordinator_epoch: int
     transaction_start_offset: int
+    last_offset: int = NONE
 
 
 @define(eq=False)
@@ -159,6 +160,7 @@ class ProducerState:
                 entry.last_timestamp_ms,
                 entry.coordinator_epoch,
                 entry.transaction_first_offset,
+                entry.batches[-1].last_offset if entry.batches else NONE,
             )
 
     def copy(self) -> "ProducerState":

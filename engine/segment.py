@@ -260,6 +260,8 @@ class Segment:
 
     def close(self) -> None:
         file = self._file or (self._file_reference() if self._file_reference else None)
-        self._file = self._file_reference = None
+        if not self._pinned:
+            # A pinned one goes with the last reader: opened again by name, it would be another's.
+            self._file = self._file_reference = None
         if file is not None:
             self.files.forget(file)

@@ -31,6 +31,10 @@ class SegmentWriter:
         self._file.write(batch, self.segment.size)
         self.segment.note_batch(header, header.base_offset, self._interval_bytes)
 
+    def flush(self) -> None:
+        """Syncs what was written so far, so that `finish` has little left to wait for."""
+        self._file.sync()
+
     def finish(self) -> Segment:
         """Syncs everything; the segment is ready to replace others."""
         self._file.sync()

@@ -67,11 +67,13 @@ def _scan(
 
 def _records(segment: Segment, position: int, header: BatchHeader) -> Iterator[TimedOffset]:
     """Offset and time of every record of a batch."""
-    if header.is_log_append_time:
+    if header.is_log_append_time and header.record_count > header.last_offset_delta:
         for offset in range(header.base_offset, header.next_offset):
             yield TimedOffset(offset, header.max_timestamp, header.leader_epoch)
         return
     batch = memoryview(segment.file().pread(header.size, position))
     for record in walk_records(record_section(header, batch), header.record_count):
         timestamp = header.base_timestamp + record.timestamp_delta
+        if header.is_log_append_time:
+            timestamp = header.max_timestamp
         yield TimedOffset(header.base_offset + record.offset_delta, timestamp, header.leader_epoch)

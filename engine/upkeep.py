@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from engine.files import Files
 from engine.index import ENTRY_SIZE
 from engine.leader_epochs import LeaderEpochs
-from engine.log_jobs import Job, SealJob, SnapshotJob, SyncTicket
+from engine.log_jobs import Job, ReplaceJob, SealJob, SnapshotJob, StartOffsetJob, SyncTicket
 from engine.log_types import LogPosition
 from engine.producer_state import ProducerState
 from engine.segment import Segment
@@ -47,6 +47,22 @@ class Upkeep:
     def busy(self) -> bool:
         """Whether jobs are under way."""
         return bool(self._running)
+
+    @property
+    def replacing(self) -> bool:
+        """Whether segments are about to be replaced: nobody else may remove files then."""
+        return any(isinstance(job, ReplaceJob) for job in self._running)
+
+    @property
+    def changing(self) -> bool:
+        """Whether segments are about to be replaced or removed."""
+        return any(isinstance(job, ReplaceJob | StartOffsetJob) for job in self._running)
+
+    def begin(self, job: Job) -> None:
+        self._running.add(job)
+
+    def end(self, job: Job) -> None:
+        self._running.discard(job)
 
     @property
     def due(self) -> bool:
