@@ -141,8 +141,8 @@ class Partitions:
         if partition.log.maintenance_due:
             self.run_jobs(partition, partition.log.maintenance())
 
-    def run_jobs(self, partition: Partition, jobs: Sequence[Job]) -> None:
-        """Run a log's jobs one after the other in a thread, then finish them on the loop."""
+    def run_jobs(self, partition: Partition, jobs: Sequence[Job], then: Callable[[], object] = lambda: None) -> None:
+        """Run a log's jobs one after the other in a thread, then finish them on the loop, then call `then`."""
         if not jobs:
             return
 
@@ -152,16 +152,22 @@ class Partitions:
 
         def done(_: object, error: BaseException | None) -> None:
             self._under_way -= 1
-            for job in jobs:
-                job.finish(error)
-            failed = next((job.error for job in jobs if job.error is not None), None)
-            if failed is not None and not partition.removed:
-                self.log_error(f"background work on {partition.log.name} failed: {failed}")
-            if partition.log.offline is not None and partition.offline is None and not partition.removed:
-                partition.take_offline(failed or StorageError(partition.log.offline))
+            try:
+                self._finish_jobs(partition, jobs, error)
+            finally:
+                then()
 
         self._under_way += 1
         self.workers.submit(run, done)
+
+    def _finish_jobs(self, partition: Partition, jobs: Sequence[Job], error: BaseException | None) -> None:
+        for job in jobs:
+            job.finish(error)
+        failed = next((job.error for job in jobs if job.error is not None), None)
+        if failed is not None and not partition.removed:
+            self.log_error(f"background work on {partition.log.name} failed: {failed}")
+        if partition.log.offline is not None and partition.offline is None and not partition.removed:
+            partition.take_offline(failed or StorageError(partition.log.offline))
 
     def _went_offline(self, partition: Partition, error: BaseException) -> None:
         self.log_error(f"{partition.log.name} is offline: {error}")

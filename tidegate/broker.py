@@ -32,6 +32,7 @@ from engine.partitions import Partitions
 from engine.sync import RoundSync, SyncRounds
 from engine.timers import Timers
 from engine.workers import ThreadWorkers
+from tidegate.cleaning import Cleaning
 from tidegate.config import BrokerConfig
 from tidegate.data_directory import DataDirectory
 from tidegate.listening import BoundListener, bind_all
@@ -130,12 +131,14 @@ class Broker:
         round_sync = RoundSync(settings.integer("log.sync.threads"), whole)
         self._workers = ThreadWorkers(WORKER_THREADS, wake_up, "worker")
         self._sync_worker = ThreadWorkers(1, wake_up, "sync")
+        self._cleaner_workers = ThreadWorkers(settings.integer("log.cleaner.threads"), wake_up, "cleaner")
         self._rounds = SyncRounds(self._sync_worker, lambda: self._marked.set(), round_sync)
         try:
             yield
         finally:
             self._workers.close()
             self._sync_worker.close()
+            self._cleaner_workers.close()
             os.close(self._outcomes)
             round_sync.close()
             if whole is not None:
@@ -173,6 +176,7 @@ class Broker:
             ),
         )
         self.node = node
+        self.cleaning = Cleaning.make(partitions, self._cleaner_workers, self.clock, topics.settings)
         return node
 
     def _start_tasks(self, nursery: trio.Nursery, node: Node) -> None:
@@ -182,13 +186,15 @@ class Broker:
         nursery.start_soon(self._drive_timers)
         nursery.start_soon(self._expire_waiters, node)
         nursery.start_soon(server.close_idle)
+        self.cleaning.start(nursery)
         for listener in self.listeners:
             listener.listen()
             nursery.start_soon(server.serve, listener.socket, listener.endpoint)
 
     async def _close_logs(self, node: Node, directory: DataDirectory) -> None:
         """Sync and close every log; the mark is left only if all went well."""
-        while not (self._rounds.idle() and node.partitions.idle()):
+        self.cleaning.stop()
+        while not (self._rounds.idle() and node.partitions.idle() and self.cleaning.idle()):
             self._rounds.start_round()
             await trio.sleep(0.001)
         try:
@@ -208,6 +214,7 @@ class Broker:
                 os.eventfd_read(self._outcomes)
                 self._sync_worker.deliver()
                 self._workers.deliver()
+                self._cleaner_workers.deliver()
 
     async def _drive_syncs(self) -> None:
         while True:

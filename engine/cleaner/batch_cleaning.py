@@ -1,0 +1,115 @@
+"""What compaction leaves of one batch.
+
+Offsets never change: a batch keeps its first and last offset, its producer's fields and its codec, and loses
+records. Records that stay are copied byte for byte, unless the batch gets a delete horizon.
+
+Tombstones (KIP-534): the first pass that sees one in a batch sets the time from which it may go, the delete
+horizon. It stands in the field of the base timestamp, marked by an attribute; the records' timestamp deltas
+count from there, so readers see the times that they always saw. A later pass, past the horizon, drops it.
+
+Left as they are: batches of transactions, for an aborted record must not hide a committed one; and batches
+that are damaged or cannot be opened, because a new checksum would bless what the old one disowns.
+"""
+
+from attrs import frozen
+
+from engine.cleaner.batches import is_intact
+from engine.cleaner.keyed_records import KeyedRecord, keyed_records, timestamp_delta, with_timestamp_delta
+from engine.cleaner.offset_map import OffsetMap
+from engine.compression import NONE, compress, decompress
+from engine.errors import BrokerError
+from engine.records import (
+    CODEC_MASK,
+    CONTROL_FLAG,
+    DELETE_HORIZON_FLAG,
+    HEADER_SIZE,
+    NO_TIMESTAMP,
+    TRANSACTIONAL_FLAG,
+    BatchHeader,
+    seal_batch,
+)
+
+_UNTOUCHED = TRANSACTIONAL_FLAG | CONTROL_FLAG
+
+
+@frozen
+class Cleaning:
+    """What a pass goes by."""
+
+    offsets: OffsetMap
+    now_ms: int
+    delete_retention_ms: int
+    last_offsets: dict[int, int]
+    """Per producer that is remembered, where its last batch ends: kept even when empty, for its sequence numbers."""
+
+
+def open_keyed(header: BatchHeader, batch: bytes) -> tuple[bytes, list[KeyedRecord]] | None:
+    """The uncompressed records of a batch that compaction may touch; None for the others."""
+    if header.attributes & _UNTOUCHED or not is_intact(header, batch):
+        return None
+    try:
+        section = batch[HEADER_SIZE:]
+        if header.codec != NONE:
+            section = decompress(header.codec, section) if header.record_count else b""
+        return section, keyed_records(section, header.record_count, header.last_offset_delta)
+    except BrokerError:
+        return None
+
+
+def note_keys(header: BatchHeader, batch: bytes, offsets: OffsetMap) -> None:
+    """Takes a batch's keys into the map."""
+    opened = open_keyed(header, batch)
+    if opened is not None:
+        offsets.note(header.base_offset, opened[1])
+    offsets.end = header.next_offset
+
+
+def clean_batch(header: BatchHeader, batch: bytes, cleaning: Cleaning) -> bytes | None:
+    """What remains of a batch; the very same bytes if nothing changes, None if nothing remains."""
+    if header.base_offset >= cleaning.offsets.end:
+        return batch
+    opened = open_keyed(header, batch)
+    if opened is None:
+        return batch
+    section, records = opened
+    kept = _retained(header, records, cleaning)
+    if not kept:
+        is_last = cleaning.last_offsets.get(header.producer_id) == header.last_offset
+        return emptied(header, batch) if is_last else None
+    horizon_due = not header.attributes & DELETE_HORIZON_FLAG and not all(record[4] for record in kept)
+    if len(kept) == len(records) and not horizon_due:
+        return batch
+    horizon_ms = cleaning.now_ms + cleaning.delete_retention_ms if horizon_due else None
+    return _rebuilt(header, section, kept, horizon_ms)
+
+
+def emptied(header: BatchHeader, batch: bytes) -> bytes:
+    """The batch without its records: it holds its place, and its producer's sequence numbers."""
+    if header.record_count == 0:
+        return batch
+    attributes = header.attributes & ~(CODEC_MASK | DELETE_HORIZON_FLAG)
+    # No record, no time: a search by time must not end here.
+    empty = header._replace(
+        attributes=attributes, record_count=0, base_timestamp=NO_TIMESTAMP, max_timestamp=NO_TIMESTAMP
+    )
+    return seal_batch(empty, b"")
+
+
+def _retained(header: BatchHeader, records: list[KeyedRecord], cleaning: Cleaning) -> list[KeyedRecord]:
+    kept = cleaning.offsets.latest(header.base_offset, records)
+    if header.attributes & DELETE_HORIZON_FLAG and header.base_timestamp <= cleaning.now_ms:
+        return [record for record in kept if record[4]]
+    return kept
+
+
+def _rebuilt(header: BatchHeader, section: bytes, kept: list[KeyedRecord], horizon_ms: int | None) -> bytes:
+    if not header.is_log_append_time:
+        latest = max(timestamp_delta(section, record[0]) for record in kept)
+        header = header._replace(max_timestamp=header.base_timestamp + latest)
+    if horizon_ms is None:
+        content = b"".join([section[record[0] : record[1]] for record in kept])
+    else:
+        shift_ms = header.base_timestamp - horizon_ms
+        content = b"".join([with_timestamp_delta(section, record[0], record[1], shift_ms) for record in kept])
+        header = header._replace(base_timestamp=horizon_ms, attributes=header.attributes | DELETE_HORIZON_FLAG)
+    return seal_batch(header._replace(record_count=len(kept)), compress(header.codec, content))

@@ -1,0 +1,145 @@
+"""One pass of compaction over one log: the part that runs in a thread.
+
+First a map of the latest offset of every key in the dirty part is built, as far as memory allows. Then the log
+is written anew from its first segment to where the map ends, group by group: old segments next to each other, and
+the fewer or smaller ones that are to replace them. Each group is handed out to be committed before the next begins.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from attrs import define, field, frozen
+
+from engine.cleaner.batch_cleaning import Cleaning, clean_batch, emptied, note_keys
+from engine.cleaner.batches import read_batches
+from engine.cleaner.dirtiness import Dirtiness
+from engine.cleaner.offset_map import DEFAULT_BYTES, OffsetMap
+from engine.cleaner.output import Output, remove_cleaned
+from engine.cleaner.pace import Pace
+from engine.files import Files
+from engine.records import BatchHeader
+from engine.segment import MAX_RELATIVE_OFFSET, Segment
+
+# A group ends when it has filled so much of a segment: small segments are put together, large ones stay alone.
+FULL_SHARE = 0.5
+GROUP_SEGMENTS = 64
+
+
+@frozen
+class Group:
+    """Segments of the log, and what is to stand in their place."""
+
+    old: tuple[Segment, ...]
+    new: tuple[Segment, ...]
+
+    @property
+    def freed_bytes(self) -> int:
+        return sum(s.size for s in self.old) - sum(s.size for s in self.new)
+
+    def abandon(self) -> None:
+        """[thread] Removes the new segments' files."""
+        for segment in self.new:
+            remove_cleaned(segment)
+
+
+@define(eq=False)
+class Compaction:
+    """[thread] See the module: `build_map` once, then `next_group` until there is none."""
+
+    files: Files
+    directory: str
+    dirt: Dirtiness
+    segment_bytes: int
+    index_interval_bytes: int
+    delete_retention_ms: int
+    now_ms: int
+    last_offsets: dict[int, int]
+    pace: Pace
+    capacity_bytes: int = DEFAULT_BYTES
+    read_bytes: int = field(default=0, init=False)
+    offsets: OffsetMap = field(init=False)
+    _groups: Iterator[Group] = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.offsets = OffsetMap(self.capacity_bytes, end=self.dirt.first_dirty)
+        self._groups = self._write_groups()
+
+    @property
+    def cleaned_to(self) -> int:
+        """Where the next pass has to begin."""
+        return self.offsets.end
+
+    def build_map(self) -> None:
+        for segment, end in self._with_ends():
+            if end <= self.dirt.first_dirty:
+                continue
+            for header, batch in read_batches(segment):
+                self._count(batch)
+                if header.last_offset < self.dirt.first_dirty:
+                    continue
+                if self.offsets.full:
+                    return
+                note_keys(header, batch, self.offsets)
+
+    def next_group(self) -> Group | None:
+        """Written and synced, ready to be committed; None at the end."""
+        return next(self._groups, None)
+
+    def _count(self, batch: bytes) -> None:
+        self.read_bytes += len(batch)
+        self.pace.step()
+
+    def _with_ends(self) -> Iterator[tuple[Segment, int]]:
+        segments = self.dirt.segments
+        yield from zip(segments, [*(s.base_offset for s in segments[1:]), self.dirt.end], strict=True)
+
+    def _write_groups(self) -> Iterator[Group]:
+        segments = [(segment, end) for segment, end in self._with_ends() if segment.base_offset < self.offsets.end]
+        cleaning = Cleaning(self.offsets, self.now_ms, self.delete_retention_ms, self.last_offsets)
+        while segments:
+            output = Output(
+                self.files, self.directory, segments[0][0].base_offset, self.now_ms,
+                self.segment_bytes, self.index_interval_bytes,
+            )  # fmt: skip
+            try:
+                count = self._fill(output, segments, cleaning)
+                group = self._group(tuple(segment for segment, _ in segments[:count]), output)
+            except BaseException:
+                output.abandon()
+                raise
+            del segments[:count]
+            if group is not None:
+                yield group
+
+    def _fill(self, output: Output, segments: Sequence[tuple[Segment, int]], cleaning: Cleaning) -> int:
+        """Writes what stays of segment after segment until there is enough for a group; how many it took."""
+        dropped: tuple[BatchHeader, bytes] | None = None
+        count = 0
+        for segment, end in segments:
+            if count and self._is_enough(output, count, end - segments[0][0].base_offset):
+                break
+            for header, batch in read_batches(segment):
+                self._count(batch)
+                kept = clean_batch(header, batch, cleaning)
+                output.changed = output.changed or kept is not batch
+                if kept is not None:
+                    output.append(kept)
+                dropped = (header, batch) if kept is None else None
+            count += 1
+        if dropped is not None:
+            # The segments tile the offsets: the last batch stays, empty, to say where this one ends.
+            output.append(emptied(*dropped))
+        return count
+
+    def _is_enough(self, output: Output, count: int, next_offsets: int) -> bool:
+        full = output.size >= self.segment_bytes * FULL_SHARE or count == GROUP_SEGMENTS
+        return full or next_offsets > MAX_RELATIVE_OFFSET
+
+    def _group(self, old: tuple[Segment, ...], output: Output) -> Group | None:
+        if len(old) == 1 and not output.changed:
+            output.abandon()
+            return None
+        new = output.finish()
+        for segment in old:
+            # Loaded here, in the thread: the commit needs it on the loop.
+            segment.loaded_index()
+        return Group(old, new)

@@ -1,0 +1,72 @@
+"""Where compaction writes: new segments one after the other, none larger than `segment.bytes`."""
+
+from engine.files import Files
+from engine.records import BatchHeader, parse_header
+from engine.replacement import CLEANED_SUFFIX
+from engine.segment import Segment
+from engine.segment_writer import SegmentWriter
+
+# Synced in small steps: one large sync would hold up those that producers wait for.
+SYNC_BYTES = 1024 * 1024
+
+
+class Output:
+    """[thread] The new segments of a group. `end` is where the last batch ends."""
+
+    def __init__(
+        self,
+        files: Files,
+        directory: str,
+        base_offset: int,
+        created_ms: int,
+        segment_bytes: int,
+        index_interval_bytes: int,
+    ) -> None:
+        self._files = files
+        self._directory = directory
+        self._created_ms = created_ms
+        self._segment_bytes = segment_bytes
+        self._index_interval_bytes = index_interval_bytes
+        self._finished: list[Segment] = []
+        self._synced_bytes = 0
+        self.size = 0
+        self.end = base_offset
+        self.changed = False
+        self._writer = self._begin(base_offset)
+
+    def _begin(self, base_offset: int) -> SegmentWriter:
+        return SegmentWriter(self._files, self._directory, base_offset, self._created_ms, self._index_interval_bytes)
+
+    def append(self, batch: bytes) -> None:
+        header = parse_header(batch)
+        if not self._fits(header):
+            self._finished.append(self._writer.finish())
+            # It begins where the one before ends, even if its first batch comes later: the segments tile the offsets.
+            self._writer = self._begin(self.end)
+        self._writer.append(header, (batch,))
+        self.size += len(batch)
+        self.end = header.next_offset
+        if self.size - self._synced_bytes >= SYNC_BYTES:
+            self._writer.flush()
+            self._synced_bytes = self.size
+
+    def _fits(self, header: BatchHeader) -> bool:
+        size = self._writer.segment.size
+        return size == 0 or size + header.size <= self._segment_bytes
+
+    def finish(self) -> tuple[Segment, ...]:
+        """Everything synced."""
+        self._finished.append(self._writer.finish())
+        return tuple(self._finished)
+
+    def abandon(self) -> None:
+        """Removes what was written."""
+        self._writer.abandon()
+        for segment in self._finished:
+            remove_cleaned(segment)
+
+
+def remove_cleaned(segment: Segment) -> None:
+    """Removes the files of a new segment that was not taken into the log."""
+    for path in (segment.path, segment.index_path):
+        segment.files.unlink(path + CLEANED_SUFFIX)

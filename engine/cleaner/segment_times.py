@@ -1,0 +1,34 @@
+"""How old the records of a sealed segment are, without loading its index for good."""
+
+from engine.files import read_whole
+from engine.index import open_sealed
+from engine.records import NO_TIMESTAMP
+from engine.segment import Segment, walk_headers
+
+
+def largest_timestamp(segment: Segment) -> int:
+    """[thread] The greatest timestamp in it; where its records have none, the time it was made or opened."""
+    _know_times(segment)
+    return segment.max_timestamp if segment.max_timestamp >= 0 else segment.created_ms
+
+
+def first_timestamp(segment: Segment) -> int:
+    """[thread] The time of its first batch, or if that has none, as above."""
+    _know_times(segment)
+    return segment.first_timestamp if segment.first_timestamp >= 0 else largest_timestamp(segment)
+
+
+def _know_times(segment: Segment) -> None:
+    """A segment whose index is loaded knows; another is told, from the index file or else from its headers."""
+    if segment.index is not None or segment.max_timestamp != NO_TIMESTAMP or not segment.sealed:
+        return
+    opened = open_sealed(read_whole(segment.files, segment.index_path) or b"", segment.size)
+    if opened is not None:
+        segment.first_timestamp, segment.max_timestamp = opened[1].first_timestamp, opened[1].max_timestamp
+        return
+    file = segment.files.open(segment.path)
+    try:
+        times = [header.max_timestamp for _, header in walk_headers(file, 0, segment.size)]
+    finally:
+        file.close()
+    segment.first_timestamp, segment.max_timestamp = times[0], max(times)
