@@ -191,14 +191,14 @@ class Log:
         offset = self.end_offset
         for header, rest in pieces:
             if origin is not Origin.REPLICA:
-                header = header._replace(base_offset=offset, leader_epoch=leader_epoch)
+                header = BatchHeader(offset, header.length, leader_epoch, *header[3:])
             offset = header.next_offset
             headers.append(header)
             buffers.append(PREFIX.pack(header.base_offset, header.length, header.leader_epoch))
             buffers.extend(rest)
         total = sum(map(len, buffers))
         segment = self._segment_for(total, headers, now_ms)
-        if offset - self.end_offset != sum(header.last_offset_delta + 1 for header in headers):
+        if origin is Origin.REPLICA and offset - self.end_offset != sum(h.last_offset_delta + 1 for h in headers):
             self._mark_gaps()
         self._write_buffers(segment, buffers)
         self._note(segment, headers, total, now_ms)
