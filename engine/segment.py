@@ -200,32 +200,34 @@ class Segment:
         return walk_headers(self.file(), self._checked(entry), self.size)
 
     def loaded_index(self) -> SparseIndex:
-        if self.index is None:
-            self._load_index()
-        assert self.index is not None
-        return self.index
+        """The index, read or rebuilt if need be; also in a thread, while others read the segment."""
+        index = self.index
+        return self._load_index() if index is None else index
 
-    def _load_index(self) -> None:
+    def _load_index(self) -> SparseIndex:
         data = read_whole(self.files, self.index_path)
         opened = open_sealed(data, self.size) if data else None
         if opened is None:
-            self.rebuild_index()
-            return
-        self.index, trailer = opened
-        self.max_timestamp, self.max_timestamp_position = (
-            trailer.max_timestamp,
-            trailer.max_timestamp_position,
-        )
+            return self.rebuild_index()
+        index, trailer = opened
+        self.max_timestamp, self.max_timestamp_position = trailer.max_timestamp, trailer.max_timestamp_position
         self.first_timestamp, self.cleaned = trailer.first_timestamp, trailer.cleaned
-        self.index_saved = True
+        self.index, self.index_saved = index, True
+        return index
 
-    def rebuild_index(self, interval_bytes: int = 4096) -> None:
+    def rebuild_index(self, interval_bytes: int = 4096) -> SparseIndex:
         """Reads all headers anew; raises `CorruptMessage` if the segment itself is damaged."""
-        end = self.size
-        self.reset()
-        for _, header in walk_headers(self.file(), 0, end):
-            self.note_batch(header, header.base_offset, interval_bytes)
-        assert self.size == end
+        fresh = Segment(self.files, self.directory, self.base_offset)
+        fresh.reset()
+        for _, header in walk_headers(self.file(), 0, self.size):
+            fresh.note_batch(header, header.base_offset, interval_bytes)
+        assert fresh.index is not None
+        if fresh.max_timestamp > self.max_timestamp:
+            self.max_timestamp, self.max_timestamp_position = fresh.max_timestamp, fresh.max_timestamp_position
+        self.first_timestamp, self._indexed_position = fresh.first_timestamp, fresh._indexed_position
+        self.index_saved, self.saved_entries = False, 0
+        self.index = fresh.index
+        return fresh.index
 
     def reset(self) -> None:
         """Forgets what is known of the content, to read it again."""
