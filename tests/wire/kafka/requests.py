@@ -1,9 +1,12 @@
 """Requests that many tests of the door send, with the fields that do not matter filled in."""
 
 import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
 
 from engine.records import build_batch
-from tests.wire.kafka.door import Client
+from tests.wire.kafka.door import Client, open_door
 from wire.kafka.messages.base import ZERO_UUID
 from wire.kafka.messages.create_topics import (
     CreatableTopic,
@@ -86,3 +89,17 @@ def bodies(records: object) -> bytes:
     """Of one stored batch, what the broker does not change: everything but base offset and leader epoch."""
     whole = bytes(records)  # type: ignore[call-overload]
     return whole[8:12] + whole[16:]
+
+
+@asynccontextmanager
+async def client_of_topic(
+    data_dir: Path,
+    partitions: int = 1,
+    configs: dict[str, str] | None = None,
+    settings: dict[str, object] | None = None,
+) -> AsyncIterator[tuple[Client, bytes]]:
+    """A broker with a topic `t`; gives a client and the topic's id."""
+    async with open_door(data_dir, settings) as door:
+        client = await door.connect()
+        made = await create_topic(client, "t", partitions, configs)
+        yield client, made.topic_id

@@ -1,0 +1,40 @@
+"""ApiVersions: what is served, and the names that clients give themselves."""
+
+from pathlib import Path
+
+import pytest
+from trio.testing import trio_test
+
+from tests.wire.kafka.door import open_door
+from wire.kafka.messages.api_versions import ApiVersionsRequest
+
+INVALID_REQUEST = 42
+FIRST_NAMED_VERSION = 3
+
+
+@trio_test
+async def test_the_client_is_known_by_the_name_it_gave(tmp_path: Path) -> None:
+    async with open_door(tmp_path) as door:
+        client = await door.connect()
+        answer = await client.ask(ApiVersionsRequest("my-client", "1.2.3"))
+        assert answer.error_code == 0
+        (connection,) = door.broker.server.connections.values()
+        assert (connection.peer.software_name, connection.peer.software_version) == ("my-client", "1.2.3")
+
+
+@pytest.mark.parametrize("name", ["", " ", "-a", "a-", "a b", "é", "a\n"])
+@trio_test
+async def test_a_name_that_is_none_is_refused(tmp_path: Path, name: str) -> None:
+    async with open_door(tmp_path) as door:
+        client = await door.connect()
+        assert (await client.ask(ApiVersionsRequest(name, "1"), FIRST_NAMED_VERSION)).error_code == INVALID_REQUEST
+        assert (await client.ask(ApiVersionsRequest("a", "1"), FIRST_NAMED_VERSION)).error_code == 0
+
+
+@trio_test
+async def test_produce_is_advertised_from_version_0(tmp_path: Path) -> None:
+    async with open_door(tmp_path) as door:
+        client = await door.connect()
+        answer = await client.ask(ApiVersionsRequest(), 0)
+        assert [api.min_version for api in answer.api_keys if api.api_key == 0] == [0]
+        assert [api.api_key for api in answer.api_keys] == sorted(api.api_key for api in answer.api_keys)

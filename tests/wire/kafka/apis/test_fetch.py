@@ -1,0 +1,190 @@
+"""Fetch: what is found, how long it waits, how much it gives, sessions, and who may not ask."""
+
+from pathlib import Path
+
+import pytest
+import trio
+from trio.testing import trio_test
+
+from tests.wire.kafka.door import open_door, until
+from tests.wire.kafka.requests import (
+    BY_NAME,
+    batch,
+    client_of_topic,
+    create_topic,
+    fetch,
+    fetched,
+    produced,
+)
+from wire.kafka.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ForgottenTopic, ReplicaState
+
+OFFSET_OUT_OF_RANGE, UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER, UNKNOWN_TOPIC_ID = 1, 3, 6, 100
+SESSION_NOT_FOUND, INVALID_SESSION_EPOCH, FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH = 70, 71, 74, 75
+
+
+@trio_test
+async def test_a_fetch_that_does_not_wait_is_answered_empty(tmp_path: Path) -> None:
+    async with client_of_topic(tmp_path) as (client, _):
+        answer = await fetched(client, "t")
+        assert (answer.error_code, answer.high_watermark, bytes(answer.records or b"")) == (0, 0, b"")
+
+
+@trio_test
+async def test_a_long_poll_is_answered_when_records_come(tmp_path: Path) -> None:
+    async with open_door(tmp_path) as door:
+        consumer, producer = await door.connect(), await door.connect()
+        await create_topic(producer, "t")
+        await consumer.send(fetch("t", max_wait_ms=600_000), BY_NAME)
+        await until(lambda: door.broker.server.requests[1] == 1)
+        await produced(producer, "t", batch())
+        assert (await consumer.receive()).responses[0].partitions[0].records
+
+
+@trio_test
+async def test_a_long_poll_waits_for_as_many_bytes_as_it_asks_for(tmp_path: Path) -> None:
+    async with open_door(tmp_path) as door:
+        consumer, producer = await door.connect(), await door.connect()
+        made = await create_topic(producer, "t")
+        partition = door.broker.node.partitions.get(made.topic_id, 0)
+        assert partition is not None
+        await consumer.send(fetch("t", max_wait_ms=600_000, min_bytes=1000), BY_NAME)
+        await until(lambda: partition.statistics()["watchers"] == 1)
+        await produced(producer, "t", batch([bytes(100)]))
+        assert partition.statistics()["watchers"] == 1
+        await produced(producer, "t", batch([bytes(900)]))
+        assert len((await consumer.receive()).responses[0].partitions[0].records) > 1000
+
+
+@trio_test
+async def test_a_long_poll_ends_after_its_time(tmp_path: Path) -> None:
+    async with client_of_topic(tmp_path) as (client, _):
+        began = trio.current_time()
+        assert (await fetched(client, "t", max_wait_ms=100)).error_code == 0
+        assert trio.current_time() - began >= 0.1
+
+
+@trio_test
+async def test_a_long_poll_of_a_deleted_topic_is_told(tmp_path: Path) -> None:
+    async with open_door(tmp_path) as door:
+        consumer, admin = await door.connect(), await door.connect()
+        made = await create_topic(admin, "t")
+        await consumer.send(fetch("t", max_wait_ms=600_000), BY_NAME)
+        partition = door.broker.node.partitions.get(made.topic_id, 0)
+        assert partition is not None
+        await until(lambda: partition.statistics()["watchers"] == 1)
+        await door.broker.node.controller.delete_topics(["t"])
+        assert (await consumer.receive()).responses[0].partitions[0].error_code == UNKNOWN_TOPIC_OR_PARTITION
+
+
+@trio_test
+async def test_one_batch_is_given_although_it_is_larger_than_asked_for(tmp_path: Path) -> None:
+    async with client_of_topic(tmp_path) as (client, _):
+        await produced(client, "t", batch([bytes(5000)]))
+        assert len((await fetched(client, "t", max_bytes=1)).records) > 5000  # type: ignore[arg-type]
+
+
+@trio_test
+async def test_the_byte_limit_is_shared_by_the_partitions(tmp_path: Path) -> None:
+    async with client_of_topic(tmp_path, partitions=3) as (client, _):
+        for partition in range(3):
+            await produced(client, "t", batch([bytes(5000)]), partition=partition)
+        wanted = [FetchPartition(partition=index, partition_max_bytes=10_000) for index in range(3)]
+        request = FetchRequest(max_bytes=6000, topics=[FetchTopic(topic="t", partitions=wanted)])
+        answer = await client.ask(request, BY_NAME)
+        sizes = [len(entry.records) for entry in answer.responses[0].partitions]
+        assert sizes[0] > 5000
+        assert sum(sizes) <= 6000
+
+
+@trio_test
+async def test_the_brokers_own_limit_holds_too(tmp_path: Path) -> None:
+    async with client_of_topic(tmp_path, settings={"fetch.max.bytes": 2000}) as (client, _):
+        for _ in range(10):
+            await produced(client, "t", batch([bytes(900)]))
+        assert len((await fetched(client, "t")).records) <= 2000  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("offset", [-1, 5])
+@trio_test
+async def test_an_offset_outside_the_log_is_refused_at_once(tmp_path: Path, offset: int) -> None:
+    async with client_of_topic(tmp_path) as (client, _):
+        answer = await fetched(client, "t", offset, max_wait_ms=600_000)
+        assert (answer.error_code, answer.high_watermark) == (OFFSET_OUT_OF_RANGE, -1)
+
+
+@pytest.mark.parametrize(("epoch", "code"), [(-1, 0), (0, 0), (1, UNKNOWN_LEADER_EPOCH)])
+@trio_test
+async def test_the_leader_epoch_is_checked(tmp_path: Path, epoch: int, code: int) -> None:
+    async with client_of_topic(tmp_path) as (client, _):
+        request = fetch("t")
+        request.topics[0].partitions[0].current_leader_epoch = epoch
+        assert (await client.ask(request, BY_NAME)).responses[0].partitions[0].error_code == code
+
+
+@pytest.mark.parametrize("version", [4, 12, 15])
+@trio_test
+async def test_nobody_fetches_as_a_replica(tmp_path: Path, version: int) -> None:
+    async with client_of_topic(tmp_path) as (client, topic_id):
+        request = fetch("t", topic_id=topic_id)
+        request.replica_id, request.replica_state = 2, ReplicaState(replica_id=2)
+        assert (await client.ask(request, version)).responses[0].partitions[0].error_code == NOT_LEADER
+
+
+@trio_test
+async def test_topics_are_named_by_id_from_version_13(tmp_path: Path) -> None:
+    async with client_of_topic(tmp_path) as (client, topic_id):
+        await produced(client, "t", batch())
+        assert (await client.ask(fetch("", topic_id=topic_id), 13)).responses[0].partitions[0].records
+        unknown = await client.ask(fetch("", topic_id=b"\1" * 16), 13)
+        assert unknown.responses[0].partitions[0].error_code == UNKNOWN_TOPIC_ID
+
+
+# -- sessions
+
+
+def _begin(partitions: int) -> FetchRequest:
+    wanted = [FetchPartition(partition=index, partition_max_bytes=10_000) for index in range(partitions)]
+    return FetchRequest(session_epoch=0, topics=[FetchTopic(topic="t", partitions=wanted)])
+
+
+@trio_test
+async def test_a_session_answers_only_what_is_new(tmp_path: Path) -> None:
+    async with client_of_topic(tmp_path, partitions=3) as (client, _):
+        begun = await client.ask(_begin(3), BY_NAME)
+        assert begun.session_id > 0
+        assert len(begun.responses[0].partitions) == 3
+        await produced(client, "t", batch(), partition=1)
+        following = FetchRequest(session_id=begun.session_id, session_epoch=1)
+        answer = await client.ask(following, BY_NAME)
+        assert [entry.partition_index for entry in answer.responses[0].partitions] == [1]
+
+
+@trio_test
+async def test_a_session_forgets_partitions_when_told_to(tmp_path: Path) -> None:
+    async with client_of_topic(tmp_path, partitions=2) as (client, _):
+        begun = await client.ask(_begin(2), BY_NAME)
+        for partition in range(2):
+            await produced(client, "t", batch(), partition=partition)
+        forget = [ForgottenTopic(topic="t", partitions=[0])]
+        following = FetchRequest(session_id=begun.session_id, session_epoch=1, forgotten_topics_data=forget)
+        answer = await client.ask(following, BY_NAME)
+        assert [entry.partition_index for entry in answer.responses[0].partitions] == [1]
+
+
+@trio_test
+async def test_a_session_that_is_unknown_or_out_of_step_is_refused(tmp_path: Path) -> None:
+    async with client_of_topic(tmp_path) as (client, _):
+        begun = await client.ask(_begin(1), BY_NAME)
+        unknown = await client.ask(FetchRequest(session_id=begun.session_id + 1, session_epoch=1), BY_NAME)
+        assert unknown.error_code == SESSION_NOT_FOUND
+        skipped = await client.ask(FetchRequest(session_id=begun.session_id, session_epoch=2), BY_NAME)
+        assert skipped.error_code == INVALID_SESSION_EPOCH
+
+
+@trio_test
+async def test_a_session_ends_when_the_client_ends_it(tmp_path: Path) -> None:
+    async with client_of_topic(tmp_path) as (client, _):
+        begun = await client.ask(_begin(1), BY_NAME)
+        assert (await client.ask(FetchRequest(session_id=begun.session_id, session_epoch=-1), BY_NAME)).session_id == 0
+        again = await client.ask(FetchRequest(session_id=begun.session_id, session_epoch=1), BY_NAME)
+        assert again.error_code == SESSION_NOT_FOUND

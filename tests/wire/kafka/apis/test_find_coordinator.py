@@ -1,0 +1,40 @@
+"""FindCoordinator: this node, for groups and transactions."""
+
+from pathlib import Path
+
+import pytest
+from trio.testing import trio_test
+
+from tests.wire.kafka.door import open_door
+from wire.kafka.messages.find_coordinator import FindCoordinatorRequest
+
+INVALID_REQUEST = 42
+GROUP, TRANSACTION, UNKNOWN_TYPE = 0, 1, 9
+
+
+@pytest.mark.parametrize("key_type", [GROUP, TRANSACTION])
+@trio_test
+async def test_every_key_is_coordinated_by_this_node(tmp_path: Path, key_type: int) -> None:
+    async with open_door(tmp_path) as door:
+        answer = await (await door.connect()).ask(FindCoordinatorRequest(key_type, ["a", "b"]))
+        assert [entry.key for entry in answer.coordinators] == ["a", "b"]
+        for entry in answer.coordinators:
+            assert (entry.error_code, entry.node_id) == (0, 1)
+            assert f"{entry.host}:{entry.port}" == door.broker.kafka_address
+
+
+@trio_test
+async def test_one_key_is_answered_without_a_list_before_version_4(tmp_path: Path) -> None:
+    async with open_door(tmp_path) as door:
+        answer = await (await door.connect()).ask(FindCoordinatorRequest(GROUP, key="a"), 3)
+        assert (answer.error_code, answer.node_id) == (0, 1)
+
+
+@pytest.mark.parametrize("version", [3, 6])
+@trio_test
+async def test_an_unknown_kind_of_key_is_refused(tmp_path: Path, version: int) -> None:
+    async with open_door(tmp_path) as door:
+        request = FindCoordinatorRequest(UNKNOWN_TYPE, ["a"], "a")
+        answer = await (await door.connect()).ask(request, version)
+        entry = answer if version < 4 else answer.coordinators[0]
+        assert (entry.error_code, entry.node_id) == (INVALID_REQUEST, -1)
