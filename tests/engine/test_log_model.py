@@ -248,6 +248,6 @@ class LogMachine(RuleBasedStateMachine):
 
 
 LogMachine.TestCase.settings = settings(
-    max_examples=60, stateful_step_count=40, deadline=None, report_multiple_bugs=False
+    max_examples=200, stateful_step_count=40, deadline=None, report_multiple_bugs=False
 )
 TestLog = LogMachine.TestCase
