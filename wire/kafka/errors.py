@@ -35,7 +35,6 @@ class ErrorCode(IntEnum):
     UNSUPPORTED_FOR_MESSAGE_FORMAT = 43
     POLICY_VIOLATION = 44
     OUT_OF_ORDER_SEQUENCE_NUMBER = 45
-    DUPLICATE_SEQUENCE_NUMBER = 46
     INVALID_PRODUCER_EPOCH = 47
     KAFKA_STORAGE_ERROR = 56
     UNKNOWN_PRODUCER_ID = 59
@@ -51,6 +50,17 @@ class ErrorCode(IntEnum):
     FETCH_SESSION_TOPIC_ID_ERROR = 106
     MISMATCHED_ENDPOINT_TYPE = 114
     UNSUPPORTED_ENDPOINT_TYPE = 115
+    NOT_ENOUGH_REPLICAS = 19
+    INVALID_TXN_STATE = 48
+    INVALID_PRODUCER_ID_MAPPING = 49
+    INVALID_TRANSACTION_TIMEOUT = 50
+    CONCURRENT_TRANSACTIONS = 51
+    TRANSACTION_COORDINATOR_FENCED = 52
+    TRANSACTIONAL_ID_AUTHORIZATION_FAILED = 53
+    OPERATION_NOT_ATTEMPTED = 55
+    PRODUCER_FENCED = 90
+    TRANSACTIONAL_ID_NOT_FOUND = 105
+    TRANSACTION_ABORTABLE = 120
 
 
 _CODES: Final[dict[type[errors.BrokerError], ErrorCode]] = {
@@ -73,7 +83,8 @@ _CODES: Final[dict[type[errors.BrokerError], ErrorCode]] = {
     errors.InvalidTimestamp: ErrorCode.INVALID_TIMESTAMP,
     errors.InvalidRecord: ErrorCode.INVALID_RECORD,
     errors.OutOfOrderSequence: ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
-    errors.DuplicateSequence: ErrorCode.DUPLICATE_SEQUENCE_NUMBER,
+    # Kafka 4 calls a repeat that is older than the batches it remembers out of order, too.
+    errors.DuplicateSequence: ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
     errors.InvalidProducerEpoch: ErrorCode.INVALID_PRODUCER_EPOCH,
     errors.UnknownProducerId: ErrorCode.UNKNOWN_PRODUCER_ID,
     errors.InvalidRequiredAcks: ErrorCode.INVALID_REQUIRED_ACKS,
@@ -90,6 +101,17 @@ _CODES: Final[dict[type[errors.BrokerError], ErrorCode]] = {
     errors.InvalidFetchSessionEpoch: ErrorCode.INVALID_FETCH_SESSION_EPOCH,
     errors.FetchSessionTopicId: ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR,
     errors.InconsistentTopicId: ErrorCode.INCONSISTENT_TOPIC_ID,
+    errors.InvalidTxnState: ErrorCode.INVALID_TXN_STATE,
+    errors.InvalidProducerIdMapping: ErrorCode.INVALID_PRODUCER_ID_MAPPING,
+    errors.InvalidTransactionTimeout: ErrorCode.INVALID_TRANSACTION_TIMEOUT,
+    errors.ConcurrentTransactions: ErrorCode.CONCURRENT_TRANSACTIONS,
+    errors.TransactionCoordinatorFenced: ErrorCode.TRANSACTION_COORDINATOR_FENCED,
+    errors.TransactionalIdAuthorizationFailed: ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+    errors.OperationNotAttempted: ErrorCode.OPERATION_NOT_ATTEMPTED,
+    errors.ProducerFenced: ErrorCode.PRODUCER_FENCED,
+    errors.TransactionalIdNotFound: ErrorCode.TRANSACTIONAL_ID_NOT_FOUND,
+    errors.TransactionAbortable: ErrorCode.TRANSACTION_ABORTABLE,
+    errors.NotEnoughReplicas: ErrorCode.NOT_ENOUGH_REPLICAS,
 }
 
 
