@@ -164,3 +164,47 @@ class CoordinatorLoadInProgress(BrokerError):
 
 class NotCoordinator(BrokerError):
     """Another node coordinates this key, or none does."""
+
+
+class InvalidTxnState(BrokerError):
+    """The transaction is in no state for this."""
+
+
+class InvalidProducerIdMapping(BrokerError):
+    """The producer id is not the one that the transactional id has."""
+
+
+class InvalidTransactionTimeout(BrokerError):
+    """A transaction timeout that is not positive, or above `transaction.max.timeout.ms`."""
+
+
+class ConcurrentTransactions(BrokerError):
+    """The transaction before this one is still being completed; the client tries again."""
+
+
+class TransactionCoordinatorFenced(BrokerError):
+    """A newer coordinator has taken over."""
+
+
+class TransactionalIdAuthorizationFailed(BrokerError):
+    """The transactional id may not be used so."""
+
+
+class OperationNotAttempted(BrokerError):
+    """Something else in the same request failed."""
+
+
+class ProducerFenced(BrokerError):
+    """A newer instance with the same transactional id has taken over."""
+
+
+class TransactionalIdNotFound(BrokerError):
+    """Nothing is known of this transactional id."""
+
+
+class TransactionAbortable(BrokerError):
+    """The transaction cannot go on; the client may abort it and begin another (KIP-890)."""
+
+
+class NotEnoughReplicas(BrokerError):
+    """Not now; older producers try again without asking for metadata."""

@@ -7,8 +7,9 @@ the last entry with nothing as late as the time asked for before it.
 
 On disk (`<base offset>.index`): the entries; once the segment is sealed, also a trailer with the greatest
 timestamp, the position of its batch, the segment size, whether it was cleaned, the number of entries and a CRC-32C
-of it all. An index is only ever a short cut: whoever uses an entry checks that the batch found there has that very
-offset, and rebuilds the index from the segment otherwise.
+of it all; between entries and trailer stand the segment's aborted transactions (engine/aborted_index.py).
+An index is only ever a short cut: whoever uses an entry checks that the batch found there has that very offset,
+and rebuilds the index from the segment otherwise.
 """
 
 import struct
@@ -18,8 +19,8 @@ from crc32c import crc32c
 
 ENTRY = struct.Struct(">IIq")
 ENTRY_SIZE = ENTRY.size
-_TRAILER = struct.Struct(">8sqqqqiiI")
-_MARK = b"TGINDEX1"
+_TRAILER = struct.Struct(">8sqqqqqiiI")
+_MARK = b"TGINDEX2"
 _CLEANED = 1
 
 
@@ -32,6 +33,8 @@ class IndexTrailer:
     first_timestamp: int
     segment_size: int
     cleaned: bool
+    stable_offset: int = -1
+    aborted: bytes = b""
 
 
 @define(eq=False)
@@ -74,6 +77,18 @@ class SparseIndex:
                 high = middle
         return self._entry(low - 1)
 
+    def find_position(self, position: int) -> int | None:
+        """The relative offset of the first entry at `position` or later; None if there is none."""
+        low, high = 0, len(self)
+        while low < high:
+            middle = (low + high) // 2
+            if ENTRY.unpack_from(self.entries, middle * ENTRY_SIZE)[1] < position:
+                low = middle + 1
+            else:
+                high = middle
+        entry = self._entry(low) if low < len(self) else None
+        return entry[0] if entry else None
+
     def _entry(self, number: int) -> tuple[int, int] | None:
         if number < 0:
             return None
@@ -96,22 +111,25 @@ class SparseIndex:
             trailer.max_timestamp_position,
             trailer.first_timestamp,
             trailer.segment_size,
+            trailer.stable_offset,
             _CLEANED if trailer.cleaned else 0,
             len(self),
         )
-        body = bytes(self.entries) + _TRAILER.pack(*fields, 0)[:-4]
+        body = bytes(self.entries) + trailer.aborted + _TRAILER.pack(*fields, 0)[:-4]
         return body + struct.pack(">I", crc32c(body))
 
 
 def open_sealed(data: bytes, segment_size: int) -> tuple[SparseIndex, IndexTrailer] | None:
     """A sealed index, or None if it is damaged or not that of a segment of this size."""
-    entries_size = len(data) - _TRAILER.size
-    if entries_size < 0 or entries_size % ENTRY_SIZE:
+    content_size = len(data) - _TRAILER.size
+    if content_size < 0:
         return None
-    mark, max_ts, max_position, first_ts, size, flags, count, crc = _TRAILER.unpack_from(data, entries_size)
-    if mark != _MARK or size != segment_size or count * ENTRY_SIZE != entries_size:
+    mark, max_ts, max_position, first_ts, size, stable, flags, count, crc = _TRAILER.unpack_from(data, content_size)
+    entries_size = count * ENTRY_SIZE
+    if mark != _MARK or size != segment_size or not 0 <= entries_size <= content_size:
         return None
     if crc32c(memoryview(data)[:-4]) != crc:
         return None
-    trailer = IndexTrailer(max_ts, max_position, first_ts, size, bool(flags & _CLEANED))
+    aborted = data[entries_size:content_size]
+    trailer = IndexTrailer(max_ts, max_position, first_ts, size, bool(flags & _CLEANED), stable, aborted)
     return SparseIndex(data[:entries_size]), trailer

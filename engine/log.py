@@ -21,6 +21,7 @@ Invariants:
 import os
 from collections.abc import Iterable, Sequence
 
+from engine.aborted_index import AbortedTransaction
 from engine.clock import Clock
 from engine.errors import InvalidRecord, OffsetOutOfRange, RecordListTooLarge, StorageError
 from engine.files import Buffer, File, FileRegion, Files
@@ -35,13 +36,30 @@ from engine.log_types import (
     TimedOffset,
 )
 from engine.producer_state import BatchMark, ProducerInfo
-from engine.records import NO_PRODUCER_ID, PREFIX, BatchHeader, split_batches
+from engine.records import (
+    CONTROL_FLAG,
+    HEADER_SIZE,
+    NO_PRODUCER_ID,
+    PREFIX,
+    PREFIX_SIZE,
+    BatchHeader,
+    split_batches,
+)
 from engine.recovery import START_FILE, LogState, parents, recover, remove_segment_files, write_start_offset
 from engine.replacement import mark_gaps
 from engine.segment import Segment
 from engine.segments import SegmentList
 from engine.snapshot import remove_snapshots
 from engine.time_search import find_by_time, find_max_timestamp
+from engine.transactions import (
+    EndMarker,
+    Undecided,
+    aborted_transactions,
+    note_producer,
+    parse_marker,
+    rebuild,
+    stable_offset,
+)
 from engine.upkeep import Upkeep
 from engine.validation import Piece, accept
 
@@ -104,6 +122,7 @@ class Log:
         self.start_offset = state.start_offset
         self.end_offset = state.end_offset
         self._durable_start = DurableStart(self._files, self.directory, self.start_offset)
+        self._undecided = Undecided()
         self._unsynced: list[File] = []
         self._end: LogPosition | None = None
         self.durable_end = self.end
@@ -188,10 +207,13 @@ class Log:
     def _write(self, pieces: list[Piece], leader_epoch: int, origin: Origin, now_ms: int) -> None:
         buffers: list[Buffer] = []
         headers: list[BatchHeader] = []
+        markers: dict[int, EndMarker | None] = {}
         offset = self.end_offset
         for header, rest in pieces:
             if origin is not Origin.REPLICA:
                 header = BatchHeader(offset, header.length, leader_epoch, *header[3:])
+            if header.attributes & CONTROL_FLAG:
+                markers[offset] = parse_marker(header, rest[0][HEADER_SIZE - PREFIX_SIZE :])
             offset = header.next_offset
             headers.append(header)
             buffers.append(PREFIX.pack(header.base_offset, header.length, header.leader_epoch))
@@ -201,7 +223,7 @@ class Log:
         if origin is Origin.REPLICA and offset - self.end_offset != sum(h.last_offset_delta + 1 for h in headers):
             self._mark_gaps()
         self._write_buffers(segment, buffers)
-        self._note(segment, headers, total, now_ms)
+        self._note(segment, headers, markers, total, now_ms)
 
     def _segment_for(self, total: int, headers: list[BatchHeader], now_ms: int) -> Segment:
         """The active segment, or a new one if the batches do not fit; not yet part of the log then."""
@@ -251,7 +273,14 @@ class Log:
         self._unsynced_directories.add(self.directory)
         self._gaps_marked = True
 
-    def _note(self, segment: Segment, headers: list[BatchHeader], total: int, now_ms: int) -> None:
+    def _note(
+        self,
+        segment: Segment,
+        headers: list[BatchHeader],
+        markers: dict[int, EndMarker | None],
+        total: int,
+        now_ms: int,
+    ) -> None:
         """Takes written batches into account: from here on they are part of the log."""
         if segment is not self._segments.active:
             self._activate(segment)
@@ -263,7 +292,11 @@ class Log:
             if header.leader_epoch != self._epochs.latest:
                 self._epochs.assign(header.leader_epoch, base_offset)
             if header.producer_id != NO_PRODUCER_ID:
-                self._producers.update(header, base_offset, now_ms)
+                assert segment.aborted is not None
+                marker = markers.get(base_offset)
+                ended = note_producer(segment.aborted, self._producers, header, marker, now_ms)
+                if ended is not None:
+                    self._undecided.add(ended)
             self.end_offset = base_offset + header.last_offset_delta + 1
         self._end = None
         self._upkeep.note_append(total, len(headers))
@@ -273,6 +306,7 @@ class Log:
         old = self._segments.active
         if old is not None:
             self._unsynced.append(old.file())
+            old.stable_offset = stable_offset(self._producers, self.end_offset)
             self._upkeep.requested = True
         self._segments.activate(segment)
         self._unsynced_directories.add(self.directory)
@@ -389,6 +423,51 @@ class Log:
         """[thread] The first record with the greatest timestamp."""
         return find_max_timestamp(tuple(self._segments), self.start_offset, upto.offset)
 
+    # --- transactions -----------------------------------------------------------------------------------
+
+    @property
+    def first_undecided_offset(self) -> int | None:
+        """Where the earliest transaction began that is open, or whose marker may still be lost."""
+        first_open, first_ended = self._producers.first_open_offset(), self._undecided.first_offset()
+        if first_open is None or first_ended is None:
+            return first_ended if first_open is None else first_open
+        return min(first_open, first_ended)
+
+    def passed(self, high_watermark: int) -> None:
+        """The high watermark has moved: markers below it are certain."""
+        if self._undecided:
+            self._undecided.passed(high_watermark)
+
+    def has_open_transaction(self, producer_id: int, epoch: int) -> bool:
+        """Whether this producer has written in a transaction that has not ended."""
+        return self._producers.has_open_transaction(producer_id, epoch)
+
+    def aborted_transactions(self, from_offset: int, upto_offset: int) -> list[AbortedTransaction]:
+        """Those with records in [from, upto), by their markers' order."""
+        try:
+            number = self._segments.number_of(from_offset)
+            return aborted_transactions(tuple(self._segments), number, from_offset, upto_offset)
+        except OSError as error:
+            raise StorageError(f"{self.name} cannot be read: {error}") from error
+
+    def offset_bound(self, offset: int, size: int, upto: LogPosition) -> int:
+        """An offset that `size` bytes from the batch that holds `offset` do not go beyond, found by the index."""
+        number = self._segments.number_of(offset)
+        segment = self._segments[number]
+        found = segment.locate(offset)
+        if found is None:
+            return upto.offset
+        relative = segment.loaded_index().find_position(found[0] + size)
+        end = self._segments.end_of(number) if relative is None else segment.base_offset + relative
+        return upto.offset if end is None else min(end, upto.offset)
+
+    def _aborted_in(self, segments: Sequence[Segment]) -> list[AbortedTransaction]:
+        everything = tuple(self._segments)
+        for segment in segments:
+            if segment.loaded_aborted() is None:
+                rebuild(everything[: everything.index(segment) + 1])
+        return [transaction for segment in segments for transaction in segment.aborted or ()]
+
     # --- leader epochs ----------------------------------------------------------------------------------
 
     def begin_epoch(self, epoch: int) -> None:
@@ -494,7 +573,7 @@ class Log:
             if old[0].base_offset < offset <= end and (point is None or offset != point.offset)
         ]
         self._upkeep.snapshots = [offset for offset in self._upkeep.snapshots if offset not in void]
-        job = ReplaceJob(self._files, self.directory, old, new, void, self._replaced)
+        job = ReplaceJob(self._files, self.directory, old, new, void, self._replaced, self._aborted_in(old))
         self._upkeep.begin(job)
         return job
 

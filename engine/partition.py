@@ -2,14 +2,16 @@
 
 The high watermark is the least durable end of the in-sync replicas; on one node that is this node's synced
 end, or with `flush.mode=os` its written end. Nobody reads past it. It only moves forward.
+Who reads committed records only, reads up to the last stable offset: where the first undecided transaction begins.
 """
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from attrs import define, frozen
 
+from engine.aborted_index import AbortedTransaction
 from engine.errors import BrokerError, FencedLeaderEpoch, StorageError, UnknownLeaderEpoch
 from engine.log import AppendResult, Log, LogPosition, LogRead, Origin
 from engine.sync import SyncRounds, SyncTicket
@@ -26,6 +28,7 @@ class PartitionRead:
     high_watermark: int
     last_stable_offset: int
     start_offset: int
+    aborted: Sequence[AbortedTransaction] | None = None
 
 
 @define(slots=True)
@@ -65,6 +68,9 @@ class Partition:
         self._on_offline = on_offline
         self._waiters: deque[DurableWaiter] = deque()
         self._watchers: dict[Watcher, None] = {}
+        self._committed_watchers: dict[Watcher, None] = {}
+        self._stable: LogPosition = self.high_watermark
+        self._move_stable_end()
 
     # -- writing
 
@@ -156,25 +162,38 @@ class Partition:
 
     @property
     def last_stable_offset(self) -> int:
-        """Below it no transaction is open."""
-        return self.high_watermark.offset
+        """Below it every transaction is decided."""
+        return self._stable.offset
 
-    def read(self, offset: int, max_bytes: int, *, at_least_one: bool) -> PartitionRead:
-        """Batches from the one that holds `offset`, up to the high watermark."""
-        upto = self.high_watermark
-        if offset == upto.offset:
+    def read(self, offset: int, max_bytes: int, *, at_least_one: bool, committed: bool = False) -> PartitionRead:
+        """Batches from the one that holds `offset`, up to the high watermark; with `committed`, to the last stable
+        offset, and which of them were aborted."""
+        high_watermark = self.high_watermark
+        upto = self._stable if committed else high_watermark
+        aborted: Sequence[AbortedTransaction] | None = [] if committed else None
+        if upto.offset <= offset <= high_watermark.offset:
             log_read = None
         else:
             log_read = self.log.read(offset, max_bytes, upto, at_least_one=at_least_one)
-        return PartitionRead(log_read, upto.offset, self.last_stable_offset, self.log.start_offset)
+            if committed and log_read.size:
+                aborted = self._aborted(offset, log_read.size, upto)
+        return PartitionRead(log_read, high_watermark.offset, self._stable.offset, self.log.start_offset, aborted)
 
-    def watch(self, watcher: Watcher) -> None:
-        """Tell `watcher` how many bytes became readable whenever the high watermark moves."""
-        self._watchers[watcher] = None
+    def _aborted(self, offset: int, size: int, upto: LogPosition) -> Sequence[AbortedTransaction]:
+        found = self.log.aborted_transactions(offset, upto.offset)
+        if found:
+            bound = self.log.offset_bound(offset, size, upto)
+            found = sorted((one for one in found if one.first_offset < bound), key=lambda one: one.first_offset)
+        return found
+
+    def watch(self, watcher: Watcher, *, committed: bool = False) -> None:
+        """Tell `watcher` how many bytes became readable whenever the high watermark (or last stable offset) moves."""
+        (self._committed_watchers if committed else self._watchers)[watcher] = None
 
     def unwatch(self, watcher: Watcher) -> None:
         """Stop telling it."""
         self._watchers.pop(watcher, None)
+        self._committed_watchers.pop(watcher, None)
 
     # -- ending
 
@@ -183,7 +202,7 @@ class Partition:
         self.removed = True
         self.offline = StorageError("the partition was deleted")
         self._fail_waiters(self.offline)
-        for watcher in tuple(self._watchers):
+        for watcher in (*self._watchers, *self._committed_watchers):
             watcher(0)
 
     def statistics(self) -> dict[str, int]:
@@ -194,7 +213,7 @@ class Partition:
             "end_offset": self.log.end_offset,
             "size_bytes": self.log.size_bytes,
             "waiters": len(self._waiters),
-            "watchers": len(self._watchers),
+            "watchers": len(self._watchers) + len(self._committed_watchers),
         }
 
     def _advance(self, end: LogPosition) -> None:
@@ -202,15 +221,32 @@ class Partition:
         if end.offset <= previous.offset:
             return
         self.high_watermark = end
+        stable = self._stable
+        self._move_stable_end()
         waiters = self._waiters
         while waiters and waiters[0].last_offset < end.offset:
             waiters.popleft().callback(None)
         if self._watchers:
-            same_segment = end.segment == previous.segment
-            added = end.position - previous.position if same_segment else end.position + 1
-            for watcher in tuple(self._watchers):
-                watcher(added)
+            _tell(self._watchers, previous, end)
+        if self._committed_watchers and self._stable.offset > stable.offset:
+            _tell(self._committed_watchers, stable, self._stable)
+
+    def _move_stable_end(self) -> None:
+        log, end = self.log, self.high_watermark
+        log.passed(end.offset)
+        undecided = log.first_undecided_offset
+        if undecided is None or undecided >= end.offset:
+            self._stable = end
+        elif undecided != self._stable.offset:
+            self._stable = log.position_of(max(undecided, log.start_offset))
 
     def _fail_waiters(self, error: BrokerError) -> None:
         while self._waiters:
             self._waiters.popleft().callback(error)
+
+
+def _tell(watchers: dict[Watcher, None], previous: LogPosition, end: LogPosition) -> None:
+    same_segment = end.segment == previous.segment
+    added = end.position - previous.position if same_segment else end.position + 1
+    for watcher in tuple(watchers):
+        watcher(added)

@@ -3,7 +3,8 @@
 Per producer id: its epoch and its last five batches, because clients keep up to five requests in flight. A
 batch already remembered is answered like the original. One that was accepted but is older than the five is a
 known duplicate; anything else out of turn is refused. A producer that is not known (new, or forgotten after
-`producer.id.expiration.ms`) may start with any sequence number.
+`producer.id.expiration.ms`) may start with any sequence number. A transaction is open from its first batch to its
+marker; who has one open is not forgotten.
 """
 
 import struct
@@ -13,8 +14,14 @@ from typing import NamedTuple
 
 from attrs import define, field, frozen
 
-from engine.errors import DuplicateSequence, InvalidProducerEpoch, OutOfOrderSequence
-from engine.records import BatchHeader
+from engine.errors import (
+    DuplicateSequence,
+    InvalidProducerEpoch,
+    InvalidTxnState,
+    OutOfOrderSequence,
+    TransactionCoordinatorFenced,
+)
+from engine.records import TRANSACTIONAL_FLAG, BatchHeader
 
 # Sequence numbers run from 0 to 2^31 - 1 and start over.
 SEQUENCES = 2**31
@@ -88,6 +95,8 @@ class ProducerState:
 
     expiration_ms: int
     _entries: dict[int, ProducerEntry] = field(factory=dict)
+    _open: dict[int, int] = field(factory=dict)
+    """First offsets of open transactions by producer. They begin one after the other: the first is the least."""
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -102,6 +111,8 @@ class ProducerState:
             del self._entries[header.producer_id]
             return None
         self.check_epoch(header, entry)
+        if entry.transaction_first_offset != NONE and not header.is_transactional:
+            raise InvalidTxnState(f"producer {header.producer_id} has a transaction open and writes outside of it")
         if header.producer_epoch > entry.epoch:
             if header.base_sequence != 0:
                 raise OutOfOrderSequence(
@@ -117,9 +128,38 @@ class ProducerState:
                 f"producer {header.producer_id} writes with epoch {header.producer_epoch}, its latest is {entry.epoch}"
             )
 
-    def update(self, header: BatchHeader, base_offset: int, now_ms: int) -> None:
-        """Notes a batch that was written; also replays one that recovery found."""
-        count = header.last_offset_delta + 1
+    def check_coordinator(self, header: BatchHeader, coordinator_epoch: int | None) -> None:
+        """Whether the transaction's own coordinator (of that epoch, for a marker) may write this batch."""
+        entry = self._entries.get(header.producer_id)
+        if entry is None:
+            return
+        self.check_epoch(header, entry)
+        if coordinator_epoch is not None and coordinator_epoch < entry.coordinator_epoch:
+            raise TransactionCoordinatorFenced(
+                f"a coordinator of epoch {coordinator_epoch} ends a transaction of producer {header.producer_id}, "
+                f"the latest was of epoch {entry.coordinator_epoch}"
+            )
+
+    def end_transaction(self, header: BatchHeader, coordinator_epoch: int, now_ms: int) -> int | None:
+        """Notes a marker; returns where the transaction began, None if none was open."""
+        entry = self._entry(header)
+        entry.coordinator_epoch = coordinator_epoch
+        entry.last_timestamp_ms = header.max_timestamp
+        entry.touched_ms = now_ms
+        entry.transaction_first_offset = NONE
+        return self._open.pop(header.producer_id, None)
+
+    def first_open_offset(self) -> int | None:
+        """Where the earliest open transaction began."""
+        return next(iter(self._open.values()), None)
+
+    def has_open_transaction(self, producer_id: int, epoch: int) -> bool:
+        """Whether this producer has written in a transaction that has not ended."""
+        entry = self._entries.get(producer_id)
+        return entry is not None and entry.epoch == epoch and entry.transaction_first_offset != NONE
+
+    def _entry(self, header: BatchHeader) -> ProducerEntry:
+        """The producer's entry, made or moved to the batch's epoch if need be."""
         entry = self._entries.get(header.producer_id)
         if entry is None:
             entry = self._entries[header.producer_id] = ProducerEntry(header.producer_epoch)
@@ -127,6 +167,14 @@ class ProducerState:
             entry.epoch = header.producer_epoch
             entry.run = 0
             entry.batches.clear()
+        return entry
+
+    def update(self, header: BatchHeader, base_offset: int, now_ms: int) -> None:
+        """Notes a batch that was written; also replays one that recovery found."""
+        count = header.last_offset_delta + 1
+        entry = self._entry(header)
+        if header.attributes & TRANSACTIONAL_FLAG and entry.transaction_first_offset == NONE:
+            entry.transaction_first_offset = self._open[header.producer_id] = base_offset
         entry.last_timestamp_ms = header.max_timestamp
         entry.touched_ms = now_ms
         if header.base_sequence < 0:
@@ -164,7 +212,8 @@ class ProducerState:
             )
 
     def copy(self) -> "ProducerState":
-        return ProducerState(self.expiration_ms, {key: e.copy() for key, e in self._entries.items()})
+        entries = {key: e.copy() for key, e in self._entries.items()}
+        return ProducerState(self.expiration_ms, entries, self._open.copy())
 
     def encode(self) -> bytes:
         pieces = [struct.pack(">i", len(self._entries))]
@@ -198,6 +247,8 @@ class ProducerState:
                 entry.batches.append(BatchMark._make(_MARK.unpack_from(data, position)))
                 position += _MARK.size
             state._entries[producer_id] = entry
+        opened = ((key, entry.transaction_first_offset) for key, entry in state._entries.items())
+        state._open = dict(sorted((pair for pair in opened if pair[1] != NONE), key=lambda pair: pair[1]))
         return state, position
 
 

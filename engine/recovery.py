@@ -13,6 +13,7 @@ import struct
 from attrs import define, field
 from crc32c import crc32c
 
+from engine.aborted_index import AbortedIndex
 from engine.clock import Clock
 from engine.errors import CorruptMessage, StorageError
 from engine.files import Files, read_whole, write_atomically
@@ -24,6 +25,7 @@ from engine.records import NO_PRODUCER_ID, BatchHeader
 from engine.replacement import GAPS_FILE, finish_replacement
 from engine.segment import INDEX_SUFFIX, LOG_SUFFIX, Segment, scan_batches
 from engine.snapshot import Snapshot, list_snapshots, read_snapshot, remove_snapshots
+from engine.transactions import note_producer, read_marker, stable_offset
 
 START_FILE = "log-start"
 _START = struct.Struct(">qI")
@@ -175,6 +177,7 @@ class _Recovery:
             segment.resume(index, snapshot.end.position, snapshot.max_timestamp, snapshot.max_timestamp_position)
             segment.first_timestamp = snapshot.first_timestamp
             segment.saved_entries = len(index)
+            segment.aborted = AbortedIndex(snapshot.aborted)
             return
         self.rebuilt_indexes += 1
         segment.size = snapshot.end.position
@@ -182,6 +185,7 @@ class _Recovery:
             segment.rebuild_index(self.config.index_interval_bytes)
         except CorruptMessage as error:
             raise StorageError(f"damage below the recovery point: {error}") from error
+        segment.aborted = AbortedIndex(snapshot.aborted)
 
     def _is_current(self, snapshot: Snapshot | None, segments: list[Segment]) -> bool:
         """After a clean shutdown there is nothing past the recovery point."""
@@ -226,7 +230,8 @@ class _Recovery:
             assert position == segment.size
             if not (intact or sealed) or not self._follows(header, state.end_offset):
                 break
-            self._feed(state, segment, header)
+            self._feed(state, segment, position, header)
+        segment.stable_offset = stable_offset(state.producers, state.end_offset)
         if segment.size == on_disk:
             return True
         if sealed:
@@ -242,11 +247,13 @@ class _Recovery:
             return False
         return header.base_offset == expected_offset or self.gaps_allowed
 
-    def _feed(self, state: LogState, segment: Segment, header: BatchHeader) -> None:
+    def _feed(self, state: LogState, segment: Segment, position: int, header: BatchHeader) -> None:
         segment.note_batch(header, header.base_offset, self.config.index_interval_bytes)
         state.epochs.assign(header.leader_epoch, header.base_offset)
         if header.producer_id != NO_PRODUCER_ID:
-            state.producers.update(header, header.base_offset, self.clock.now_ms())
+            assert segment.aborted is not None
+            marker = read_marker(segment, position, header)
+            note_producer(segment.aborted, state.producers, header, marker, self.clock.now_ms())
         state.end_offset = header.next_offset
 
     def _drop(self, state: LogState, number: int) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 
 from attrs import define, field
 
+from engine.aborted_index import AbortedIndex
 from engine.errors import CorruptMessage
 from engine.files import File, Files, read_whole
 from engine.index import IndexTrailer, SparseIndex, open_sealed
@@ -82,6 +83,8 @@ class Segment:
     cleaned: bool = False
     index_saved: bool = False
     saved_entries: int = 0
+    aborted: AbortedIndex | None = field(default=None, repr=False)
+    stable_offset: int = -1
     _indexed_position: int = 0
     _pinned: bool = False
     _file: File | None = None
@@ -125,6 +128,7 @@ class Segment:
         self._file = self.files.open(self.path, create=True)
         self._file.truncate(0)
         self.index = SparseIndex()
+        self.aborted = AbortedIndex()
         return self._file
 
     def must_roll(self, config: LogConfig, total: int, headers: Sequence[BatchHeader], now_ms: int) -> bool:
@@ -212,8 +216,14 @@ class Segment:
         index, trailer = opened
         self.max_timestamp, self.max_timestamp_position = trailer.max_timestamp, trailer.max_timestamp_position
         self.first_timestamp, self.cleaned = trailer.first_timestamp, trailer.cleaned
+        self.aborted, self.stable_offset = AbortedIndex(trailer.aborted), trailer.stable_offset
         self.index, self.index_saved = index, True
         return index
+
+    def loaded_aborted(self) -> AbortedIndex | None:
+        """The aborted transactions; None if they have to be rebuilt, which takes the segments before this one."""
+        self.loaded_index()
+        return self.aborted
 
     def rebuild_index(self, interval_bytes: int = 4096) -> SparseIndex:
         """Reads all headers anew; raises `CorruptMessage` if the segment itself is damaged."""
@@ -234,6 +244,7 @@ class Segment:
         self.size = self._indexed_position = self.max_timestamp_position = 0
         self.max_timestamp = self.first_timestamp = NO_TIMESTAMP
         self.index = SparseIndex()
+        self.aborted = AbortedIndex()
         self.index_saved = False
         self.saved_entries = 0
         self._recent_lasts, self._recent_positions = [], []
@@ -247,7 +258,13 @@ class Segment:
 
     def trailer(self) -> IndexTrailer:
         return IndexTrailer(
-            self.max_timestamp, self.max_timestamp_position, self.first_timestamp, self.size, self.cleaned
+            self.max_timestamp,
+            self.max_timestamp_position,
+            self.first_timestamp,
+            self.size,
+            self.cleaned,
+            self.stable_offset,
+            bytes(self.aborted.content) if self.aborted is not None else b"",
         )
 
     def seal(self) -> None:
@@ -258,7 +275,7 @@ class Segment:
     def release(self) -> None:
         """Drops what can be read again from disk."""
         if self.sealed and self.index_saved and not self._pinned:
-            self.index = None
+            self.index = self.aborted = None
 
     def close(self) -> None:
         file = self._file or (self._file_reference() if self._file_reference else None)

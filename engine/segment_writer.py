@@ -1,13 +1,16 @@
 """Writes the segments that will replace others: same offsets, fewer records.
 
 [thread] The files end in `.cleaned` until `Log.replace_segments` makes them the log's. What is written must
+keep every transaction marker whose aborted records or whose entry among the aborted transactions remain, and it must
 tile the offsets that it replaces: the first segment has the old first base offset, and each one's last batch
 (emptied of its records if need be) ends where the next begins.
 """
 
 from collections.abc import Sequence
 
-from engine.files import Buffer, Files
+from engine.aborted_index import AbortedIndex, AbortedTransaction
+from engine.files import Buffer, Files, read_whole
+from engine.index import open_sealed
 from engine.records import BatchHeader
 from engine.replacement import CLEANED_SUFFIX
 from engine.segment import Segment
@@ -41,11 +44,7 @@ class SegmentWriter:
         self._file.close()
         segment = self.segment
         segment.seal()
-        index = self._files.open(segment.index_path + CLEANED_SUFFIX, create=True)
-        index.truncate(0)
-        index.write([segment.loaded_index().seal(segment.trailer())], 0)
-        index.sync()
-        index.close()
+        _write_index(segment, segment.loaded_index().seal(segment.trailer()))
         segment.index_saved = True
         segment.release()
         return segment
@@ -55,3 +54,27 @@ class SegmentWriter:
         self._file.close()
         for name in (self.segment.path, self.segment.index_path):
             self._files.unlink(name + CLEANED_SUFFIX)
+
+
+def _write_index(segment: Segment, content: bytes) -> None:
+    index = segment.files.open(segment.index_path + CLEANED_SUFFIX, create=True)
+    index.truncate(0)
+    index.write([content], 0)
+    index.sync()
+    index.close()
+
+
+def carry_over(aborted: Sequence[AbortedTransaction], segments: Sequence[Segment]) -> None:
+    """[thread] Gives new segments, not yet in their place, the aborted transactions whose markers they hold."""
+    for segment, following in zip(segments, [*segments[1:], None], strict=True):
+        own = AbortedIndex()
+        for transaction in aborted:
+            is_later = following is not None and transaction.last_offset >= following.base_offset
+            if transaction.last_offset >= segment.base_offset and not is_later:
+                own.add(transaction)
+        if len(own):
+            opened = open_sealed(read_whole(segment.files, segment.index_path + CLEANED_SUFFIX) or b"", segment.size)
+            assert opened is not None, "the index was just written"
+            index, trailer = opened
+            trailer.aborted = bytes(own.content)
+            _write_index(segment, index.seal(trailer))

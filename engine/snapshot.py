@@ -1,9 +1,9 @@
 """Snapshots: what a log knows at a durable end, so that recovery reads only what came after.
 
 `<offset>.snapshot` holds the log's end at that time (offset, segment, position), how much of the active
-segment's index is on disk, the producers and the leader epochs, under one CRC-32C. The newest one that is
-whole is the recovery point. It is written under another name, synced and renamed, after the log itself was
-synced.
+segment's index is on disk, its aborted transactions, the producers and the leader epochs, under one CRC-32C. The
+newest one that is whole is the recovery point. It is written under another name, synced and renamed, after the log
+itself was synced.
 """
 
 import os
@@ -19,8 +19,8 @@ from engine.producer_state import ProducerState
 
 SUFFIX = ".snapshot"
 KEPT = 3
-_FIXED = struct.Struct(">8sqqqiIqqq")
-_MARK = b"TGSNAPS1"
+_FIXED = struct.Struct(">8sqqqiIqqqi")
+_MARK = b"TGSNAPS2"
 _CHECKSUM = struct.Struct(">I")
 
 
@@ -36,6 +36,7 @@ class Snapshot:
     first_timestamp: int
     producers: bytes
     epochs: LeaderEpochs
+    aborted: bytes = b""
 
     @property
     def name(self) -> str:
@@ -52,8 +53,9 @@ class Snapshot:
             self.max_timestamp,
             self.max_timestamp_position,
             self.first_timestamp,
+            len(self.aborted),
         )
-        body = fixed + self.epochs.encode() + self.producers
+        body = fixed + self.aborted + self.epochs.encode() + self.producers
         return body + _CHECKSUM.pack(crc32c(body))
 
     @classmethod
@@ -64,10 +66,11 @@ class Snapshot:
         body = data[:-4]
         if _CHECKSUM.unpack(data[-4:])[0] != crc32c(body):
             return None
-        _, offset, segment, position, count, crc, max_ts, max_pos, first_ts = _FIXED.unpack_from(body)
-        epochs, at = LeaderEpochs.decode(body, _FIXED.size)
+        _, offset, segment, position, count, crc, max_ts, max_pos, first_ts, size = _FIXED.unpack_from(body)
+        aborted = body[_FIXED.size : _FIXED.size + size]
+        epochs, at = LeaderEpochs.decode(body, _FIXED.size + size)
         end = LogPosition(offset, segment, position)
-        return cls(end, count, crc, max_ts, max_pos, first_ts, body[at:], epochs)
+        return cls(end, count, crc, max_ts, max_pos, first_ts, body[at:], epochs, aborted)
 
     def producer_state(self, expiration_ms: int) -> ProducerState:
         return ProducerState.decode(self.producers, 0, expiration_ms)[0]

@@ -91,7 +91,7 @@ class Upkeep:
 
     def _seal_jobs(self, segments: SegmentList) -> Iterator[SealJob]:
         for segment in segments.sealed():
-            if segment.index is not None and not segment.index_saved:
+            if segment.index is not None and segment.aborted is not None and not segment.index_saved:
                 content = segment.index.seal(segment.trailer())
                 yield SealJob(segment, content, self._sealed)
 
@@ -144,4 +144,5 @@ def _capture(active: Segment, end: LogPosition, producers: ProducerState, epochs
         active.first_timestamp,
         producers.encode(),
         LeaderEpochs(list(epochs.entries)),
+        bytes(active.aborted.content) if active.aborted is not None else b"",
     )

@@ -28,6 +28,7 @@ from engine.records import (
     record_section,
     walk_records,
 )
+from engine.transactions import parse_marker
 
 Piece = tuple[BatchHeader, Sequence[Buffer]]
 
@@ -51,6 +52,8 @@ def accept(
             end_offset = header.next_offset
             pieces.append((header, (batch[PREFIX_SIZE:],)))
             continue
+        if origin is Origin.COORDINATOR and header.producer_id != NO_PRODUCER_ID:
+            producers.check_coordinator(header, _coordinator_epoch(header, batch))
         if origin is Origin.CLIENT:
             check_client(header, batch, config, now_ms, name)
             if header.producer_id != NO_PRODUCER_ID:
@@ -63,9 +66,14 @@ def accept(
     return pieces, None
 
 
+def _coordinator_epoch(header: BatchHeader, batch: memoryview) -> int | None:
+    marker = parse_marker(header, batch[HEADER_SIZE:]) if header.attributes & CONTROL_FLAG else None
+    return marker.coordinator_epoch if marker else None
+
+
 def check_intact(header: BatchHeader, batch: memoryview, config: LogConfig) -> None:
     """What every batch is asked, wherever it comes from."""
-    if len(batch) > config.max_message_bytes:
+    if len(batch) > config.max_message_bytes and not header.attributes & CONTROL_FLAG:
         raise RecordTooLarge(f"a batch of {len(batch)} bytes exceeds max.message.bytes, {config.max_message_bytes}")
     if checksum(batch) != header.crc:
         raise CorruptMessage(f"the batch's checksum is not {header.crc:#010x}")
@@ -122,6 +130,8 @@ def _check_keys(header: BatchHeader, batch: memoryview, name: str) -> None:
 
 def prepare(header: BatchHeader, batch: memoryview, config: LogConfig, now_ms: int) -> Piece:
     """The batch as this topic stores it: its header, and the bytes that follow the 16-byte prefix."""
+    if header.attributes & CONTROL_FLAG:
+        return header, (batch[PREFIX_SIZE:],)
     codec = header.attributes & CODEC_MASK
     wanted = CODECS.get(config.compression_type, codec)
     append_time = config.timestamp_type == "LogAppendTime"
