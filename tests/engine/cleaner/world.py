@@ -1,0 +1,118 @@
+"""What the cleaner's tests share: partitions in memory, by hand on the clock, and a look at every record."""
+
+from collections.abc import Callable, Sequence
+
+from attrs import frozen
+
+from engine.cleaner.cleaner import Cleaner
+from engine.cleaner.pace import Pace
+from engine.clock import ManualClock
+from engine.log import Log, LogConfig
+from engine.memory_files import MemoryFiles
+from engine.partition import Partition
+from engine.partitions import Partitions, PartitionSpec
+from engine.records import BatchHeader, build_batch, record_section, split_batches, walk_records
+from engine.sync import SyncRounds
+from engine.workers import InlineWorkers
+from tests.engine.logs import NOW_MS, memory_files, read_all
+
+TOPIC = b"\x0a" * 16
+COMPACT = LogConfig(
+    cleanup_delete=False, cleanup_compact=True, segment_bytes=1000, index_interval_bytes=100, delete_retention_ms=1000
+)
+
+Pair = tuple[bytes | None, bytes | None]
+
+
+@frozen
+class Seen:
+    """A record as a consumer sees it."""
+
+    offset: int
+    key: bytes | None
+    value: bytes | None
+    timestamp_ms: int
+
+
+class World:
+    """One partition and the cleaner over it; threads are played by the caller's own."""
+
+    def __init__(
+        self, config: LogConfig = COMPACT, files: MemoryFiles | None = None, clock: ManualClock | None = None
+    ) -> None:
+        self.files = files or memory_files()
+        self.clock = clock or ManualClock(NOW_MS)
+        self.config = config
+        self.workers = InlineWorkers()
+        self.errors: list[str] = []
+        self.rounds = SyncRounds(InlineWorkers(), lambda: None)
+        self.partitions = Partitions(
+            data_dir="/data",
+            files=self.files,
+            clock=self.clock,
+            workers=self.workers,
+            rounds=self.rounds,
+            call_later=lambda _delay, _call: None,
+            log_error=self.errors.append,
+        )
+        spec = PartitionSpec(TOPIC, 0, config, 0, True, "orders")
+        self.partition: Partition = self.partitions.add(spec, self.partitions.open_log(spec, clean=False))
+        self.map_bytes = 1 << 20
+        self.cleaner = self.make_cleaner()
+
+    @property
+    def log(self) -> Log:
+        return self.partition.log
+
+    def make_cleaner(self, workers: InlineWorkers | None = None) -> Cleaner:
+        def make_pace(is_stopped: Callable[[], bool]) -> Pace:
+            return Pace(self.clock.monotonic, lambda _: None, is_stopped, work_s=0)
+
+        return Cleaner(self.partitions, workers or self.workers, self.clock, make_pace, map_bytes=self.map_bytes)
+
+    def write(self, *pairs: Pair, timestamp_ms: int | None = None, **fields: int) -> int:
+        """Appends one batch and syncs it; its base offset."""
+        time = self.clock.now_ms() if timestamp_ms is None else timestamp_ms
+        result = self.partition.append(build_batch(pairs, timestamp_ms=time, **fields))
+        self.rounds.start_round()
+        return result.base_offset
+
+    def roll(self) -> None:
+        """Closes the active segment, as a larger log would have, with the snapshot that follows."""
+        self.log.roll()
+        self.partitions.run_jobs(self.partition, self.log.maintenance())
+
+    def compact(self) -> None:
+        self.cleaner.compact()
+        assert self.cleaner.idle
+        assert self.errors == []
+
+    def headers(self) -> list[BatchHeader]:
+        return [split_batches(data)[0][0] for data in read_all(self.log)]
+
+    def records(self) -> list[Seen]:
+        """Every record from the start on."""
+        return [record for data in read_all(self.log) for record in open_batch(data)]
+
+    def values(self) -> dict[int, bytes | None]:
+        return {record.offset: record.value for record in self.records()}
+
+    def reopened(self, config: LogConfig | None = None) -> "World":
+        """The same disk after a restart."""
+        again = World(config or self.config, self.files, self.clock)
+        again.map_bytes = self.map_bytes
+        again.cleaner = again.make_cleaner()
+        return again
+
+
+def open_batch(data: bytes) -> Sequence[Seen]:
+    ((header, batch),) = split_batches(data)
+    return [
+        Seen(
+            header.base_offset + record.offset_delta,
+            None if record.key is None else bytes(record.key),
+            None if record.value is None else bytes(record.value),
+            header.max_timestamp if header.is_log_append_time else header.base_timestamp + record.timestamp_delta,
+        )
+        for record in walk_records(record_section(header, batch), header.record_count)
+    ]
