@@ -213,9 +213,13 @@ class Compactor:
         partition, log = this.partition, this.partition.log
         present = set(group.old) <= set(log.segments)
         if partition.offline is not None or self.is_stopped() or not present or not log.can_replace(group.old):
-            self._submit(this, group.abandon, lambda _: self._end(this, Stopped()))
+            self._give_up(this, group, Stopped())
             return
-        job = log.replace_segments(group.old, group.new)
+        try:
+            job = log.replace_segments(group.old, group.new)
+        except (OSError, BrokerError) as error:
+            self._give_up(this, group, error)
+            return
 
         def then() -> None:
             if job.error is not None:
@@ -226,6 +230,9 @@ class Compactor:
             self._next(this)
 
         self._partitions.run_jobs(partition, [job], then)
+
+    def _give_up(self, this: Pass, group: Group, error: BaseException) -> None:
+        self._submit(this, group.abandon, lambda _: self._end(this, error))
 
     def _note(self, this: Pass) -> None:
         """[thread]"""

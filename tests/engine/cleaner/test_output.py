@@ -1,0 +1,50 @@
+"""New segments, none larger than allowed, that tile the offsets."""
+
+from engine.cleaner.output import Output
+from engine.memory_files import MemoryFiles
+from engine.records import HEADER_SIZE, build_batch
+from tests.engine.logs import DIRECTORY, NOW_MS, memory_files
+
+BATCH_BYTES = len(build_batch([(b"k", b"v")], timestamp_ms=NOW_MS))
+
+
+def batch(offset: int) -> bytes:
+    return build_batch([(b"k", b"v")], timestamp_ms=NOW_MS, base_offset=offset)
+
+
+def output(segment_bytes: int, base_offset: int = 0) -> tuple[MemoryFiles, Output]:
+    files = memory_files()
+    files.make_directories(DIRECTORY)
+    return files, Output(files, DIRECTORY, base_offset, NOW_MS, segment_bytes, 100)
+
+
+def test_it_begins_a_segment_when_one_is_full() -> None:
+    _, out = output(2 * BATCH_BYTES)
+    for offset in range(5):
+        out.append(batch(offset))
+    segments = out.finish()
+    assert [segment.size // BATCH_BYTES for segment in segments] == [2, 2, 1]
+    assert out.size == 5 * BATCH_BYTES
+
+
+def test_a_segment_begins_where_the_one_before_ends_whatever_the_gap() -> None:
+    _, out = output(BATCH_BYTES, base_offset=3)
+    out.append(batch(7))
+    out.append(batch(50))
+    assert [segment.base_offset for segment in out.finish()] == [3, 8]
+    assert out.end == 51
+
+
+def test_a_batch_larger_than_a_segment_has_one_for_itself() -> None:
+    _, out = output(HEADER_SIZE)
+    out.append(batch(0))
+    out.append(batch(1))
+    assert len(out.finish()) == 2
+
+
+def test_what_is_abandoned_leaves_nothing() -> None:
+    files, out = output(BATCH_BYTES)
+    for offset in range(3):
+        out.append(batch(offset))
+    out.abandon()
+    assert files.list(DIRECTORY) == {}
