@@ -2,8 +2,9 @@
 
 Sessions from version 7 (KIP-227), topic ids from 13 (KIP-516). The answer names regions of segment files that
 are sent without being read. At least one batch is returned even if it is larger than the limits (KIP-74), and
-an answer may end inside a batch. An incremental fetch with nothing new waits like any other. Fetching as a
-replica is refused: there is no cluster whose member the client could be.
+an answer may end inside a batch. An incremental fetch with nothing new waits like any other. Under read_committed
+the answer ends at the last stable offset and names the aborted transactions in it (KIP-98). Fetching as a replica is
+refused: there is no cluster whose member the client could be.
 """
 
 from collections.abc import Iterator
@@ -47,7 +48,7 @@ def handle(request: FetchRequest, context: Context) -> FetchResponse | Deferred:
     fetch.read()
     if fetch.is_enough():
         return fetch.settle() if fetch.may_miss_own_writes() else fetch.response()
-    return fetch.wait(request.max_wait_ms / 1000)
+    return fetch.wait(request.max_wait_ms / 1000, committed=fetch.committed)
 
 
 @define(eq=False)
@@ -61,6 +62,7 @@ class Fetch:
     incremental: bool
     deferred: Deferred = field(factory=Deferred)
     needed_bytes: int = field(init=False)
+    committed: bool = field(init=False)
     size: int = 0
     has_partitions: bool = False
     failed: bool = False
@@ -70,6 +72,7 @@ class Fetch:
 
     def __attrs_post_init__(self) -> None:
         self.needed_bytes = self.request.min_bytes
+        self.committed = self.request.isolation_level == READ_COMMITTED
 
     # -- reading
 
@@ -113,15 +116,18 @@ class Fetch:
         partition.check_leader_epoch(wanted.current_leader_epoch)
         data = PartitionData(
             partition_index=wanted.partition,
-            aborted_transactions=[] if self.request.isolation_level == READ_COMMITTED else None,
+            aborted_transactions=None,
             records=b"",
         )
         data.diverging_epoch = _divergence(partition, wanted.last_fetched_epoch, wanted.fetch_offset)
         max_bytes = 0 if data.diverging_epoch else max(0, min(wanted.partition_max_bytes, budget))
-        read = partition.read(wanted.fetch_offset, max_bytes, at_least_one=self.size == 0 and not data.diverging_epoch)
+        at_least_one = self.size == 0 and not data.diverging_epoch
+        read = partition.read(wanted.fetch_offset, max_bytes, at_least_one=at_least_one, committed=self.committed)
         data.high_watermark = read.high_watermark
         data.last_stable_offset = read.last_stable_offset
         data.log_start_offset = read.start_offset
+        if read.aborted is not None:
+            data.aborted_transactions = [AbortedTransaction(one.producer_id, one.first_offset) for one in read.aborted]
         if read.log_read is not None and read.log_read.size:
             data.records = read.log_read.regions
             self.size += read.log_read.size
@@ -149,14 +155,14 @@ class Fetch:
     def settle(self) -> Deferred:
         """Answer after the next sync: who does not want to wait for records still finds those acknowledged before."""
         self.needed_bytes = 1
-        return self.wait(SETTLE_S)
+        return self.wait(SETTLE_S, committed=False)
 
-    def wait(self, duration_s: float) -> Deferred:
+    def wait(self, duration_s: float, *, committed: bool) -> Deferred:
         """Answer when enough bytes became readable, or when the wait is over."""
         node = self.context.node
         self.deferred.on_abandoned = self._stop_waiting
         for partition in self._existing():
-            partition.watch(self._more_readable)
+            partition.watch(self._more_readable, committed=committed)
             self.watched.append(partition)
         deadline = node.clock.monotonic() + duration_s
         self.timer = node.timers.call_at(deadline, self._finish)
