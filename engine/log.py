@@ -61,7 +61,7 @@ from engine.transactions import (
     stable_offset,
 )
 from engine.upkeep import Upkeep
-from engine.validation import Piece, accept
+from engine.validation import Piece, accept, is_plain, ordinary_batch
 
 _REWRITE_BYTES = 1 << 20
 
@@ -90,6 +90,7 @@ class Log:
         self._files = files
         self._clock = clock
         self._config = config
+        self._is_plain = is_plain(config)
         self._offline: str | None = None
         self._unsynced_directories: set[str] = set()
         self._adopt(state)
@@ -145,6 +146,7 @@ class Log:
     @config.setter
     def config(self, config: LogConfig) -> None:
         self._config = config
+        self._is_plain = is_plain(config)
         self._producers.expiration_ms = config.producer_id_expiration_ms
 
     @property
@@ -184,6 +186,10 @@ class Log:
         if self._offline is not None:
             raise StorageError(f"{self.name} is offline: {self._offline}")
         now_ms = self._clock.now_ms()
+        if origin is Origin.CLIENT and self._is_plain:
+            result = self._append_plain(records, leader_epoch, now_ms)
+            if result is not None:
+                return result
         batches = split_batches(records)
         if not batches:
             raise InvalidRecord("no batch to append")
@@ -200,6 +206,33 @@ class Log:
         self._write(pieces, leader_epoch, origin, now_ms)
         append_time = now_ms if self._config.timestamp_type == "LogAppendTime" else -1
         return AppendResult(base_offset, self.end_offset - 1, append_time, self.start_offset)
+
+    def _append_plain(self, records: Buffer, leader_epoch: int, now_ms: int) -> AppendResult | None:
+        """The usual case in a straight line: one ordinary batch that fits into the active segment.
+
+        None, with nothing changed, where anything is unusual or wrong: the general path says what it is.
+        """
+        config, segment = self._config, self._segments.active
+        header = ordinary_batch(records, config, now_ms)
+        if header is None or segment is None:
+            return None
+        base_offset, size = self.end_offset, len(records)
+        if not segment.has_room(config, size, base_offset + header.last_offset_delta, header.max_timestamp):
+            return None
+        producers = self._producers
+        if header.producer_id != NO_PRODUCER_ID and producers.check(header, now_ms) is not None:
+            return None
+        rest = memoryview(records)[PREFIX_SIZE:]
+        self._write_buffers(segment, [PREFIX.pack(base_offset, header.length, leader_epoch), rest])
+        segment.note_batch(header, base_offset, config.index_interval_bytes)
+        if leader_epoch != self._epochs.latest:
+            self._epochs.assign(leader_epoch, base_offset)
+        if header.producer_id != NO_PRODUCER_ID:
+            producers.update(header, base_offset, now_ms)
+        self.end_offset = end_offset = base_offset + header.record_count
+        self._end = None
+        self._upkeep.note_append(size, 1)
+        return AppendResult(base_offset, end_offset - 1, -1, self.start_offset)
 
     def _append_time(self, original: BatchMark) -> int:
         return original.timestamp_ms if self._config.timestamp_type == "LogAppendTime" else -1

@@ -143,6 +143,14 @@ class Segment:
             return headers[-1].max_timestamp - self.first_timestamp > config.segment_ms
         return now_ms - self.created_ms > config.segment_ms
 
+    def has_room(self, config: LogConfig, total: int, last_offset: int, max_timestamp: int) -> bool:
+        """Whether a batch surely belongs here; False where `must_roll` has to decide."""
+        return (
+            0 < self.size <= config.segment_bytes - total
+            and last_offset - self.base_offset <= MAX_RELATIVE_OFFSET
+            and 0 <= self.first_timestamp >= max_timestamp - config.segment_ms
+        )
+
     def note_batch(self, header: BatchHeader, base_offset: int, index_interval_bytes: int) -> None:
         """Takes a batch that was written at `size` into account."""
         position = self.size

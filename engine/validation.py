@@ -17,9 +17,11 @@ from engine.records import (
     CHECKSUM_END,
     CODEC_MASK,
     CONTROL_FLAG,
+    HEADER,
     HEADER_SIZE,
     LENGTH_OVERHEAD,
     LOG_APPEND_TIME_FLAG,
+    MAGIC,
     NO_PRODUCER_ID,
     NO_TIMESTAMP,
     PREFIX_SIZE,
@@ -31,6 +33,7 @@ from engine.records import (
 from engine.transactions import parse_marker
 
 Piece = tuple[BatchHeader, Sequence[Buffer]]
+_as_header = tuple.__new__
 
 
 def accept(
@@ -69,6 +72,35 @@ def accept(
 def _coordinator_epoch(header: BatchHeader, batch: memoryview) -> int | None:
     marker = parse_marker(header, batch[HEADER_SIZE:]) if header.attributes & CONTROL_FLAG else None
     return marker.coordinator_epoch if marker else None
+
+
+def is_plain(config: LogConfig) -> bool:
+    """Whether the topic stores batches as they come, without looking into them."""
+    return (
+        config.timestamp_type == "CreateTime" and config.compression_type == "producer" and not config.cleanup_compact
+    )
+
+
+def ordinary_batch(records: Buffer, config: LogConfig, now_ms: int) -> BatchHeader | None:
+    """The header if this is one whole batch that a plain topic takes as it is; None if anything is unusual."""
+    size = len(records)
+    if not HEADER_SIZE < size <= config.max_message_bytes:
+        return None
+    header = _as_header(BatchHeader, HEADER.unpack_from(records))
+    earliest, latest = now_ms - config.timestamp_before_max_ms, now_ms + config.timestamp_after_max_ms
+    if (
+        header[0] == 0
+        and header[1] == size - LENGTH_OVERHEAD
+        and header[3] == MAGIC
+        and 0 <= header[5] <= ZSTD  # a codec and no flags
+        and header[6] == header[12] - 1 >= 0
+        and earliest <= header[7] <= latest
+        and earliest <= header[8] <= latest
+        and (header[9] == NO_PRODUCER_ID or header[11] >= 0)
+        and crc32c(memoryview(records)[CHECKSUM_END:]) == header[4]
+    ):
+        return header
+    return None
 
 
 def check_intact(header: BatchHeader, batch: memoryview, config: LogConfig) -> None:
