@@ -1,0 +1,212 @@
+"""Changes of topics: durable before they are in force, one after the other, finished whatever the client does."""
+
+import errno
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import trio
+from attrs import define, field
+from trio.testing import trio_test, wait_all_tasks_blocked
+
+from coordinators.configs import AlterOperation, ConfigAlteration, ConfigResource, ResourceType
+from coordinators.controller import Controller
+from coordinators.topic_creation import PartitionsSpec, TopicSpec
+from coordinators.topic_view import Topic
+from coordinators.topics import Topics
+from coordinators.waiting import in_worker
+from engine.clock import ManualClock
+from engine.errors import InvalidPartitions, StorageError, TopicAlreadyExists
+from engine.memory_files import MemoryFiles
+from engine.partitions import Partitions
+from engine.sync import SyncRounds
+from engine.workers import InlineWorkers
+from tests.coordinators.conftest import Desk
+from tests.engine.logs import batch, memory_files
+
+
+@define(eq=False)
+class Bench:
+    """A controller over a catalogue and a disk in memory."""
+
+    desk: Desk
+    files: MemoryFiles = field(factory=memory_files)
+    workers: InlineWorkers = field(factory=InlineWorkers)
+    started: list[tuple[Callable[..., Any], tuple[Any, ...]]] = field(factory=list)
+    topics: Topics = field(init=False)
+    rounds: SyncRounds = field(init=False)
+    partitions: Partitions = field(init=False)
+    controller: Controller = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.restart()
+
+    def restart(self) -> None:
+        self.topics = self.desk.restart()
+        self.rounds = SyncRounds(InlineWorkers(), lambda: None)
+        self.partitions = Partitions("/data", self.files, ManualClock(), self.workers, self.rounds, lambda *_: None)
+        self.controller = Controller(
+            self.topics,
+            self.partitions,
+            lambda *call: in_worker(self.workers, *call),
+            lambda function, *arguments: self.started.append((function, arguments)),
+        )
+
+    async def create(self, name: str, partitions: int = 1, **configs: str) -> Topic:
+        spec = TopicSpec(name, partitions, configs={key.replace("_", "."): value for key, value in configs.items()})
+        (result,) = await self.controller.create_topics([spec])
+        assert isinstance(result, Topic), result
+        return result
+
+    def write(self, topic: Topic, index: int = 0) -> None:
+        partition = self.partitions.get(topic.topic_id, index)
+        assert partition is not None
+        partition.append(batch())
+        self.rounds.start_round()
+
+    async def run_started(self) -> None:
+        while self.started:
+            function, arguments = self.started.pop(0)
+            await function(*arguments)
+
+
+@pytest.fixture
+def bench(desk: Desk) -> Bench:
+    return Bench(desk)
+
+
+@trio_test
+async def test_a_topic_is_served_when_its_creation_returns(bench: Bench) -> None:
+    topic = await bench.create("t", 3)
+    assert len(bench.partitions.of_topic(topic.topic_id)) == 3
+    assert "t" in bench.topics.by_name
+
+
+@trio_test
+async def test_nothing_is_made_by_validating(bench: Bench) -> None:
+    (result,) = await bench.controller.create_topics([TopicSpec("t", 1)], validate_only=True)
+    assert isinstance(result, Topic)
+    assert "t" not in bench.topics.by_name
+    assert list(bench.partitions) == []
+
+
+@trio_test
+async def test_each_topic_of_a_request_succeeds_or_fails_for_itself(bench: Bench) -> None:
+    await bench.create("t")
+    specs = [TopicSpec("t", 1), TopicSpec("fine", 1), TopicSpec("none", 0)]
+    exists, fine, none = await bench.controller.create_topics(specs)
+    assert isinstance(exists, TopicAlreadyExists)
+    assert isinstance(fine, Topic)
+    assert isinstance(none, InvalidPartitions)
+
+
+@trio_test
+async def test_a_change_that_cannot_be_written_is_not_in_force(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise StorageError("the disk is full")
+
+    monkeypatch.setattr(Topics, "commit", full)
+    good, bad = await bench.controller.create_topics([TopicSpec("t", 1), TopicSpec("a b", 1)])
+    assert isinstance(good, StorageError)
+    assert not isinstance(bad, StorageError | Topic), "who was refused before is told his own reason"
+    assert "t" not in bench.topics.by_name
+    monkeypatch.undo()
+    await bench.create("t")
+
+
+@trio_test
+async def test_changes_are_planned_one_after_the_other(bench: Bench) -> None:
+    bench.workers.hold = True
+    results: list[object] = []
+
+    async def create() -> None:
+        results.extend(await bench.controller.create_topics([TopicSpec("t", 1)]))
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(2):
+            nursery.start_soon(create)
+        for _ in range(4):
+            await wait_all_tasks_blocked()
+            bench.workers.run_held()
+    assert sorted(type(result).__name__ for result in results) == ["Topic", "TopicAlreadyExists"]
+
+
+@trio_test
+async def test_a_change_is_finished_although_its_client_has_gone(bench: Bench) -> None:
+    bench.workers.hold = True
+    client = trio.CancelScope()
+
+    async def create() -> None:
+        with client:
+            await bench.controller.create_topics([TopicSpec("t", 2)])
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(create)
+        await wait_all_tasks_blocked()
+        client.cancel()
+        await wait_all_tasks_blocked()
+        bench.workers.run_held()
+    assert len(list(bench.partitions)) == 2
+
+
+@trio_test
+async def test_partitions_are_added(bench: Bench) -> None:
+    topic = await bench.create("t")
+    bench.write(topic)
+    await bench.controller.create_partitions([PartitionsSpec("t", 3)])
+    first, *others = bench.partitions.of_topic(topic.topic_id)
+    assert (first.high_watermark.offset, len(others)) == (1, 2)
+
+
+@trio_test
+async def test_a_deleted_topic_leaves_no_files_and_no_memory_of_it(bench: Bench) -> None:
+    topic = await bench.create("t")
+    bench.write(topic)
+    await bench.controller.delete_topics(["t"])
+    assert list(bench.partitions) == []
+    assert bench.topics.deleting
+    await bench.run_started()
+    assert bench.files.used_bytes() == 0
+    assert not bench.topics.deleting
+
+
+@trio_test
+async def test_files_that_cannot_be_removed_are_removed_by_the_next_start(bench: Bench) -> None:
+    topic = await bench.create("t")
+    bench.write(topic)
+    await bench.controller.delete_topics(["t"])
+    bench.files.fail_at(1, errno.EIO, only=frozenset({"remove_tree"}))
+    await bench.run_started()
+    bench.files.stop_failing()
+    assert bench.files.used_bytes() > 0
+    bench.restart()
+    await bench.controller.open_all(clean=False)
+    assert bench.files.used_bytes() == 0
+    assert not bench.topics.deleting
+
+
+@trio_test
+async def test_a_restart_opens_every_log_with_its_records(bench: Bench) -> None:
+    topics = [await bench.create(f"t{number}", 2) for number in range(10)]
+    for topic in topics:
+        bench.write(topic, index=1)
+    bench.restart()
+    await bench.controller.open_all(clean=False)
+    assert len(list(bench.partitions)) == 20
+    for topic in topics:
+        empty, written = bench.partitions.of_topic(topic.topic_id)
+        assert (empty.high_watermark.offset, written.high_watermark.offset) == (0, 1)
+
+
+@trio_test
+async def test_configs_reach_the_logs(bench: Bench) -> None:
+    topic = await bench.create("t", max_message_bytes="500")
+    (partition,) = bench.partitions.of_topic(topic.topic_id)
+    assert partition.log.config.max_message_bytes == 500
+    resource = ConfigResource(ResourceType.TOPIC, "t")
+    alteration = ConfigAlteration("max.message.bytes", AlterOperation.SET, "600")
+    await bench.controller.alter_configs([(resource, [alteration])])
+    assert partition.log.config.max_message_bytes == 600
+    await bench.controller.replace_configs([(resource, {"flush.mode": "os"})])
+    assert partition.log.config.max_message_bytes > 600
+    assert not partition.sync_writes
