@@ -15,6 +15,7 @@ from attrs import define, field
 from coordinators.configs import ConfigAlteration, ConfigResource
 from coordinators.topic_view import Change, Plan, Topic, TopicUpdate
 from coordinators.topics import PartitionsSpec, Topics, TopicSpec
+from engine.catalogue_records import TopicRecord
 from engine.config.log_config import log_config
 from engine.errors import BrokerError
 from engine.ids import TopicId
@@ -37,6 +38,11 @@ class Controller:
     partitions: Partitions
     in_thread: InThread
     start_soon: Callable[..., None] = field(default=lambda *_: None)
+    # Others who follow: told when all logs are open, of every change that is in force, and asked to clean up
+    # after a deleted topic. Cleaning up can be repeated; if it raises, the next start tries again.
+    on_opened: list[Callable[[], object]] = field(factory=list)
+    on_change: list[Callable[[TopicUpdate], object]] = field(factory=list)
+    clean_ups: list[Callable[[TopicRecord], Awaitable[object]]] = field(factory=list)
     _lock: trio.Lock = field(factory=trio.Lock)
 
     # -- requests
@@ -90,6 +96,8 @@ class Controller:
             revision = await self.in_thread(self.topics.commit, change)
             for update in self.topics.apply(change, revision):
                 self._put_in_force(update)
+                for follow in self.on_change:
+                    follow(update)
 
     # -- putting changes in force
 
@@ -115,6 +123,9 @@ class Controller:
     async def remove_files(self, topic_id: TopicId) -> None:
         """Remove what a deleted topic left on disk, then forget it; can be repeated."""
         try:
+            record = self.topics.deleting.get(topic_id)
+            for clean_up in self.clean_ups if record is not None else ():
+                await clean_up(record)
             await self.in_thread(self.partitions.remove_files, topic_id)
             async with self._lock:
                 change = self.topics.plan_finish_delete([topic_id])
@@ -126,9 +137,14 @@ class Controller:
     # -- starting
 
     async def open_all(self, *, clean: bool) -> None:
-        """Open the logs of every topic, several at a time, and finish deletions that were cut short."""
+        """Open the logs of every topic, several at a time."""
         specs = [spec for topic in self.topics.view for spec in self._specs(topic)]
         await self._open(specs, clean=clean)
+        for follow in self.on_opened:
+            follow()
+
+    async def finish_deletions(self) -> None:
+        """Clean up after topics whose deletion was cut short; what that writes must be synced meanwhile."""
         for topic_id in tuple(self.topics.deleting):
             await self.remove_files(topic_id)
 

@@ -1,6 +1,7 @@
 """An answer that comes later: what a door holds while a coordinator or a partition still works on it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 
@@ -62,3 +63,23 @@ class Deferred:
         self.on_failed = lambda error: mapped.on_failed(error)
         self.on_resolved(lambda message: mapped.resolve_by(lambda: convert(message)))
         return mapped
+
+
+def all_of(answers: Sequence[Deferred]) -> Deferred:
+    """Every answer, in their order, once all are there."""
+    together = Deferred()
+    found: list[Any] = [None] * len(answers)
+    missing = len(answers)
+
+    def give(index: int, message: Any) -> None:
+        nonlocal missing
+        found[index] = message
+        missing -= 1
+        if missing == 0:
+            together.resolve(found)
+
+    if not answers:
+        together.resolve(found)
+    for index, answer in enumerate(answers):
+        answer.on_resolved(partial(give, index))
+    return together

@@ -61,13 +61,15 @@ class Outcome:
     """What an operation decided.
 
     `response` may be a Deferred: then the answer waits for that too. `completions` are other answers that this
-    operation settles; they too are given when the records are durable.
+    operation settles; they too are given when the records are durable. `reload_if_refused` says that soft state
+    went ahead of the records: if they cannot be written the shard is loaded again, whatever the reason.
     """
 
     records: Sequence[Record] = ()
     response: Any = None
     completions: Sequence[tuple[Deferred, Any]] = ()
     producer: Producer | None = None
+    reload_if_refused: bool = False
 
 
 class Machine(Protocol):
@@ -221,9 +223,17 @@ class Runtime(Generic[M]):
         try:
             shard = self._ready(index)
             outcome = operation(shard.machine)
+        except BrokerError as error:
+            answer.resolve(error)
+            return answer
+        try:
             if outcome.records:
                 self._append(shard, outcome)
         except BrokerError as error:
+            if outcome.reload_if_refused:
+                self._reload(shard)
+            for waiting, _response in outcome.completions:
+                waiting.resolve(error)
             answer.resolve(error)
             return answer
 

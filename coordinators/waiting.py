@@ -1,10 +1,11 @@
-"""A task's way to wait for a worker's job."""
+"""A task's ways to wait: for a worker's job, for an answer that comes later."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import trio
 
+from coordinators.deferred import Deferred
 from engine.workers import Workers
 
 T = TypeVar("T")
@@ -25,3 +26,17 @@ async def in_worker(workers: Workers, function: Callable[..., T], *arguments: An
     if error is not None:
         raise error
     return result  # type: ignore[no-any-return]
+
+
+async def result_of(answer: Deferred) -> Any:
+    """Wait for an answer."""
+    arrived = trio.Event()
+    found: list[Any] = []
+
+    def resolved(message: Any) -> None:
+        found.append(message)
+        arrived.set()
+
+    answer.on_resolved(resolved)
+    await arrived.wait()
+    return found[0]

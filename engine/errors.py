@@ -208,3 +208,66 @@ class TransactionAbortable(BrokerError):
 
 class NotEnoughReplicas(BrokerError):
     """Not now; older producers try again without asking for metadata."""
+
+
+class InvalidGroupId(BrokerError):
+    """A group needs a name."""
+
+
+class UnknownMemberId(BrokerError):
+    """Nobody of this id is in the group, or no longer; it joins as a new member."""
+
+
+class IllegalGeneration(BrokerError):
+    """The member is of an earlier generation of its group; it joins again."""
+
+
+class RebalanceInProgress(BrokerError):
+    """The group rebalances; its members join the next round."""
+
+
+class InconsistentGroupProtocol(BrokerError):
+    """The member shares no protocol with the others of its group."""
+
+
+class InvalidSessionTimeout(BrokerError):
+    """The session timeout lies outside what the broker takes."""
+
+
+class GroupMaxSizeReached(BrokerError):
+    """The group has as many members as it may have."""
+
+
+class FencedInstanceId(BrokerError):
+    """Another process joined under this static member's name."""
+
+
+@define(eq=False)
+class MemberIdRequired(BrokerError):
+    """A new member is given an id and joins again with it (KIP-394)."""
+
+    message: str
+    member_id: str = field(kw_only=True)
+
+    def __str__(self) -> str:
+        return self.message
+
+
+class OffsetMetadataTooLarge(BrokerError):
+    """More text with a committed offset than `offset.metadata.max.bytes`."""
+
+
+class UnstableOffsetCommit(BrokerError):
+    """A transaction that commits this offset is open; the client asks again."""
+
+
+class NonEmptyGroup(BrokerError):
+    """The group has members."""
+
+
+class GroupIdNotFound(BrokerError):
+    """There is no such group."""
+
+
+class GroupSubscribedToTopic(BrokerError):
+    """The group reads this topic."""

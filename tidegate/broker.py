@@ -18,6 +18,8 @@ from types import TracebackType
 import trio
 
 from coordinators.controller import Controller
+from coordinators.group.groups import Groups
+from coordinators.internal_topics import InternalTopics
 from coordinators.producer_ids import ProducerIds
 from coordinators.topics import Topics
 from coordinators.waiting import in_worker
@@ -156,14 +158,18 @@ class Broker:
             call_later=self._call_later,
             log_error=logger.error,
         )
+        controller = Controller(topics, partitions, lambda *call: in_worker(workers, *call))
+        internal_topics = InternalTopics(controller)
         node = Node(
             node_id=config.node_id,
             cluster_id=await in_worker(workers, cluster_id, catalogue, os.urandom),
             rack=_rack(topics.settings),
             topics=topics,
             partitions=partitions,
-            controller=Controller(topics, partitions, lambda *call: in_worker(workers, *call)),
+            controller=controller,
             producer_ids=ProducerIds(catalogue),
+            internal_topics=internal_topics,
+            groups=Groups.compose(internal_topics, topics.settings, self.clock, self._timers, workers, os.urandom),
             clock=self.clock,
             timers=self._timers,
             workers=workers,
@@ -185,6 +191,7 @@ class Broker:
         nursery.start_soon(self._drive_syncs)
         nursery.start_soon(self._drive_timers)
         nursery.start_soon(self._expire_waiters, node)
+        nursery.start_soon(node.controller.finish_deletions)
         nursery.start_soon(server.close_idle)
         self.cleaning.start(nursery)
         for listener in self.listeners:

@@ -181,6 +181,7 @@ async def test_files_that_cannot_be_removed_are_removed_by_the_next_start(bench:
     assert bench.files.used_bytes() > 0
     bench.restart()
     await bench.controller.open_all(clean=False)
+    await bench.controller.finish_deletions()
     assert bench.files.used_bytes() == 0
     assert not bench.topics.deleting
 

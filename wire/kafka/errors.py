@@ -50,6 +50,20 @@ class ErrorCode(IntEnum):
     FETCH_SESSION_TOPIC_ID_ERROR = 106
     MISMATCHED_ENDPOINT_TYPE = 114
     UNSUPPORTED_ENDPOINT_TYPE = 115
+    OFFSET_METADATA_TOO_LARGE = 12
+    ILLEGAL_GENERATION = 22
+    INCONSISTENT_GROUP_PROTOCOL = 23
+    INVALID_GROUP_ID = 24
+    UNKNOWN_MEMBER_ID = 25
+    INVALID_SESSION_TIMEOUT = 26
+    REBALANCE_IN_PROGRESS = 27
+    NON_EMPTY_GROUP = 68
+    GROUP_ID_NOT_FOUND = 69
+    MEMBER_ID_REQUIRED = 79
+    GROUP_MAX_SIZE_REACHED = 81
+    FENCED_INSTANCE_ID = 82
+    GROUP_SUBSCRIBED_TO_TOPIC = 86
+    UNSTABLE_OFFSET_COMMIT = 88
     NOT_ENOUGH_REPLICAS = 19
     INVALID_TXN_STATE = 48
     INVALID_PRODUCER_ID_MAPPING = 49
@@ -101,6 +115,20 @@ _CODES: Final[dict[type[errors.BrokerError], ErrorCode]] = {
     errors.InvalidFetchSessionEpoch: ErrorCode.INVALID_FETCH_SESSION_EPOCH,
     errors.FetchSessionTopicId: ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR,
     errors.InconsistentTopicId: ErrorCode.INCONSISTENT_TOPIC_ID,
+    errors.InvalidGroupId: ErrorCode.INVALID_GROUP_ID,
+    errors.UnknownMemberId: ErrorCode.UNKNOWN_MEMBER_ID,
+    errors.IllegalGeneration: ErrorCode.ILLEGAL_GENERATION,
+    errors.RebalanceInProgress: ErrorCode.REBALANCE_IN_PROGRESS,
+    errors.InconsistentGroupProtocol: ErrorCode.INCONSISTENT_GROUP_PROTOCOL,
+    errors.InvalidSessionTimeout: ErrorCode.INVALID_SESSION_TIMEOUT,
+    errors.GroupMaxSizeReached: ErrorCode.GROUP_MAX_SIZE_REACHED,
+    errors.FencedInstanceId: ErrorCode.FENCED_INSTANCE_ID,
+    errors.MemberIdRequired: ErrorCode.MEMBER_ID_REQUIRED,
+    errors.OffsetMetadataTooLarge: ErrorCode.OFFSET_METADATA_TOO_LARGE,
+    errors.UnstableOffsetCommit: ErrorCode.UNSTABLE_OFFSET_COMMIT,
+    errors.NonEmptyGroup: ErrorCode.NON_EMPTY_GROUP,
+    errors.GroupIdNotFound: ErrorCode.GROUP_ID_NOT_FOUND,
+    errors.GroupSubscribedToTopic: ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC,
     errors.InvalidTxnState: ErrorCode.INVALID_TXN_STATE,
     errors.InvalidProducerIdMapping: ErrorCode.INVALID_PRODUCER_ID_MAPPING,
     errors.InvalidTransactionTimeout: ErrorCode.INVALID_TRANSACTION_TIMEOUT,

@@ -8,6 +8,8 @@ import trio
 from attrs import define, field, frozen
 
 from coordinators.controller import Controller
+from coordinators.group.groups import Groups
+from coordinators.internal_topics import InternalTopics
 from coordinators.producer_ids import ProducerIds
 from coordinators.topics import Topic, Topics
 from coordinators.waiting import in_worker
@@ -49,6 +51,8 @@ class Node:
     partitions: Partitions
     controller: Controller
     producer_ids: ProducerIds
+    internal_topics: InternalTopics
+    groups: Groups
     clock: Clock
     timers: Timers
     workers: Workers

@@ -1,10 +1,14 @@
 """FindCoordinator (10), versions 0-6: which node coordinates a group or a transaction.
 
 On one node that is this node, for groups (key type 0) and transactions (1). Share groups (2, from version 6)
-are not served yet. Batched keys from version 4 (KIP-699).
+are not served yet. Batched keys from version 4 (KIP-699). The topic in which the coordinator keeps its state is
+made when it is first asked for; Kafka answers COORDINATOR_NOT_AVAILABLE meanwhile, here the answer waits.
 """
 
-from engine.errors import InvalidRequest
+from collections.abc import Coroutine
+from typing import Any
+
+from engine.errors import BrokerError, InvalidRequest
 from wire.kafka.errors import error_code
 from wire.kafka.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
 from wire.kafka.request import Context
@@ -15,14 +19,32 @@ VERSIONS = (0, 6)
 GROUP = 0
 TRANSACTION = 1
 FIRST_BATCHED_VERSION = 4
+TOPICS = {GROUP: "__consumer_offsets", TRANSACTION: "__transaction_state"}
 
 
-def handle(request: FindCoordinatorRequest, context: Context) -> FindCoordinatorResponse:
-    """Name the coordinator of each key."""
+def handle(
+    request: FindCoordinatorRequest, context: Context
+) -> FindCoordinatorResponse | Coroutine[Any, Any, FindCoordinatorResponse]:
+    """Name the coordinator of each key; make its topic before, if need be."""
+    topic = TOPICS.get(request.key_type)
+    if topic is not None and context.node.internal_topics.is_missing(topic):
+        return _after_making(topic, request, context)
+    return _answer(request, context, None)
+
+
+async def _after_making(topic: str, request: FindCoordinatorRequest, context: Context) -> FindCoordinatorResponse:
+    try:
+        await context.node.internal_topics.ensure(topic)
+    except BrokerError as error:
+        return _answer(request, context, error)
+    return _answer(request, context, None)
+
+
+def _answer(request: FindCoordinatorRequest, context: Context, error: BrokerError | None) -> FindCoordinatorResponse:
     if context.version >= FIRST_BATCHED_VERSION:
-        found = [_find(key, request.key_type, context) for key in request.coordinator_keys]
+        found = [_find(key, request.key_type, context, error) for key in request.coordinator_keys]
         return FindCoordinatorResponse(coordinators=found)
-    one = _find(request.key, request.key_type, context)
+    one = _find(request.key, request.key_type, context, error)
     return FindCoordinatorResponse(
         error_code=one.error_code,
         error_message=one.error_message,
@@ -32,10 +54,11 @@ def handle(request: FindCoordinatorRequest, context: Context) -> FindCoordinator
     )
 
 
-def _find(key: str, key_type: int, context: Context) -> Coordinator:
+def _find(key: str, key_type: int, context: Context, error: BrokerError | None) -> Coordinator:
     node = context.node
-    if key_type not in (GROUP, TRANSACTION):
+    if key_type not in TOPICS:
         error = InvalidRequest(f"coordinators of key type {key_type} are not served; 0 is a group, 1 a transaction")
+    if error is not None:
         return Coordinator(
             key=key, node_id=-1, host="", port=-1, error_code=error_code(error), error_message=str(error)
         )

@@ -1,0 +1,201 @@
+"""Committing, fetching, deleting and expiring offsets."""
+
+from collections.abc import Iterable, Sequence
+
+from attrs import define
+
+from coordinators.group.classic import COMMIT_REFUSALS, ClassicGroup, State
+from coordinators.group.effects import Effects
+from coordinators.group.formats import NO_TIME, OffsetKey, OffsetValue, group_record, offset_record
+from coordinators.group.offsets import Offsets
+from coordinators.group.rebalances import Rebalances
+from coordinators.group.requests import (
+    NO_MEMBER,
+    CommitAnswer,
+    CommitRequest,
+    FetchedOffset,
+    OffsetToCommit,
+)
+from coordinators.runtime import Outcome, Producer
+from engine.clock import Clock
+from engine.errors import (
+    BrokerError,
+    GroupIdNotFound,
+    GroupSubscribedToTopic,
+    IllegalGeneration,
+    NonEmptyGroup,
+    OffsetMetadataTooLarge,
+    UnknownMemberId,
+    UnstableOffsetCommit,
+)
+from engine.ids import ZERO_ID, TopicId
+
+
+@define(eq=False)
+class Commits:
+    """The offsets' operations of one shard."""
+
+    groups: dict[str, ClassicGroup]
+    offsets: Offsets
+    rebalances: Rebalances
+
+    @property
+    def clock(self) -> Clock:
+        return self.rebalances.clock
+
+    # -- committing
+
+    def commit(self, request: CommitRequest) -> Outcome:
+        """Commit what may be; the answer says for each offset why it was not."""
+        self._check_commit(request, transactional=False)
+        return self._commit(request, None)
+
+    def commit_transactional(self, request: CommitRequest, producer: Producer) -> Outcome:
+        """The same as part of a transaction, at whose end the offsets count."""
+        self._check_commit(request, transactional=True)
+        return self._commit(request, producer)
+
+    def _commit(self, request: CommitRequest, producer: Producer | None) -> Outcome:
+        now_ms = self.clock.now_ms()
+        expires = NO_TIME if request.retention_time_ms == -1 else now_ms + request.retention_time_ms
+        answers: CommitAnswer = []
+        records = []
+        for each in request.offsets:
+            error = self._refusal(each)
+            answers.append(error)
+            if error is None:
+                value = OffsetValue(each.offset, each.leader_epoch, each.metadata, now_ms, expires, each.topic_id)
+                records.append(offset_record(OffsetKey(request.group_id, each.topic, each.partition), value))
+        return Outcome(records, answers, producer=producer)
+
+    def _refusal(self, offset: OffsetToCommit) -> BrokerError | None:
+        most = self.rebalances.settings.offset_metadata_max_bytes
+        if len(offset.metadata.encode()) > most:
+            return OffsetMetadataTooLarge(f"metadata may be {most} bytes long (offset.metadata.max.bytes)")
+        return None
+
+    def _check_commit(self, request: CommitRequest, *, transactional: bool) -> None:
+        """Members commit in their generation; others only where there are no members.
+
+        Transactional commits of old clients bring neither member nor generation, and are let through.
+        """
+        group = self.groups.get(request.group_id)
+        if group is None:
+            if request.generation >= 0:
+                raise IllegalGeneration(f"there is no group {request.group_id!r}")
+            return
+        if request.generation < 0 and group.state is State.EMPTY:
+            return
+        if request.generation >= 0 or request.member_id != NO_MEMBER or request.instance_id is not None:
+            member = group.check_member(request.member_id, request.instance_id)
+            if request.generation != group.generation:
+                raise IllegalGeneration(
+                    f"group {group.group_id!r} is at generation {group.generation}, not {request.generation}"
+                )
+            self.rebalances.touch(group, member)
+        elif not transactional:
+            raise UnknownMemberId(f"group {group.group_id!r} has members: only they commit offsets")
+        refusal = COMMIT_REFUSALS.get(group.state)
+        if refusal is not None and not transactional:
+            raise refusal(f"group {group.group_id!r} is in state {group.state.value}")
+
+    # -- fetching
+
+    def fetch(
+        self, group_id: str, places: Iterable[tuple[str, int]] | None, *, require_stable: bool
+    ) -> list[FetchedOffset]:
+        """The offsets at these places, or all that there are."""
+        keys = self.offsets.keys_of(group_id) if places is None else [OffsetKey(group_id, *place) for place in places]
+        found = [self._fetched(key, require_stable=require_stable) for key in keys]
+        if places is None:
+            # What only an open transaction would commit is not there yet.
+            found = [each for each in found if each.offset >= 0 or each.error is not None]
+        return found
+
+    def _fetched(self, key: OffsetKey, *, require_stable: bool) -> FetchedOffset:
+        if require_stable and self.offsets.is_pending(key):
+            error = UnstableOffsetCommit("a transaction that commits this offset is open")
+            return FetchedOffset(key.topic, key.partition, error=error)
+        committed = self.offsets.get(key)
+        if committed is None:
+            return FetchedOffset(key.topic, key.partition)
+        value = committed.value
+        return FetchedOffset(key.topic, key.partition, value.offset, value.leader_epoch, value.metadata)
+
+    # -- deleting
+
+    def delete_offsets(self, group_id: str, places: Sequence[tuple[str, int]]) -> Outcome:
+        """Forget some offsets of a group, but of no topic that it reads."""
+        group = self._existing(group_id)
+        if group is not None and group.state is not State.EMPTY and not group.is_consumers:
+            raise NonEmptyGroup(f"group {group_id!r} has members, and what they read cannot be told")
+        answers: CommitAnswer = []
+        records = []
+        for topic, partition in places:
+            if group is not None and group.is_subscribed_to(topic):
+                answers.append(GroupSubscribedToTopic(f"group {group_id!r} reads {topic!r}"))
+                continue
+            answers.append(None)
+            key = OffsetKey(group_id, topic, partition)
+            if self.offsets.get(key) is not None or self.offsets.is_pending(key):
+                records.append(offset_record(key, None))
+        return Outcome(records, answers)
+
+    def delete_group(self, group_id: str) -> Outcome:
+        """Forget a group that has no members, with its offsets."""
+        group = self._existing(group_id)
+        if group is not None and group.state is not State.EMPTY:
+            raise NonEmptyGroup(f"group {group_id!r} is not empty")
+        effects = Effects()
+        effects.records += [offset_record(key, None) for key in sorted(self.offsets.keys_of(group_id))]
+        effects.records.append(group_record(group_id, None))
+        return effects.outcome()
+
+    def forget_topic(self, topic: str, topic_id: TopicId) -> Outcome:
+        """A topic was deleted: nobody has a place in it any more. One of the same name that was made since stays."""
+        keys = {key for key, value in self.offsets.of_topic(topic) if value.topic_id in (topic_id, ZERO_ID)}
+        return Outcome([offset_record(key, None) for key in sorted(keys)])
+
+    def _existing(self, group_id: str) -> ClassicGroup | None:
+        group = self.groups.get(group_id)
+        if group is None and not self.offsets.knows(group_id):
+            raise GroupIdNotFound(f"Group {group_id} not found.")
+        return group
+
+    # -- expiry
+
+    def expire(self) -> Outcome:
+        """Forget offsets past their retention, and groups that have neither members nor offsets."""
+        now_ms = self.clock.now_ms()
+        effects = Effects()
+        for group_id in sorted({*self.groups, *self.offsets.groups()}):
+            group = self.groups.get(group_id)
+            expired = self._expired(group_id, group, now_ms)
+            effects.records += [offset_record(key, None) for key in expired]
+            if group is not None and group.is_forgettable and len(expired) == len(self.offsets.keys_of(group_id)):
+                effects.records.append(group_record(group_id, None))
+        return effects.outcome()
+
+    def _expired(self, group_id: str, group: ClassicGroup | None, now_ms: int) -> list[OffsetKey]:
+        """A group's offsets age from when it became empty; a stable group's from the commit, if nobody reads them."""
+        if group is not None and group.state not in (State.EMPTY, State.STABLE):
+            return []
+        is_stable = group is not None and group.state is State.STABLE
+        if is_stable and (group is None or group.subscribed is None):
+            return []
+        expired = []
+        for (topic, partition), committed in self.offsets.of_group(group_id).items():
+            key = OffsetKey(group_id, topic, partition)
+            if is_stable and group is not None and group.is_subscribed_to(topic):
+                continue
+            since = committed.value.commit_timestamp_ms
+            if group is not None and not is_stable and group.protocol_type is not None:
+                since = max(since, group.state_timestamp_ms)
+            if self._is_past(committed.value, since, now_ms) and not self.offsets.is_pending(key):
+                expired.append(key)
+        return expired
+
+    def _is_past(self, value: OffsetValue, since_ms: int, now_ms: int) -> bool:
+        if value.expire_timestamp_ms != NO_TIME:
+            return now_ms >= value.expire_timestamp_ms
+        return now_ms - since_ms >= self.rebalances.settings.offsets_retention_ms

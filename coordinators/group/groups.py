@@ -1,0 +1,228 @@
+"""The group coordinator as doors and the rest of the program see it: requests in, answers or Deferreds out.
+
+Each request goes to the shard of its group and becomes an operation there. An answer is what `requests.py` says,
+or the BrokerError that refuses it.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import trio
+from attrs import define, field
+
+from coordinators.deferred import Deferred, all_of
+from coordinators.group.descriptions import describe, listed
+from coordinators.group.lag import PartitionLag, lag_of
+from coordinators.group.machine import GroupMachine
+from coordinators.group.requests import (
+    CommitRequest,
+    JoinRequest,
+    LeavingMember,
+    ListedGroup,
+    OffsetToCommit,
+    SyncRequest,
+)
+from coordinators.group.settings import GroupSettings
+from coordinators.internal_topics import InternalTopic, InternalTopics
+from coordinators.runtime import Operation, Outcome, Producer, Runtime, ShardTimers
+from coordinators.waiting import result_of
+from engine.catalogue_records import TopicRecord
+from engine.clock import Clock
+from engine.config.resolve import BrokerSettings
+from engine.errors import (
+    BrokerError,
+    CoordinatorLoadInProgress,
+    CoordinatorNotAvailable,
+    InvalidGroupId,
+    InvalidSessionTimeout,
+    RequestTimedOut,
+    StorageError,
+)
+from engine.timers import Timers
+from engine.workers import Workers
+
+OFFSETS_TOPIC = "__consumer_offsets"
+LOADING_POLL_S = 0.05
+
+
+@define(eq=False)
+class Groups:
+    """All groups that this node coordinates. Made by `compose`."""
+
+    internal_topics: InternalTopics
+    settings: GroupSettings
+    clock: Clock
+    random_bytes: Callable[[int], bytes]
+    runtime: Runtime[GroupMachine] = field(init=False)
+    _machines: dict[int, GroupMachine] = field(factory=dict, init=False)
+
+    @classmethod
+    def compose(
+        cls,
+        internal_topics: InternalTopics,
+        settings: BrokerSettings,
+        clock: Clock,
+        timers: Timers,
+        workers: Workers,
+        random_bytes: Callable[[int], bytes],
+    ) -> "Groups":
+        """The coordinator, and its topic among those that are looked after."""
+        groups = cls(internal_topics, GroupSettings.of(settings), clock, random_bytes)
+        groups.runtime = Runtime(OFFSETS_TOPIC, groups._new_machine, clock, timers, workers)
+        configs = {
+            "cleanup.policy": "compact",
+            "compression.type": "producer",
+            "segment.bytes": str(settings.integer("offsets.topic.segment.bytes")),
+        }
+        count = settings.integer("offsets.topic.num.partitions")
+        internal_topics.add(InternalTopic(OFFSETS_TOPIC, count, configs, groups.runtime, groups._unloaded))
+        internal_topics.controller.clean_ups.append(groups.forget_topic)
+        return groups
+
+    def _new_machine(self, index: int, timers: ShardTimers[Any]) -> GroupMachine:
+        self._unloaded(index)
+        machine = GroupMachine(timers, self.clock, self.settings, self.random_bytes)
+        self._machines[index] = machine
+        return machine
+
+    def _unloaded(self, index: int) -> None:
+        former = self._machines.pop(index, None)
+        if former is not None:
+            former.unloaded()
+
+    # -- members
+
+    def join(self, request: JoinRequest) -> Deferred:
+        """A JoinAnswer, when the round of joins is over."""
+        least, most = self.settings.min_session_timeout_ms, self.settings.max_session_timeout_ms
+        if not least <= request.session_timeout_ms <= most:
+            return _refused(
+                InvalidSessionTimeout(
+                    f"a session timeout of {request.session_timeout_ms} ms: {least} to {most} are taken"
+                )
+            )
+        return self._run(request.group_id, lambda shard: shard.joins.join(request))
+
+    def sync(self, request: SyncRequest) -> Deferred:
+        """A SyncAnswer, when the leader has brought the assignments."""
+        return self._run(request.group_id, lambda shard: shard.membership.sync(request))
+
+    def heartbeat(self, group_id: str, member_id: str, instance_id: str | None, generation: int) -> None:
+        """A sign of life; raises what the member has to do. Nothing is written and nothing waited for."""
+        try:
+            machine = self.runtime.machine(self._shard(group_id))
+        except CoordinatorLoadInProgress:
+            # As in Kafka: the member may well be one, and its session begins anew after the load.
+            return
+        machine.membership.heartbeat(group_id, member_id, instance_id, generation)
+
+    def leave(self, group_id: str, leaving: Sequence[LeavingMember]) -> Deferred:
+        """For each member why it could not leave, or None."""
+        return self._run(group_id, lambda shard: shard.membership.leave(group_id, leaving))
+
+    # -- offsets
+
+    def commit(self, request: CommitRequest) -> Deferred:
+        """A CommitAnswer."""
+        return self._run(request.group_id, lambda shard: shard.commits.commit(request), may_be_unnamed=True)
+
+    def commit_transactional(
+        self,
+        group_id: str,
+        member_id: str,
+        generation: int,
+        producer_id: int,
+        epoch: int,
+        offsets: Sequence[OffsetToCommit],
+        instance_id: str | None = None,
+    ) -> Deferred:
+        """A CommitAnswer; the offsets count once the producer's transaction has been committed."""
+        request = CommitRequest(group_id, member_id, generation, tuple(offsets), instance_id)
+        producer = Producer(producer_id, epoch)
+        return self._run(group_id, lambda shard: shard.commits.commit_transactional(request, producer))
+
+    def fetch_offsets(
+        self, group_id: str, places: Sequence[tuple[str, int]] | None, *, require_stable: bool = False
+    ) -> Deferred:
+        """FetchedOffsets at these places, or all of the group."""
+
+        def operation(shard: GroupMachine) -> Outcome:
+            return Outcome(response=shard.commits.fetch(group_id, places, require_stable=require_stable))
+
+        return self._run(group_id, operation, may_be_unnamed=True)
+
+    def delete_offsets(self, group_id: str, places: Sequence[tuple[str, int]]) -> Deferred:
+        """For each place why its offset could not be deleted, or None."""
+        return self._run(group_id, lambda shard: shard.commits.delete_offsets(group_id, places))
+
+    async def forget_topic(self, deleted: TopicRecord) -> None:
+        """A topic was deleted: nobody has a place in it any more. Raises if that cannot be written down."""
+
+        def operation(shard: GroupMachine) -> Outcome:
+            return shard.commits.forget_topic(deleted.name, deleted.id)
+
+        while True:
+            answers = await result_of(all_of([self.runtime.run(index, operation) for index in tuple(self._machines)]))
+            errors = [answer for answer in answers if isinstance(answer, BrokerError)]
+            if not errors:
+                return
+            if not all(isinstance(error, CoordinatorLoadInProgress) for error in errors):
+                raise errors[0]
+            await trio.sleep(LOADING_POLL_S)
+
+    # -- administration
+
+    def describe(self, group_id: str) -> Deferred:
+        """A DescribedGroup."""
+        return self._run(group_id, lambda shard: Outcome(response=describe(shard, group_id)), may_be_unnamed=True)
+
+    def list_groups(self) -> list[ListedGroup]:
+        """Every group; `CoordinatorLoadInProgress` while some are not known yet."""
+        found: list[ListedGroup] = []
+        for index in self._machines:
+            found += listed(self.runtime.machine(index))
+        return found
+
+    def delete(self, group_id: str) -> Deferred:
+        """None when an empty group is gone."""
+        return self._run(group_id, lambda shard: shard.commits.delete_group(group_id))
+
+    def lag(self, group_id: str) -> list[PartitionLag]:
+        """How far the group is behind, per partition that it has committed an offset for; from memory."""
+        machine = self.runtime.machine(self._shard(group_id))
+        return lag_of(machine.offsets, group_id, self.internal_topics.controller)
+
+    def statistics(self) -> dict[str, int]:
+        """Groups, members and offsets over all shards."""
+        total: dict[str, int] = {}
+        for machine in self._machines.values():
+            for name, count in machine.statistics().items():
+                total[name] = total.get(name, 0) + count
+        return total
+
+    # -- internals
+
+    def _shard(self, group_id: str) -> int:
+        return self.internal_topics.shard_of(OFFSETS_TOPIC, group_id)
+
+    def _run(self, group_id: str, operation: Operation[GroupMachine], *, may_be_unnamed: bool = False) -> Deferred:
+        if not group_id and not may_be_unnamed:
+            return _refused(InvalidGroupId("a group needs a name"))
+        try:
+            index = self._shard(group_id)
+        except BrokerError as error:
+            return _refused(error)
+        return self.runtime.run(index, operation).map(_retriable)
+
+
+def _retriable(answer: Any) -> Any:
+    """A log that cannot be written is for a client a coordinator that is not there now."""
+    if isinstance(answer, StorageError | RequestTimedOut):
+        return CoordinatorNotAvailable(str(answer))
+    return answer
+
+
+def _refused(error: BrokerError) -> Deferred:
+    answer = Deferred()
+    answer.resolve(error)
+    return answer

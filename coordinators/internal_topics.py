@@ -1,0 +1,104 @@
+"""The topics in which coordinators keep their state: made when first needed, their shards loaded when they are there.
+
+A key (a group id, a transactional id) belongs to one partition of its topic, by the hash that Kafka uses; the
+coordinator of a key is the leader of that partition.
+"""
+
+import logging
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Any
+
+from attrs import define, field, frozen
+
+from coordinators.controller import Controller
+from coordinators.runtime import Runtime
+from coordinators.topic_view import Topic, TopicUpdate
+from coordinators.topics import TopicSpec
+from engine.errors import BrokerError, CoordinatorNotAvailable, NotCoordinator, TopicAlreadyExists
+
+logger = logging.getLogger("tidegate.coordinator")
+
+
+@lru_cache(maxsize=100_000)
+def java_hash(text: str) -> int:
+    """Java's String.hashCode, made positive as Kafka does it: by dropping the sign."""
+    value = 0
+    units = text.encode("utf-16-be", "surrogatepass")
+    for position in range(0, len(units), 2):
+        value = (31 * value + (units[position] << 8 | units[position + 1])) & 0xFFFFFFFF
+    return value & 0x7FFFFFFF
+
+
+@frozen
+class InternalTopic:
+    """A topic of the broker's own: how it is made, who is loaded from it."""
+
+    name: str
+    partition_count: int
+    configs: Mapping[str, str]
+    runtime: Runtime[Any]
+    unloaded: Callable[[int], object] = lambda _index: None
+
+
+@define(eq=False)
+class InternalTopics:
+    """Keeps runtimes in step with the topics that hold their state."""
+
+    controller: Controller
+    _kept: dict[str, InternalTopic] = field(factory=dict)
+
+    def __attrs_post_init__(self) -> None:
+        self.controller.on_opened.append(self.load_all)
+        self.controller.on_change.append(self.topic_changed)
+
+    def add(self, kept: InternalTopic) -> None:
+        """Look after a topic from now on."""
+        self._kept[kept.name] = kept
+
+    def load_all(self) -> None:
+        """The logs are open: load the shards of the topics that exist."""
+        for name in self._kept:
+            topic = self.controller.topics.by_name.get(name)
+            if topic is not None:
+                self._load(self._kept[name], topic, 0)
+
+    def shard_of(self, name: str, key: str) -> int:
+        """Which shard a key belongs to; `NotCoordinator` while the topic does not exist."""
+        topic = self.controller.topics.by_name.get(name)
+        if topic is None:
+            raise NotCoordinator(f"{name} does not exist yet; a client that asks for the coordinator has it made")
+        return java_hash(key) % len(topic.partitions)
+
+    def is_missing(self, name: str) -> bool:
+        """Whether a topic that is looked after does not exist yet."""
+        return name in self._kept and name not in self.controller.topics.by_name
+
+    async def ensure(self, name: str) -> None:
+        """Make the topic unless it is there; `CoordinatorNotAvailable` if that is not possible now."""
+        if not self.is_missing(name):
+            return
+        kept = self._kept[name]
+        spec = TopicSpec(name, kept.partition_count, configs=dict(kept.configs))
+        (result,) = await self.controller.create_topics([spec])
+        if isinstance(result, BrokerError) and not isinstance(result, TopicAlreadyExists):
+            logger.error("%s cannot be made: %s", name, result)
+            raise CoordinatorNotAvailable(f"{name} cannot be made: {result}")
+
+    def topic_changed(self, update: TopicUpdate) -> None:
+        """A topic was made, altered or deleted."""
+        before, after = update.before, update.after
+        topic = after or before
+        kept = None if topic is None else self._kept.get(topic.name)
+        if kept is None:
+            return
+        if after is not None:
+            self._load(kept, after, 0 if before is None else before.partition_count)
+        elif before is not None:
+            for index in range(before.partition_count):
+                kept.runtime.unload(index)
+                kept.unloaded(index)
+
+    def _load(self, kept: InternalTopic, topic: Topic, first: int) -> None:
+        for partition in self.controller.partitions.of_topic(topic.topic_id)[first:]:
+            kept.runtime.load(partition.index, partition)

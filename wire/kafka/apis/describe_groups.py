@@ -1,0 +1,72 @@
+"""DescribeGroups (15), versions 0-6: state, protocol and members of groups.
+
+A group that does not exist is in state Dead; from version 6 with the error GROUP_ID_NOT_FOUND and a message
+(KIP-1043). What members subscribed to and were assigned is shown while the group is stable.
+"""
+
+from typing import Any
+
+from coordinators.deferred import all_of
+from coordinators.group import requests as described
+from engine.errors import BrokerError, GroupIdNotFound
+from wire.kafka.authorized_operations import GROUP_OPERATIONS
+from wire.kafka.errors import error_code
+from wire.kafka.messages.describe_groups import (
+    DescribedGroup,
+    DescribedGroupMember,
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+)
+from wire.kafka.request import Context, Deferred
+
+KEY = 15
+VERSIONS = (0, 6)
+
+FIRST_VERSION_WITH_NOT_FOUND = 6
+DEAD = "Dead"
+
+
+def handle(request: DescribeGroupsRequest, context: Context) -> Deferred:
+    """Describe each group."""
+    return all_of([_describe(group_id, request, context) for group_id in request.groups]).map(
+        lambda groups: DescribeGroupsResponse(groups=groups)
+    )
+
+
+def _describe(group_id: str, request: DescribeGroupsRequest, context: Context) -> Deferred:
+    def response(answer: Any) -> DescribedGroup:
+        group = _failed(group_id, answer, context) if isinstance(answer, BrokerError) else _group(answer)
+        if request.include_authorized_operations and not group.error_code:
+            group.authorized_operations = GROUP_OPERATIONS
+        return group
+
+    return context.node.groups.describe(group_id).map(response)
+
+
+def _failed(group_id: str, error: BrokerError, context: Context) -> DescribedGroup:
+    if not isinstance(error, GroupIdNotFound):
+        return DescribedGroup(error_code=error_code(error), group_id=group_id)
+    group = DescribedGroup(group_id=group_id, group_state=DEAD)
+    if context.version >= FIRST_VERSION_WITH_NOT_FOUND:
+        group.error_code, group.error_message = error_code(error), str(error)
+    return group
+
+
+def _group(found: described.DescribedGroup) -> DescribedGroup:
+    return DescribedGroup(
+        group_id=found.group_id,
+        group_state=found.state,
+        protocol_type=found.protocol_type,
+        protocol_data=found.protocol,
+        members=[
+            DescribedGroupMember(
+                member_id=member.member_id,
+                group_instance_id=member.instance_id,
+                client_id=member.client_id,
+                client_host=member.client_host,
+                member_metadata=member.subscription,
+                member_assignment=member.assignment,
+            )
+            for member in found.members
+        ],
+    )

@@ -1,0 +1,38 @@
+"""LeaveGroup (13), versions 0-5: members leave, or an administrator removes them.
+
+Several at once from version 3 (KIP-345), where a static member may be named by its instance alone; with a
+reason from version 5 (KIP-800). Before version 3 the one member's error is the response's.
+"""
+
+from typing import Any
+
+from coordinators.group.requests import LeavingMember
+from engine.errors import BrokerError
+from wire.kafka.errors import error_code
+from wire.kafka.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity, MemberResponse
+from wire.kafka.request import Context, Deferred
+
+KEY = 13
+VERSIONS = (0, 5)
+
+FIRST_BATCHED_VERSION = 3
+
+
+def handle(request: LeaveGroupRequest, context: Context) -> Deferred:
+    """Let them go."""
+    batched = context.version >= FIRST_BATCHED_VERSION
+    members = request.members if batched else [MemberIdentity(member_id=request.member_id)]
+    leaving = [LeavingMember(each.member_id, each.group_instance_id, each.reason or "") for each in members]
+
+    def response(answer: Any) -> LeaveGroupResponse:
+        if isinstance(answer, BrokerError):
+            return LeaveGroupResponse(error_code=error_code(answer))
+        codes = [0 if error is None else error_code(error) for error in answer]
+        if not batched:
+            return LeaveGroupResponse(error_code=codes[0])
+        left = zip(members, codes, strict=True)
+        return LeaveGroupResponse(
+            members=[MemberResponse(each.member_id, each.group_instance_id, code) for each, code in left]
+        )
+
+    return context.node.groups.leave(request.group_id, leaving).map(response)

@@ -1,0 +1,29 @@
+"""ListGroups (16), versions 0-5: the groups that this node coordinates.
+
+Filtered by state from version 4 (KIP-518), by type from 5 (KIP-848); names of either in any case.
+"""
+
+from engine.errors import BrokerError
+from wire.kafka.errors import error_code
+from wire.kafka.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
+from wire.kafka.request import Context
+
+KEY = 16
+VERSIONS = (0, 5)
+
+
+def handle(request: ListGroupsRequest, context: Context) -> ListGroupsResponse:
+    """List the groups of the wanted states and types."""
+    states = {state.lower() for state in request.states_filter}
+    types = {kind.lower() for kind in request.types_filter}
+    try:
+        groups = context.node.groups.list_groups()
+    except BrokerError as error:
+        return ListGroupsResponse(error_code=error_code(error))
+    return ListGroupsResponse(
+        groups=[
+            ListedGroup(group.group_id, group.protocol_type, group.state, group.type)
+            for group in groups
+            if (not states or group.state.lower() in states) and (not types or group.type.lower() in types)
+        ]
+    )

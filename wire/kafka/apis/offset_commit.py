@@ -1,0 +1,82 @@
+"""OffsetCommit (8), versions 2-10: keep the place of a group in partitions.
+
+Members commit in their generation; who only keeps offsets sends generation -1 and no member. Versions 2-4 bring
+their own retention. Leader epochs from version 6 (KIP-320), static members from 7; topics by id from 10 (KIP-848).
+"""
+
+from typing import Any
+
+from coordinators.group.requests import CommitRequest, OffsetToCommit
+from engine.errors import BrokerError
+from wire.kafka.errors import error_code
+from wire.kafka.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+)
+from wire.kafka.request import Context, Deferred
+
+KEY = 8
+VERSIONS = (2, 10)
+
+FIRST_TOPIC_ID_VERSION = 10
+
+
+def handle(request: OffsetCommitRequest, context: Context) -> Deferred:
+    """Commit the offsets of partitions that exist."""
+    response = OffsetCommitResponse()
+    offsets: list[OffsetToCommit] = []
+    # The answers to fill in, in the order of `offsets`.
+    entries: list[OffsetCommitResponsePartition] = []
+    for topic in request.topics:
+        answered = OffsetCommitResponseTopic(topic_id=topic.topic_id, name=topic.name)
+        response.topics.append(answered)
+        for entry, offset in _checked(topic, context):
+            answered.partitions.append(entry)
+            if offset is not None:
+                offsets.append(offset)
+                entries.append(entry)
+    commit = CommitRequest(
+        request.group_id,
+        request.member_id,
+        request.generation_id_or_member_epoch,
+        tuple(offsets),
+        request.group_instance_id,
+        request.retention_time_ms,
+    )
+
+    def finish(answer: Any) -> OffsetCommitResponse:
+        errors = [answer] * len(entries) if isinstance(answer, BrokerError) else answer
+        for entry, error in zip(entries, errors, strict=True):
+            entry.error_code = 0 if error is None else error_code(error)
+        return response
+
+    return context.node.groups.commit(commit).map(finish)
+
+
+def _checked(
+    wanted: OffsetCommitRequestTopic, context: Context
+) -> list[tuple[OffsetCommitResponsePartition, OffsetToCommit | None]]:
+    """For each partition its answer, which holds an error if it does not exist, and else what is to be committed."""
+    node = context.node
+    result: list[tuple[OffsetCommitResponsePartition, OffsetToCommit | None]] = []
+    for each in wanted.partitions:
+        entry = OffsetCommitResponsePartition(each.partition_index)
+        offset = None
+        try:
+            topic = node.topic(wanted.name, wanted.topic_id, by_id=context.version >= FIRST_TOPIC_ID_VERSION)
+            node.partition(topic, each.partition_index)
+            offset = OffsetToCommit(
+                topic.name,
+                each.partition_index,
+                each.committed_offset,
+                each.committed_leader_epoch,
+                each.committed_metadata or "",
+                topic.topic_id,
+            )
+        except BrokerError as error:
+            entry.error_code = error_code(error)
+        result.append((entry, offset))
+    return result

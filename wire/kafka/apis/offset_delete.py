@@ -1,0 +1,46 @@
+"""OffsetDelete (47), version 0: forget offsets of topics that a group does not read (KIP-496)."""
+
+from typing import Any
+
+from engine.errors import BrokerError
+from wire.kafka.errors import error_code
+from wire.kafka.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteResponse,
+    OffsetDeleteResponsePartition,
+    OffsetDeleteResponseTopic,
+)
+from wire.kafka.request import Context, Deferred
+
+KEY = 47
+VERSIONS = (0, 0)
+
+
+def handle(request: OffsetDeleteRequest, context: Context) -> Deferred:
+    """Forget the offsets of partitions that exist."""
+    node = context.node
+    response = OffsetDeleteResponse()
+    places: list[tuple[str, int]] = []
+    entries: list[OffsetDeleteResponsePartition] = []
+    for topic in request.topics:
+        answered = OffsetDeleteResponseTopic(name=topic.name)
+        response.topics.append(answered)
+        for each in topic.partitions:
+            entry = OffsetDeleteResponsePartition(each.partition_index)
+            answered.partitions.append(entry)
+            try:
+                node.partition(node.topic(topic.name, b"", by_id=False), each.partition_index)
+            except BrokerError as error:
+                entry.error_code = error_code(error)
+                continue
+            places.append((topic.name, each.partition_index))
+            entries.append(entry)
+
+    def finish(answer: Any) -> OffsetDeleteResponse:
+        if isinstance(answer, BrokerError):
+            return OffsetDeleteResponse(error_code=error_code(answer))
+        for entry, error in zip(entries, answer, strict=True):
+            entry.error_code = 0 if error is None else error_code(error)
+        return response
+
+    return node.groups.delete_offsets(request.group_id, places).map(finish)

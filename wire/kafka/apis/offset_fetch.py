@@ -1,0 +1,143 @@
+"""OffsetFetch (9), versions 1-10: the committed offsets of groups.
+
+Null topics ask for all of them (version 2). `require_stable` refuses an offset that an open transaction is about to
+change (version 7, KIP-447). Several groups from version 8 (KIP-709), topics by id from 10 (KIP-848). Version 1
+has no error of the whole response: each partition carries it. No offset is -1 without an error.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from coordinators.deferred import all_of
+from coordinators.group.requests import FetchedOffset
+from engine.errors import BrokerError, UnknownTopicId
+from wire.kafka.errors import error_code
+from wire.kafka.messages.base import ZERO_UUID
+from wire.kafka.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopic,
+    OffsetFetchRequestTopics,
+    OffsetFetchResponse,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartition,
+    OffsetFetchResponsePartitions,
+    OffsetFetchResponseTopic,
+    OffsetFetchResponseTopics,
+)
+from wire.kafka.request import Context, Deferred
+
+KEY = 9
+VERSIONS = (1, 10)
+
+FIRST_VERSION_WITH_AN_ERROR = 2
+FIRST_BATCHED_VERSION = 8
+FIRST_TOPIC_ID_VERSION = 10
+
+
+def handle(request: OffsetFetchRequest, context: Context) -> Deferred:
+    """Answer with the offsets of each group."""
+    if context.version < FIRST_BATCHED_VERSION:
+        wanted = OffsetFetchRequestGroup(group_id=request.group_id, topics=_as_batched(request.topics))
+        fetched = _fetch(wanted, request.require_stable, context)
+        return fetched.map(lambda group: _single(group, wanted, context.version))
+    groups = [_fetch(group, request.require_stable, context) for group in request.groups]
+    return all_of(groups).map(lambda answers: OffsetFetchResponse(groups=answers))
+
+
+def _as_batched(topics: Sequence[OffsetFetchRequestTopic] | None) -> list[OffsetFetchRequestTopics] | None:
+    if topics is None:
+        return None
+    return [OffsetFetchRequestTopics(partition_indexes=topic.partition_indexes, name=topic.name) for topic in topics]
+
+
+def _fetch(wanted: OffsetFetchRequestGroup, require_stable: bool, context: Context) -> Deferred:
+    by_id = context.version >= FIRST_TOPIC_ID_VERSION
+    known = context.node.topics
+    places: list[tuple[str, int]] | None = None
+    if wanted.topics is not None:
+        names = [_name(topic, by_id, context) for topic in wanted.topics]
+        places = [
+            (name, index)
+            for name, topic in zip(names, wanted.topics, strict=True)
+            if name is not None
+            for index in topic.partition_indexes
+        ]
+
+    def response(answer: Any) -> OffsetFetchResponseGroup:
+        group = OffsetFetchResponseGroup(group_id=wanted.group_id)
+        if isinstance(answer, BrokerError):
+            group.error_code = error_code(answer)
+            return group
+        topics: dict[str, OffsetFetchResponseTopics] = {}
+        for offset in answer:
+            topic = topics.get(offset.topic)
+            if topic is None:
+                found = known.by_name.get(offset.topic) if by_id else None
+                topic_id = ZERO_UUID if found is None else found.topic_id
+                topic = topics[offset.topic] = OffsetFetchResponseTopics(topic_id=topic_id, name=offset.topic)
+            topic.partitions.append(_partition(offset))
+        # By id, a topic that has none any more cannot be named.
+        group.topics = [topic for topic in topics.values() if not by_id or topic.topic_id != ZERO_UUID]
+        if by_id and wanted.topics is not None:
+            group.topics += [_unknown(topic) for topic in wanted.topics if topic.topic_id not in known.by_id]
+        return group
+
+    return context.node.groups.fetch_offsets(wanted.group_id, places, require_stable=require_stable).map(response)
+
+
+def _name(topic: OffsetFetchRequestTopics, by_id: bool, context: Context) -> str | None:
+    if not by_id:
+        return topic.name
+    found = context.node.topics.by_id.get(topic.topic_id)
+    return None if found is None else found.name
+
+
+def _partition(offset: FetchedOffset) -> OffsetFetchResponsePartitions:
+    return OffsetFetchResponsePartitions(
+        partition_index=offset.partition,
+        committed_offset=offset.offset,
+        committed_leader_epoch=offset.leader_epoch,
+        metadata=offset.metadata,
+        error_code=0 if offset.error is None else error_code(offset.error),
+    )
+
+
+def _unknown(topic: OffsetFetchRequestTopics) -> OffsetFetchResponseTopics:
+    code = error_code(UnknownTopicId(topic.topic_id.hex()))
+    entries = [OffsetFetchResponsePartitions(index, -1, -1, "", code) for index in topic.partition_indexes]
+    return OffsetFetchResponseTopics(topic_id=topic.topic_id, partitions=entries)
+
+
+def _single(group: OffsetFetchResponseGroup, wanted: OffsetFetchRequestGroup, version: int) -> OffsetFetchResponse:
+    """The answer about one group in the form that it had before version 8."""
+    if group.error_code and version < FIRST_VERSION_WITH_AN_ERROR:
+        group.topics = [
+            OffsetFetchResponseTopics(
+                name=topic.name,
+                partitions=[
+                    OffsetFetchResponsePartitions(index, -1, -1, "", group.error_code)
+                    for index in topic.partition_indexes
+                ],
+            )
+            for topic in wanted.topics or ()
+        ]
+    return OffsetFetchResponse(
+        error_code=group.error_code,
+        topics=[
+            OffsetFetchResponseTopic(
+                name=topic.name,
+                partitions=[
+                    OffsetFetchResponsePartition(
+                        each.partition_index,
+                        each.committed_offset,
+                        each.committed_leader_epoch,
+                        each.metadata,
+                        each.error_code,
+                    )
+                    for each in topic.partitions
+                ],
+            )
+            for topic in group.topics
+        ],
+    )

@@ -1,0 +1,43 @@
+"""SyncGroup (14), versions 0-5: a member's assignment, which the leader brings for everybody.
+
+The answer waits for the leader, and until the assignment is durable. From version 5 a member says which protocol
+it believes to be selected (KIP-559).
+"""
+
+from typing import Any
+
+from coordinators.group.requests import SyncAnswer, SyncRequest
+from engine.errors import BrokerError
+from wire.kafka.errors import ErrorCode, error_code
+from wire.kafka.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from wire.kafka.request import Context, Deferred
+
+KEY = 14
+VERSIONS = (0, 5)
+
+FIRST_VERSION_WITH_PROTOCOL = 5
+
+
+def handle(request: SyncGroupRequest, context: Context) -> Deferred | SyncGroupResponse:
+    """Give the assignment when it is known and durable."""
+    if context.version >= FIRST_VERSION_WITH_PROTOCOL and None in (request.protocol_type, request.protocol_name):
+        return SyncGroupResponse(error_code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+    sync = SyncRequest(
+        group_id=request.group_id,
+        member_id=request.member_id,
+        instance_id=request.group_instance_id,
+        generation=request.generation_id,
+        protocol_type=request.protocol_type,
+        protocol=request.protocol_name,
+        assignments={each.member_id: bytes(each.assignment) for each in request.assignments},
+    )
+    return context.node.groups.sync(sync).map(_response)
+
+
+def _response(answer: Any) -> SyncGroupResponse:
+    if isinstance(answer, BrokerError):
+        return SyncGroupResponse(error_code=error_code(answer))
+    assert isinstance(answer, SyncAnswer)
+    return SyncGroupResponse(
+        protocol_type=answer.protocol_type, protocol_name=answer.protocol, assignment=answer.assignment
+    )
