@@ -246,7 +246,7 @@ class Log:
             if origin is not Origin.REPLICA:
                 header = BatchHeader(offset, header.length, leader_epoch, *header[3:])
             if header.attributes & CONTROL_FLAG:
-                markers[offset] = parse_marker(header, rest[0][HEADER_SIZE - PREFIX_SIZE :])
+                markers[header.base_offset] = parse_marker(header, rest[0][HEADER_SIZE - PREFIX_SIZE :])
             offset = header.next_offset
             headers.append(header)
             buffers.append(PREFIX.pack(header.base_offset, header.length, header.leader_epoch))

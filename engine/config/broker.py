@@ -6,6 +6,7 @@ A key that Kafka has not says "Tidegate's own key". Keys that only give topics t
 
 from engine.config.broker_groups import GROUP_KEYS
 from engine.config.broker_topic_defaults import TOPIC_DEFAULT_KEYS
+from engine.config.broker_transactions import TRANSACTION_KEYS
 from engine.config.keys import (
     INT_MAX,
     ConfigKey,
@@ -288,7 +289,7 @@ FETCHING = (
 )
 
 BROKER_KEYS: dict[str, ConfigKey] = by_name(
-    (*NODE, *TOPICS, *LOG, *TOPIC_DEFAULT_KEYS, *CONNECTIONS, *FETCHING, *GROUP_KEYS)
+    (*NODE, *TOPICS, *LOG, *TOPIC_DEFAULT_KEYS, *CONNECTIONS, *FETCHING, *GROUP_KEYS, *TRANSACTION_KEYS)
 )
 
 # The spellings of one setting, strongest first: a broker key is described with those that back it up.

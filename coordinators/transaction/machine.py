@@ -1,0 +1,230 @@
+"""The state of one partition of `__transaction_state`: its transactional ids, and the operations on them.
+
+Hard state is `transactions`. Soft are the timer for overdue transactions and the one for forgotten ids.
+"""
+
+import logging
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from attrs import define, field
+
+from coordinators.deferred import Deferred
+from coordinators.runtime import Outcome, Record, ShardTimers
+from coordinators.transaction import formats
+from coordinators.transaction.endings import Ending, completed, fenced, judge, prepared
+from coordinators.transaction.identities import TakeId, begun, check_expected, renewed
+from coordinators.transaction.settings import TransactionSettings
+from coordinators.transaction.states import IDLE, PREPARED, State
+from coordinators.transaction.transaction import ProducerIdentity, TopicPartition, Transaction
+from engine.clock import Clock
+from engine.errors import (
+    BrokerError,
+    ConcurrentTransactions,
+    InvalidProducerIdMapping,
+    ProducerFenced,
+    TransactionAbortable,
+)
+
+logger = logging.getLogger("tidegate.transactions")
+
+LATE_MS = 1
+"""A transaction may use up its timeout to the last millisecond."""
+
+RETRY_MS = 1_000
+
+Prepared = Callable[[Transaction, Deferred], object]
+
+
+@define(eq=False)
+class TransactionMachine:
+    """A shard. `on_prepared` is told of a durable decision, and gives the answer once it is carried out."""
+
+    timers: ShardTimers[Any]
+    clock: Clock
+    settings: TransactionSettings
+    take_id: TakeId
+    on_prepared: Prepared
+    transactions: dict[str, Transaction] = field(factory=dict, init=False)
+    _ongoing: dict[str, int] = field(factory=dict, init=False)
+    _next_check_ms: int | None = field(default=None, init=False)
+    _live: bool = field(default=False, init=False)
+
+    # -- replay
+
+    def replay(self, record: Record, _producer_id: int) -> None:
+        """Apply a record."""
+        transactional_id = formats.decode_key(record.key)
+        if transactional_id is None:
+            logger.warning("passed over a record whose key is of a later version")
+            return
+        self._ongoing.pop(transactional_id, None)
+        if record.value is None:
+            self.transactions.pop(transactional_id, None)
+            return
+        transaction = formats.decode_value(transactional_id, record.value)
+        self.transactions[transactional_id] = transaction
+        if transaction.state is State.ONGOING:
+            self._ongoing[transactional_id] = transaction.deadline_ms
+            self._check_by(transaction.deadline_ms)
+
+    def replay_marker(self, _producer_id: int, _committed: bool) -> None:
+        """Nobody writes to this topic in a transaction."""
+
+    def loaded(self) -> None:
+        """Carry out what was decided before, and see to what is overdue."""
+        self._live = True
+        if self._ongoing:
+            self._check_by(min(self._ongoing.values()))
+        for transaction in tuple(self.transactions.values()):
+            if transaction.state in PREPARED:
+                self.on_prepared(transaction, Deferred())
+        self._expire_later()
+
+    # -- operations
+
+    def init_producer_id(self, transactional_id: str, timeout_ms: int, expected: ProducerIdentity | None) -> Outcome:
+        """A ProducerIdentity; a transaction that is open is aborted first, and the client asks again."""
+        now_ms = self.clock.now_ms()
+        transaction = self.transactions.get(transactional_id)
+        if transaction is None:
+            return _write(begun(transactional_id, timeout_ms, now_ms, self.take_id))
+        check_expected(transaction, expected)
+        if transaction.state in PREPARED:
+            raise _concurrent(transaction)
+        if transaction.state is State.ONGOING:
+            refusal = _concurrent(transaction)
+            return self._end([fenced(transaction, now_ms)], refusal)
+        return _write(renewed(transaction, timeout_ms, expected, now_ms, self.take_id))
+
+    def add_partitions(
+        self, transactional_id: str, producer: ProducerIdentity, partitions: frozenset[TopicPartition], version: int
+    ) -> Outcome:
+        """The partitions are part of the transaction, which begins with its first."""
+        transaction = self._writable(transactional_id, producer)
+        if transaction.state is State.ONGOING and partitions <= transaction.partitions:
+            return Outcome()
+        now_ms = self.clock.now_ms()
+        ongoing = transaction.state is State.ONGOING
+        added = transaction.to(
+            State.ONGOING,
+            now_ms,
+            partitions=transaction.partitions | partitions if ongoing else partitions,
+            started_ms=transaction.started_ms if ongoing else now_ms,
+            version=version,
+        )
+        return Outcome([formats.record(added)])
+
+    def verify(self, transactional_id: str, producer: ProducerIdentity, partition: TopicPartition) -> None:
+        """Raise unless the partition is part of the producer's transaction (KIP-890, part 1)."""
+        transaction = self._writable(transactional_id, producer)
+        if transaction.state is not State.ONGOING or partition not in transaction.partitions:
+            raise TransactionAbortable(f"{partition[0]}-{partition[1]} was not added to {transactional_id!r}")
+
+    def end(self, transactional_id: str, producer: ProducerIdentity, *, commit: bool, version: int) -> Outcome:
+        """A ProducerIdentity, the one to go on with, when every partition knows the end."""
+        transaction = self._existing(transactional_id)
+        ending = judge(transaction, producer, commit=commit, version=version)
+        if ending is Ending.DONE_BEFORE:
+            return Outcome(response=transaction.identity)
+        decided = prepared(
+            transaction, commit=commit, version=version, now_ms=self.clock.now_ms(), take_id=self.take_id
+        )
+        return self._end([decided])
+
+    def complete(self, decided: Transaction) -> Outcome:
+        """Every partition has the marker."""
+        if self.transactions.get(decided.transactional_id) != decided:
+            return Outcome()
+        return Outcome([formats.record(completed(decided, self.clock.now_ms()))])
+
+    # -- internals
+
+    def _existing(self, transactional_id: str) -> Transaction:
+        transaction = self.transactions.get(transactional_id)
+        if transaction is None:
+            raise InvalidProducerIdMapping(f"{transactional_id!r} has no producer id")
+        return transaction
+
+    def _writable(self, transactional_id: str, producer: ProducerIdentity) -> Transaction:
+        """The producer's own transactional id, unless it is just being completed."""
+        transaction = self._existing(transactional_id)
+        if transaction.state in PREPARED:
+            # First of all: while it is completed, the producer may already know its next identity.
+            raise _concurrent(transaction)
+        if transaction.producer_id != producer.producer_id:
+            raise InvalidProducerIdMapping(
+                f"{transactional_id!r} belongs to producer {transaction.producer_id}, not to {producer.producer_id}"
+            )
+        if transaction.epoch != producer.epoch:
+            raise ProducerFenced(
+                f"producer {producer.producer_id} comes with epoch {producer.epoch}, its latest is {transaction.epoch}"
+            )
+        return transaction
+
+    def _end(self, decided: list[Transaction], refusal: BrokerError | None = None) -> Outcome:
+        """Write the decisions; once they are durable they are carried out. The answer is the refusal, if there is
+        one, else it comes when the (only) transaction has ended."""
+        answers = [Deferred() for _ in decided]
+        completions = []
+        for transaction, answer in zip(decided, answers, strict=True):
+            durable = Deferred()
+            durable.on_resolved(partial(self._decided, transaction, answer))
+            completions.append((durable, None))
+        response = answers[0] if refusal is None else refusal
+        return Outcome([formats.record(transaction) for transaction in decided], response, completions)
+
+    def _decided(self, transaction: Transaction, answer: Deferred, error: BrokerError | None) -> None:
+        if error is None:
+            self.on_prepared(transaction, answer)
+
+    # -- time
+
+    def _check_by(self, deadline_ms: int) -> None:
+        """Have overdue transactions looked for when this one is due."""
+        if not self._live or (self._next_check_ms is not None and self._next_check_ms <= deadline_ms):
+            return
+        self._next_check_ms = deadline_ms
+        delay_ms = max(deadline_ms + LATE_MS - self.clock.now_ms(), 0)
+        self.timers.set("overdue", delay_ms, lambda machine: machine.abort_overdue())
+
+    def abort_overdue(self) -> Outcome:
+        """Abort what has taken too long; its producer is fenced."""
+        self._next_check_ms = None
+        now_ms = self.clock.now_ms()
+        overdue = [key for key, deadline_ms in self._ongoing.items() if deadline_ms < now_ms]
+        remaining = [deadline_ms for deadline_ms in self._ongoing.values() if deadline_ms >= now_ms]
+        if remaining:
+            self._check_by(min(remaining))
+        if not overdue:
+            return Outcome()
+        logger.info("aborting %d transactions that took longer than their timeout", len(overdue))
+        # Should it not be possible to write that down now, it is tried again.
+        self._check_by(now_ms + RETRY_MS)
+        outcome = self._end([fenced(self.transactions[key], now_ms) for key in overdue])
+        return Outcome(outcome.records, None, outcome.completions)
+
+    def _expire_later(self) -> None:
+        interval_ms = self.settings.expiration_check_interval_ms
+        self.timers.set("expiration", interval_ms, lambda machine: machine.expire())
+
+    def expire(self) -> Outcome:
+        """Forget transactional ids that nobody has used for long."""
+        self._expire_later()
+        latest_ms = self.clock.now_ms() - self.settings.expiration_ms
+        return Outcome(
+            [
+                formats.tombstone(transaction.transactional_id)
+                for transaction in self.transactions.values()
+                if transaction.state in IDLE and transaction.updated_ms <= latest_ms
+            ]
+        )
+
+
+def _write(transaction: Transaction) -> Outcome:
+    return Outcome([formats.record(transaction)], transaction.identity)
+
+
+def _concurrent(transaction: Transaction) -> ConcurrentTransactions:
+    return ConcurrentTransactions(f"the transaction of {transaction.transactional_id!r} is not completed yet")

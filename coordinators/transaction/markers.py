@@ -1,0 +1,124 @@
+"""Carrying a decision out: a marker in every partition of the transaction, until each is durable.
+
+What cannot be written now is tried again, for as long as the decision stands. Before each try it is asked whether it
+still does: a marker that comes late, after the producer has begun anew, would end the wrong transaction.
+"""
+
+import logging
+from collections.abc import Callable
+
+from attrs import define, field
+
+from coordinators.group.groups import OFFSETS_TOPIC, Groups
+from coordinators.topics import Topics
+from coordinators.transaction.transaction import TopicPartition, Transaction
+from engine.clock import Clock
+from engine.errors import (
+    BrokerError,
+    InvalidProducerEpoch,
+    TransactionCoordinatorFenced,
+    UnknownTopicOrPartition,
+)
+from engine.log_types import Origin
+from engine.partition import Partition
+from engine.partitions import Partitions
+from engine.timers import Timers
+from engine.transactions import EndMarker, build_marker
+
+logger = logging.getLogger("tidegate.transactions")
+
+DURABLE_WITHIN_S = 30.0
+RETRY_S = 0.1
+
+
+@define(eq=False)
+class MarkerTargets:
+    """The partitions that markers go to. Those of groups' offsets are told of them besides."""
+
+    topics: Topics
+    partitions: Partitions
+    groups: Groups
+    clock: Clock
+
+    def find(self, place: TopicPartition) -> Partition:
+        """The partition, if it exists."""
+        topic = self.topics.by_name.get(place[0])
+        partition = self.partitions.get(topic.topic_id, place[1]) if topic is not None else None
+        if partition is None:
+            raise UnknownTopicOrPartition(f"there is no partition {place[0]}-{place[1]}")
+        return partition
+
+    def append(self, place: TopicPartition, producer_id: int, epoch: int, marker: EndMarker) -> tuple[Partition, int]:
+        """Write a marker; returns the partition and the marker's offset."""
+        partition = self.find(place)
+        is_group_shard = place[0] == OFFSETS_TOPIC
+        if is_group_shard:
+            # Refused while it is being loaded: the load might end before the marker, and the shard not know of it.
+            self.groups.runtime.machine(place[1])
+        batch = build_marker(producer_id, epoch, marker, self.clock.now_ms())
+        result = partition.append(batch, origin=Origin.COORDINATOR)
+        if is_group_shard:
+            self.groups.runtime.note_marker(place[1], producer_id, committed=marker.committed)
+        return partition, result.last_offset
+
+
+@define(eq=False)
+class MarkerWriting:
+    """One decision that is being carried out."""
+
+    targets: MarkerTargets
+    timers: Timers
+    clock: Clock
+    decided: Transaction
+    coordinator_epoch: int
+    still_stands: Callable[[], bool]
+    done: Callable[[], object]
+    delayed: Callable[[], object]
+    _waiting: set[TopicPartition] = field(factory=set, init=False)
+
+    def start(self) -> None:
+        """Write all markers; `done` is called when they are durable, `delayed` if that will take longer."""
+        self._waiting = set(self.decided.partitions)
+        self._write(sorted(self._waiting))
+
+    def _write(self, places: list[TopicPartition]) -> None:
+        if not self.still_stands():
+            return
+        for place in places:
+            self._write_one(place)
+        if not places:
+            self.done()
+
+    def _write_one(self, place: TopicPartition) -> None:
+        decided = self.decided
+        marker = EndMarker(decided.committed, self.coordinator_epoch)
+        try:
+            partition, offset = self.targets.append(place, decided.producer_id, decided.epoch, marker)
+        except UnknownTopicOrPartition:
+            self._settled(place)
+            return
+        except (InvalidProducerEpoch, TransactionCoordinatorFenced) as error:
+            logger.warning("%s-%d needs no marker of %r: %s", *place, decided.transactional_id, error)
+            self._settled(place)
+            return
+        except BrokerError as error:
+            self._try_again(place, error)
+            return
+
+        def durable(error: BrokerError | None) -> None:
+            if error is None:
+                self._settled(place)
+            else:
+                self._try_again(place, error)
+
+        partition.when_durable(offset, self.clock.monotonic() + DURABLE_WITHIN_S, durable)
+
+    def _settled(self, place: TopicPartition) -> None:
+        self._waiting.discard(place)
+        if not self._waiting:
+            self.done()
+
+    def _try_again(self, place: TopicPartition, error: BrokerError) -> None:
+        logger.warning("%s-%d has no marker of %r yet: %s", *place, self.decided.transactional_id, error)
+        self.delayed()
+        self.timers.call_at(self.clock.monotonic() + RETRY_S, lambda: self._write([place]))

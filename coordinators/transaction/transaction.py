@@ -1,0 +1,81 @@
+"""What is known of one transactional id."""
+
+from typing import Any
+
+from attrs import evolve, frozen
+
+from coordinators.transaction.states import BEFORE, PREPARED, State
+
+NO_ID = -1
+NO_EPOCH = -1
+NO_TIME = -1
+MAX_EPOCH = 2**15 - 1
+
+V0 = 0
+"""The classic flow."""
+V2 = 2
+"""KIP-890, part 2: partitions are added implicitly, and every end raises the epoch."""
+
+TopicPartition = tuple[str, int]
+
+
+@frozen
+class ProducerIdentity:
+    """A producer id and its epoch."""
+
+    producer_id: int
+    epoch: int
+
+
+@frozen
+class Transaction:
+    """A transactional id: its producer, and its latest transaction.
+
+    `last_epoch` is the epoch that the producer had before its latest own change of it: who comes with that one
+    repeats a request. `next_producer_id` takes over when the transaction completes, where the epochs are used up.
+    """
+
+    transactional_id: str
+    producer_id: int
+    epoch: int
+    timeout_ms: int
+    state: State
+    partitions: frozenset[TopicPartition] = frozenset()
+    started_ms: int = NO_TIME
+    updated_ms: int = NO_TIME
+    last_epoch: int = NO_EPOCH
+    previous_producer_id: int = NO_ID
+    next_producer_id: int = NO_ID
+    version: int = V0
+
+    @property
+    def identity(self) -> ProducerIdentity:
+        """Who may write: the identity that the client is told, also while a change of the id is under way."""
+        if self.next_producer_id != NO_ID:
+            return ProducerIdentity(self.next_producer_id, 0)
+        return ProducerIdentity(self.producer_id, self.epoch)
+
+    @property
+    def is_exhausted(self) -> bool:
+        """Whether no epoch is left to give to a client; the very last one is kept for fencing."""
+        return is_exhausted(self.epoch)
+
+    @property
+    def committed(self) -> bool:
+        """Which way a prepared transaction ends."""
+        assert self.state in PREPARED
+        return self.state is State.PREPARE_COMMIT
+
+    @property
+    def deadline_ms(self) -> int:
+        """When an ongoing transaction has taken too long."""
+        return self.started_ms + self.timeout_ms
+
+    def to(self, state: State, now_ms: int, **changes: Any) -> "Transaction":
+        """The next state of it."""
+        assert self.state in BEFORE[state], f"{self.transactional_id}: {self.state.name} to {state.name}"
+        return evolve(self, state=state, updated_ms=now_ms, **changes)
+
+
+def is_exhausted(epoch: int) -> bool:
+    return epoch >= MAX_EPOCH - 1

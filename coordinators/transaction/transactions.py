@@ -1,0 +1,246 @@
+"""The transaction coordinator as doors and the rest of the program see it: requests in, answers or Deferreds out.
+
+Each request goes to the shard of its transactional id and becomes an operation there. A decision to commit or abort
+is answered when its markers are durable; the record that says so need not be: read without it, the same markers are
+written again.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from attrs import define, field
+
+from coordinators.deferred import Deferred
+from coordinators.group.groups import OFFSETS_TOPIC, Groups
+from coordinators.internal_topics import InternalTopic, InternalTopics
+from coordinators.producer_ids import ProducerIds
+from coordinators.runtime import Operation, Outcome, Runtime, ShardTimers
+from coordinators.transaction.machine import TransactionMachine
+from coordinators.transaction.markers import RETRY_S, MarkerTargets, MarkerWriting
+from coordinators.transaction.settings import TransactionSettings
+from coordinators.transaction.states import BY_LABEL, State
+from coordinators.transaction.transaction import V0, ProducerIdentity, TopicPartition, Transaction
+from engine.clock import Clock
+from engine.config.resolve import BrokerSettings
+from engine.errors import (
+    BrokerError,
+    CoordinatorLoadInProgress,
+    InvalidRequest,
+    InvalidTransactionTimeout,
+    TransactionalIdNotFound,
+)
+from engine.timers import Timers
+from engine.transactions import EndMarker
+from engine.workers import Workers
+
+STATE_TOPIC = "__transaction_state"
+
+
+@define(eq=False)
+class Transactions:
+    """All transactional ids that this node coordinates. Made by `compose`."""
+
+    internal_topics: InternalTopics
+    groups: Groups
+    producer_ids: ProducerIds
+    settings: TransactionSettings
+    clock: Clock
+    timers: Timers
+    runtime: Runtime[TransactionMachine] = field(init=False)
+    targets: MarkerTargets = field(init=False)
+
+    @classmethod
+    def compose(
+        cls,
+        internal_topics: InternalTopics,
+        groups: Groups,
+        producer_ids: ProducerIds,
+        settings: BrokerSettings,
+        clock: Clock,
+        timers: Timers,
+        workers: Workers,
+    ) -> "Transactions":
+        """The coordinator, and its topic among those that are looked after."""
+        transactions = cls(internal_topics, groups, producer_ids, TransactionSettings.of(settings), clock, timers)
+        transactions.runtime = Runtime(STATE_TOPIC, transactions._new_machine, clock, timers, workers)
+        controller = internal_topics.controller
+        transactions.targets = MarkerTargets(controller.topics, controller.partitions, groups, clock)
+        configs = {
+            "cleanup.policy": "compact",
+            "compression.type": "uncompressed",
+            "segment.bytes": str(settings.integer("transaction.state.log.segment.bytes")),
+        }
+        count = settings.integer("transaction.state.log.num.partitions")
+        internal_topics.add(InternalTopic(STATE_TOPIC, count, configs, transactions.runtime))
+        return transactions
+
+    def _new_machine(self, index: int, timers: ShardTimers[Any]) -> TransactionMachine:
+        def on_prepared(decided: Transaction, answer: Deferred) -> None:
+            self._carry_out(index, decided, answer)
+
+        return TransactionMachine(timers, self.clock, self.settings, self._take_id, on_prepared)
+
+    def _take_id(self) -> int:
+        producer_id = self.producer_ids.take()
+        if producer_id is None:
+            raise CoordinatorLoadInProgress("producer ids are being reserved")
+        return producer_id
+
+    # -- producers
+
+    def init_producer_id(self, transactional_id: str, timeout_ms: int, expected: ProducerIdentity | None) -> Deferred:
+        """A ProducerIdentity."""
+        if not 0 < timeout_ms <= self.settings.max_timeout_ms:
+            return _refused(
+                InvalidTransactionTimeout(
+                    f"a transaction timeout of {timeout_ms} ms: 1 to {self.settings.max_timeout_ms} are taken"
+                )
+            )
+        return self._run(transactional_id, lambda shard: shard.init_producer_id(transactional_id, timeout_ms, expected))
+
+    def add_partitions(
+        self,
+        transactional_id: str,
+        producer: ProducerIdentity,
+        partitions: Iterable[TopicPartition],
+        version: int = V0,
+    ) -> Deferred:
+        """None once the partitions are durably part of the transaction."""
+        added = frozenset(partitions)
+        return self._run(
+            transactional_id, lambda shard: shard.add_partitions(transactional_id, producer, added, version)
+        )
+
+    def add_offsets(
+        self, transactional_id: str, producer: ProducerIdentity, group_id: str, version: int = V0
+    ) -> Deferred:
+        """The same for the partition in which a group keeps its offsets."""
+        try:
+            place = self.offsets_place(group_id)
+        except BrokerError as error:
+            return _refused(error)
+        return self.add_partitions(transactional_id, producer, [place], version)
+
+    def offsets_place(self, group_id: str) -> TopicPartition:
+        """Where a group keeps its offsets."""
+        return OFFSETS_TOPIC, self.internal_topics.shard_of(OFFSETS_TOPIC, group_id)
+
+    def verify(self, transactional_id: str, producer: ProducerIdentity, place: TopicPartition) -> None:
+        """Raise unless the partition is part of the producer's transaction."""
+        if self.settings.verifies_partitions:
+            self.runtime.machine(self._shard(transactional_id)).verify(transactional_id, producer, place)
+
+    def end(self, transactional_id: str, producer: ProducerIdentity, *, commit: bool, version: int = V0) -> Deferred:
+        """The ProducerIdentity to go on with, once the transaction has ended so."""
+        return self._run(
+            transactional_id, lambda shard: shard.end(transactional_id, producer, commit=commit, version=version)
+        )
+
+    # -- administration
+
+    def describe(self, transactional_id: str) -> Deferred:
+        """The Transaction."""
+
+        def operation(shard: TransactionMachine) -> Outcome:
+            transaction = shard.transactions.get(transactional_id)
+            if transaction is None or transaction.state is State.DEAD:
+                raise TransactionalIdNotFound(f"nothing is known of {transactional_id!r}")
+            return Outcome(response=transaction)
+
+        return self._run(transactional_id, operation)
+
+    def list(
+        self, states: set[str], producer_ids: set[int], running_ms: int = -1, pattern: re.Pattern[str] | None = None
+    ) -> list[Transaction]:
+        """The transactional ids that match all filters that are given; `CoordinatorLoadInProgress` while some are
+        not known yet."""
+        wanted = {BY_LABEL[name] for name in states if name in BY_LABEL}
+        now_ms = self.clock.now_ms()
+        return [
+            transaction
+            for machine in self._all_machines()
+            for transaction in machine.transactions.values()
+            if transaction.state is not State.DEAD
+            and (not states or transaction.state in wanted)
+            and (not producer_ids or transaction.producer_id in producer_ids)
+            and (running_ms < 0 or now_ms - transaction.started_ms > running_ms)
+            and (pattern is None or pattern.fullmatch(transaction.transactional_id))
+        ]
+
+    def write_marker(self, place: TopicPartition, producer: ProducerIdentity, marker: EndMarker) -> Deferred:
+        """Write a marker as an administrator asks for it; None once it is durable."""
+        answer = Deferred()
+        try:
+            partition, offset = self.targets.append(place, producer.producer_id, producer.epoch, marker)
+        except BrokerError as error:
+            answer.resolve(error)
+            return answer
+        partition.when_durable(offset, self.clock.monotonic() + 30.0, answer.resolve)
+        return answer
+
+    def statistics(self) -> dict[str, int]:
+        """Transactional ids by their state."""
+        total: dict[str, int] = {}
+        for machine in self.runtime.machines():
+            for transaction in machine.transactions.values():
+                total[transaction.state.label] = total.get(transaction.state.label, 0) + 1
+        return total
+
+    # -- internals
+
+    def _shard(self, transactional_id: str) -> int:
+        return self.internal_topics.shard_of(STATE_TOPIC, transactional_id)
+
+    def _all_machines(self) -> Iterator[TransactionMachine]:
+        topic = self.internal_topics.controller.topics.by_name.get(STATE_TOPIC)
+        return (self.runtime.machine(index) for index in range(topic.partition_count if topic else 0))
+
+    def _run(self, transactional_id: str, operation: Operation[TransactionMachine]) -> Deferred:
+        if not transactional_id:
+            return _refused(InvalidRequest("a transactional id may not be empty"))
+        try:
+            index = self._shard(transactional_id)
+        except BrokerError as error:
+            return _refused(error)
+        return self.runtime.run(index, operation)
+
+    def _carry_out(self, index: int, decided: Transaction, answer: Deferred) -> None:
+        """Have the markers written, then note that they are."""
+
+        def still_stands() -> bool:
+            try:
+                machine = self.runtime.machine(index)
+            except BrokerError:
+                return False
+            return machine.transactions.get(decided.transactional_id) == decided
+
+        def note() -> None:
+            if still_stands():
+                self.runtime.run(index, lambda shard: shard.complete(decided)).on_resolved(noted)
+
+        def noted(outcome: object) -> None:
+            if isinstance(outcome, BrokerError):
+                self.timers.call_at(self.clock.monotonic() + RETRY_S, note)
+
+        def done() -> None:
+            note()
+            answer.resolve(decided.identity)
+
+        # The decision is certain, and that is what the client asked for: it need not wait for a marker's second try.
+        MarkerWriting(
+            self.targets,
+            self.timers,
+            self.clock,
+            decided,
+            self.targets.find((STATE_TOPIC, index)).leader_epoch,
+            still_stands,
+            done,
+            lambda: answer.resolve(decided.identity),
+        ).start()
+
+
+def _refused(error: BrokerError) -> Deferred:
+    answer = Deferred()
+    answer.resolve(error)
+    return answer

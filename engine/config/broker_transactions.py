@@ -1,0 +1,82 @@
+"""The broker keys of the transaction coordinator and of the topic in which it keeps its state."""
+
+from engine.config.keys import ConfigKey, ConfigType, Effect, Importance, at_least, between
+
+TRANSACTION_KEYS = (
+    ConfigKey(
+        "transaction.max.timeout.ms",
+        ConfigType.INT,
+        900_000,
+        "The longest transaction timeout that a producer may ask for, in milliseconds.",
+        at_least(1),
+        dynamic=False,
+        importance=Importance.HIGH,
+    ),
+    ConfigKey(
+        "transactional.id.expiration.ms",
+        ConfigType.INT,
+        7 * 24 * 3_600_000,
+        "How long a transactional id that nobody uses is remembered, in milliseconds.",
+        at_least(1),
+        dynamic=False,
+        importance=Importance.HIGH,
+    ),
+    ConfigKey(
+        "transaction.remove.expired.transaction.cleanup.interval.ms",
+        ConfigType.INT,
+        3_600_000,
+        "How often transactional ids that nobody uses are looked for, in milliseconds.",
+        at_least(1),
+        dynamic=False,
+        importance=Importance.LOW,
+    ),
+    ConfigKey(
+        "transaction.partition.verification.enable",
+        ConfigType.BOOLEAN,
+        True,
+        "Whether a transactional batch is taken only for a partition that its producer has added to the transaction "
+        "(KIP-890).",
+        dynamic=False,
+        importance=Importance.LOW,
+    ),
+    ConfigKey(
+        "transaction.state.log.num.partitions",
+        ConfigType.INT,
+        50,
+        "How many partitions the topic of transactions gets when it is made.",
+        between(1, 10_000),
+        dynamic=False,
+        importance=Importance.HIGH,
+    ),
+    ConfigKey(
+        "transaction.state.log.segment.bytes",
+        ConfigType.INT,
+        100 * 1024 * 1024,
+        "The size of a segment file of that topic, in bytes; small ones are compacted sooner and load faster.",
+        at_least(14),
+        dynamic=False,
+        importance=Importance.HIGH,
+    ),
+    ConfigKey(
+        "transaction.state.log.replication.factor",
+        ConfigType.SHORT,
+        1,
+        "How many replicas that topic gets.",
+        at_least(1),
+        dynamic=False,
+        importance=Importance.HIGH,
+        effect=Effect.NONE_ON_ONE_NODE,
+        default_reason="one node has one replica.",
+    ),
+    ConfigKey(
+        "transaction.state.log.min.isr",
+        ConfigType.INT,
+        1,
+        "How many replicas of that topic must have a record before it counts.",
+        at_least(1),
+        dynamic=False,
+        importance=Importance.HIGH,
+        effect=Effect.NONE_ON_ONE_NODE,
+        default_reason="one node has one replica.",
+    ),
+)
