@@ -70,7 +70,7 @@ class Broker:
         try:
             await self._stack.enter_async_context(self._running())
         except BaseExceptionGroup as group:
-            raise _only(group, None) from None
+            raise _unwrapped(group) from None
         return self
 
     async def __aexit__(
@@ -79,10 +79,9 @@ class Broker:
         try:
             return await self._stack.__aexit__(kind, error, traceback)
         except BaseExceptionGroup as group:
-            only = _only(group, error)
-            if only is error:
-                return False
-            raise only from None
+            if error is not None and _leaves(group) == _leaves(error):
+                return False  # what the program raised, wrapped by our nurseries on its way
+            raise _unwrapped(group) from None
 
     # -- life
 
@@ -253,12 +252,17 @@ class Broker:
         self._timers.call_at(self.clock.monotonic() + delay_s, callback)
 
 
-def _only(group: BaseExceptionGroup[BaseException], raised: BaseException | None) -> BaseException:
-    """The one exception in nested groups, which trio's nurseries make of what passes them; `raised` is not opened."""
-    error: BaseException = group
-    while error is not raised and isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
-        error = error.exceptions[0]
-    return error
+def _leaves(error: BaseException) -> list[BaseException]:
+    """The exceptions in nested groups, which trio's nurseries make of what passes them."""
+    if not isinstance(error, BaseExceptionGroup):
+        return [error]
+    return [leaf for each in error.exceptions for leaf in _leaves(each)]
+
+
+def _unwrapped(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """The one exception in the group, or the group if there are several."""
+    leaves = _leaves(group)
+    return leaves[0] if len(leaves) == 1 else group
 
 
 def _rack(settings: BrokerSettings) -> str | None:

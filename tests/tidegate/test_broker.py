@@ -1,0 +1,197 @@
+"""The broker inside a program: starts, serves, stops; what the program raises comes out as it was."""
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+import trio
+from trio.testing import trio_test
+
+from engine.errors import StorageError
+from engine.log import Log
+from tests.wire.kafka.door import Client, config, open_door, until
+from tests.wire.kafka.requests import BY_NAME, batch, create_topic, fetched, produce, produced
+from tidegate.broker import Broker
+from tidegate.data_directory import CLEAN_MARK, DataDirectoryInUse
+from tidegate.listening import CannotListen
+
+
+async def connect(broker: Broker) -> Client:
+    host, port = broker.kafka_address.split(":")
+    return Client(await trio.open_tcp_stream(host, int(port)))
+
+
+class Planted(Exception):
+    """Raised by the program around the broker."""
+
+
+@trio_test
+async def test_what_the_program_raises_comes_out_as_it_was(tmp_path: Path) -> None:
+    planted = Planted()
+    with pytest.raises(Planted) as caught:
+        async with Broker(config(tmp_path)):
+            raise planted
+    assert caught.value is planted
+    assert (tmp_path / CLEAN_MARK).exists()
+
+
+@trio_test
+async def test_a_group_that_the_program_raises_is_not_opened(tmp_path: Path) -> None:
+    planted = ExceptionGroup("the program's own", [Planted()])
+    with pytest.raises(ExceptionGroup) as caught:
+        async with Broker(config(tmp_path)):
+            raise planted
+    assert caught.value is planted
+
+
+@trio_test
+async def test_a_cancelled_program_leaves_the_broker_cleanly(tmp_path: Path) -> None:
+    with trio.move_on_after(0.1) as scope:
+        async with Broker(config(tmp_path)) as broker:
+            client = await connect(broker)
+            await create_topic(client, "t")
+            await produced(client, "t", batch())
+            await client.stream.aclose()
+            await trio.sleep_forever()
+    assert scope.cancelled_caught
+    assert (tmp_path / CLEAN_MARK).exists()
+    async with open_door(tmp_path) as door:
+        assert (await fetched(await door.connect(), "t")).high_watermark == 1
+
+
+@trio_test
+async def test_a_bug_in_the_broker_comes_out_alone_and_ends_the_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def broken(*_: object) -> None:
+        raise Planted
+
+    monkeypatch.setattr(Broker, "_drive_syncs", broken)
+    with pytest.raises(Planted):
+        async with Broker(config(tmp_path)):
+            await trio.sleep_forever()
+
+
+@trio_test
+async def test_a_log_that_cannot_be_opened_is_told_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with open_door(tmp_path) as door:
+        await create_topic(await door.connect(), "t")
+
+    def broken(*_: object, **__: object) -> None:
+        raise StorageError("the disk is broken")
+
+    monkeypatch.setattr(Log, "open", broken)
+    with pytest.raises(StorageError, match="the disk is broken"):
+        async with Broker(config(tmp_path)):
+            pass
+
+
+@trio_test
+async def test_one_directory_is_for_one_broker(tmp_path: Path) -> None:
+    async with Broker(config(tmp_path)):
+        with pytest.raises(DataDirectoryInUse):
+            async with Broker(config(tmp_path)):
+                pass
+
+
+@trio_test
+async def test_a_port_in_use_is_told_and_the_directory_is_free(tmp_path: Path) -> None:
+    async with Broker(config(tmp_path / "a")) as broker:
+        settings: dict[str, object] = {"listeners": f"PLAINTEXT://{broker.kafka_address}"}
+        with pytest.raises(CannotListen):
+            async with Broker(config(tmp_path / "b", settings)):
+                pass
+        async with Broker(config(tmp_path / "b")):
+            pass
+
+
+@trio_test
+async def test_two_brokers_run_in_one_program(tmp_path: Path) -> None:
+    async with open_door(tmp_path / "a") as first, open_door(tmp_path / "b") as second:
+        for door in (first, second):
+            client = await door.connect()
+            await create_topic(client, "t")
+            assert (await produced(client, "t", batch())).base_offset == 0
+
+
+@trio_test
+async def test_a_clean_restart_reads_no_log(tmp_path: Path) -> None:
+    async with open_door(tmp_path) as door:
+        client = await door.connect()
+        await create_topic(client, "t", 3)
+        for partition in range(3):
+            await produced(client, "t", batch(10), partition=partition)
+    async with open_door(tmp_path) as door:
+        for partition in door.broker.node.partitions:
+            assert (partition.log.end_offset, partition.log.recovery.scanned_bytes) == (10, 0)
+        assert not (tmp_path / CLEAN_MARK).exists(), "the mark counts once"
+
+
+@trio_test
+async def test_it_closes_cleanly_right_after_much_was_written(tmp_path: Path) -> None:
+    async with open_door(tmp_path) as door:
+        client = await door.connect()
+        await create_topic(client, "t", configs={"segment.bytes": "1048576"})
+        for _ in range(30):
+            await client.send(produce("t", batch([bytes(900_000)])), BY_NAME)
+        for _ in range(30):
+            assert (await client.receive()).responses[0].partition_responses[0].error_code == 0
+    assert (tmp_path / CLEAN_MARK).exists()
+
+
+@trio_test
+async def test_no_mark_is_left_when_a_log_could_not_be_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with open_door(tmp_path) as door:
+        client = await door.connect()
+        await create_topic(client, "t")
+        await produced(client, "t", batch())
+
+        def broken(*_: object, **__: object) -> None:
+            raise OSError(errno.EIO, "broken")
+
+        monkeypatch.setattr(Log, "close", broken)
+    assert not (tmp_path / CLEAN_MARK).exists()
+    assert "the next start will recover" in caplog.text
+    monkeypatch.undo()
+    async with open_door(tmp_path) as door:
+        assert (await fetched(await door.connect(), "t")).high_watermark == 1
+
+
+@trio_test
+async def test_a_failed_sync_is_told_to_producers_and_healed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with open_door(tmp_path) as door:
+        client = await door.connect()
+        made = await create_topic(client, "t")
+        await produced(client, "t", batch())
+        partition = door.broker.node.partitions.get(made.topic_id, 0)
+        assert partition is not None
+        real = os.fdatasync
+
+        def broken(_: int) -> None:
+            raise OSError(errno.EIO, "broken")
+
+        monkeypatch.setattr(os, "fdatasync", broken)
+        assert (await produced(client, "t", batch())).error_code == 56
+        monkeypatch.setattr(os, "fdatasync", real)
+        assert (await fetched(client, "t")).high_watermark == 1
+        await until(lambda: partition.offline is None)
+        assert (await produced(client, "t", batch())).error_code == 0
+
+
+@trio_test
+async def test_a_bug_in_a_timers_call_stops_no_timer(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async with open_door(tmp_path) as door:
+        node = door.broker.node
+        called = trio.Event()
+
+        def broken() -> None:
+            raise Planted
+
+        node.timers.call_at(node.clock.monotonic(), broken)
+        node.timers.call_at(node.clock.monotonic() + 0.01, called.set)
+        with trio.fail_after(5):
+            await called.wait()
+        assert "a timer's call failed" in caplog.text

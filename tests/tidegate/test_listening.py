@@ -1,0 +1,64 @@
+"""Listeners: bound early, told in words when they cannot be, and what clients are told."""
+
+import socket
+from pathlib import Path
+
+import pytest
+
+from tests.wire.kafka.door import config
+from tidegate.listening import CannotListen, bind_all
+from wire.kafka.request import Endpoint
+
+
+def test_a_free_port_is_taken_and_told(tmp_path: Path) -> None:
+    with bind_all(config(tmp_path)) as (listener,):
+        host, port = listener.address.split(":")
+        assert host == "127.0.0.1"
+        assert listener.endpoint == Endpoint("127.0.0.1", int(port))
+
+
+def test_nobody_is_let_in_before_listening(tmp_path: Path) -> None:
+    with bind_all(config(tmp_path)) as (listener,), socket.socket() as client:
+        address = listener.socket.getsockname()
+        assert client.connect_ex(address) != 0
+        listener.listen()
+        with socket.create_connection(address, timeout=5):
+            pass
+
+
+def test_clients_of_a_wildcard_are_told_the_address_they_came_by(tmp_path: Path) -> None:
+    with bind_all(config(tmp_path, {"listeners": "PLAINTEXT://0.0.0.0:0"})) as (listener,):
+        assert listener.endpoint is None
+
+
+def test_the_advertised_address_is_told_with_the_bound_port_if_it_names_none(tmp_path: Path) -> None:
+    settings: dict[str, object] = {"advertised.listeners": "PLAINTEXT://broker.example:0"}
+    with bind_all(config(tmp_path, settings)) as (listener,):
+        assert listener.endpoint == Endpoint("broker.example", listener.socket.getsockname()[1])
+
+
+def test_a_port_in_use_is_told_with_the_way_out(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        settings: dict[str, object] = {"listeners": f"PLAINTEXT://127.0.0.1:{taken.getsockname()[1]}"}
+        with (
+            pytest.raises(CannotListen, match=r"127\.0\.0\.1:\d+.*in use.*--kafka-port"),
+            bind_all(config(tmp_path, settings)),
+        ):
+            pass
+
+
+def test_an_unknown_host_is_told(tmp_path: Path) -> None:
+    settings: dict[str, object] = {"listeners": "PLAINTEXT://no-such-host.invalid:0"}
+    with (
+        pytest.raises(CannotListen, match=r"cannot listen on PLAINTEXT://no-such-host\.invalid:0: \w"),
+        bind_all(config(tmp_path, settings)),
+    ):
+        pass
+
+
+def test_all_sockets_are_closed_at_the_end_and_when_one_cannot_be_bound(tmp_path: Path) -> None:
+    with bind_all(config(tmp_path)) as (listener,):
+        pass
+    assert listener.socket.fileno() == -1
