@@ -7,7 +7,6 @@ One round is under way at a time: a disk has one queue, and answers that become 
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from time import perf_counter
 from typing import Protocol
 
 from engine.workers import Workers
@@ -44,9 +43,12 @@ class Syncable(Protocol):
 class RoundSync:
     """Makes the tickets of a round durable, in the way that costs least; runs in a thread."""
 
-    def __init__(self, thread_count: int, whole: Callable[[], None] | None = None) -> None:
+    def __init__(
+        self, thread_count: int, whole: Callable[[], None] | None = None, now: Callable[[], float] = lambda: 0.0
+    ) -> None:
         self._thread_count = thread_count
         self._whole = whole
+        self._now = now
         self._avoid_whole_until = 0.0
         self._pool: ThreadPoolExecutor | None = None
 
@@ -54,7 +56,7 @@ class RoundSync:
         """Per ticket: None, or why it is not durable."""
         if len(tickets) <= ONE_BY_ONE:
             return [_outcome(ticket) for ticket in tickets]
-        if self._whole is not None and perf_counter() >= self._avoid_whole_until and self._sync_whole():
+        if self._whole is not None and self._now() >= self._avoid_whole_until and self._sync_whole():
             return [None] * len(tickets)
         if self._pool is None:
             self._pool = ThreadPoolExecutor(self._thread_count, "sync")
@@ -63,13 +65,13 @@ class RoundSync:
     def _sync_whole(self) -> bool:
         """Whether everything is durable. If not, each ticket is asked: only its own files count."""
         assert self._whole is not None
-        began = perf_counter()
+        began = self._now()
         try:
             self._whole()
         except OSError:
             return False
-        if perf_counter() - began > SLOW_WHOLE_SYNC_S:
-            self._avoid_whole_until = perf_counter() + AVOID_WHOLE_SYNC_S
+        if self._now() - began > SLOW_WHOLE_SYNC_S:
+            self._avoid_whole_until = self._now() + AVOID_WHOLE_SYNC_S
         return True
 
     def close(self) -> None:

@@ -129,7 +129,7 @@ class Broker:
             os.eventfd_write(self._outcomes, 1)
 
         whole = FileSystemSync(str(data_dir)) if is_available() else None
-        round_sync = RoundSync(settings.integer("log.sync.threads"), whole)
+        round_sync = RoundSync(settings.integer("log.sync.threads"), whole, self.clock.monotonic)
         self._workers = ThreadWorkers(WORKER_THREADS, wake_up, "worker")
         self._sync_worker = ThreadWorkers(1, wake_up, "sync")
         self._cleaner_workers = ThreadWorkers(settings.integer("log.cleaner.threads"), wake_up, "cleaner")

@@ -1,6 +1,6 @@
 """A sync is shared by what was written before it began; a failure reaches the partition."""
 
-from engine.sync import RoundSync, SyncRounds
+from engine.sync import AVOID_WHOLE_SYNC_S, SLOW_WHOLE_SYNC_S, RoundSync, SyncRounds
 from engine.workers import InlineWorkers
 
 
@@ -82,6 +82,25 @@ def test_when_the_file_system_reports_an_error_each_file_is_asked() -> None:
     outcomes = round_sync.run([good.capture_sync(), bad.capture_sync(), good.capture_sync()])
     round_sync.close()
     assert outcomes == [None, bad.fail, None]
+
+
+def test_a_slow_sync_of_the_file_system_is_not_tried_again_for_a_while() -> None:
+    now = [0.0]
+    calls: list[float] = []
+
+    def slow() -> None:
+        calls.append(now[0])
+        now[0] += SLOW_WHOLE_SYNC_S * 2
+
+    round_sync = RoundSync(2, slow, lambda: now[0])
+    tickets = [Written().capture_sync()] * 3
+    for _ in range(3):
+        assert round_sync.run(tickets) == [None] * 3
+    assert len(calls) == 1
+    now[0] += AVOID_WHOLE_SYNC_S
+    round_sync.run(tickets)
+    round_sync.close()
+    assert len(calls) == 2
 
 
 def test_a_failure_of_one_partition_leaves_the_others_alone() -> None:
