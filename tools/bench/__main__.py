@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from tools.bench.brokers import SUBJECTS, Subject
+from tools.bench.limits import crowd, hundred_partitions
 from tools.bench.loads import Figures, idle, produce
 
 LOADS: dict[str, Callable[[Subject], Figures]] = {
@@ -22,6 +23,8 @@ LOADS: dict[str, Callable[[Subject], Figures]] = {
         warm_up=10_000,
         producer={"batch.size": "1", "linger.ms": "0"},
     ),
+    "partitions": hundred_partitions,
+    "crowd": crowd,
 }
 Results = dict[str, dict[str, list[Figures]]]
 
