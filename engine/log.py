@@ -19,12 +19,12 @@ Invariants:
 """
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from engine.aborted_index import AbortedTransaction
 from engine.clock import Clock
 from engine.errors import InvalidRecord, OffsetOutOfRange, RecordListTooLarge, StorageError
-from engine.files import Buffer, File, FileRegion, Files
+from engine.files import Buffer, File, Files
 from engine.log_jobs import DurableStart, Job, ReplaceJob, StartOffsetJob, SyncTicket
 from engine.log_types import (
     AppendResult,
@@ -35,6 +35,7 @@ from engine.log_types import (
     RecoveryReport,
     TimedOffset,
 )
+from engine.log_view import LogView
 from engine.producer_state import BatchMark, ProducerInfo
 from engine.records import (
     CONTROL_FLAG,
@@ -50,11 +51,9 @@ from engine.replacement import mark_gaps
 from engine.segment import Segment
 from engine.segments import SegmentList
 from engine.snapshot import remove_snapshots
-from engine.time_search import find_by_time, find_max_timestamp
 from engine.transactions import (
     EndMarker,
     Undecided,
-    aborted_transactions,
     note_producer,
     parse_marker,
     rebuild,
@@ -79,8 +78,8 @@ __all__ = [
 ]
 
 
-class Log:
-    """See the module."""
+class Log(LogView):
+    """See the module. What can be asked of it stands in `LogView`."""
 
     def __init__(
         self, directory: str, files: Files, clock: Clock, config: LogConfig, name: str, state: LogState
@@ -148,36 +147,6 @@ class Log:
         self._config = config
         self._is_plain = is_plain(config)
         self._producers.expiration_ms = config.producer_id_expiration_ms
-
-    @property
-    def end(self) -> LogPosition:
-        """Where the next batch goes."""
-        if self._end is None:
-            active = self._segments.active
-            base, size = (active.base_offset, active.size) if active else (self.end_offset, 0)
-            self._end = LogPosition(self.end_offset, base, size)
-        return self._end
-
-    @property
-    def size_bytes(self) -> int:
-        return self._segments.size_bytes
-
-    @property
-    def segments(self) -> Sequence[Segment]:
-        """All segments; the last one is active."""
-        return tuple(self._segments)
-
-    @property
-    def offline(self) -> str | None:
-        """Why nothing can be appended; None when all is well."""
-        return self._offline
-
-    @property
-    def latest_epoch(self) -> int:
-        return self._epochs.latest
-
-    def producers(self) -> Iterable[ProducerInfo]:
-        return self._producers.describe()
 
     # --- append -----------------------------------------------------------------------------------------
 
@@ -407,100 +376,6 @@ class Log:
         if self._upkeep.busy:
             raise StorageError(f"{self.name} has background work under way; try again")
 
-    # --- read -------------------------------------------------------------------------------------------
-
-    def read(self, offset: int, max_bytes: int, upto: LogPosition, *, at_least_one: bool) -> LogRead:
-        """A slice from the batch that holds `offset` (or the next one, in a gap), never past `upto`."""
-        if not self.start_offset <= offset <= upto.offset:
-            raise self._out_of_range(offset, upto)
-        segments = self._segments
-        number = segments.number_of(offset)
-        try:
-            while offset < upto.offset and number < len(segments):
-                found = segments[number].locate(offset)
-                limit = segments.limit(number, upto)
-                if found is not None and found[0] < limit:
-                    return self._slice(segments[number].file(), found, max_bytes, limit, at_least_one)
-                number += 1
-        except FileNotFoundError:
-            # Segments below a start offset that is just being raised go first.
-            raise self._out_of_range(offset, upto) from None
-        except OSError as error:
-            raise StorageError(f"{self.name} cannot be read: {error}") from error
-        return LogRead((), 0, self.start_offset)
-
-    def _out_of_range(self, offset: int, upto: LogPosition) -> OffsetOutOfRange:
-        return OffsetOutOfRange(f"offset {offset} of {self.name} is not within [{self.start_offset}, {upto.offset}]")
-
-    def _slice(self, file: File, found: tuple[int, int], max_bytes: int, limit: int, at_least_one: bool) -> LogRead:
-        position, first_size = found
-        size = min(max_bytes, limit - position)
-        if at_least_one and size < first_size:
-            size = first_size
-        if size <= 0:
-            return LogRead((), 0, self.start_offset)
-        return LogRead((FileRegion(file, position, size),), size, self.start_offset)
-
-    def position_of(self, offset: int) -> LogPosition:
-        """The start of the batch that holds `offset`, or of the next one; the end if there is none."""
-        try:
-            return self._segments.position_of(offset) or self.end
-        except OSError as error:
-            raise StorageError(f"{self.name} cannot be read: {error}") from error
-
-    def find_by_time(self, timestamp_ms: int, upto: LogPosition) -> TimedOffset | None:
-        """[thread] The first record, from the start of the log, that is as late as `timestamp_ms`."""
-        return find_by_time(tuple(self._segments), timestamp_ms, self.start_offset, upto.offset)
-
-    def find_max_timestamp(self, upto: LogPosition) -> TimedOffset | None:
-        """[thread] The first record with the greatest timestamp."""
-        return find_max_timestamp(tuple(self._segments), self.start_offset, upto.offset)
-
-    # --- transactions -----------------------------------------------------------------------------------
-
-    @property
-    def first_undecided_offset(self) -> int | None:
-        """Where the earliest transaction began that is open, or whose marker may still be lost."""
-        first_open, first_ended = self._producers.first_open_offset(), self._undecided.first_offset()
-        if first_open is None or first_ended is None:
-            return first_ended if first_open is None else first_open
-        return min(first_open, first_ended)
-
-    def passed(self, high_watermark: int) -> None:
-        """The high watermark has moved: markers below it are certain."""
-        if self._undecided:
-            self._undecided.passed(high_watermark)
-
-    def has_open_transaction(self, producer_id: int, epoch: int) -> bool:
-        """Whether this producer has written in a transaction that has not ended."""
-        return self._producers.has_open_transaction(producer_id, epoch)
-
-    def aborted_transactions(self, from_offset: int, upto_offset: int) -> list[AbortedTransaction]:
-        """Those with records in [from, upto), by their markers' order."""
-        try:
-            number = self._segments.number_of(from_offset)
-            return aborted_transactions(tuple(self._segments), number, from_offset, upto_offset)
-        except OSError as error:
-            raise StorageError(f"{self.name} cannot be read: {error}") from error
-
-    def offset_bound(self, offset: int, size: int, upto: LogPosition) -> int:
-        """An offset that `size` bytes from the batch that holds `offset` do not go beyond, found by the index."""
-        number = self._segments.number_of(offset)
-        segment = self._segments[number]
-        found = segment.locate(offset)
-        if found is None:
-            return upto.offset
-        relative = segment.loaded_index().find_position(found[0] + size)
-        end = self._segments.end_of(number) if relative is None else segment.base_offset + relative
-        return upto.offset if end is None else min(end, upto.offset)
-
-    def _aborted_in(self, segments: Sequence[Segment]) -> list[AbortedTransaction]:
-        everything = tuple(self._segments)
-        for segment in segments:
-            if segment.loaded_aborted() is None:
-                rebuild(everything[: everything.index(segment) + 1])
-        return [transaction for segment in segments for transaction in segment.aborted or ()]
-
     # --- leader epochs ----------------------------------------------------------------------------------
 
     def begin_epoch(self, epoch: int) -> None:
@@ -511,13 +386,12 @@ class Log:
             except OSError as error:
                 raise StorageError(f"{self.name} cannot note leader epoch {epoch}: {error}") from error
 
-    def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
-        """(epoch, end offset) as OffsetForLeaderEpoch answers; (-1, -1) if unknown."""
-        return self._epochs.end_offset_for(epoch, self.end_offset)
-
-    def epoch_at(self, offset: int) -> int:
-        """The epoch that wrote `offset`; -1 if that is unknown."""
-        return max((epoch for epoch, start in self._epochs.entries if start <= offset), default=-1)
+    def _aborted_in(self, segments: Sequence[Segment]) -> list[AbortedTransaction]:
+        everything = tuple(self._segments)
+        for segment in segments:
+            if segment.loaded_aborted() is None:
+                rebuild(everything[: everything.index(segment) + 1])
+        return [transaction for segment in segments for transaction in segment.aborted or ()]
 
     # --- removal ----------------------------------------------------------------------------------------
 
