@@ -20,6 +20,9 @@ INITIAL_EPOCH = 0
 MAX_EPOCH = 2**31 - 1
 NO_SESSION = 0
 
+MAX_PARTITIONS = 500_000
+"""The most partitions remembered over all sessions, at some 400 bytes each; past it clients go without."""
+
 TopicKey = tuple[bytes, str]
 PartitionKey = tuple[bytes, str, int]
 
@@ -128,6 +131,9 @@ class FetchSessions:
         if session.by_topic_id != by_topic_id:
             raise FetchSessionTopicId(f"fetch session {request.session_id} was begun with the other kind of topic")
         session.update(request)
+        if request.topics and self._partition_count() > MAX_PARTITIONS:
+            del self._sessions[session.session_id]
+            raise FetchSessionNotFound(f"fetch session {request.session_id} has grown too large")
         session.next_epoch()
         session.last_used = self.clock.monotonic()
         return session
@@ -136,6 +142,8 @@ class FetchSessions:
         now = self.clock.monotonic()
         if len(self._sessions) >= self.slots and not self._evict(now):
             return None
+        if self._partition_count() + len(partitions) > MAX_PARTITIONS:
+            return None
         session_id = NO_SESSION
         while session_id == NO_SESSION or session_id in self._sessions:
             session_id = self.random.randrange(1, MAX_EPOCH)
@@ -143,6 +151,9 @@ class FetchSessions:
         session.partitions = {partition.key: partition for partition in partitions}
         self._sessions[session_id] = session
         return session
+
+    def _partition_count(self) -> int:
+        return sum(len(session.partitions) for session in self._sessions.values())
 
     def _evict(self, now: float) -> bool:
         """Make room by ending the session unused for longest, if it has been idle long enough."""

@@ -174,9 +174,7 @@ class KafkaConnection:
             return None
         place = self._outbox.reserve()
         if type(response) is Deferred:
-            place.abandon = response.on_abandoned
-            response.on_failed = partial(self._fail, api_key, version)
-            response.on_resolved(partial(self._answer, place, api_key, version, correlation_id))
+            self._defer(place, api_key, version, correlation_id, response)
         elif type(response) is CoroutineType:
             return self._answer_later(place, api_key, version, correlation_id, response)
         else:
@@ -186,7 +184,16 @@ class KafkaConnection:
     async def _answer_later(
         self, place: Place, api_key: int, version: int, correlation_id: int, response: Awaitable[Any]
     ) -> None:
-        self._answer(place, api_key, version, correlation_id, await response)
+        answer = await response
+        if type(answer) is Deferred:
+            self._defer(place, api_key, version, correlation_id, answer)
+        else:
+            self._answer(place, api_key, version, correlation_id, answer)
+
+    def _defer(self, place: Place, api_key: int, version: int, correlation_id: int, response: Deferred) -> None:
+        place.abandon = response.on_abandoned
+        response.on_failed = partial(self._fail, api_key, version)
+        response.on_resolved(partial(self._answer, place, api_key, version, correlation_id))
 
     def _refuse(self, api: Api | None, api_key: int, version: int, correlation_id: int) -> None:
         """Answer ApiVersions of an unknown version in version 0 (KIP-511); end the connection for all else."""
@@ -228,7 +235,10 @@ class KafkaConnection:
             return
         if pumped is Pumped.SOCKET_FULL and self._nursery is not None:
             self._sending = True
-            self._nursery.start_soon(self._send_rest)
+            try:
+                self._nursery.start_soon(self._send_rest)
+            except RuntimeError:
+                return  # the connection is just ending
         self._wake_reader()
 
     async def _send_rest(self) -> None:

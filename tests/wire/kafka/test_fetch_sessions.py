@@ -6,6 +6,7 @@ import pytest
 
 from engine.clock import ManualClock
 from engine.errors import FetchSessionNotFound, FetchSessionTopicId, InvalidFetchSessionEpoch
+from wire.kafka import fetch_sessions
 from wire.kafka.fetch_sessions import (
     MAX_EPOCH,
     FetchedPartition,
@@ -106,6 +107,16 @@ def test_without_a_free_slot_a_client_goes_without(sessions: FetchSessions, cloc
     assert sessions.statistics() == {"sessions": 2, "evicted": 1}
     with pytest.raises(FetchSessionNotFound):
         sessions.begin(request(session_id=oldest.session_id, epoch=1), by_topic_id=False)
+
+
+def test_partitions_over_all_sessions_are_bounded(sessions: FetchSessions, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fetch_sessions, "MAX_PARTITIONS", 3)
+    begun = begin(sessions, 0, 1)
+    assert sessions.begin(request(0, 1), by_topic_id=False)[0] is None
+    sessions.begin(request(2, session_id=begun.session_id, epoch=1), by_topic_id=False)
+    with pytest.raises(FetchSessionNotFound):
+        sessions.begin(request(3, session_id=begun.session_id, epoch=2), by_topic_id=False)
+    assert sessions.statistics()["sessions"] == 0
 
 
 def test_sessions_can_be_switched_off(clock: ManualClock) -> None:

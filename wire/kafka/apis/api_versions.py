@@ -15,6 +15,8 @@ from wire.kafka.request import Context
 KEY = 18
 VERSIONS = (0, 4)
 
+KEPT_CHARACTERS = 100
+
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
@@ -26,7 +28,7 @@ def handle(request: ApiVersionsRequest | None, context: Context) -> ApiVersionsR
         names = (request.client_software_name, request.client_software_version)
         if not all(_SOFTWARE.fullmatch(name) for name in names):
             return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
-        context.peer.software_name, context.peer.software_version = names
+        context.peer.software_name, context.peer.software_version = (name[:KEPT_CHARACTERS] for name in names)
     keys = [ApiVersion(api.key, api.first_advertised_version, api.last_version) for api in registered().values()]
     return ApiVersionsResponse(api_keys=sorted(keys, key=lambda entry: entry.api_key), finalized_features_epoch=0)
 

@@ -46,7 +46,7 @@ def _to_create(request: MetadataRequest, context: Context) -> list[str]:
         return []
     known = node.topics.by_name
     named = [topic.name for topic in request.topics if topic.name is not None and topic.topic_id == ZERO_UUID]
-    return list(dict.fromkeys(name for name in named if name not in known and _is_legal(name)))
+    return [name for name in dict.fromkeys(named) if name not in known and _is_legal(name)]
 
 
 async def _create_then_describe(names: list[str], request: MetadataRequest, context: Context) -> MetadataResponse:

@@ -32,6 +32,15 @@ async def test_a_name_that_is_none_is_refused(tmp_path: Path, name: str) -> None
 
 
 @trio_test
+async def test_only_the_beginning_of_a_long_name_is_kept(tmp_path: Path) -> None:
+    async with open_door(tmp_path) as door:
+        client = await door.connect()
+        assert (await client.ask(ApiVersionsRequest("a" * 30_000, "1"))).error_code == 0
+        (connection,) = door.broker.server.connections.values()
+        assert connection.peer.software_name == "a" * 100
+
+
+@trio_test
 async def test_produce_is_advertised_from_version_0(tmp_path: Path) -> None:
     async with open_door(tmp_path) as door:
         client = await door.connect()
