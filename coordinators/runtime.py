@@ -38,6 +38,8 @@ from engine.workers import Workers
 logger = logging.getLogger("tidegate.coordinator")
 
 WRITE_TIMEOUT_S = 30.0
+SETTLE_S = 0.05
+RETRY_S = 1.0
 LOAD_CHUNK_BYTES = 4 * 1024 * 1024
 
 
@@ -164,7 +166,10 @@ class Runtime(Generic[M]):
         )
         shard = Shard(index, partition, self.new_machine(index, timers), timers)
         self._shards[index] = shard
-        if partition.high_watermark.offset == partition.log.start_offset:
+        if partition.offline is not None or partition.log.end_offset != partition.high_watermark.offset:
+            # What is written and not yet durable may still count: the log has to settle first.
+            self._retry_later(shard, SETTLE_S)
+        elif partition.high_watermark.offset == partition.log.start_offset:
             self._finish_load(shard)
         else:
             self._load_from(shard, partition.log.start_offset)
@@ -186,7 +191,7 @@ class Runtime(Generic[M]):
                 return
             if error is not None:
                 logger.error("%s-%d cannot be loaded: %s", self.name, shard.index, error)
-                self.timers.call_at(self.clock.monotonic() + 1.0, lambda: self._retry_load(shard))
+                self._retry_later(shard, RETRY_S)
                 return
             batches, following = result
             for header, records in batches:
@@ -198,9 +203,12 @@ class Runtime(Generic[M]):
 
         self.workers.submit(read, done)
 
-    def _retry_load(self, shard: Shard[M]) -> None:
-        if self._shards.get(shard.index) is shard:
-            self.load(shard.index, shard.partition)
+    def _retry_later(self, shard: Shard[M], delay_s: float) -> None:
+        def retry() -> None:
+            if self._shards.get(shard.index) is shard and not shard.partition.removed:
+                self.load(shard.index, shard.partition)
+
+        self.timers.call_at(self.clock.monotonic() + delay_s, retry)
 
     def _finish_load(self, shard: Shard[M]) -> None:
         shard.loading = Loading.READY
@@ -286,8 +294,13 @@ class Runtime(Generic[M]):
         )
         result = shard.partition.append(batch, origin=Origin.COORDINATOR)
         shard.last_written = result.last_offset
-        for record in outcome.records:
-            shard.machine.replay(record, producer.producer_id if producer else NO_PRODUCER_ID)
+        try:
+            for record in outcome.records:
+                shard.machine.replay(record, producer.producer_id if producer else NO_PRODUCER_ID)
+        except Exception:
+            # A bug: the state is half changed, the log is the truth.
+            self._reload(shard)
+            raise
 
     def _reload(self, shard: Shard[M]) -> None:
         if self._shards.get(shard.index) is shard:

@@ -1,0 +1,208 @@
+"""The coordinators' pattern: records decide, answers wait for the disk, loading is replaying."""
+
+import errno
+from typing import Any
+
+import pytest
+from attrs import define, field
+
+from coordinators.deferred import Deferred
+from coordinators.runtime import Outcome, Producer, Record, Runtime, ShardTimers
+from engine.clock import ManualClock
+from engine.errors import BrokerError, CoordinatorLoadInProgress, InvalidRequest, NotCoordinator, StorageError
+from engine.memory_files import MemoryFiles
+from engine.partition import Partition
+from engine.sync import SyncRounds
+from engine.timers import Timers
+from engine.workers import InlineWorkers
+from tests.engine.logs import memory_files, open_log
+
+
+class Counters:
+    """A machine that counts by name; a record under a transaction counts once it is committed."""
+
+    def __init__(self, timers: ShardTimers[Any]) -> None:
+        self.timers = timers
+        self.counts: dict[bytes, int] = {}
+        self.pending: dict[int, list[bytes]] = {}
+        self.is_loaded = False
+
+    def replay(self, record: Record, producer_id: int) -> None:
+        if producer_id != -1:
+            self.pending.setdefault(producer_id, []).append(record.key)
+        else:
+            self.counts[record.key] = int(record.value or b"0")
+
+    def replay_marker(self, producer_id: int, committed: bool) -> None:
+        for key in self.pending.pop(producer_id, []) if committed else []:
+            self.counts[key] = self.counts.get(key, 0) + 1
+
+    def loaded(self) -> None:
+        self.is_loaded = True
+
+
+def increment(name: bytes) -> Any:
+    def operation(machine: Counters) -> Outcome:
+        value = machine.counts.get(name, 0) + 1
+        return Outcome([Record(name, b"%d" % value)], value)
+
+    return operation
+
+
+def look(name: bytes) -> Any:
+    return lambda machine: Outcome(response=machine.counts.get(name, 0))
+
+
+@define(slots=False)
+class Bench:
+    """One shard on a disk in memory; syncs, loads and time move when told."""
+
+    files: MemoryFiles = field(factory=memory_files)
+    clock: ManualClock = field(factory=ManualClock)
+    timers: Timers = field(factory=Timers)
+    disk: InlineWorkers = field(factory=lambda: InlineWorkers(hold=True))
+    readers: InlineWorkers = field(factory=InlineWorkers)
+    runtime: Runtime[Counters] = field(init=False)
+    partition: Partition = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.rounds = SyncRounds(self.disk, lambda: None)
+        self.runtime = Runtime(
+            "counters", lambda _index, timers: Counters(timers), self.clock, self.timers, self.readers
+        )
+        self.open()
+
+    def open(self) -> None:
+        self.partition = Partition(b"\1" * 16, 0, open_log(self.files), self.rounds)
+        self.runtime.load(0, self.partition)
+
+    def run(self, operation: Any) -> list[Any]:
+        heard: list[Any] = []
+        self.runtime.run(0, operation).on_resolved(heard.append)
+        return heard
+
+    def sync(self) -> None:
+        self.rounds.start_round()
+        self.disk.run_held()
+
+    def pass_time(self, duration_ms: int) -> None:
+        self.clock.advance_ms(duration_ms)
+        self.timers.run_due(self.clock.monotonic())
+
+
+@pytest.fixture
+def bench() -> Bench:
+    return Bench()
+
+
+def test_the_next_operation_sees_what_is_not_durable_yet_and_both_answers_wait(bench: Bench) -> None:
+    first, second = bench.run(increment(b"a")), bench.run(increment(b"a"))
+    assert (first, second) == ([], [])
+    bench.sync()
+    assert (first, second) == ([1], [2])
+
+
+def test_a_read_that_saw_unsynced_records_waits_for_them(bench: Bench) -> None:
+    bench.run(increment(b"a"))
+    seen = bench.run(look(b"a"))
+    assert seen == []
+    bench.sync()
+    assert seen == [1]
+    assert bench.run(look(b"a")) == [1], "nothing is left to wait for"
+
+
+def test_loading_replays_what_was_written(bench: Bench) -> None:
+    for name in (b"a", b"b", b"a"):
+        bench.run(increment(name))
+    bench.sync()
+    bench.open()
+    machine = bench.runtime.machine(0)
+    assert machine.counts == {b"a": 2, b"b": 1}
+    assert machine.is_loaded
+
+
+def test_while_it_loads_the_client_is_told_to_come_back(bench: Bench) -> None:
+    bench.run(increment(b"a"))
+    bench.sync()
+    bench.readers.hold = True
+    bench.open()
+    (refusal,) = bench.run(look(b"a"))
+    assert isinstance(refusal, CoordinatorLoadInProgress)
+    bench.readers.run_held()
+    assert bench.run(look(b"a")) == [1]
+
+
+def test_a_shard_that_is_not_here_is_somebody_elses(bench: Bench) -> None:
+    heard: list[Any] = []
+    bench.runtime.run(7, look(b"a")).on_resolved(heard.append)
+    assert isinstance(heard[0], NotCoordinator)
+
+
+def test_a_refused_operation_writes_nothing(bench: Bench) -> None:
+    def refuse(_: Counters) -> Outcome:
+        raise InvalidRequest("no")
+
+    (refusal,) = bench.run(refuse)
+    assert isinstance(refusal, InvalidRequest)
+    assert bench.partition.log.end_offset == 0
+
+
+def test_after_a_failed_sync_the_state_is_what_the_log_turns_out_to_hold(bench: Bench) -> None:
+    bench.run(increment(b"a"))
+    bench.sync()
+    lost = bench.run(increment(b"a"))
+    bench.files.fail_at(1, errno.EIO, only=frozenset({"sync"}))
+    bench.sync()
+    assert isinstance(lost[0], BrokerError)
+    assert isinstance(bench.run(look(b"a"))[0], CoordinatorLoadInProgress), "the log has not settled"
+    bench.partition.log.reverify()
+    bench.partition.bring_online()
+    bench.pass_time(100)
+    assert bench.run(look(b"a")) == [2], "the tail was verified and counts"
+
+
+def test_a_write_that_is_refused_changes_nothing(bench: Bench) -> None:
+    bench.run(increment(b"a"))
+    bench.sync()
+    bench.files.fail_at(1, errno.ENOSPC, only=frozenset({"write"}))
+    (refusal,) = bench.run(increment(b"a"))
+    assert isinstance(refusal, StorageError)
+    assert bench.run(look(b"a")) == [1]
+
+
+def test_answers_of_others_are_given_with_the_records_that_settle_them(bench: Bench) -> None:
+    waiting, heard = Deferred(), []
+    waiting.on_resolved(heard.append)
+    own = bench.run(lambda _: Outcome([Record(b"a", b"1")], "own", [(waiting, "other")]))
+    assert (own, heard) == ([], [])
+    bench.sync()
+    assert (own, heard) == (["own"], ["other"])
+
+
+def test_an_answer_may_wait_for_more_than_the_disk(bench: Bench) -> None:
+    event = Deferred()
+    heard = bench.run(lambda _: Outcome([Record(b"a", b"1")], event))
+    bench.sync()
+    assert heard == []
+    event.resolve("now")
+    assert heard == ["now"]
+
+
+def test_a_timer_is_an_operation_and_dies_with_its_load(bench: Bench) -> None:
+    bench.runtime.machine(0).timers.set("tick", 1000, increment(b"a"))
+    bench.pass_time(1000)
+    bench.sync()
+    assert bench.run(look(b"a")) == [1]
+    bench.runtime.machine(0).timers.set("tick", 1000, increment(b"a"))
+    bench.open()
+    bench.pass_time(2000)
+    assert bench.run(look(b"a")) == [1]
+
+
+@pytest.mark.parametrize(("committed", "expected"), [(True, 1), (False, 0)])
+def test_records_of_a_transaction_count_when_it_ends(bench: Bench, committed: bool, expected: int) -> None:
+    bench.run(lambda _: Outcome([Record(b"a", b"")], producer=Producer(9, 0)))
+    bench.sync()
+    assert bench.run(look(b"a")) == [0]
+    bench.runtime.note_marker(0, 9, committed=committed)
+    assert bench.run(look(b"a")) == [expected]
