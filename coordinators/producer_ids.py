@@ -34,6 +34,11 @@ class ProducerIds:
     _blocks: deque[ProducerIdBlock] = field(factory=deque, init=False)
     _used: int = field(default=0, init=False)
 
+    @property
+    def available(self) -> bool:
+        """Whether `take` will return an id."""
+        return bool(self._blocks)
+
     def take(self) -> int | None:
         """The next id, or None if a block must be reserved first."""
         if not self._blocks:

@@ -22,6 +22,7 @@ from coordinators.group.groups import Groups
 from coordinators.internal_topics import InternalTopics
 from coordinators.producer_ids import ProducerIds
 from coordinators.topics import Topics
+from coordinators.transaction.transactions import Transactions
 from coordinators.waiting import in_worker
 from engine.catalogue_sqlite import SqliteCatalogue
 from engine.clock import SystemClock
@@ -159,6 +160,8 @@ class Broker:
         )
         controller = Controller(topics, partitions, lambda *call: in_worker(workers, *call))
         internal_topics = InternalTopics(controller)
+        groups = Groups.compose(internal_topics, topics.settings, self.clock, self._timers, workers, os.urandom)
+        producer_ids = ProducerIds(catalogue)
         node = Node(
             node_id=config.node_id,
             cluster_id=await in_worker(workers, cluster_id, catalogue, os.urandom),
@@ -166,9 +169,12 @@ class Broker:
             topics=topics,
             partitions=partitions,
             controller=controller,
-            producer_ids=ProducerIds(catalogue),
+            producer_ids=producer_ids,
             internal_topics=internal_topics,
-            groups=Groups.compose(internal_topics, topics.settings, self.clock, self._timers, workers, os.urandom),
+            groups=groups,
+            transactions=Transactions.compose(
+                internal_topics, groups, producer_ids, topics.settings, self.clock, self._timers, workers
+            ),
             clock=self.clock,
             timers=self._timers,
             workers=workers,

@@ -12,6 +12,7 @@ from coordinators.group.groups import Groups
 from coordinators.internal_topics import InternalTopics
 from coordinators.producer_ids import ProducerIds
 from coordinators.topics import Topic, Topics
+from coordinators.transaction.transactions import Transactions
 from coordinators.waiting import in_worker
 from engine.clock import Clock
 from engine.errors import UnknownTopicId, UnknownTopicOrPartition
@@ -53,6 +54,7 @@ class Node:
     producer_ids: ProducerIds
     internal_topics: InternalTopics
     groups: Groups
+    transactions: Transactions
     clock: Clock
     timers: Timers
     workers: Workers

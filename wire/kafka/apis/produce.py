@@ -4,11 +4,15 @@ Version 0 is advertised although nothing below 3 is served: librdkafka up to 2.1
 where the range begins later (as Kafka 4 does it too, KIP-896). From version 13 topics are named by id
 (KIP-516). acks=0 is not answered; if it fails the connection ends, as Kafka does it, so that the producer
 refreshes its metadata. acks=1 is answered after the write, acks=-1 once the batch is under the high
-watermark. An error with per-record reasons means that the whole batch was refused (KIP-467).
+watermark. An error with per-record reasons means that the whole batch was refused (KIP-467). From version 12 a
+partition that is written in a transaction is added to it (KIP-890); before, the producer has added it.
 """
 
 import struct
+from collections.abc import Coroutine
+from typing import Any
 
+from coordinators.transaction.transaction import ProducerIdentity, TopicPartition
 from engine.errors import (
     BrokerError,
     CorruptMessage,
@@ -30,6 +34,12 @@ from wire.kafka.messages.produce import (
     TopicProduceResponse,
 )
 from wire.kafka.request import Context, Deferred
+from wire.kafka.transactional_produce import (
+    ATTRIBUTES_POSITION,
+    HEADER_SIZE,
+    TRANSACTIONAL_BIT,
+    TransactionalProduce,
+)
 
 KEY = 0
 VERSIONS = (3, 13)
@@ -38,8 +48,6 @@ FIRST_ADVERTISED_VERSION = 0
 BATCH_LENGTH_OFFSET = 12
 MAGIC_POSITION = 16
 MAGIC = 2
-ATTRIBUTES_POSITION = 21
-TRANSACTIONAL_BIT = 0x10
 CODEC_MASK = 0x07
 ZSTD = 4
 FIRST_ZSTD_VERSION = 7
@@ -77,8 +85,34 @@ class _Durability:
             self.deferred.resolve(self.response)
 
 
-def handle(request: ProduceRequest, context: Context) -> Deferred | ProduceResponse | None:
+Answer = Deferred | ProduceResponse | None
+
+
+def handle(request: ProduceRequest, context: Context) -> Answer | Coroutine[Any, Any, Answer]:
     """Append every partition's batch; what fails is reported for its partition alone."""
+    transactional = TransactionalProduce(request.transactional_id, context)
+    # Producers of transactions wait for all replicas; one that does not is taken for one that adds by itself.
+    unadded = transactional.unadded(request) if request.acks == -1 else {}
+    if unadded:
+        return _after_adding(request, context, transactional, unadded)
+    return _append_all(request, context, transactional)
+
+
+async def _after_adding(
+    request: ProduceRequest,
+    context: Context,
+    transactional: TransactionalProduce,
+    unadded: dict[ProducerIdentity, list[TopicPartition]],
+) -> Answer:
+    # Others use the receive buffer as soon as this waits.
+    for topic_data in request.topic_data:
+        for data in topic_data.partition_data:
+            data.records = None if data.records is None else bytes(data.records)
+    await transactional.add(unadded)
+    return _append_all(request, context, transactional)
+
+
+def _append_all(request: ProduceRequest, context: Context, transactional: TransactionalProduce) -> Answer:
     acks = request.acks
     response = ProduceResponse()
     durability = _Durability(response) if acks == -1 else None
@@ -93,7 +127,7 @@ def handle(request: ProduceRequest, context: Context) -> Deferred | ProduceRespo
             try:
                 if acks not in (0, 1, -1):
                     raise InvalidRequiredAcks(f"acks must be 0, 1 or -1 (all), not {acks}")
-                _append(topic_data, data, context, entry, durability, deadline)
+                _append(topic_data, data, context, transactional, entry, durability, deadline)
             except BrokerError as error:
                 _set_error(entry, error)
                 first_error = first_error or error
@@ -111,6 +145,7 @@ def _append(
     topic_data: TopicProduceData,
     data: PartitionProduceData,
     context: Context,
+    transactional: TransactionalProduce,
     entry: PartitionProduceResponse,
     durability: _Durability | None,
     deadline: float,
@@ -120,8 +155,10 @@ def _append(
     topic = node.topic(topic_data.name, topic_data.topic_id, by_id=by_id)
     partition = node.partition(topic, data.index)
     records = data.records
-    _check_records(records, context.version)
+    attributes = _check_records(records, context.version)
     assert records is not None
+    if attributes & TRANSACTIONAL_BIT:
+        transactional.check((topic.name, data.index), partition, records)
     try:
         result = partition.append(records)
     except RefusedRecords:
@@ -134,9 +171,9 @@ def _append(
         durability.wait_for(partition, result.last_offset, deadline, entry)
 
 
-def _check_records(records: bytes | memoryview | None, version: int) -> None:
-    """What the request itself requires of its records; the log checks the rest."""
-    if records is None or len(records) < ATTRIBUTES_POSITION + 2:
+def _check_records(records: bytes | memoryview | None, version: int) -> int:
+    """What the request itself requires of its records; the log checks the rest. Returns the batch's attributes."""
+    if records is None or len(records) < HEADER_SIZE:
         raise InvalidRecord(f"a produce request of version {version} must hold one record batch per partition")
     if records[MAGIC_POSITION] > MAGIC:
         raise CorruptMessage(f"a batch of magic {records[MAGIC_POSITION]}, which is unknown")
@@ -147,13 +184,12 @@ def _check_records(records: bytes | memoryview | None, version: int) -> None:
     (length,) = _batch_length.unpack_from(records)
     if length + BATCH_LENGTH_OFFSET != len(records):
         raise InvalidRecord(f"a produce request of version {version} must hold exactly one record batch per partition")
-    (attributes,) = _attributes.unpack_from(records, ATTRIBUTES_POSITION)
-    if attributes & TRANSACTIONAL_BIT:
-        raise InvalidRecord("transactional batches are not served yet")
+    attributes: int = _attributes.unpack_from(records, ATTRIBUTES_POSITION)[0]
     if attributes & CODEC_MASK == ZSTD and version < FIRST_ZSTD_VERSION:
         raise UnsupportedCompressionType(
             f"zstd needs produce version {FIRST_ZSTD_VERSION}, the request is version {version}"
         )
+    return attributes
 
 
 def _set_error(entry: PartitionProduceResponse, error: BrokerError) -> None:

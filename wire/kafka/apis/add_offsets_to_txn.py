@@ -1,0 +1,51 @@
+"""AddOffsetsToTxn (25), versions 0-4: a transaction is about to commit offsets of a group (KIP-98).
+
+The partition in which the group keeps its offsets becomes part of the transaction. PRODUCER_FENCED from version 2
+(KIP-588).
+"""
+
+from collections.abc import Coroutine
+from typing import Any
+
+from coordinators.group.groups import OFFSETS_TOPIC
+from coordinators.transaction.transaction import ProducerIdentity
+from engine.errors import BrokerError
+from wire.kafka.errors import error_code
+from wire.kafka.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
+from wire.kafka.request import Context, Deferred
+from wire.kafka.transactional import answer_of, producer_error_code
+
+KEY = 25
+VERSIONS = (0, 4)
+
+FIRST_FENCED_VERSION = 2
+
+
+def handle(
+    request: AddOffsetsToTxnRequest, context: Context
+) -> Deferred | Coroutine[Any, Any, AddOffsetsToTxnResponse]:
+    """Add the group's partition; its topic is made before, if need be."""
+    if context.node.internal_topics.is_missing(OFFSETS_TOPIC):
+        return _after_making(request, context)
+    return _add(request, context)
+
+
+async def _after_making(request: AddOffsetsToTxnRequest, context: Context) -> AddOffsetsToTxnResponse:
+    try:
+        await context.node.internal_topics.ensure(OFFSETS_TOPIC)
+    except BrokerError as error:
+        return AddOffsetsToTxnResponse(error_code=error_code(error))
+    response: AddOffsetsToTxnResponse = await answer_of(_add(request, context))
+    return response
+
+
+def _add(request: AddOffsetsToTxnRequest, context: Context) -> Deferred:
+    def response(answer: Any) -> AddOffsetsToTxnResponse:
+        if isinstance(answer, BrokerError):
+            code = producer_error_code(answer, context.version, FIRST_FENCED_VERSION)
+            return AddOffsetsToTxnResponse(error_code=code)
+        return AddOffsetsToTxnResponse()
+
+    producer = ProducerIdentity(request.producer_id, request.producer_epoch)
+    transactions = context.node.transactions
+    return transactions.add_offsets(request.transactional_id, producer, request.group_id).map(response)

@@ -1,0 +1,59 @@
+"""AddPartitionsToTxn (24), versions 0-3: partitions that a transaction is about to write to (KIP-98).
+
+One partition that does not exist keeps all from being added: the others answer OPERATION_NOT_ATTEMPTED. Versions
+4 and 5 are for brokers among themselves (KIP-890) and not served. PRODUCER_FENCED from version 2 (KIP-588).
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from coordinators.transaction.transaction import ProducerIdentity, TopicPartition
+from engine.errors import BrokerError
+from wire.kafka.errors import ErrorCode
+from wire.kafka.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnPartitionResult,
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnTopicResult,
+)
+from wire.kafka.request import Context, Deferred
+from wire.kafka.transactional import producer_error_code
+
+KEY = 24
+VERSIONS = (0, 3)
+
+FIRST_FENCED_VERSION = 2
+
+
+def handle(request: AddPartitionsToTxnRequest, context: Context) -> AddPartitionsToTxnResponse | Deferred:
+    """Add all partitions, or none."""
+    places = [(topic.name, index) for topic in request.v3_and_below_topics for index in topic.partitions]
+    unknown = {place for place in places if not _exists(place, context)}
+    if unknown:
+        missing, untried = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.OPERATION_NOT_ATTEMPTED
+        return _response(request, lambda place: missing if place in unknown else untried)
+    producer = ProducerIdentity(request.v3_and_below_producer_id, request.v3_and_below_producer_epoch)
+
+    def response(answer: Any) -> AddPartitionsToTxnResponse:
+        code = 0
+        if isinstance(answer, BrokerError):
+            code = producer_error_code(answer, context.version, FIRST_FENCED_VERSION)
+        return _response(request, lambda _: code)
+
+    transactions = context.node.transactions
+    return transactions.add_partitions(request.v3_and_below_transactional_id, producer, places).map(response)
+
+
+def _exists(place: TopicPartition, context: Context) -> bool:
+    topic = context.node.topics.by_name.get(place[0])
+    return topic is not None and context.node.partitions.get(topic.topic_id, place[1]) is not None
+
+
+def _response(
+    request: AddPartitionsToTxnRequest, code_of: Callable[[TopicPartition], int]
+) -> AddPartitionsToTxnResponse:
+    topics = []
+    for topic in request.v3_and_below_topics:
+        results = [AddPartitionsToTxnPartitionResult(index, code_of((topic.name, index))) for index in topic.partitions]
+        topics.append(AddPartitionsToTxnTopicResult(topic.name, results))
+    return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=topics)

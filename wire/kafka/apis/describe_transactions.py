@@ -1,0 +1,46 @@
+"""DescribeTransactions (65), version 0: state, producer and partitions of transactional ids (KIP-664)."""
+
+from typing import Any
+
+from coordinators.deferred import all_of
+from coordinators.transaction.transaction import Transaction
+from engine.errors import BrokerError
+from wire.kafka.errors import error_code
+from wire.kafka.messages.describe_transactions import (
+    DescribeTransactionsRequest,
+    DescribeTransactionsResponse,
+    TopicData,
+    TransactionState,
+)
+from wire.kafka.request import Context, Deferred
+
+KEY = 65
+VERSIONS = (0, 0)
+
+
+def handle(request: DescribeTransactionsRequest, context: Context) -> Deferred:
+    """Describe each."""
+    names = list(dict.fromkeys(request.transactional_ids))
+
+    def response(answers: list[Any]) -> DescribeTransactionsResponse:
+        described = [_described(name, answer) for name, answer in zip(names, answers, strict=True)]
+        return DescribeTransactionsResponse(transaction_states=described)
+
+    return all_of([context.node.transactions.describe(name) for name in names]).map(response)
+
+
+def _described(name: str, answer: Transaction | BrokerError) -> TransactionState:
+    if isinstance(answer, BrokerError):
+        return TransactionState(error_code=error_code(answer), transactional_id=name)
+    by_topic: dict[str, list[int]] = {}
+    for topic, index in sorted(answer.partitions):
+        by_topic.setdefault(topic, []).append(index)
+    return TransactionState(
+        transactional_id=name,
+        transaction_state=answer.state.label,
+        transaction_timeout_ms=answer.timeout_ms,
+        transaction_start_time_ms=answer.started_ms,
+        producer_id=answer.producer_id,
+        producer_epoch=answer.epoch,
+        topics=[TopicData(topic, indexes) for topic, indexes in by_topic.items()],
+    )

@@ -1,0 +1,47 @@
+"""ListTransactions (66), versions 0-2: the transactional ids that this node coordinates (KIP-664).
+
+Filtered by state and producer id; from version 1 by how long the transaction has run, from 2 by a pattern of ids in
+RE2's syntax, which no pattern can make slow.
+"""
+
+from typing import Any
+
+from coordinators.transaction.states import BY_LABEL
+from engine.errors import BrokerError
+from wire.kafka.errors import ErrorCode, error_code
+from wire.kafka.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse, TransactionState
+from wire.kafka.request import Context
+
+KEY = 66
+VERSIONS = (0, 2)
+
+
+def handle(request: ListTransactionsRequest, context: Context) -> ListTransactionsResponse:
+    """List what passes all filters."""
+    unknown = [name for name in request.state_filters if name not in BY_LABEL]
+    try:
+        pattern = _compiled(request.transactional_id_pattern)
+        found = context.node.transactions.list(
+            set(request.state_filters), set(request.producer_id_filters), request.duration_filter, pattern
+        )
+    except ValueError:
+        return ListTransactionsResponse(error_code=ErrorCode.INVALID_REGULAR_EXPRESSION)
+    except BrokerError as error:
+        return ListTransactionsResponse(error_code=error_code(error), unknown_state_filters=unknown)
+    states = [TransactionState(each.transactional_id, each.producer_id, each.state.label) for each in found]
+    return ListTransactionsResponse(unknown_state_filters=unknown, transaction_states=states)
+
+
+def _compiled(pattern: str | None) -> Any:
+    """The pattern, None if there is none; `ValueError` if it is not one."""
+    if not pattern:
+        return None
+    # Loaded by the few who need it.
+    import re2  # type: ignore[import-untyped]
+
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        return re2.compile(pattern, options)
+    except re2.error as error:
+        raise ValueError(str(error)) from error

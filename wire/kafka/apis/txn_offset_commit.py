@@ -1,0 +1,114 @@
+"""TxnOffsetCommit (28), versions 0-5: offsets of a group that count when the transaction commits (KIP-98).
+
+Member and generation from version 3 (KIP-447). The partition of the group's offsets must be part of the transaction;
+version 5 adds it (KIP-890), the versions before are refused without AddOffsetsToTxn.
+"""
+
+from typing import Any
+
+from coordinators.group.requests import OffsetToCommit
+from coordinators.transaction.transaction import V2, ProducerIdentity
+from engine.errors import (
+    BrokerError,
+    ConcurrentTransactions,
+    CoordinatorLoadInProgress,
+    InvalidProducerEpoch,
+    InvalidTxnState,
+    NotCoordinator,
+    ProducerFenced,
+    TransactionAbortable,
+)
+from wire.kafka.errors import error_code
+from wire.kafka.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitResponse,
+    TxnOffsetCommitResponsePartition,
+    TxnOffsetCommitResponseTopic,
+)
+from wire.kafka.request import Context, Deferred
+
+KEY = 28
+VERSIONS = (0, 5)
+
+FIRST_ADDING_VERSION = 5
+
+
+def handle(request: TxnOffsetCommitRequest, context: Context) -> Deferred:
+    """Commit the offsets of partitions that exist, as part of the transaction."""
+    response = TxnOffsetCommitResponse()
+    offsets: list[OffsetToCommit] = []
+    entries: list[TxnOffsetCommitResponsePartition] = []
+    for topic in request.topics:
+        answered = TxnOffsetCommitResponseTopic(name=topic.name)
+        response.topics.append(answered)
+        for each in topic.partitions:
+            entry = TxnOffsetCommitResponsePartition(each.partition_index)
+            answered.partitions.append(entry)
+            try:
+                offsets.append(_offset(topic.name, each, context))
+                entries.append(entry)
+            except BrokerError as error:
+                entry.error_code = error_code(error)
+
+    def finish(answer: Any) -> TxnOffsetCommitResponse:
+        errors = [answer] * len(entries) if isinstance(answer, BrokerError) else answer
+        for entry, error in zip(entries, errors, strict=True):
+            entry.error_code = 0 if error is None else error_code(_told(error, context.version))
+        return response
+
+    return _commit(request, context, offsets).map(finish)
+
+
+def _offset(name: str, wanted: Any, context: Context) -> OffsetToCommit:
+    node = context.node
+    topic = node.topic(name, b"", by_id=False)
+    node.partition(topic, wanted.partition_index)
+    return OffsetToCommit(
+        name,
+        wanted.partition_index,
+        wanted.committed_offset,
+        wanted.committed_leader_epoch,
+        wanted.committed_metadata or "",
+        topic.topic_id,
+    )
+
+
+def _commit(request: TxnOffsetCommitRequest, context: Context, offsets: list[OffsetToCommit]) -> Deferred:
+    transactions, answer = context.node.transactions, Deferred()
+    producer = ProducerIdentity(request.producer_id, request.producer_epoch)
+
+    def commit(refusal: BrokerError | None) -> None:
+        if refusal is not None:
+            answer.resolve(refusal)
+            return
+        context.node.groups.commit_transactional(
+            request.group_id,
+            request.member_id,
+            request.generation_id,
+            producer.producer_id,
+            producer.epoch,
+            offsets,
+            request.group_instance_id,
+        ).on_resolved(answer.resolve)
+
+    if context.version >= FIRST_ADDING_VERSION:
+        transactions.add_offsets(request.transactional_id, producer, request.group_id, V2).on_resolved(commit)
+        return answer
+    try:
+        transactions.verify(request.transactional_id, producer, transactions.offsets_place(request.group_id))
+    except BrokerError as error:
+        answer.resolve(error)
+    else:
+        commit(None)
+    return answer
+
+
+def _told(error: BrokerError, version: int) -> BrokerError:
+    """An error of the transaction's coordinator, as one that clients expect from a group's."""
+    if isinstance(error, ConcurrentTransactions | NotCoordinator):
+        return CoordinatorLoadInProgress(str(error))
+    if isinstance(error, ProducerFenced):
+        return InvalidProducerEpoch(str(error))
+    if isinstance(error, TransactionAbortable) and version < FIRST_ADDING_VERSION:
+        return InvalidTxnState(str(error))
+    return error
