@@ -71,7 +71,7 @@ REQUESTS: dict[str, Callable[[int, bytes], Any]] = {
 }
 
 
-def _request(name: str, key: int, version: int, topic_id: bytes) -> Any:
+def request_of(name: str, key: int, version: int, topic_id: bytes) -> Any:
     if name in REQUESTS:
         return REQUESTS[name](version, topic_id)
     module = import_module(f"wire.kafka.messages.{API_TABLE[key].module}")
@@ -101,7 +101,7 @@ def _errors(answer: object) -> list[int]:
 async def test_every_version_is_answered(tmp_path: Path, api: Any) -> None:
     async with client_of_topic(tmp_path) as (client, topic_id):
         for version in range(api.first_version, api.last_version + 1):
-            answer = await client.ask(_request(api.name, api.key, version, topic_id), version)
+            answer = await client.ask(request_of(api.name, api.key, version, topic_id), version)
             if api.name in REQUESTS:
                 assert not any(_errors(answer)), f"version {version}: {answer}"
 
