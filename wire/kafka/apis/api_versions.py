@@ -9,6 +9,7 @@ import re
 
 from wire.kafka.apis import registered
 from wire.kafka.errors import ErrorCode
+from wire.kafka.features import EPOCH, finalized, supported
 from wire.kafka.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
 from wire.kafka.request import Context
 
@@ -30,7 +31,12 @@ def handle(request: ApiVersionsRequest | None, context: Context) -> ApiVersionsR
             return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
         context.peer.software_name, context.peer.software_version = (name[:KEPT_CHARACTERS] for name in names)
     keys = [ApiVersion(api.key, api.first_advertised_version, api.last_version) for api in registered().values()]
-    return ApiVersionsResponse(api_keys=sorted(keys, key=lambda entry: entry.api_key), finalized_features_epoch=0)
+    return ApiVersionsResponse(
+        api_keys=sorted(keys, key=lambda entry: entry.api_key),
+        supported_features=supported(context.version),
+        finalized_features_epoch=EPOCH,
+        finalized_features=finalized(),
+    )
 
 
 def _own_range() -> list[ApiVersion]:

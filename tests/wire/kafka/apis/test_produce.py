@@ -22,7 +22,7 @@ from tests.wire.kafka.requests import (
 
 CORRUPT_MESSAGE, UNKNOWN_TOPIC_OR_PARTITION, MESSAGE_TOO_LARGE = 2, 3, 10
 INVALID_REQUIRED_ACKS, UNSUPPORTED_COMPRESSION_TYPE, INVALID_RECORD = 21, 76, 87
-REQUEST_TIMED_OUT, UNKNOWN_TOPIC_ID = 7, 100
+REQUEST_TIMED_OUT, UNKNOWN_TOPIC_ID, TRANSACTIONAL_ID_AUTHORIZATION_FAILED = 7, 100, 53
 ZSTD, TRANSACTIONAL = 4, 0x10
 
 
@@ -89,7 +89,9 @@ def _with_magic(magic: int) -> bytes:
         pytest.param(_flipped(batch()), CORRUPT_MESSAGE, id="flipped-bit"),
         pytest.param(_with_magic(1), INVALID_RECORD, id="old-format"),
         pytest.param(_with_magic(3), CORRUPT_MESSAGE, id="unknown-format"),
-        pytest.param(batch(attributes=TRANSACTIONAL), INVALID_RECORD, id="transactional"),
+        pytest.param(
+            batch(attributes=TRANSACTIONAL), TRANSACTIONAL_ID_AUTHORIZATION_FAILED, id="transactional-without-id"
+        ),
         pytest.param(batch([bytes(2_000_000)]), MESSAGE_TOO_LARGE, id="too-large"),
     ],
 )
