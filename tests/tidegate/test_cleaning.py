@@ -1,0 +1,127 @@
+"""Retention and compaction in a running broker, through a real client."""
+
+import random
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+from confluent_kafka import Consumer, Message, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from tidegate import testing
+from tidegate.testing import RunningBroker
+
+BRISK = {
+    "log.initial.task.delay.ms": "0",
+    "log.cleaner.backoff.ms": "20",
+    "log.retention.check.interval.ms": "20",
+}
+RECORDS = 20_000
+KEYS = 100
+SEGMENT_BYTES = 1 << 20
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[RunningBroker]:
+    with testing.broker(BRISK) as running:
+        yield running
+
+
+def make_topic(broker: RunningBroker, name: str, **config: str) -> None:
+    settings = {key.replace("_", "."): value for key, value in config.items()} | {"segment.bytes": str(SEGMENT_BYTES)}
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+    admin.create_topics([NewTopic(name, 1, 1, config=settings)])[name].result(10)
+
+
+def fill(broker: RunningBroker, topic: str, *, codec: str = "none", count: int = RECORDS) -> None:
+    """Numbered records over the keys, in turn; the last KEYS of them are the latest."""
+    producer = Producer({"bootstrap.servers": broker.bootstrap, "compression.type": codec, "linger.ms": 5})
+    for number in range(count):
+        producer.produce(topic, key=f"key-{number % KEYS}", value=f"{number} {random.randbytes(100).hex()}")
+        producer.poll(0)
+    assert producer.flush(20) == 0
+
+
+def read(broker: RunningBroker, topic: str) -> list[Message]:
+    consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": "g", "enable.partition.eof": True})
+    try:
+        start, end = consumer.get_watermark_offsets(TopicPartition(topic, 0), 10)
+        consumer.assign([TopicPartition(topic, 0, start)])
+        found: list[Message] = []
+        deadline = time.monotonic() + 20
+        while start < end and time.monotonic() < deadline:
+            message = consumer.poll(1)
+            if message is not None and message.error():
+                break
+            if message is not None:
+                found.append(message)
+        return found
+    finally:
+        consumer.close()
+
+
+def start_offset(broker: RunningBroker, topic: str) -> int:
+    consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": "g"})
+    try:
+        return int(consumer.get_watermark_offsets(TopicPartition(topic, 0), 10)[0])
+    finally:
+        consumer.close()
+
+
+def eventually(condition: Callable[[], bool], deadline_s: float = 20) -> None:
+    deadline = time.monotonic() + deadline_s
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def stored_bytes(broker: RunningBroker) -> int:
+    return sum(path.stat().st_size for path in broker.data_dir.glob("topics/*/0/*.log"))
+
+
+@pytest.mark.parametrize("codec", ["none", "lz4"])
+def test_a_compacted_topic_keeps_the_last_value_of_every_key(codec: str) -> None:
+    with testing.broker(BRISK) as broker:
+        make_topic(broker, "t", cleanup_policy="compact", min_cleanable_dirty_ratio="0.01")
+        fill(broker, "t", codec=codec)
+        eventually(lambda: stored_bytes(broker) < 1.2 * SEGMENT_BYTES)
+        check_compacted(read(broker, "t"))
+        broker.restart()
+        check_compacted(read(broker, "t"))
+
+
+def check_compacted(found: list[Message]) -> None:
+    assert len(found) < RECORDS / 2
+    offsets = [message.offset() for message in found]
+    assert offsets == sorted(offsets)
+    assert all(int((message.value() or b"").split()[0]) == message.offset() for message in found)
+    last = {message.key(): message.offset() for message in found}
+    assert last == {f"key-{number % KEYS}".encode(): number for number in range(RECORDS - KEYS, RECORDS)}
+
+
+def test_records_past_their_time_go_and_new_ones_follow_on(broker: RunningBroker) -> None:
+    make_topic(broker, "brief", retention_ms="300")
+    fill(broker, "brief", count=1000)
+    eventually(lambda: start_offset(broker, "brief") == 1000)
+    assert read(broker, "brief") == []
+    fill(broker, "brief", count=1)
+    eventually(lambda: start_offset(broker, "brief") == 1001)
+
+
+def test_a_topic_stays_within_its_size(broker: RunningBroker) -> None:
+    make_topic(broker, "small", retention_bytes=str(SEGMENT_BYTES))
+    fill(broker, "small")
+    eventually(lambda: start_offset(broker, "small") > 0)
+    found = read(broker, "small")
+    assert found[-1].offset() == RECORDS - 1
+    assert SEGMENT_BYTES <= sum(len(message.value() or b"") for message in found) <= 3 * SEGMENT_BYTES
+
+
+def test_the_cleaner_can_be_switched_off() -> None:
+    with testing.broker({**BRISK, "log.cleaner.enable": "false"}) as broker:
+        make_topic(broker, "t", cleanup_policy="compact", min_cleanable_dirty_ratio="0.01")
+        make_topic(broker, "brief", retention_ms="1")
+        fill(broker, "t")
+        fill(broker, "brief", count=1)
+        eventually(lambda: start_offset(broker, "brief") == 1)
+        assert len(read(broker, "t")) == RECORDS
