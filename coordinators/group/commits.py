@@ -82,7 +82,8 @@ class Commits:
         group = self.groups.get(request.group_id)
         if group is None:
             if request.generation >= 0:
-                raise IllegalGeneration(f"there is no group {request.group_id!r}")
+                error = GroupIdNotFound if request.can_be_told_of_no_group else IllegalGeneration
+                raise error(f"Group {request.group_id} not found.")
             return
         if request.generation < 0 and group.state is State.EMPTY:
             return
@@ -127,12 +128,12 @@ class Commits:
     def delete_offsets(self, group_id: str, places: Sequence[tuple[str, int]]) -> Outcome:
         """Forget some offsets of a group, but of no topic that it reads."""
         group = self._existing(group_id)
-        if group is not None and group.state is not State.EMPTY and not group.is_consumers:
+        if group.state is not State.EMPTY and not group.is_consumers:
             raise NonEmptyGroup(f"group {group_id!r} has members, and what they read cannot be told")
         answers: CommitAnswer = []
         records = []
         for topic, partition in places:
-            if group is not None and group.is_subscribed_to(topic):
+            if group.is_subscribed_to(topic):
                 answers.append(GroupSubscribedToTopic(f"group {group_id!r} reads {topic!r}"))
                 continue
             answers.append(None)
@@ -144,7 +145,7 @@ class Commits:
     def delete_group(self, group_id: str) -> Outcome:
         """Forget a group that has no members, with its offsets."""
         group = self._existing(group_id)
-        if group is not None and group.state is not State.EMPTY:
+        if group.state is not State.EMPTY:
             raise NonEmptyGroup(f"group {group_id!r} is not empty")
         effects = Effects()
         effects.records += [offset_record(key, None) for key in sorted(self.offsets.keys_of(group_id))]
@@ -156,9 +157,9 @@ class Commits:
         keys = {key for key, value in self.offsets.of_topic(topic) if value.topic_id in (topic_id, ZERO_ID)}
         return Outcome([offset_record(key, None) for key in sorted(keys)])
 
-    def _existing(self, group_id: str) -> ClassicGroup | None:
+    def _existing(self, group_id: str) -> ClassicGroup:
         group = self.groups.get(group_id)
-        if group is None and not self.offsets.knows(group_id):
+        if group is None:
             raise GroupIdNotFound(f"Group {group_id} not found.")
         return group
 
@@ -168,28 +169,25 @@ class Commits:
         """Forget offsets past their retention, and groups that have neither members nor offsets."""
         now_ms = self.clock.now_ms()
         effects = Effects()
-        for group_id in sorted({*self.groups, *self.offsets.groups()}):
-            group = self.groups.get(group_id)
-            expired = self._expired(group_id, group, now_ms)
+        for group_id, group in self.groups.items():
+            expired = self._expired(group, now_ms)
             effects.records += [offset_record(key, None) for key in expired]
-            if group is not None and group.is_forgettable and len(expired) == len(self.offsets.keys_of(group_id)):
+            if group.is_forgettable and len(expired) == len(self.offsets.keys_of(group_id)):
                 effects.records.append(group_record(group_id, None))
         return effects.outcome()
 
-    def _expired(self, group_id: str, group: ClassicGroup | None, now_ms: int) -> list[OffsetKey]:
+    def _expired(self, group: ClassicGroup, now_ms: int) -> list[OffsetKey]:
         """A group's offsets age from when it became empty; a stable group's from the commit, if nobody reads them."""
-        if group is not None and group.state not in (State.EMPTY, State.STABLE):
-            return []
-        is_stable = group is not None and group.state is State.STABLE
-        if is_stable and (group is None or group.subscribed is None):
+        is_empty = group.state is State.EMPTY
+        if not is_empty and (group.state is not State.STABLE or group.subscribed is None):
             return []
         expired = []
-        for (topic, partition), committed in self.offsets.of_group(group_id).items():
-            key = OffsetKey(group_id, topic, partition)
-            if is_stable and group is not None and group.is_subscribed_to(topic):
+        for (topic, partition), committed in self.offsets.of_group(group.group_id).items():
+            key = OffsetKey(group.group_id, topic, partition)
+            if not is_empty and group.is_subscribed_to(topic):
                 continue
             since = committed.value.commit_timestamp_ms
-            if group is not None and not is_stable and group.protocol_type is not None:
+            if is_empty and group.protocol_type is not None:
                 since = max(since, group.state_timestamp_ms)
             if self._is_past(committed.value, since, now_ms) and not self.offsets.is_pending(key):
                 expired.append(key)

@@ -5,16 +5,14 @@ from coordinators.group.machine import GroupMachine
 from coordinators.group.requests import DescribedGroup, DescribedMember, ListedGroup
 from engine.errors import GroupIdNotFound
 
-CLASSIC = "Classic"
+CLASSIC = "classic"
 
 
 def describe(shard: GroupMachine, group_id: str) -> DescribedGroup:
     """One group; what its members said and got is shown only while that is settled."""
     group = shard.groups.get(group_id)
     if group is None:
-        if not shard.offsets.knows(group_id):
-            raise GroupIdNotFound(f"Group {group_id} not found.")
-        return DescribedGroup(group_id, State.EMPTY.value, "", "", ())
+        raise GroupIdNotFound(f"Group {group_id} not found.")
     protocol = group.protocol if group.state is State.STABLE else None
     return DescribedGroup(
         group_id, group.state.value, group.protocol_type or "", protocol or "", _members(group, protocol)
@@ -36,10 +34,8 @@ def _members(group: ClassicGroup, protocol: str | None) -> tuple[DescribedMember
 
 
 def listed(shard: GroupMachine) -> list[ListedGroup]:
-    """Every group of a shard; somebody who only keeps offsets here is an empty one."""
-    found = [
+    """Every group of a shard."""
+    return [
         ListedGroup(group_id, group.protocol_type or "", group.state.value, CLASSIC)
         for group_id, group in shard.groups.items()
     ]
-    others = shard.offsets.groups() - shard.groups.keys()
-    return found + [ListedGroup(group_id, "", State.EMPTY.value, CLASSIC) for group_id in sorted(others)]

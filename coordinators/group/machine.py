@@ -78,7 +78,11 @@ class GroupMachine:
         key = decode_offset_key(record.key)
         if record.value is None:
             self.offsets.remove(key)
-        elif producer_id == NO_PRODUCER_ID:
+            return
+        if key.group_id not in self.groups:
+            # Somebody who only keeps offsets here: a group that never has members.
+            self.groups[key.group_id] = ClassicGroup(key.group_id)
+        if producer_id == NO_PRODUCER_ID:
             self.offsets.commit(key, decode_offset(record.value))
         else:
             self.offsets.commit_pending(key, decode_offset(record.value), producer_id)

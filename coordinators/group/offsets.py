@@ -91,10 +91,6 @@ class Offsets:
         pending = self._pending.get(key.group_id)
         return pending is not None and (key.topic, key.partition) in pending
 
-    def knows(self, group_id: str) -> bool:
-        """Whether the group has offsets, or may get some by a transaction."""
-        return group_id in self._committed or group_id in self._pending
-
     def keys_of(self, group_id: str) -> set[OffsetKey]:
         """Every place of a group, pending ones too."""
         places = {*self._committed.get(group_id, ()), *self._pending.get(group_id, ())}

@@ -105,6 +105,8 @@ class CommitRequest:
     offsets: tuple[OffsetToCommit, ...]
     instance_id: str | None = None
     retention_time_ms: int = -1
+    # Older clients are told that a group which does not exist is at another generation.
+    can_be_told_of_no_group: bool = True
 
 
 CommitAnswer = list[BrokerError | None]

@@ -21,6 +21,7 @@ from wire.kafka.request import Context, Deferred
 KEY = 8
 VERSIONS = (2, 10)
 
+FIRST_VERSION_WITH_NO_GROUP = 9
 FIRST_TOPIC_ID_VERSION = 10
 
 
@@ -45,6 +46,7 @@ def handle(request: OffsetCommitRequest, context: Context) -> Deferred:
         tuple(offsets),
         request.group_instance_id,
         request.retention_time_ms,
+        can_be_told_of_no_group=context.version >= FIRST_VERSION_WITH_NO_GROUP,
     )
 
     def finish(answer: Any) -> OffsetCommitResponse:

@@ -1,0 +1,1 @@
+"""Consumer groups: the classic protocol with every client, and by hand."""
