@@ -1,0 +1,192 @@
+"""Both coordinators on a disk in memory, with time and syncs that move when told."""
+
+import random
+from typing import Any
+
+from attrs import define, field
+
+from coordinators.controller import Controller
+from coordinators.deferred import Deferred
+from coordinators.group.groups import OFFSETS_TOPIC, Groups
+from coordinators.group.requests import FetchedOffset, OffsetToCommit
+from coordinators.internal_topics import InternalTopics
+from coordinators.producer_ids import ProducerIds
+from coordinators.topic_creation import TopicSpec
+from coordinators.topics import Topics
+from coordinators.transaction.transaction import ProducerIdentity, TopicPartition
+from coordinators.transaction.transactions import STATE_TOPIC, Transactions
+from engine.catalogue import Catalogue
+from engine.catalogue_memory import MemoryCatalogue
+from engine.clock import ManualClock
+from engine.config.broker import BROKER_KEYS
+from engine.log_types import AppendResult
+from engine.memory_files import MemoryFiles
+from engine.partition import Partition
+from engine.partitions import Partitions
+from engine.records import TRANSACTIONAL_FLAG, build_batch, record_section, split_batches, walk_records
+from engine.sync import SyncRounds
+from engine.timers import Timers
+from engine.transactions import parse_marker
+from engine.workers import InlineWorkers
+from tests.engine.logs import memory_files
+
+SETTINGS = {"transaction.state.log.num.partitions": "2", "offsets.topic.num.partitions": "2"}
+PENDING = "pending"
+
+
+@define(eq=False, slots=False)
+class World:
+    """One node. `hold` keeps what is written from becoming durable."""
+
+    files: MemoryFiles = field(factory=memory_files)
+    catalogue: Catalogue = field(factory=MemoryCatalogue)
+    clock: ManualClock = field(factory=ManualClock)
+    hold: bool = False
+    settings: dict[str, str] = field(factory=dict)
+
+    def __attrs_post_init__(self) -> None:
+        self.start()
+        self.create(OFFSETS_TOPIC, 2, {"cleanup.policy": "compact"})
+        self.create(STATE_TOPIC, 2, {"cleanup.policy": "compact"})
+        self.settle()
+
+    # -- life
+
+    def start(self) -> None:
+        """Everything from what is on disk."""
+        self.timers = Timers()
+        self.disk = InlineWorkers(hold=True)
+        self.workers = InlineWorkers()
+        self.rounds = SyncRounds(self.disk, lambda: None)
+        values = {name: BROKER_KEYS[name].coerce(value) for name, value in {**SETTINGS, **self.settings}.items()}
+        self.topics = Topics.load(self.catalogue, values, 1, lambda size: random.randbytes(size))
+        self.partitions = Partitions(
+            "/data", self.files, self.clock, self.workers, self.rounds, lambda *_: None, lambda _: None
+        )
+        self.controller = Controller(self.topics, self.partitions, _never)
+        internal = InternalTopics(self.controller)
+        settings = self.topics.settings
+        self.groups = Groups.compose(internal, settings, self.clock, self.timers, self.workers, random.randbytes)
+        self.producer_ids = ProducerIds(self.catalogue)
+        self.producer_ids.add(self.producer_ids.reserve())
+        self.transactions = Transactions.compose(
+            internal, self.groups, self.producer_ids, settings, self.clock, self.timers, self.workers
+        )
+        for topic in self.topics.view:
+            for spec in self.controller._specs(topic):
+                self.partitions.add(spec, self.partitions.open_log(spec, clean=False))
+        for follow in self.controller.on_opened:
+            follow()
+
+    def crash(self, chance: random.Random | None = None) -> None:
+        """Power loss, and a new start."""
+        self.files.crash(chance)
+        self.start()
+
+    def create(self, name: str, partitions: int = 1, configs: dict[str, str] | None = None) -> None:
+        plan = self.topics.plan_create([TopicSpec(name, partitions, configs=dict(configs or {}))])
+        for update in self.topics.run(plan.change):
+            self.controller._put_in_force(update)
+            for follow in self.controller.on_change:
+                follow(update)
+
+    def settle(self) -> None:
+        """Let syncs and timers that are due happen, until nothing does."""
+        while not self.hold:
+            self.rounds.start_round()
+            if not self.disk.run_held() and not self.timers.run_due(self.clock.monotonic()):
+                return
+
+    def advance(self, duration_ms: int) -> None:
+        self.clock.advance_ms(duration_ms)
+        self.settle()
+        if self.hold:
+            self.timers.run_due(self.clock.monotonic())
+
+    # -- producers
+
+    def heard(self, answer: Deferred) -> Any:
+        """The answer, or PENDING."""
+        self.settle()
+        found: list[Any] = []
+        answer.on_resolved(found.append)
+        return found[0] if found else PENDING
+
+    def init(self, name: str, timeout_ms: int = 60_000, expected: ProducerIdentity | None = None) -> Any:
+        return self.heard(self.transactions.init_producer_id(name, timeout_ms, expected))
+
+    def add(self, name: str, producer: ProducerIdentity, *places: TopicPartition, version: int = 0) -> Any:
+        return self.heard(self.transactions.add_partitions(name, producer, places, version))
+
+    def end(self, name: str, producer: ProducerIdentity, *, commit: bool, version: int = 0) -> Any:
+        return self.heard(self.transactions.end(name, producer, commit=commit, version=version))
+
+    def write(
+        self, name: str, producer: ProducerIdentity, place: TopicPartition, value: str, sequence: int
+    ) -> AppendResult:
+        """A transactional batch of one record, verified as Produce does it."""
+        partition = self.partition(place)
+        if not partition.log.has_open_transaction(producer.producer_id, producer.epoch):
+            self.transactions.verify(name, producer, place)
+        batch = build_batch(
+            [(b"k", value.encode())],
+            timestamp_ms=self.clock.now_ms(),
+            producer_id=producer.producer_id,
+            producer_epoch=producer.epoch,
+            base_sequence=sequence,
+            attributes=TRANSACTIONAL_FLAG,
+        )
+        result = partition.append(batch)
+        self.settle()
+        return result
+
+    def commit_offset(self, group: str, producer: ProducerIdentity, place: TopicPartition, offset: int) -> Any:
+        offsets = [OffsetToCommit(*place, offset)]
+        return self.heard(
+            self.groups.commit_transactional(group, "", -1, producer.producer_id, producer.epoch, offsets)
+        )
+
+    def fetch_offset(self, group: str, place: TopicPartition, *, stable: bool = True) -> FetchedOffset:
+        (found,) = self.heard(self.groups.fetch_offsets(group, [place], require_stable=stable))
+        assert isinstance(found, FetchedOffset)
+        return found
+
+    # -- readers
+
+    def partition(self, place: TopicPartition) -> Partition:
+        found = self.partitions.get(self.topics.by_name[place[0]].topic_id, place[1])
+        assert found is not None
+        return found
+
+    def read(self, place: TopicPartition, *, committed: bool = False) -> list[str]:
+        """The values that a consumer would see; markers as <commit> and <abort> to who reads everything."""
+        partition = self.partition(place)
+        found = partition.read(0, 2**30, at_least_one=True, committed=committed)
+        if found.log_read is None:
+            return []
+        data = b"".join(region.read() for region in found.log_read.regions)
+        aborted = list(found.aborted or ())
+        hidden: set[int] = set()
+        values: list[str] = []
+        for header, batch in split_batches(data):
+            for one in [one for one in aborted if one.first_offset <= header.last_offset]:
+                hidden.add(one.producer_id)
+                aborted.remove(one)
+            if header.is_control:
+                marker = parse_marker(header, batch[61:])
+                assert marker is not None
+                if not marker.committed:
+                    hidden.discard(header.producer_id)
+                if not committed:
+                    values.append("<commit>" if marker.committed else "<abort>")
+            elif header.producer_id not in hidden:
+                records = walk_records(record_section(header, batch), header.record_count)
+                values += (bytes(record.value or b"").decode() for record in records)
+        return values
+
+    def hard_state(self) -> list[dict[str, Any]]:
+        return [dict(machine.transactions) for machine in self.transactions.runtime.machines()]
+
+
+async def _never(*_: Any) -> Any:
+    raise AssertionError("nothing runs in threads here")
