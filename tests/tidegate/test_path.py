@@ -57,7 +57,8 @@ def test_an_imported_package_of_the_user_is_a_clash(
         activate()
 
 
-def test_embedding_refuses_to_hide_a_package_not_yet_imported(tmp_path: Path) -> None:
+def test_embedding_refuses_to_hide_a_package_not_yet_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "coordinators", raising=False)
     _package(tmp_path, "coordinators")
     sys.path.append(str(tmp_path))
     with pytest.raises(_path.PackageClash, match="'coordinators'"):
