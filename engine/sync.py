@@ -5,11 +5,14 @@ partition; what is written meanwhile goes into the next round, so the cost of a 
 One round is under way at a time: a disk has one queue, and answers that become ready together are sent together.
 """
 
+import logging
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
 from engine.workers import Workers
+
+logger = logging.getLogger("tidegate.sync")
 
 ONE_BY_ONE = 2
 """So many tickets are synced by the round's own thread: waking others would cost more than it saves."""
@@ -137,14 +140,21 @@ class SyncRounds:
         self.before_outcomes()
         try:
             for item, ticket, error in zip(items, tickets, outcomes, strict=True):
-                if error is None:
-                    item.synced(ticket)
-                else:
-                    self._failures += 1
-                    self._marked.pop(item, None)
-                    item.sync_failed(error)
+                self._tell_one(item, ticket, error)
         finally:
             self.after_outcomes()
+
+    def _tell_one(self, item: Syncable, ticket: SyncTicket, error: BaseException | None) -> None:
+        try:
+            if error is None:
+                item.synced(ticket)
+                return
+            self._failures += 1
+            self._marked.pop(item, None)
+            item.sync_failed(error)
+        except Exception:
+            # A bug of one partition, or of somebody who waited for it; the others of the round are told all the same.
+            logger.exception("what follows a sync failed")
 
     def idle(self) -> bool:
         """Nothing marked and nothing under way."""

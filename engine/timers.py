@@ -1,7 +1,7 @@
 """Calls at a later time, on a heap: one task of the loop drives them, tests drive them by hand.
 
-A cancelled timer stays in the heap until its time comes; it only loses its callback. That is cheap for
-what is cancelled most, the long polls, because they are short.
+A cancelled timer only loses its callback; it stays in the heap until its time comes or until most of the heap is
+of its kind. That is cheap for what is cancelled most, the long polls.
 """
 
 import heapq
@@ -9,6 +9,8 @@ from collections.abc import Callable
 from itertools import count
 
 Callback = Callable[[], object]
+
+LEAST_SWEEP = 1024
 
 
 class Timer:
@@ -31,11 +33,14 @@ class Timers:
     def __init__(self, on_earlier: Callback = lambda: None) -> None:
         self._heap: list[tuple[float, int, Timer]] = []
         self._numbers = count()
+        self._sweep_at = LEAST_SWEEP
         self.on_earlier = on_earlier
         """Called when a new timer is due before all others, so that the driver sleeps less."""
 
     def call_at(self, deadline: float, callback: Callback) -> Timer:
         """Call `callback` once the monotonic clock has reached `deadline`."""
+        if len(self._heap) >= self._sweep_at:
+            self._sweep()
         timer = Timer(deadline, callback)
         earliest = not self._heap or deadline < self._heap[0][0]
         heapq.heappush(self._heap, (deadline, next(self._numbers), timer))
@@ -59,6 +64,12 @@ class Timers:
                 callback()
                 called += 1
         return called
+
+    def _sweep(self) -> None:
+        """Drop cancelled timers; done when the heap has doubled, so its cost is shared by many calls."""
+        self._heap = [entry for entry in self._heap if entry[2].callback is not None]
+        heapq.heapify(self._heap)
+        self._sweep_at = max(LEAST_SWEEP, 2 * len(self._heap))
 
     def statistics(self) -> dict[str, int]:
         """How many timers are kept, cancelled ones included."""

@@ -1,5 +1,7 @@
 """A sync is shared by what was written before it began; a failure reaches the partition."""
 
+import pytest
+
 from engine.sync import AVOID_WHOLE_SYNC_S, SLOW_WHOLE_SYNC_S, RoundSync, SyncRounds
 from engine.workers import InlineWorkers
 
@@ -123,3 +125,18 @@ def test_a_failed_sync_is_not_retried_as_success() -> None:
     assert item.durable == 0
     assert item.failures == [item.fail]
     assert rounds.idle()
+
+
+def test_a_bug_of_one_partition_does_not_keep_the_others_from_being_told(caplog: pytest.LogCaptureFixture) -> None:
+    class Broken(Written):
+        def synced(self, ticket: object) -> None:
+            raise AssertionError("a bug")
+
+    rounds = SyncRounds(InlineWorkers(), lambda: None)
+    good = Written()
+    good.written = 1
+    rounds.mark(Broken())
+    rounds.mark(good)
+    rounds.start_round()
+    assert good.durable == 1
+    assert "a bug" in caplog.text

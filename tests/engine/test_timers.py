@@ -1,6 +1,6 @@
 """Timers fire in order of their deadlines, once, unless they were cancelled."""
 
-from engine.timers import Timers
+from engine.timers import LEAST_SWEEP, Timers
 
 
 def test_timers_fire_in_order_when_due() -> None:
@@ -28,3 +28,13 @@ def test_the_driver_is_told_of_an_earlier_deadline() -> None:
     timers.call_at(3.0, print)
     timers.call_at(1.0, print)
     assert len(told) == 2
+
+
+def test_cancelled_timers_do_not_pile_up() -> None:
+    timers, fired = Timers(), []
+    timers.call_at(5.0, lambda: fired.append("kept"))
+    for number in range(20 * LEAST_SWEEP):
+        timers.call_at(1e9 + number, print).cancel()
+    assert timers.statistics()["timers"] <= LEAST_SWEEP + 1
+    timers.run_due(6.0)
+    assert fired == ["kept"]
