@@ -124,8 +124,9 @@ class Controller:
         """Remove what a deleted topic left on disk, then forget it; can be repeated."""
         try:
             record = self.topics.deleting.get(topic_id)
-            for clean_up in self.clean_ups if record is not None else ():
-                await clean_up(record)
+            if record is not None:
+                for clean_up in self.clean_ups:
+                    await clean_up(record)
             await self.in_thread(self.partitions.remove_files, topic_id)
             async with self._lock:
                 change = self.topics.plan_finish_delete([topic_id])
