@@ -185,10 +185,9 @@ class Rebalances:
         def over(_: object) -> Outcome:
             if self.groups.get(group.group_id) is not group or group.members.get(member.member_id) is not member:
                 return Outcome()
-            if self.clock.monotonic() < member.session_deadline or self._is_excused(member):
-                member.session_deadline = max(
-                    member.session_deadline, self.clock.monotonic() + member.session_timeout_ms / 1000
-                )
+            if self._is_excused(member):
+                member.session_deadline = self.clock.monotonic() + member.session_timeout_ms / 1000
+            if self.clock.monotonic() < member.session_deadline:
                 self._watch_session(group, member)
                 return Outcome()
             effects = Effects()

@@ -1,0 +1,57 @@
+"""A group consumer of aiokafka."""
+
+import asyncio
+from typing import Any
+
+from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener
+from aiokafka.coordinator.assignors.range import RangePartitionAssignor
+from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
+from aiokafka.errors import KafkaError
+
+from compat_tests.groups.speaking import commands, options, say
+
+
+class Listener(ConsumerRebalanceListener):  # type: ignore[misc]
+    def on_partitions_assigned(self, assigned: Any) -> None:
+        say(assigned=[[each.topic, each.partition] for each in assigned])
+
+    def on_partitions_revoked(self, revoked: Any) -> None:
+        say(revoked=[[each.topic, each.partition] for each in revoked])
+
+
+async def main() -> None:
+    given = options()
+    extra = {"group_instance_id": given["instance"]} if "instance" in given else {}
+    consumer = AIOKafkaConsumer(
+        bootstrap_servers=given["bootstrap"],
+        group_id=given["group"],
+        auto_offset_reset="earliest",
+        enable_auto_commit=False,
+        session_timeout_ms=given.get("session_ms", 6000),
+        heartbeat_interval_ms=given.get("heartbeat_ms", 300),
+        fetch_max_wait_ms=100,
+        metadata_max_age_ms=5000,
+        # Its default is round robin alone, which the others' defaults do not share.
+        partition_assignment_strategy=[RangePartitionAssignor, RoundRobinPartitionAssignor],
+        **extra,
+    )
+    consumer.subscribe([given["topic"]], listener=Listener())
+    await consumer.start()
+    while True:
+        for records in (await consumer.getmany(timeout_ms=50, max_records=20)).values():
+            for record in records:
+                say(record=[record.partition, record.offset, record.value.decode()])
+            if given.get("commit", True):
+                try:
+                    await consumer.commit()
+                except KafkaError as error:
+                    say(error=repr(error))
+        for command in commands():
+            if command == "close":
+                await consumer.stop()
+                say(closed=True)
+                return
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
