@@ -15,6 +15,7 @@ from coordinators.topic_creation import TopicSpec
 from coordinators.topics import Topics
 from coordinators.transaction.transaction import ProducerIdentity, TopicPartition
 from coordinators.transaction.transactions import STATE_TOPIC, Transactions
+from engine.aborted_index import AbortedTransaction
 from engine.catalogue import Catalogue
 from engine.catalogue_memory import MemoryCatalogue
 from engine.clock import ManualClock
@@ -160,12 +161,17 @@ class World:
 
     def read(self, place: TopicPartition, *, committed: bool = False) -> list[str]:
         """The values that a consumer would see; markers as <commit> and <abort> to who reads everything."""
-        partition = self.partition(place)
-        found = partition.read(0, 2**30, at_least_one=True, committed=committed)
-        if found.log_read is None:
-            return []
-        data = b"".join(region.read() for region in found.log_read.regions)
-        aborted = list(found.aborted or ())
+        partition, offset, values = self.partition(place), 0, []
+        while True:
+            found = partition.read(offset, 2**30, at_least_one=True, committed=committed)
+            if found.log_read is None or not found.log_read.size:
+                return values
+            data = b"".join(region.read() for region in found.log_read.regions)
+            values += self._seen(data, list(found.aborted or ()), committed=committed)
+            offset = split_batches(data)[-1][0].next_offset
+
+    def _seen(self, data: bytes, aborted: list[AbortedTransaction], *, committed: bool) -> list[str]:
+        """What a consumer makes of one answer to its Fetch."""
         hidden: set[int] = set()
         values: list[str] = []
         for header, batch in split_batches(data):
