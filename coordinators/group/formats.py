@@ -33,6 +33,8 @@ _short = struct.Struct(">h")
 _int = struct.Struct(">i")
 _long = struct.Struct(">q")
 _offset_and_epoch = struct.Struct(">hqi")
+_plain_offset = struct.Struct(">hqixq3x16s")
+_TOPIC_ID_ALONE = b"\x01\x00\x10"
 
 
 class UnknownFormat(ValueError):
@@ -130,6 +132,10 @@ def encode_offset(value: OffsetValue) -> bytes:
 
 
 def decode_offset(value: bytes) -> OffsetValue:
+    if len(value) == _plain_offset.size and value[14] == 1 and value[23:26] == _TOPIC_ID_ALONE:
+        # What nearly all are: without text, with a topic id. Loading is faster for it.
+        _version, offset, epoch, committed, topic_id = _plain_offset.unpack(value)
+        return OffsetValue(offset, epoch, "", committed, NO_TIME, topic_id)
     version, offset = struct.unpack_from(">hq", value)
     if version == 4:
         return _decode_offset_4(value, offset)
