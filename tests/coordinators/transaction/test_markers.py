@@ -1,0 +1,127 @@
+"""Carrying a decision out, whatever stands in the way."""
+
+import errno
+
+from coordinators.group.groups import OFFSETS_TOPIC
+from coordinators.runtime import Loading
+from coordinators.transaction.states import State
+from coordinators.transaction.transaction import ProducerIdentity
+from engine.errors import StorageError
+from engine.transactions import EndMarker
+from tests.coordinators.transaction.world import World
+
+PLACES = (("t", 0), ("t", 1))
+
+
+def begun(world: World) -> ProducerIdentity:
+    world.create("t", 2)
+    producer = world.init("a")
+    assert isinstance(producer, ProducerIdentity)
+    world.add("a", producer, *PLACES)
+    for place in PLACES:
+        world.write("a", producer, place, "v", 0)
+    return producer
+
+
+def state(world: World) -> State:
+    (found,) = [shard["a"].state for shard in world.hard_state() if "a" in shard]
+    assert isinstance(found, State)
+    return found
+
+
+def test_a_partition_that_cannot_be_written_gets_its_marker_later_and_the_client_does_not_wait() -> None:
+    world = World()
+    producer = begun(world)
+    offline = world.partition(PLACES[1])
+    offline.offline = StorageError("broken")
+    assert world.end("a", producer, commit=True) == producer
+    assert state(world) is State.PREPARE_COMMIT
+    assert world.read(PLACES[0], committed=True) == ["v"]
+    assert world.read(PLACES[1], committed=True) == []
+    offline.offline = None
+    world.advance(101)
+    assert state(world) is State.COMPLETE_COMMIT
+    assert world.read(PLACES[1], committed=True) == ["v"]
+
+
+def test_a_partition_that_is_gone_keeps_nobody_waiting() -> None:
+    world = World()
+    producer = begun(world)
+    plan = world.topics.plan_delete(["t"])
+    for update in world.topics.run(plan.change):
+        world.controller._put_in_force(update)
+    assert world.end("a", producer, commit=True) == producer
+    assert state(world) is State.COMPLETE_COMMIT
+
+
+def test_a_decision_that_no_longer_stands_is_not_carried_out() -> None:
+    world = World()
+    producer = begun(world)
+    offline = world.partition(PLACES[1])
+    offline.offline = StorageError("broken")
+    world.end("a", producer, commit=False)
+    (machine,) = [each for each in world.transactions.runtime.machines() if "a" in each.transactions]
+    decided = machine.transactions["a"]
+    machine.transactions["a"] = decided.to(State.COMPLETE_ABORT, 1)
+    offline.offline = None
+    world.advance(1000)
+    assert world.read(PLACES[1]) == ["v"]
+
+
+def test_a_groups_shard_gets_no_marker_while_it_is_loaded() -> None:
+    world = World()
+    producer = begun(world)
+    world.heard(world.transactions.add_offsets("a", producer, "g"))
+    world.commit_offset("g", producer, ("t", 0), 5)
+    index = world.transactions.offsets_place("g")[1]
+    shard = world.groups.runtime._shards[index]
+    shard.loading = Loading.UNDER_WAY
+    world.end("a", producer, commit=True)
+    assert state(world) is State.PREPARE_COMMIT
+    shard.loading = Loading.READY
+    world.advance(101)
+    assert state(world) is State.COMPLETE_COMMIT
+    assert world.fetch_offset("g", ("t", 0)).offset == 5
+
+
+def test_a_partition_with_a_newer_epoch_of_the_producer_needs_no_marker() -> None:
+    world = World()
+    producer = begun(world)
+    newer = ProducerIdentity(producer.producer_id, producer.epoch + 5)
+    world.heard(world.transactions.write_marker(PLACES[0], newer, EndMarker(False, 0)))
+    assert world.end("a", producer, commit=True) == producer
+    assert state(world) is State.COMPLETE_COMMIT
+    assert world.read(PLACES[0], committed=True) == []
+
+
+def test_a_completion_that_cannot_be_written_is_tried_again() -> None:
+    world = World()
+    producer = begun(world)
+    (index,) = [i for i, shard in enumerate(world.hard_state()) if "a" in shard]
+    coordinators = world.partition(("__transaction_state", index))
+    real, refused = coordinators.append, []
+
+    def append(records: bytes, **options: object) -> object:
+        if len(refused) < 2 and world.read(PLACES[0], committed=True):
+            refused.append(1)
+            raise StorageError(f"no space: {errno.ENOSPC}")
+        return real(records, **options)  # type: ignore[arg-type]
+
+    coordinators.append = append  # type: ignore[method-assign,assignment]
+    assert world.end("a", producer, commit=True) == producer
+    assert state(world) is State.PREPARE_COMMIT
+    world.advance(101)
+    world.advance(101)
+    assert len(refused) == 2
+    assert state(world) is State.COMPLETE_COMMIT
+
+
+def test_markers_of_groups_offsets_are_told_to_the_group() -> None:
+    world = World()
+    producer = begun(world)
+    world.heard(world.transactions.add_offsets("a", producer, "g"))
+    world.commit_offset("g", producer, ("t", 0), 5)
+    place = world.transactions.offsets_place("g")
+    assert place[0] == OFFSETS_TOPIC
+    world.heard(world.transactions.write_marker(place, producer, EndMarker(True, 0)))
+    assert world.fetch_offset("g", ("t", 0)).offset == 5
