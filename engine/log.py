@@ -506,6 +506,7 @@ class Log(LogView):
                 if job.error is not None:
                     raise StorageError(f"{self.name} cannot be closed cleanly: {job.error}") from job.error
         self._segments.close()
+        self._unsynced = []
         self._offline = self._offline or "closed"
 
     def remove(self) -> None:

@@ -114,6 +114,8 @@ class Partitions:
         partitions = self._by_topic.pop(topic_id, [])
         for partition in partitions:
             partition.remove()
+            # Files that are still open keep their space on the disk; readers under way have their own references.
+            partition.log.close(clean=False)
         return partitions
 
     def remove_files(self, topic_id: bytes) -> None:

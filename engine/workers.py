@@ -74,11 +74,19 @@ class ThreadWorkers:
             thread.join()
 
     def _work(self) -> None:
-        while (entry := self._jobs.get()) is not None:
-            job, done = entry
-            result, error = run_job(job)
-            self._outcomes.append((done, result, error))
-            self._wake_up()
+        while self._work_once():
+            pass
+
+    def _work_once(self) -> bool:
+        """One job. A method of its own, so that nothing of the job is kept while waiting for the next."""
+        entry = self._jobs.get()
+        if entry is None:
+            return False
+        job, done = entry
+        result, error = run_job(job)
+        self._outcomes.append((done, result, error))
+        self._wake_up()
+        return True
 
     def deliver(self) -> None:
         """On the loop: call back for every outcome that has arrived."""

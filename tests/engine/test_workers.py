@@ -1,6 +1,8 @@
 """Jobs run away from the loop, outcomes come back to it, and one bad callback does not stop others."""
 
 import threading
+import time
+import weakref
 
 import pytest
 
@@ -48,3 +50,22 @@ def test_inline_workers_hold_jobs_until_told() -> None:
     assert outcomes == ["a"]
     assert workers.run_held() == 1
     assert outcomes == ["a", "b"]
+
+
+def test_a_finished_job_is_not_kept_while_a_thread_waits_for_the_next() -> None:
+    class Held:
+        """Something whose end can be seen."""
+
+    woken = threading.Semaphore(0)
+    workers = ThreadWorkers(1, woken.release)
+    held = Held()
+    seen = weakref.ref(held)
+    workers.submit(lambda held=held: repr(held), lambda result, error: None)
+    del held
+    assert woken.acquire(timeout=5)
+    workers.deliver()
+    deadline = time.monotonic() + 5
+    while seen() is not None and time.monotonic() < deadline:
+        time.sleep(0.001)
+    workers.close()
+    assert seen() is None
