@@ -135,3 +135,16 @@ def test_compaction_does_not_hold_retention_up() -> None:
     cleaner = world.make_cleaner(InlineWorkers(hold=True))
     cleaner.retain()
     assert world.log.start_offset == 4
+
+
+def test_of_two_deletions_at_once_the_higher_start_holds() -> None:
+    """A client deletes records while retention does: whichever writes last."""
+    world = filled()
+    lower, higher = world.log.delete_records_job(2), world.log.delete_records_job(4)
+    for job in (higher, lower):
+        job.run()
+    for job in (higher, lower):
+        job.finish()
+        assert job.error is None
+    world.files.crash()
+    assert world.reopened().log.start_offset == 4
