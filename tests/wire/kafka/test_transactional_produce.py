@@ -1,0 +1,92 @@
+"""Transactional batches: only into partitions of the transaction (KIP-890)."""
+
+from pathlib import Path
+
+import pytest
+import trio
+from trio.testing import trio_test
+
+from tests.wire.kafka.requests import batch, produce
+from tests.wire.kafka.transacting import TRANSACTIONAL, Producer, read, transacting
+
+INVALID_PRODUCER_EPOCH, INVALID_TXN_STATE, INVALID_PRODUCER_ID_MAPPING = 47, 48, 49
+AUTHORIZATION_FAILED, TRANSACTION_ABORTABLE = 53, 120
+
+
+@pytest.mark.parametrize(
+    ("version", "code"), [(3, INVALID_TXN_STATE), (10, INVALID_TXN_STATE), (11, TRANSACTION_ABORTABLE)]
+)
+@trio_test
+async def test_what_was_not_added_is_refused_in_classic_versions(tmp_path: Path, version: int, code: int) -> None:
+    async with transacting(tmp_path) as (_, producer):
+        assert (await producer.write(version=version)).error_code == code
+        assert (await read(producer.client)).high_watermark == 0
+
+
+@trio_test
+async def test_version_12_adds_the_partition_and_further_batches_go_straight_in(tmp_path: Path) -> None:
+    async with transacting(tmp_path) as (_, producer):
+        for number in range(3):
+            answer = await producer.write(b"%d" % number, version=12)
+            assert (answer.error_code, answer.base_offset) == (0, number)
+        assert (await producer.end(version=5)).error_code == 0
+        found = await read(producer.client)
+        assert (found.last_stable_offset, found.aborted_transactions) == (4, [])
+
+
+@trio_test
+async def test_batches_sent_in_a_row_keep_their_order_while_the_partition_is_added(tmp_path: Path) -> None:
+    async with transacting(tmp_path) as (_, producer):
+        frames = b""
+        for sequence in range(5):
+            records = batch(
+                producer_id=producer.producer_id, producer_epoch=0, base_sequence=sequence, attributes=TRANSACTIONAL
+            )
+            request = produce("t", records)
+            request.transactional_id = producer.name
+            frames += producer.client.prepare(request, 12)
+        await producer.client.send_bytes(frames)
+        entries = [(await producer.client.receive()).responses[0].partition_responses[0] for _ in range(5)]
+        assert [(entry.error_code, entry.base_offset) for entry in entries] == [(0, offset) for offset in range(5)]
+
+
+@pytest.mark.parametrize("version", [11, 12])
+@trio_test
+async def test_an_older_instance_is_fenced(tmp_path: Path, version: int) -> None:
+    async with transacting(tmp_path) as (_, producer):
+        await Producer(producer.client).init()
+        assert (await producer.write(version=version)).error_code == INVALID_PRODUCER_EPOCH
+
+
+@pytest.mark.parametrize("version", [11, 12])
+@trio_test
+async def test_a_transactional_id_of_another_producer_is_refused(tmp_path: Path, version: int) -> None:
+    async with transacting(tmp_path) as (_, producer):
+        thief = Producer(producer.client, "a", producer.producer_id + 100, 0)
+        assert (await thief.write(version=version)).error_code == INVALID_PRODUCER_ID_MAPPING
+
+
+@trio_test
+async def test_a_transactional_batch_needs_a_transactional_id(tmp_path: Path) -> None:
+    async with transacting(tmp_path) as (_, producer):
+        producer.name = None  # type: ignore[assignment]
+        assert (await producer.write(version=12)).error_code == AUTHORIZATION_FAILED
+
+
+@trio_test
+async def test_who_reads_committed_records_is_woken_by_the_commit_and_not_before(tmp_path: Path) -> None:
+    async with transacting(tmp_path) as (door, producer):
+        reader = await door.connect()
+        heard: list[int] = []
+
+        async def wait() -> None:
+            found = await read(reader, max_wait_ms=8_000)
+            heard.append(found.last_stable_offset)
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(wait)
+            await producer.write(version=12)
+            assert (await read(producer.client, committed=False)).high_watermark == 1
+            assert heard == []
+            await producer.end(version=5)
+        assert heard == [2]
