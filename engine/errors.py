@@ -271,3 +271,23 @@ class GroupIdNotFound(BrokerError):
 
 class GroupSubscribedToTopic(BrokerError):
     """The group reads this topic."""
+
+
+class FencedMemberEpoch(BrokerError):
+    """The member's epoch is not the one that its group knows; it gives up its partitions and joins again (KIP-848)."""
+
+
+class StaleMemberEpoch(BrokerError):
+    """The request was made in an earlier epoch of its member; it asks again in the current one."""
+
+
+class UnreleasedInstanceId(BrokerError):
+    """Another process has this static member's name and has not left."""
+
+
+class UnsupportedAssignor(BrokerError):
+    """The broker has no assignor of this name."""
+
+
+class InvalidRegularExpression(BrokerError):
+    """A subscription by regular expression that is none."""

@@ -5,6 +5,9 @@ from collections.abc import Iterable, Sequence
 from attrs import define
 
 from coordinators.group.classic import COMMIT_REFUSALS, ClassicGroup, State
+from coordinators.group.consumer import ConsumerGroup, ConsumerGroupState
+from coordinators.group.consumer_checks import check_commit, check_fetch
+from coordinators.group.consumer_removal import group_tombstones
 from coordinators.group.effects import Effects
 from coordinators.group.formats import NO_TIME, OffsetKey, OffsetValue, group_record, offset_record
 from coordinators.group.offsets import Offsets
@@ -16,7 +19,7 @@ from coordinators.group.requests import (
     FetchedOffset,
     OffsetToCommit,
 )
-from coordinators.runtime import Outcome, Producer
+from coordinators.runtime import Outcome, Producer, Record
 from engine.clock import Clock
 from engine.errors import (
     BrokerError,
@@ -38,6 +41,7 @@ class Commits:
     groups: dict[str, ClassicGroup]
     offsets: Offsets
     rebalances: Rebalances
+    consumers: dict[str, ConsumerGroup]
 
     @property
     def clock(self) -> Clock:
@@ -47,21 +51,19 @@ class Commits:
 
     def commit(self, request: CommitRequest) -> Outcome:
         """Commit what may be; the answer says for each offset why it was not."""
-        self._check_commit(request, transactional=False)
-        return self._commit(request, None)
+        return self._commit(request, None, self._check_commit(request, transactional=False))
 
     def commit_transactional(self, request: CommitRequest, producer: Producer) -> Outcome:
         """The same as part of a transaction, at whose end the offsets count."""
-        self._check_commit(request, transactional=True)
-        return self._commit(request, producer)
+        return self._commit(request, producer, self._check_commit(request, transactional=True))
 
-    def _commit(self, request: CommitRequest, producer: Producer | None) -> Outcome:
+    def _commit(self, request: CommitRequest, producer: Producer | None, refusals: CommitAnswer) -> Outcome:
         now_ms = self.clock.now_ms()
         expires = NO_TIME if request.retention_time_ms == -1 else now_ms + request.retention_time_ms
         answers: CommitAnswer = []
         records = []
-        for each in request.offsets:
-            error = self._refusal(each)
+        for each, refusal in zip(request.offsets, refusals, strict=True):
+            error = refusal or self._refusal(each)
             answers.append(error)
             if error is None:
                 value = OffsetValue(each.offset, each.leader_epoch, each.metadata, now_ms, expires, each.topic_id)
@@ -74,7 +76,15 @@ class Commits:
             return OffsetMetadataTooLarge(f"metadata may be {most} bytes long (offset.metadata.max.bytes)")
         return None
 
-    def _check_commit(self, request: CommitRequest, *, transactional: bool) -> None:
+    def _check_commit(self, request: CommitRequest, *, transactional: bool) -> CommitAnswer:
+        """Raises if the member may not commit; per offset why it may not be committed."""
+        consumers = self.consumers.get(request.group_id)
+        if consumers is not None:
+            return check_commit(consumers, request, transactional=transactional)
+        self._check_classic_commit(request, transactional=transactional)
+        return [None] * len(request.offsets)
+
+    def _check_classic_commit(self, request: CommitRequest, *, transactional: bool) -> None:
         """Members commit in their generation; others only where there are no members.
 
         Transactional commits of old clients bring neither member nor generation, and are let through.
@@ -103,9 +113,18 @@ class Commits:
     # -- fetching
 
     def fetch(
-        self, group_id: str, places: Iterable[tuple[str, int]] | None, *, require_stable: bool
+        self,
+        group_id: str,
+        places: Iterable[tuple[str, int]] | None,
+        *,
+        require_stable: bool,
+        member_id: str | None = None,
+        member_epoch: int = -1,
     ) -> list[FetchedOffset]:
-        """The offsets at these places, or all that there are."""
+        """The offsets at these places, or all that there are; a member of a consumer group asks in its epoch."""
+        consumers = self.consumers.get(group_id)
+        if consumers is not None:
+            check_fetch(consumers, member_id, member_epoch)
         keys = self.offsets.keys_of(group_id) if places is None else [OffsetKey(group_id, *place) for place in places]
         found = [self._fetched(key, require_stable=require_stable) for key in keys]
         if places is None:
@@ -127,8 +146,8 @@ class Commits:
 
     def delete_offsets(self, group_id: str, places: Sequence[tuple[str, int]]) -> Outcome:
         """Forget some offsets of a group, but of no topic that it reads."""
-        group = self._existing(group_id)
-        if group.state is not State.EMPTY and not group.is_consumers:
+        group = self.consumers.get(group_id) or self._existing(group_id)
+        if isinstance(group, ClassicGroup) and group.state is not State.EMPTY and not group.is_consumers:
             raise NonEmptyGroup(f"group {group_id!r} has members, and what they read cannot be told")
         answers: CommitAnswer = []
         records = []
@@ -144,12 +163,12 @@ class Commits:
 
     def delete_group(self, group_id: str) -> Outcome:
         """Forget a group that has no members, with its offsets."""
-        group = self._existing(group_id)
-        if group.state is not State.EMPTY:
+        group = self.consumers.get(group_id) or self._existing(group_id)
+        if group.state not in (State.EMPTY, ConsumerGroupState.EMPTY):
             raise NonEmptyGroup(f"group {group_id!r} is not empty")
         effects = Effects()
         effects.records += [offset_record(key, None) for key in sorted(self.offsets.keys_of(group_id))]
-        effects.records.append(group_record(group_id, None))
+        effects.records += _tombstones(group)
         return effects.outcome()
 
     def forget_topic(self, topic: str, topic_id: TopicId) -> Outcome:
@@ -169,17 +188,22 @@ class Commits:
         """Forget offsets past their retention, and groups that have neither members nor offsets."""
         now_ms = self.clock.now_ms()
         effects = Effects()
-        for group_id, group in self.groups.items():
+        everyone: list[ClassicGroup | ConsumerGroup] = [*self.groups.values(), *self.consumers.values()]
+        for group in everyone:
             expired = self._expired(group, now_ms)
             effects.records += [offset_record(key, None) for key in expired]
-            if group.is_forgettable and len(expired) == len(self.offsets.keys_of(group_id)):
-                effects.records.append(group_record(group_id, None))
+            if group.is_forgettable and len(expired) == len(self.offsets.keys_of(group.group_id)):
+                effects.records += _tombstones(group)
         return effects.outcome()
 
-    def _expired(self, group: ClassicGroup, now_ms: int) -> list[OffsetKey]:
-        """A group's offsets age from when it became empty; a stable group's from the commit, if nobody reads them."""
+    def _expired(self, group: ClassicGroup | ConsumerGroup, now_ms: int) -> list[OffsetKey]:
+        """A group's offsets age from when it became empty; a stable group's from the commit, if nobody reads them.
+
+        Those of a consumer group always age from the commit.
+        """
         is_empty = group.state is State.EMPTY
-        if not is_empty and (group.state is not State.STABLE or group.subscribed is None):
+        is_classic = isinstance(group, ClassicGroup)
+        if is_classic and not is_empty and (group.state is not State.STABLE or group.subscribed is None):
             return []
         expired = []
         for (topic, partition), committed in self.offsets.of_group(group.group_id).items():
@@ -187,7 +211,7 @@ class Commits:
             if not is_empty and group.is_subscribed_to(topic):
                 continue
             since = committed.value.commit_timestamp_ms
-            if is_empty and group.protocol_type is not None:
+            if is_empty and isinstance(group, ClassicGroup) and group.protocol_type is not None:
                 since = max(since, group.state_timestamp_ms)
             if self._is_past(committed.value, since, now_ms) and not self.offsets.is_pending(key):
                 expired.append(key)
@@ -197,3 +221,7 @@ class Commits:
         if value.expire_timestamp_ms != NO_TIME:
             return now_ms >= value.expire_timestamp_ms
         return now_ms - since_ms >= self.rebalances.settings.offsets_retention_ms
+
+
+def _tombstones(group: ClassicGroup | ConsumerGroup) -> list[Record]:
+    return [group_record(group.group_id, None)] if isinstance(group, ClassicGroup) else group_tombstones(group)

@@ -6,13 +6,15 @@ from coordinators.group.requests import DescribedGroup, DescribedMember, ListedG
 from engine.errors import GroupIdNotFound
 
 CLASSIC = "classic"
+CONSUMER = "consumer"
 
 
 def describe(shard: GroupMachine, group_id: str) -> DescribedGroup:
     """One group; what its members said and got is shown only while that is settled."""
     group = shard.groups.get(group_id)
     if group is None:
-        raise GroupIdNotFound(f"Group {group_id} not found.")
+        is_consumer = group_id in shard.consumers.groups
+        raise GroupIdNotFound(f"Group {group_id} {'is not a classic group' if is_consumer else 'not found'}.")
     protocol = group.protocol if group.state is State.STABLE else None
     return DescribedGroup(
         group_id, group.state.value, group.protocol_type or "", protocol or "", _members(group, protocol)
@@ -36,6 +38,12 @@ def _members(group: ClassicGroup, protocol: str | None) -> tuple[DescribedMember
 def listed(shard: GroupMachine) -> list[ListedGroup]:
     """Every group of a shard."""
     return [
-        ListedGroup(group_id, group.protocol_type or "", group.state.value, CLASSIC)
-        for group_id, group in shard.groups.items()
+        *(
+            ListedGroup(group_id, group.protocol_type or "", group.state.value, CLASSIC)
+            for group_id, group in shard.groups.items()
+        ),
+        *(
+            ListedGroup(group_id, CONSUMER, group.state.value, CONSUMER)
+            for group_id, group in shard.consumers.groups.items()
+        ),
     ]

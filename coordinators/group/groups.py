@@ -11,6 +11,10 @@ import trio
 from attrs import define, field
 
 from coordinators.deferred import Deferred, all_of
+from coordinators.group.consumer import ConsumerGroupState
+from coordinators.group.consumer_descriptions import describe_consumer_group
+from coordinators.group.consumer_removal import group_tombstones
+from coordinators.group.consumer_requests import HeartbeatRequest
 from coordinators.group.descriptions import describe, listed
 from coordinators.group.lag import PartitionLag, lag_of
 from coordinators.group.machine import GroupMachine
@@ -25,6 +29,7 @@ from coordinators.group.requests import (
 from coordinators.group.settings import GroupSettings
 from coordinators.internal_topics import InternalTopic, InternalTopics
 from coordinators.runtime import Operation, Outcome, Producer, Runtime, ShardTimers
+from coordinators.topic_view import TopicUpdate
 from coordinators.waiting import result_of
 from engine.catalogue_records import TopicRecord
 from engine.clock import Clock
@@ -33,6 +38,7 @@ from engine.errors import (
     BrokerError,
     CoordinatorLoadInProgress,
     CoordinatorNotAvailable,
+    GroupIdNotFound,
     InvalidGroupId,
     InvalidSessionTimeout,
     RequestTimedOut,
@@ -77,11 +83,13 @@ class Groups:
         count = settings.integer("offsets.topic.num.partitions")
         internal_topics.add(InternalTopic(OFFSETS_TOPIC, count, configs, groups.runtime, groups._unloaded))
         internal_topics.controller.clean_ups.append(groups.forget_topic)
+        internal_topics.controller.on_change.append(groups.topic_changed)
         return groups
 
     def _new_machine(self, index: int, timers: ShardTimers[Any]) -> GroupMachine:
         self._unloaded(index)
-        machine = GroupMachine(timers, self.clock, self.settings, self.random_bytes)
+        topics = self.internal_topics.controller.topics.view
+        machine = GroupMachine(timers, self.clock, self.settings, self.random_bytes, topics)
         self._machines[index] = machine
         return machine
 
@@ -101,6 +109,7 @@ class Groups:
                     f"a session timeout of {request.session_timeout_ms} ms: {least} to {most} are taken"
                 )
             )
+        self._make_way(request.group_id)
         return self._run(request.group_id, lambda shard: shard.joins.join(request))
 
     def sync(self, request: SyncRequest) -> Deferred:
@@ -119,6 +128,29 @@ class Groups:
     def leave(self, group_id: str, leaving: Sequence[LeavingMember]) -> Deferred:
         """For each member why it could not leave, or None."""
         return self._run(group_id, lambda shard: shard.membership.leave(group_id, leaving))
+
+    def consumer_heartbeat(self, request: HeartbeatRequest) -> Deferred:
+        """A HeartbeatAnswer, of the new consumer protocol."""
+        return self._run(request.group_id, lambda shard: shard.consumers.heartbeat(request), may_be_unnamed=True)
+
+    def _make_way(self, group_id: str) -> None:
+        """A group of the new protocol that has no members left gives its name to one of the classic protocol."""
+
+        def operation(shard: GroupMachine) -> Outcome:
+            group = shard.consumers.groups.get(group_id)
+            is_empty = group is not None and group.state is ConsumerGroupState.EMPTY
+            return Outcome(group_tombstones(group)) if group is not None and is_empty else Outcome()
+
+        self._run(group_id, operation)
+
+    def topic_changed(self, update: TopicUpdate) -> None:
+        """Who reads a topic looks again if it was made, deleted, or has more partitions."""
+        before, after = update.before, update.after
+        topic = after or before
+        is_same = before is not None and after is not None and before.partition_count == after.partition_count
+        if topic is not None and not is_same:
+            for machine in self._machines.values():
+                machine.consumers.topics_changed(topic.name)
 
     # -- offsets
 
@@ -142,12 +174,21 @@ class Groups:
         return self._run(group_id, lambda shard: shard.commits.commit_transactional(request, producer))
 
     def fetch_offsets(
-        self, group_id: str, places: Sequence[tuple[str, int]] | None, *, require_stable: bool = False
+        self,
+        group_id: str,
+        places: Sequence[tuple[str, int]] | None,
+        *,
+        require_stable: bool = False,
+        member_id: str | None = None,
+        member_epoch: int = -1,
     ) -> Deferred:
         """FetchedOffsets at these places, or all of the group."""
 
         def operation(shard: GroupMachine) -> Outcome:
-            return Outcome(response=shard.commits.fetch(group_id, places, require_stable=require_stable))
+            found = shard.commits.fetch(
+                group_id, places, require_stable=require_stable, member_id=member_id, member_epoch=member_epoch
+            )
+            return Outcome(response=found)
 
         return self._run(group_id, operation, may_be_unnamed=True)
 
@@ -175,6 +216,18 @@ class Groups:
     def describe(self, group_id: str) -> Deferred:
         """A DescribedGroup."""
         return self._run(group_id, lambda shard: Outcome(response=describe(shard, group_id)), may_be_unnamed=True)
+
+    def describe_consumers(self, group_id: str) -> Deferred:
+        """A DescribedConsumerGroup."""
+
+        def operation(shard: GroupMachine) -> Outcome:
+            group = shard.consumers.groups.get(group_id)
+            if group is None:
+                is_classic = group_id in shard.groups
+                raise GroupIdNotFound(f"Group {group_id} {'is not a consumer group' if is_classic else 'not found'}.")
+            return Outcome(response=describe_consumer_group(group, shard.topics, self.settings.consumer_assignors[0]))
+
+        return self._run(group_id, operation, may_be_unnamed=True)
 
     def list_groups(self) -> list[ListedGroup]:
         """Every group; `CoordinatorLoadInProgress` while some are not known yet."""

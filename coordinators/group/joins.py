@@ -1,9 +1,9 @@
 """JoinGroup of the classic protocol: who may join, under which id, and whether that begins a rebalance."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from uuid import UUID
 
-from attrs import define, evolve
+from attrs import define, evolve, field
 
 from coordinators.deferred import Deferred
 from coordinators.group.classic import ClassicGroup, State
@@ -29,10 +29,14 @@ class Joins:
 
     rebalances: Rebalances
     random_bytes: Callable[[int], bytes]
+    # Names that groups of the new protocol have.
+    consumers: Mapping[str, object] = field(factory=dict)
 
     def join(self, request: JoinRequest) -> Outcome:
         """Take a member in, or on; the answer comes when the round of joins is over."""
         groups = self.rebalances.groups
+        if request.group_id in self.consumers:
+            raise InconsistentGroupProtocol(f"group {request.group_id!r} has members of the new consumer protocol")
         group = groups.get(request.group_id)
         if group is None:
             if request.member_id != NO_MEMBER:

@@ -12,6 +12,8 @@ from attrs import define, field
 from coordinators.deferred import Deferred
 from coordinators.group.classic import ClassicGroup
 from coordinators.group.commits import Commits
+from coordinators.group.consumer_heartbeat import ConsumerHeartbeats
+from coordinators.group.consumer_replay import ConsumerReplay
 from coordinators.group.formats import (
     GROUP_KEY_VERSION,
     OFFSET_KEY_VERSIONS,
@@ -27,6 +29,7 @@ from coordinators.group.offsets import Offsets
 from coordinators.group.rebalances import Rebalances
 from coordinators.group.settings import GroupSettings
 from coordinators.runtime import Outcome, Record, ShardTimers
+from coordinators.topic_view import TopicView
 from engine.clock import Clock
 from engine.errors import NotCoordinator
 from engine.records import NO_PRODUCER_ID
@@ -44,21 +47,27 @@ class GroupMachine:
     clock: Clock
     settings: GroupSettings
     random_bytes: Callable[[int], bytes]
+    topics: TopicView = field(factory=TopicView)
     groups: dict[str, ClassicGroup] = field(factory=dict, init=False)
     offsets: Offsets = field(factory=Offsets, init=False)
     rebalances: Rebalances = field(init=False)
     joins: Joins = field(init=False)
     membership: Membership = field(init=False)
     commits: Commits = field(init=False)
+    consumers: ConsumerHeartbeats = field(init=False)
     _replays: dict[int, Replay] = field(init=False)
 
     def __attrs_post_init__(self) -> None:
         self.rebalances = Rebalances(self.groups, self.clock, self.timers, self.settings)
-        self.joins = Joins(self.rebalances, self.random_bytes)
         self.membership = Membership(self.rebalances)
-        self.commits = Commits(self.groups, self.offsets, self.rebalances)
+        self.consumers = ConsumerHeartbeats(
+            self.groups, self.topics, self.clock, self.timers, self.settings, self.random_bytes
+        )
+        self.joins = Joins(self.rebalances, self.random_bytes, self.consumers.groups)
+        self.commits = Commits(self.groups, self.offsets, self.rebalances, self.consumers.groups)
         self._replays = dict.fromkeys(OFFSET_KEY_VERSIONS, self._replay_offset)
         self._replays[GROUP_KEY_VERSION] = self._replay_group
+        self._replays |= ConsumerReplay(self.consumers.groups, self.groups, self.offsets).by_key()
 
     # -- replay
 
@@ -79,7 +88,7 @@ class GroupMachine:
         if record.value is None:
             self.offsets.remove(key)
             return
-        if key.group_id not in self.groups:
+        if key.group_id not in self.groups and key.group_id not in self.consumers.groups:
             # Somebody who only keeps offsets here: a group that never has members.
             self.groups[key.group_id] = ClassicGroup(key.group_id)
         if producer_id == NO_PRODUCER_ID:
@@ -104,6 +113,7 @@ class GroupMachine:
         for group in self.groups.values():
             for member in group.members.values():
                 self.rebalances.touch(group, member)
+        self.consumers.loaded()
         self._expire_later()
 
     def unloaded(self) -> None:
@@ -129,9 +139,11 @@ class GroupMachine:
     def hard_state(self) -> object:
         """Everything that records say, to be compared with a fresh replay of them."""
         stored = {group_id: group.stored for group_id, group in self.groups.items() if group.stored is not None}
-        return stored, self.offsets.snapshot()
+        consumers = {group_id: group.hard_state() for group_id, group in self.consumers.groups.items()}
+        return stored, consumers, self.offsets.snapshot()
 
     def statistics(self) -> dict[str, int]:
         """Groups, members and offsets."""
-        members = sum(len(group.members) for group in self.groups.values())
-        return {"groups": len(self.groups), "members": members, **self.offsets.statistics()}
+        classic, consumers = self.groups.values(), self.consumers.groups.values()
+        members = sum(len(group.members) for group in classic) + sum(len(group.members) for group in consumers)
+        return {"groups": len(classic) + len(consumers), "members": members, **self.offsets.statistics()}

@@ -16,6 +16,11 @@ class GroupSettings:
     offset_metadata_max_bytes: int = 4_096
     offsets_retention_ms: int = 7 * 24 * 3_600_000
     offsets_retention_check_interval_ms: int = 600_000
+    consumer_session_timeout_ms: int = 45_000
+    consumer_heartbeat_interval_ms: int = 5_000
+    consumer_max_size: int = 2**31 - 1
+    consumer_assignors: tuple[str, ...] = ("uniform", "range")
+    consumer_migration_policy: str = "bidirectional"
 
     @classmethod
     def of(cls, settings: BrokerSettings) -> "GroupSettings":
@@ -28,4 +33,9 @@ class GroupSettings:
             offset_metadata_max_bytes=settings.integer("offset.metadata.max.bytes"),
             offsets_retention_ms=settings.integer("offsets.retention.minutes") * 60_000,
             offsets_retention_check_interval_ms=settings.integer("offsets.retention.check.interval.ms"),
+            consumer_session_timeout_ms=settings.integer("group.consumer.session.timeout.ms"),
+            consumer_heartbeat_interval_ms=settings.integer("group.consumer.heartbeat.interval.ms"),
+            consumer_max_size=settings.integer("group.consumer.max.size"),
+            consumer_assignors=settings.items("group.consumer.assignors"),
+            consumer_migration_policy=settings.text("group.consumer.migration.policy"),
         )

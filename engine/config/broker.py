@@ -4,6 +4,7 @@ A key that Kafka has not says "Tidegate's own key". Keys that only give topics t
 `broker_topic_defaults.py`; both together are `BROKER_KEYS`.
 """
 
+from engine.config.broker_consumer_groups import CONSUMER_GROUP_KEYS
 from engine.config.broker_groups import GROUP_KEYS
 from engine.config.broker_topic_defaults import TOPIC_DEFAULT_KEYS
 from engine.config.broker_transactions import TRANSACTION_KEYS
@@ -289,7 +290,17 @@ FETCHING = (
 )
 
 BROKER_KEYS: dict[str, ConfigKey] = by_name(
-    (*NODE, *TOPICS, *LOG, *TOPIC_DEFAULT_KEYS, *CONNECTIONS, *FETCHING, *GROUP_KEYS, *TRANSACTION_KEYS)
+    (
+        *NODE,
+        *TOPICS,
+        *LOG,
+        *TOPIC_DEFAULT_KEYS,
+        *CONNECTIONS,
+        *FETCHING,
+        *GROUP_KEYS,
+        *CONSUMER_GROUP_KEYS,
+        *TRANSACTION_KEYS,
+    )
 )
 
 # The spellings of one setting, strongest first: a broker key is described with those that back it up.

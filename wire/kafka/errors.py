@@ -75,6 +75,10 @@ class ErrorCode(IntEnum):
     PRODUCER_FENCED = 90
     TRANSACTIONAL_ID_NOT_FOUND = 105
     TRANSACTION_ABORTABLE = 120
+    FENCED_MEMBER_EPOCH = 110
+    UNRELEASED_INSTANCE_ID = 111
+    UNSUPPORTED_ASSIGNOR = 112
+    STALE_MEMBER_EPOCH = 113
     INVALID_REGULAR_EXPRESSION = 128
 
 
@@ -141,6 +145,11 @@ _CODES: Final[dict[type[errors.BrokerError], ErrorCode]] = {
     errors.TransactionalIdNotFound: ErrorCode.TRANSACTIONAL_ID_NOT_FOUND,
     errors.TransactionAbortable: ErrorCode.TRANSACTION_ABORTABLE,
     errors.NotEnoughReplicas: ErrorCode.NOT_ENOUGH_REPLICAS,
+    errors.FencedMemberEpoch: ErrorCode.FENCED_MEMBER_EPOCH,
+    errors.StaleMemberEpoch: ErrorCode.STALE_MEMBER_EPOCH,
+    errors.UnreleasedInstanceId: ErrorCode.UNRELEASED_INSTANCE_ID,
+    errors.UnsupportedAssignor: ErrorCode.UNSUPPORTED_ASSIGNOR,
+    errors.InvalidRegularExpression: ErrorCode.INVALID_REGULAR_EXPRESSION,
 }
 
 

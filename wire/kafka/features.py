@@ -21,6 +21,8 @@ class Feature:
 FEATURES = (
     # KIP-890: Produce 12, EndTxn 5 and TxnOffsetCommit 5 are served.
     Feature("transaction.version", 0, 2, 2),
+    # KIP-848: ConsumerGroupHeartbeat and ConsumerGroupDescribe are served.
+    Feature("group.version", 0, 1, 1),
 )
 
 

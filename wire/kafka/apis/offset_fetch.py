@@ -83,7 +83,13 @@ def _fetch(wanted: OffsetFetchRequestGroup, require_stable: bool, context: Conte
             group.topics += [_unknown(topic) for topic in wanted.topics if topic.topic_id not in known.by_id]
         return group
 
-    return context.node.groups.fetch_offsets(wanted.group_id, places, require_stable=require_stable).map(response)
+    return context.node.groups.fetch_offsets(
+        wanted.group_id,
+        places,
+        require_stable=require_stable,
+        member_id=wanted.member_id,
+        member_epoch=wanted.member_epoch,
+    ).map(response)
 
 
 def _name(topic: OffsetFetchRequestTopics, by_id: bool, context: Context) -> str | None:

@@ -1,0 +1,63 @@
+"""The timers of consumer groups' members: sessions, and how long giving partitions back may take.
+
+All of it is soft: after a load every member has a new session. A sign of life moves a deadline; the timer looks
+whether it has passed only when it fires, so a heartbeat costs one assignment.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from attrs import define, field
+
+from coordinators.runtime import Outcome, ShardTimers
+from engine.clock import Clock
+
+Key = tuple[str, str]
+
+
+@define(eq=False)
+class ConsumerSessions:
+    """Deadlines by group and member."""
+
+    clock: Clock
+    timers: ShardTimers[Any]
+    # What follows when a session is over, or when a member did not give back in time; the last is its epoch.
+    expired: Callable[[str, str], Outcome]
+    overdue: Callable[[str, str, int], Outcome]
+    _deadlines: dict[Key, float] = field(factory=dict)
+
+    def touch(self, group_id: str, member_id: str, timeout_ms: int) -> None:
+        """A sign of life."""
+        key = (group_id, member_id)
+        is_new = key not in self._deadlines
+        self._deadlines[key] = self.clock.monotonic() + timeout_ms / 1000
+        if is_new:
+            self._watch(key)
+
+    def _watch(self, key: Key) -> None:
+        def over(_: object) -> Outcome:
+            if self.clock.monotonic() < self._deadlines[key]:
+                self._watch(key)
+                return Outcome()
+            del self._deadlines[key]
+            return self.expired(*key)
+
+        self.timers.set(("consumer session", *key), (self._deadlines[key] - self.clock.monotonic()) * 1000, over)
+
+    def expect_revocation(self, group_id: str, member_id: str, epoch: int, timeout_ms: int) -> None:
+        """The member was told to give partitions back."""
+        self.timers.set(
+            ("consumer revocation", group_id, member_id),
+            timeout_ms,
+            lambda _: self.overdue(group_id, member_id, epoch),
+        )
+
+    def revoked(self, group_id: str, member_id: str) -> None:
+        """It did."""
+        self.timers.cancel(("consumer revocation", group_id, member_id))
+
+    def forget(self, group_id: str, member_id: str) -> None:
+        """The member is gone."""
+        self._deadlines.pop((group_id, member_id), None)
+        self.timers.cancel(("consumer session", group_id, member_id))
+        self.revoked(group_id, member_id)

@@ -1,0 +1,39 @@
+"""Subscriptions by regular expression: which topics they stand for.
+
+Expressions come from clients, so they are matched by RE2, which never takes longer than the length of its input
+allows; it is also the syntax that Kafka promises. A name must match as a whole.
+"""
+
+from collections.abc import Iterable
+from functools import lru_cache
+
+import re2
+
+from engine.errors import InvalidRegularExpression
+
+MAX_LENGTH = 32_767
+_MEMORY_BYTES = 8 * 1024 * 1024
+
+
+@lru_cache(maxsize=1_000)
+def _compiled(expression: str) -> "re2._Regexp[str]":
+    options = re2.Options()
+    options.max_mem = _MEMORY_BYTES
+    options.log_errors = False
+    return re2.compile(expression, options)
+
+
+def check(expression: str) -> None:
+    """Raises if it is no regular expression."""
+    try:
+        _compiled(expression)
+    except re2.error as error:
+        raise InvalidRegularExpression(
+            f"SubscribedTopicRegex `{expression}` is not a valid regular expression: {error}."
+        ) from None
+
+
+def matching(expression: str, names: Iterable[str]) -> tuple[str, ...]:
+    """The names that it stands for, sorted."""
+    pattern = _compiled(expression)
+    return tuple(sorted(name for name in names if pattern.fullmatch(name) is not None))

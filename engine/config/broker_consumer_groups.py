@@ -1,0 +1,57 @@
+"""The broker keys of groups that use the new consumer protocol (KIP-848)."""
+
+from engine.config.keys import INT_MAX, ConfigKey, ConfigType, Rule, at_least, one_of
+
+ASSIGNORS = ("uniform", "range")
+
+
+def _some_assignors(values: tuple[str, ...]) -> bool:
+    return bool(values) and set(values) <= set(ASSIGNORS) and len(set(values)) == len(values)
+
+
+CONSUMER_GROUP_KEYS = (
+    ConfigKey(
+        "group.consumer.session.timeout.ms",
+        ConfigType.INT,
+        45_000,
+        "How long a member of a group of the new consumer protocol may be silent before it is taken out, in "
+        "milliseconds.",
+        at_least(1),
+        dynamic=False,
+    ),
+    ConfigKey(
+        "group.consumer.heartbeat.interval.ms",
+        ConfigType.INT,
+        5_000,
+        "How often members of such groups are told to send heartbeats, in milliseconds. Members learn of a new "
+        "assignment by their next one, so a rebalance takes about this long; a member that waits for partitions is "
+        "told to come back sooner.",
+        at_least(1),
+        dynamic=False,
+    ),
+    ConfigKey(
+        "group.consumer.max.size",
+        ConfigType.INT,
+        INT_MAX,
+        "The most members that one such group may have.",
+        at_least(1),
+        dynamic=False,
+    ),
+    ConfigKey(
+        "group.consumer.assignors",
+        ConfigType.LIST,
+        ASSIGNORS,
+        "The assignors that members of such groups may ask for; the first is for those that do not ask.",
+        Rule(_some_assignors, "a list of uniform, range, each at most once, and not empty"),
+        dynamic=False,
+    ),
+    ConfigKey(
+        "group.consumer.migration.policy",
+        ConfigType.STRING,
+        "bidirectional",
+        "Whether a group that has members may pass from the classic protocol to the new one (upgrade), back "
+        "(downgrade), both (bidirectional) or neither (disabled). A group without members passes in any case.",
+        one_of("disabled", "downgrade", "upgrade", "bidirectional"),
+        dynamic=False,
+    ),
+)

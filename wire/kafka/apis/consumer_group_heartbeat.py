@@ -1,0 +1,69 @@
+"""ConsumerGroupHeartbeat (68), versions 0-1: join, live in and leave a group of the new protocol (KIP-848).
+
+Epoch 0 joins, -1 leaves, -2 is a static member that will be back. Fields that are null, or -1, are as they were.
+The answer has an assignment only if it is new or was asked for by a request that says everything. From version 1 the
+client makes its member id (KIP-1082) and may subscribe by a regular expression.
+"""
+
+from typing import Any
+
+from coordinators.group.consumer_requests import HeartbeatAnswer, HeartbeatRequest
+from engine.errors import BrokerError
+from wire.kafka.errors import error_code
+from wire.kafka.messages.consumer_group_heartbeat import (
+    Assignment,
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+    RequestTopicPartitions,
+    ResponseTopicPartitions,
+)
+from wire.kafka.request import Context, Deferred
+
+KEY = 68
+VERSIONS = (0, 1)
+
+FIRST_VERSION_WITH_CLIENT_IDS = 1
+
+
+def handle(request: ConsumerGroupHeartbeatRequest, context: Context) -> Deferred:
+    """Answer where the member is now."""
+    names = request.subscribed_topic_names
+    heartbeat = HeartbeatRequest(
+        group_id=request.group_id,
+        member_id=request.member_id,
+        epoch=request.member_epoch,
+        instance_id=request.instance_id,
+        rack_id=request.rack_id,
+        rebalance_timeout_ms=request.rebalance_timeout_ms,
+        topics=None if names is None else tuple(names),
+        regex=request.subscribed_topic_regex,
+        assignor=request.server_assignor,
+        owned=None if request.topic_partitions is None else _owned(request.topic_partitions),
+        client_id=context.client_id or "",
+        client_host=f"/{context.peer.address}",
+        brings_member_id=context.version >= FIRST_VERSION_WITH_CLIENT_IDS,
+    )
+    return context.node.groups.consumer_heartbeat(heartbeat).map(_response)
+
+
+def _owned(topics: list[RequestTopicPartitions]) -> dict[bytes, frozenset[int]]:
+    owned: dict[bytes, frozenset[int]] = {}
+    for topic in topics:
+        owned[topic.topic_id] = owned.get(topic.topic_id, frozenset()) | frozenset(topic.partitions)
+    return owned
+
+
+def _response(answer: Any) -> ConsumerGroupHeartbeatResponse:
+    if isinstance(answer, BrokerError):
+        return ConsumerGroupHeartbeatResponse(error_code=error_code(answer), error_message=str(answer))
+    assert isinstance(answer, HeartbeatAnswer)
+    assignment = None
+    if answer.assignment is not None:
+        topics = sorted(answer.assignment.items())
+        assignment = Assignment([ResponseTopicPartitions(topic_id, sorted(indexes)) for topic_id, indexes in topics])
+    return ConsumerGroupHeartbeatResponse(
+        member_id=answer.member_id,
+        member_epoch=answer.epoch,
+        heartbeat_interval_ms=answer.heartbeat_interval_ms,
+        assignment=assignment,
+    )
