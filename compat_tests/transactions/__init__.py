@@ -1,0 +1,1 @@
+"""Transactions with each client."""
