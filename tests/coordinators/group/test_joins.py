@@ -1,0 +1,59 @@
+"""Joins: ids, room, protocols, static members."""
+
+import pytest
+
+from coordinators.group.settings import GroupSettings
+from engine.errors import (
+    FencedInstanceId,
+    GroupMaxSizeReached,
+    InconsistentGroupProtocol,
+    MemberIdRequired,
+    RebalanceInProgress,
+    UnknownMemberId,
+)
+from tests.coordinators.group.shard import PENDING, Shard
+
+
+def test_a_new_member_is_given_an_id_that_nobody_else_has(shard: Shard) -> None:
+    first, second = shard.join(takes_id_first=True).message, shard.join(takes_id_first=True).message
+    assert isinstance(first, MemberIdRequired)
+    assert first.member_id.startswith("c-")
+    assert first.member_id != second.member_id
+
+
+def test_a_refused_join_leaves_no_group_behind(shard: Shard) -> None:
+    assert isinstance(shard.join(protocols=()).message, InconsistentGroupProtocol)
+    assert isinstance(shard.join("stranger").message, UnknownMemberId)
+    assert shard.machine.groups == {}
+
+
+def test_a_join_writes_nothing(shard: Shard) -> None:
+    shard.join()
+    assert shard.partition.log.end_offset == 0
+
+
+def test_a_second_join_of_a_member_answers_the_first(shard: Shard) -> None:
+    member = shard.settled_member()
+    shard.join(takes_id_first=True)
+    first = shard.join(member)
+    assert first.message == PENDING
+    second = shard.join(member)
+    assert isinstance(first.message, RebalanceInProgress)
+    assert second.message == PENDING
+
+
+def test_a_full_group_takes_nobody_in_but_its_members_on() -> None:
+    shard = Shard(GroupSettings(initial_rebalance_delay_ms=0, max_size=1))
+    member = shard.settled_member()
+    assert isinstance(shard.join().message, GroupMaxSizeReached)
+    assert shard.join(member).message.generation == 2
+
+
+def test_a_static_member_that_returns_is_written_down(shard: Shard) -> None:
+    member = shard.settled_member(instance="static")
+    back = shard.join(instance="static").message
+    assert (back.generation, back.skip_assignment) == (1, True)
+    shard.crash()
+    shard.heartbeat(back.member_id, 1, "static")
+    with pytest.raises(FencedInstanceId):
+        shard.heartbeat(member, 1, "static")
