@@ -10,7 +10,7 @@ from functools import partial
 
 from tools.bench.brokers import SUBJECTS, Subject
 from tools.bench.limits import crowd, hundred_partitions
-from tools.bench.loads import Figures, idle, produce
+from tools.bench.loads import Figures, idle, produce, transact
 
 LOADS: dict[str, Callable[[Subject], Figures]] = {
     "idle": idle,
@@ -23,6 +23,7 @@ LOADS: dict[str, Callable[[Subject], Figures]] = {
         warm_up=10_000,
         producer={"batch.size": "1", "linger.ms": "0"},
     ),
+    "transactions": partial(transact, records=500_000, size=100, partitions=6, warm_up=100_000, duration_ms=20),
     "partitions": hundred_partitions,
     "crowd": crowd,
 }

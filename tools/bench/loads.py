@@ -40,11 +40,31 @@ def produce(
     return figures
 
 
-def _perf(subject: Subject, topic: str, records: int, size: int, producer: Mapping[str, str]) -> Figures:
+def transact(subject: Subject, *, records: int, size: int, partitions: int, warm_up: int, duration_ms: int) -> Figures:
+    """The same in transactions, each of which is committed after `duration_ms`."""
+    topic = f"transactions-{records}-{size}-{partitions}"
+    _make_topic(subject, topic, partitions)
+    options = ("--transaction-duration-ms", str(duration_ms), "--transactional-id", topic)
+    _perf(subject, topic, warm_up, size, {}, options)
+    before = cpu_s(subject.pid)
+    figures = _perf(subject, topic, records, size, {}, options)
+    figures["cpu_s"] = cpu_s(subject.pid) - before
+    return figures
+
+
+def _perf(
+    subject: Subject,
+    topic: str,
+    records: int,
+    size: int,
+    producer: Mapping[str, str],
+    options: tuple[str, ...] = (),
+) -> Figures:
     settings = {"bootstrap.servers": subject.bootstrap, "acks": "all", **producer}
     completed = java_tool(
         "ProducerPerformance",
         *("--topic", topic, "--num-records", str(records), "--record-size", str(size), "--throughput", "-1"),
+        *options,
         *("--producer-props", *(f"{name}={value}" for name, value in settings.items())),
         timeout=600,
         options=CLIENT_OPTIONS,
