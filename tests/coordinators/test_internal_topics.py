@@ -1,0 +1,55 @@
+"""Topics of the broker's own: which shard a key belongs to, when the topic is made, loaded and given up."""
+
+from pathlib import Path
+
+import pytest
+from trio.testing import trio_test
+
+from coordinators.group.groups import OFFSETS_TOPIC
+from coordinators.internal_topics import java_hash
+from coordinators.waiting import result_of
+from engine.errors import NotCoordinator
+from tests.wire.kafka.door import config
+from tidegate.broker import Broker
+
+SETTINGS: dict[str, object] = {"offsets.topic.num.partitions": 7}
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("", 0),
+        ("a", 97),
+        ("hello", 99162322),
+        # A surrogate pair counts as two units; a negative hash loses its sign.
+        ("\U0001f600", 1772899),
+        ("polygenelubricants", 0),
+    ],
+)
+def test_the_hash_is_javas(text: str, value: int) -> None:
+    assert java_hash(text) == value
+
+
+@trio_test
+async def test_the_topic_is_made_once_as_configured(tmp_path: Path) -> None:
+    async with Broker(config(tmp_path, SETTINGS)) as broker:
+        internal = broker.node.internal_topics
+        assert internal.is_missing(OFFSETS_TOPIC)
+        with pytest.raises(NotCoordinator):
+            internal.shard_of(OFFSETS_TOPIC, "g")
+        await internal.ensure(OFFSETS_TOPIC)
+        await internal.ensure(OFFSETS_TOPIC)
+        topic = broker.node.topics.by_name[OFFSETS_TOPIC]
+        assert (topic.partition_count, topic.config["cleanup.policy"]) == (7, ("compact",))
+        assert internal.shard_of(OFFSETS_TOPIC, "g") == ord("g") % 7
+
+
+@trio_test
+async def test_a_deleted_topic_is_coordinated_no_longer(tmp_path: Path) -> None:
+    async with Broker(config(tmp_path, SETTINGS)) as broker:
+        await broker.node.internal_topics.ensure(OFFSETS_TOPIC)
+        assert await result_of(broker.node.groups.fetch_offsets("g", None)) == []
+        await broker.node.controller.delete_topics([OFFSETS_TOPIC])
+        assert isinstance(await result_of(broker.node.groups.fetch_offsets("g", None)), NotCoordinator)
+        await broker.node.internal_topics.ensure(OFFSETS_TOPIC)
+        assert await result_of(broker.node.groups.fetch_offsets("g", None)) == []
