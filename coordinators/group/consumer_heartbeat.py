@@ -33,8 +33,8 @@ from coordinators.topic_view import TopicView
 from engine.clock import Clock
 from engine.errors import GroupIdNotFound, GroupMaxSizeReached, UnreleasedInstanceId
 
-# A member that waits for what others still hold comes back sooner than the others.
-WAITING_INTERVAL_MS = 200
+# A member that waits for what others still hold comes back sooner than the others; nobody sooner than this.
+LEAST_INTERVAL_MS = 200
 
 
 @define(eq=False)
@@ -47,6 +47,8 @@ class ConsumerHeartbeats:
     timers: ShardTimers[Any]
     settings: GroupSettings
     random_bytes: Callable[[int], bytes]
+    # How many members there are on this node, in all shards.
+    population: Callable[[], int] | None = None
     groups: dict[str, ConsumerGroup] = field(factory=dict, init=False)
     sessions: ConsumerSessions = field(init=False)
 
@@ -120,13 +122,23 @@ class ConsumerHeartbeats:
         return after
 
     def _answer(self, request: HeartbeatRequest, before: ConsumerMember, after: ConsumerMember) -> HeartbeatAnswer:
-        interval_ms = self.settings.consumer_heartbeat_interval_ms
-        if after.state is MemberState.UNRELEASED_PARTITIONS:
-            interval_ms = min(interval_ms, WAITING_INTERVAL_MS)
         assignment = None
         if request.epoch == JOIN_EPOCH or request.is_full or _places(before.assigned) != _places(after.assigned):
             assignment = _places(after.assigned)
-        return HeartbeatAnswer(after.member_id, after.epoch, interval_ms, assignment)
+        return HeartbeatAnswer(after.member_id, after.epoch, self._interval_ms(after), assignment)
+
+    def _interval_ms(self, member: ConsumerMember) -> int:
+        """When to come back: soon, as long as all members together do not come too often.
+
+        A member learns of its new assignment only when it comes, so this is how long a rebalance takes.
+        """
+        most, rate = self.settings.consumer_heartbeat_interval_ms, self.settings.consumer_heartbeats_per_second
+        if member.state is MemberState.UNRELEASED_PARTITIONS:
+            return min(most, LEAST_INTERVAL_MS)
+        if rate == 0:
+            return most
+        members = len(self.sessions) if self.population is None else self.population()
+        return min(most, max(LEAST_INTERVAL_MS, members * 1000 // rate))
 
     # -- who it is
 

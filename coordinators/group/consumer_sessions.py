@@ -26,6 +26,10 @@ class ConsumerSessions:
     overdue: Callable[[str, str, int], Outcome]
     _deadlines: dict[Key, float] = field(factory=dict)
 
+    def __len__(self) -> int:
+        """How many members there are."""
+        return len(self._deadlines)
+
     def touch(self, group_id: str, member_id: str, timeout_ms: int) -> None:
         """A sign of life."""
         key = (group_id, member_id)

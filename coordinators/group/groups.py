@@ -89,9 +89,12 @@ class Groups:
     def _new_machine(self, index: int, timers: ShardTimers[Any]) -> GroupMachine:
         self._unloaded(index)
         topics = self.internal_topics.controller.topics.view
-        machine = GroupMachine(timers, self.clock, self.settings, self.random_bytes, topics)
+        machine = GroupMachine(timers, self.clock, self.settings, self.random_bytes, topics, self._consumer_members)
         self._machines[index] = machine
         return machine
+
+    def _consumer_members(self) -> int:
+        return sum(len(machine.consumers.sessions) for machine in self._machines.values())
 
     def _unloaded(self, index: int) -> None:
         former = self._machines.pop(index, None)

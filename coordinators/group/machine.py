@@ -48,6 +48,8 @@ class GroupMachine:
     settings: GroupSettings
     random_bytes: Callable[[int], bytes]
     topics: TopicView = field(factory=TopicView)
+    # How many members of the new consumer protocol this node has, if there are more shards than this.
+    population: Callable[[], int] | None = None
     groups: dict[str, ClassicGroup] = field(factory=dict, init=False)
     offsets: Offsets = field(factory=Offsets, init=False)
     rebalances: Rebalances = field(init=False)
@@ -61,7 +63,7 @@ class GroupMachine:
         self.rebalances = Rebalances(self.groups, self.clock, self.timers, self.settings)
         self.membership = Membership(self.rebalances)
         self.consumers = ConsumerHeartbeats(
-            self.groups, self.topics, self.clock, self.timers, self.settings, self.random_bytes
+            self.groups, self.topics, self.clock, self.timers, self.settings, self.random_bytes, self.population
         )
         self.joins = Joins(self.rebalances, self.random_bytes, self.consumers.groups)
         self.commits = Commits(self.groups, self.offsets, self.rebalances, self.consumers.groups)

@@ -18,6 +18,7 @@ class GroupSettings:
     offsets_retention_check_interval_ms: int = 600_000
     consumer_session_timeout_ms: int = 45_000
     consumer_heartbeat_interval_ms: int = 5_000
+    consumer_heartbeats_per_second: int = 100
     consumer_max_size: int = 2**31 - 1
     consumer_assignors: tuple[str, ...] = ("uniform", "range")
     consumer_migration_policy: str = "bidirectional"
@@ -35,6 +36,7 @@ class GroupSettings:
             offsets_retention_check_interval_ms=settings.integer("offsets.retention.check.interval.ms"),
             consumer_session_timeout_ms=settings.integer("group.consumer.session.timeout.ms"),
             consumer_heartbeat_interval_ms=settings.integer("group.consumer.heartbeat.interval.ms"),
+            consumer_heartbeats_per_second=settings.integer("group.consumer.heartbeats.per.second"),
             consumer_max_size=settings.integer("group.consumer.max.size"),
             consumer_assignors=settings.items("group.consumer.assignors"),
             consumer_migration_policy=settings.text("group.consumer.migration.policy"),

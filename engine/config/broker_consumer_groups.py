@@ -23,10 +23,20 @@ CONSUMER_GROUP_KEYS = (
         "group.consumer.heartbeat.interval.ms",
         ConfigType.INT,
         5_000,
-        "How often members of such groups are told to send heartbeats, in milliseconds. Members learn of a new "
-        "assignment by their next one, so a rebalance takes about this long; a member that waits for partitions is "
-        "told to come back sooner.",
+        "The longest time between two heartbeats of a member of such a group, in milliseconds. Members learn of a new "
+        "assignment by their next one, so a rebalance takes about as long; where there are few members they are told "
+        "to come back sooner (group.consumer.heartbeats.per.second).",
         at_least(1),
+        dynamic=False,
+    ),
+    ConfigKey(
+        "group.consumer.heartbeats.per.second",
+        ConfigType.INT,
+        100,
+        "As long as all members of such groups on this node together send fewer heartbeats than this, they are told to "
+        "send them more often than group.consumer.heartbeat.interval.ms, down to every 200 ms. 0 leaves it at the "
+        "interval.",
+        at_least(0),
         dynamic=False,
     ),
     ConfigKey(
