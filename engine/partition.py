@@ -161,6 +161,11 @@ class Partition:
         return self.log.end_offset_for_epoch(epoch)
 
     @property
+    def stable_end(self) -> LogPosition:
+        """Where readers of committed records end."""
+        return self._stable
+
+    @property
     def last_stable_offset(self) -> int:
         """Below it every transaction is decided."""
         return self._stable.offset

@@ -49,6 +49,7 @@ class TransactionMachine:
     transactions: dict[str, Transaction] = field(factory=dict, init=False)
     _ongoing: dict[str, int] = field(factory=dict, init=False)
     _next_check_ms: int | None = field(default=None, init=False)
+    _unopened: dict[str, bytes | None] = field(factory=dict, init=False)
     _live: bool = field(default=False, init=False)
 
     # -- replay
@@ -59,22 +60,36 @@ class TransactionMachine:
         if transactional_id is None:
             logger.warning("passed over a record whose key is of a later version")
             return
+        if self._live:
+            self._apply(transactional_id, record.value)
+        else:
+            # Of the many records of an id only the last one counts: the others need not be opened.
+            self._unopened[transactional_id] = record.value
+
+    def _apply(self, transactional_id: str, value: bytes | None) -> None:
         self._ongoing.pop(transactional_id, None)
-        if record.value is None:
+        if value is None:
             self.transactions.pop(transactional_id, None)
             return
-        transaction = formats.decode_value(transactional_id, record.value)
+        transaction = formats.decode_value(transactional_id, value)
         self.transactions[transactional_id] = transaction
         if transaction.state is State.ONGOING:
             self._ongoing[transactional_id] = transaction.deadline_ms
             self._check_by(transaction.deadline_ms)
+
+    def open_all(self) -> None:
+        """Everything was replayed: from now on each record is applied at once."""
+        for transactional_id, value in self._unopened.items():
+            self._apply(transactional_id, value)
+        self._unopened = {}
+        self._live = True
 
     def replay_marker(self, _producer_id: int, _committed: bool) -> None:
         """Nobody writes to this topic in a transaction."""
 
     def loaded(self) -> None:
         """Carry out what was decided before, and see to what is overdue."""
-        self._live = True
+        self.open_all()
         if self._ongoing:
             self._check_by(min(self._ongoing.values()))
         for transaction in tuple(self.transactions.values()):

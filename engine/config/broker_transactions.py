@@ -51,11 +51,12 @@ TRANSACTION_KEYS = (
     ConfigKey(
         "transaction.state.log.segment.bytes",
         ConfigType.INT,
-        100 * 1024 * 1024,
+        8 * 1024 * 1024,
         "The size of a segment file of that topic, in bytes; small ones are compacted sooner and load faster.",
         at_least(14),
         dynamic=False,
         importance=Importance.HIGH,
+        default_reason="every transaction writes some hundred bytes, of which only the last hundred matter at a start.",
     ),
     ConfigKey(
         "transaction.state.log.replication.factor",

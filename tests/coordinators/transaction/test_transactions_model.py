@@ -178,6 +178,7 @@ class TransactionsMachine(RuleBasedStateMachine):
                 batches, offset = _read_chunk(shard.partition, offset)
                 for header, records in batches:
                     replay_batch(fresh, header, records)
+            fresh.open_all()
             assert fresh.transactions == shard.machine.transactions
 
     @invariant()

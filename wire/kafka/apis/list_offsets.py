@@ -104,9 +104,9 @@ def _answer(
 
 
 def _look_up(partition: Partition, timestamp: int, committed: bool, entry: ListOffsetsPartitionResponse) -> None:
-    log, upto = partition.log, partition.high_watermark
+    log, upto = partition.log, partition.stable_end if committed else partition.high_watermark
     if timestamp == LATEST:
-        entry.offset = partition.last_stable_offset if committed else upto.offset
+        entry.offset = upto.offset
         entry.leader_epoch = partition.leader_epoch
     elif timestamp in (EARLIEST, EARLIEST_LOCAL, EARLIEST_PENDING_UPLOAD):
         entry.offset = log.start_offset

@@ -37,7 +37,7 @@ def _compiled(pattern: str | None) -> Any:
     if not pattern:
         return None
     # Loaded by the few who need it.
-    import re2  # type: ignore[import-untyped]
+    import re2
 
     options = re2.Options()
     options.log_errors = False
