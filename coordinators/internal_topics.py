@@ -74,12 +74,16 @@ class InternalTopics:
         """Whether a topic that is looked after does not exist yet."""
         return name in self._kept and name not in self.controller.topics.by_name
 
+    def spec(self, name: str) -> TopicSpec | None:
+        """How a topic that is looked after is made, whoever has it made; None for any other."""
+        kept = self._kept.get(name)
+        return None if kept is None else TopicSpec(name, kept.partition_count, configs=dict(kept.configs))
+
     async def ensure(self, name: str) -> None:
         """Make the topic unless it is there; `CoordinatorNotAvailable` if that is not possible now."""
-        if not self.is_missing(name):
+        spec = self.spec(name) if self.is_missing(name) else None
+        if spec is None:
             return
-        kept = self._kept[name]
-        spec = TopicSpec(name, kept.partition_count, configs=dict(kept.configs))
         (result,) = await self.controller.create_topics([spec])
         if isinstance(result, BrokerError) and not isinstance(result, TopicAlreadyExists):
             logger.error("%s cannot be made: %s", name, result)

@@ -10,11 +10,12 @@ from compat_tests import admin
 from compat_tests.groups.administration import all_offsets, deleted, described, listed, offset_deleted
 from compat_tests.groups.member import Member, subscription
 from compat_tests.waiting import eventually
-from compat_tests.wire.requests import topic_id
+from compat_tests.wire.batches import build
+from compat_tests.wire.requests import produce, produced, topic_id
 
 UNKNOWN_TOPIC_OR_PARTITION, OFFSET_METADATA_TOO_LARGE, ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID = 3, 12, 22, 25
 REBALANCE_IN_PROGRESS, NON_EMPTY_GROUP, GROUP_ID_NOT_FOUND, GROUP_SUBSCRIBED_TO_TOPIC = 27, 68, 69, 86
-UNKNOWN_TOPIC_ID = 100
+INVALID_TOPIC_EXCEPTION, UNKNOWN_TOPIC_ID = 17, 100
 NOWHERE = "6f9c2a44-1111-4222-8333-123456789abc"
 
 MakeMember = Callable[..., Member]
@@ -276,3 +277,8 @@ def test_offsets_of_a_deleted_topic_are_forgotten(
     eventually(lambda: all_offsets(member.wire, member.group), {member.group: {(other, 0): 1}})
     admin.create_topic(bootstrap, topic)
     assert member.fetch(topic).committed_offset == -1
+
+
+def test_clients_do_not_write_to_the_topic_of_the_offsets(make_member: MakeMember, bootstrap: str) -> None:
+    make_member()
+    assert produced(bootstrap, produce("__consumer_offsets", build([b"x"]))).error_code == INVALID_TOPIC_EXCEPTION

@@ -9,9 +9,12 @@ from coordinators.group.groups import OFFSETS_TOPIC
 from coordinators.internal_topics import java_hash
 from coordinators.waiting import result_of
 from engine.errors import NotCoordinator
-from tests.wire.kafka.door import config
+from tests.wire.kafka.door import config, open_door
+from tests.wire.kafka.requests import BY_NAME, batch, produce
 from tidegate.broker import Broker
+from wire.kafka.messages.metadata import MetadataRequest, MetadataRequestTopic
 
+INVALID_TOPIC = 17
 SETTINGS: dict[str, object] = {"offsets.topic.num.partitions": 7}
 
 
@@ -53,3 +56,20 @@ async def test_a_deleted_topic_is_coordinated_no_longer(tmp_path: Path) -> None:
         assert isinstance(await result_of(broker.node.groups.fetch_offsets("g", None)), NotCoordinator)
         await broker.node.internal_topics.ensure(OFFSETS_TOPIC)
         assert await result_of(broker.node.groups.fetch_offsets("g", None)) == []
+
+
+@trio_test
+async def test_the_topic_is_made_alike_whoever_asks_for_it(tmp_path: Path) -> None:
+    async with open_door(tmp_path, SETTINGS) as door:
+        request = MetadataRequest([MetadataRequestTopic(name=OFFSETS_TOPIC)], allow_auto_topic_creation=True)
+        (topic,) = (await (await door.connect()).ask(request)).topics
+        assert (topic.is_internal, len(topic.partitions)) == (True, 7)
+        assert door.broker.node.topics.by_name[OFFSETS_TOPIC].config["cleanup.policy"] == ("compact",)
+
+
+@trio_test
+async def test_clients_do_not_write_to_it(tmp_path: Path) -> None:
+    async with open_door(tmp_path, SETTINGS) as door:
+        await door.broker.node.internal_topics.ensure(OFFSETS_TOPIC)
+        answer = await (await door.connect()).ask(produce(OFFSETS_TOPIC, batch(1)), BY_NAME)
+        assert answer.responses[0].partition_responses[0].error_code == INVALID_TOPIC

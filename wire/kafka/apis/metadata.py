@@ -50,7 +50,8 @@ def _to_create(request: MetadataRequest, context: Context) -> list[str]:
 
 
 async def _create_then_describe(names: list[str], request: MetadataRequest, context: Context) -> MetadataResponse:
-    specs = [TopicSpec(name) for name in names]
+    internal = context.node.internal_topics
+    specs = [internal.spec(name) or TopicSpec(name) for name in names]
     results = await context.node.controller.create_topics(specs)
     refused = {
         name: result

@@ -18,6 +18,7 @@ from engine.errors import (
     CorruptMessage,
     InvalidRecord,
     InvalidRequiredAcks,
+    InvalidTopic,
     RefusedRecords,
     UnsupportedCompressionType,
 )
@@ -154,6 +155,8 @@ def _append(
     node = context.node
     by_id = context.version >= FIRST_TOPIC_ID_VERSION
     topic = node.topic(topic_data.name, topic_data.topic_id, by_id=by_id)
+    if topic.internal:
+        raise InvalidTopic(f"{topic.name} is written by the broker alone")
     partition = node.partition(topic, data.index)
     records = data.records
     attributes = _check_records(records, context.version)
