@@ -25,6 +25,7 @@ class ConsumerSessions:
     expired: Callable[[str, str], Outcome]
     overdue: Callable[[str, str, int], Outcome]
     _deadlines: dict[Key, float] = field(factory=dict)
+    _expected: set[Key] = field(factory=set)
 
     def __len__(self) -> int:
         """How many members there are."""
@@ -49,15 +50,23 @@ class ConsumerSessions:
         self.timers.set(("consumer session", *key), (self._deadlines[key] - self.clock.monotonic()) * 1000, over)
 
     def expect_revocation(self, group_id: str, member_id: str, epoch: int, timeout_ms: int) -> None:
-        """The member was told to give partitions back."""
-        self.timers.set(
-            ("consumer revocation", group_id, member_id),
-            timeout_ms,
-            lambda _: self.overdue(group_id, member_id, epoch),
-        )
+        """The member was told to give partitions back, or to join again."""
+        key = (group_id, member_id)
+
+        def over(_: object) -> Outcome:
+            self._expected.discard(key)
+            return self.overdue(group_id, member_id, epoch)
+
+        self._expected.add(key)
+        self.timers.set(("consumer revocation", *key), timeout_ms, over)
+
+    def is_expected(self, group_id: str, member_id: str) -> bool:
+        """Whether it was told so, and has not done it yet."""
+        return (group_id, member_id) in self._expected
 
     def revoked(self, group_id: str, member_id: str) -> None:
         """It did."""
+        self._expected.discard((group_id, member_id))
         self.timers.cancel(("consumer revocation", group_id, member_id))
 
     def forget(self, group_id: str, member_id: str) -> None:

@@ -113,11 +113,11 @@ class Groups:
                 )
             )
         self._make_way(request.group_id)
-        return self._run(request.group_id, lambda shard: shard.joins.join(request))
+        return self._run(request.group_id, lambda shard: shard.joins_of(request.group_id).join(request))
 
     def sync(self, request: SyncRequest) -> Deferred:
         """A SyncAnswer, when the leader has brought the assignments."""
-        return self._run(request.group_id, lambda shard: shard.membership.sync(request))
+        return self._run(request.group_id, lambda shard: shard.membership_of(request.group_id).sync(request))
 
     def heartbeat(self, group_id: str, member_id: str, instance_id: str | None, generation: int) -> None:
         """A sign of life; raises what the member has to do. Nothing is written and nothing waited for."""
@@ -126,15 +126,15 @@ class Groups:
         except CoordinatorLoadInProgress:
             # As in Kafka: the member may well be one, and its session begins anew after the load.
             return
-        machine.membership.heartbeat(group_id, member_id, instance_id, generation)
+        machine.membership_of(group_id).heartbeat(group_id, member_id, instance_id, generation)
 
     def leave(self, group_id: str, leaving: Sequence[LeavingMember]) -> Deferred:
         """For each member why it could not leave, or None."""
-        return self._run(group_id, lambda shard: shard.membership.leave(group_id, leaving))
+        return self._run(group_id, lambda shard: shard.membership_of(group_id).leave(group_id, leaving))
 
     def consumer_heartbeat(self, request: HeartbeatRequest) -> Deferred:
         """A HeartbeatAnswer, of the new consumer protocol."""
-        return self._run(request.group_id, lambda shard: shard.consumers.heartbeat(request), may_be_unnamed=True)
+        return self._run(request.group_id, lambda shard: shard.heartbeats.heartbeat(request), may_be_unnamed=True)
 
     def _make_way(self, group_id: str) -> None:
         """A group of the new protocol that has no members left gives its name to one of the classic protocol."""

@@ -12,8 +12,11 @@ from attrs import define, field
 from coordinators.deferred import Deferred
 from coordinators.group.classic import ClassicGroup
 from coordinators.group.commits import Commits
+from coordinators.group.consumer_classic import ClassicConsumers
+from coordinators.group.consumer_groups import ConsumerGroups
 from coordinators.group.consumer_heartbeat import ConsumerHeartbeats
 from coordinators.group.consumer_replay import ConsumerReplay
+from coordinators.group.effects import Effects
 from coordinators.group.formats import (
     GROUP_KEY_VERSION,
     OFFSET_KEY_VERSIONS,
@@ -56,15 +59,19 @@ class GroupMachine:
     joins: Joins = field(init=False)
     membership: Membership = field(init=False)
     commits: Commits = field(init=False)
-    consumers: ConsumerHeartbeats = field(init=False)
+    consumers: ConsumerGroups = field(init=False)
+    heartbeats: ConsumerHeartbeats = field(init=False)
+    classic_consumers: ClassicConsumers = field(init=False)
     _replays: dict[int, Replay] = field(init=False)
 
     def __attrs_post_init__(self) -> None:
         self.rebalances = Rebalances(self.groups, self.clock, self.timers, self.settings)
         self.membership = Membership(self.rebalances)
-        self.consumers = ConsumerHeartbeats(
-            self.groups, self.topics, self.clock, self.timers, self.settings, self.random_bytes, self.population
+        self.consumers = ConsumerGroups(
+            self.groups, self.topics, self.clock, self.timers, self.settings, self._downgraded
         )
+        self.heartbeats = ConsumerHeartbeats(self.consumers, self.random_bytes, self.population)
+        self.classic_consumers = ClassicConsumers(self.consumers, self.random_bytes)
         self.joins = Joins(self.rebalances, self.random_bytes, self.consumers.groups)
         self.commits = Commits(self.groups, self.offsets, self.rebalances, self.consumers.groups)
         self._replays = dict.fromkeys(OFFSET_KEY_VERSIONS, self._replay_offset)
@@ -108,7 +115,24 @@ class GroupMachine:
             group = self.groups[group_id] = ClassicGroup(group_id)
         group.adopt(decode_group(record.value))
 
+    # -- who answers members of the classic protocol: during a migration they are in groups of the new one
+
+    def joins_of(self, group_id: str) -> Joins | ClassicConsumers:
+        return self.classic_consumers if self.classic_consumers.has(group_id) else self.joins
+
+    def membership_of(self, group_id: str) -> Membership | ClassicConsumers:
+        return self.classic_consumers if self.classic_consumers.has(group_id) else self.membership
+
     # -- life
+
+    def _downgraded(self, group_id: str) -> Outcome:
+        """What is left of a group of the new protocol has become a classic group: its members join it."""
+        group, effects = self.groups.get(group_id), Effects()
+        if group is not None and group.can_rebalance:
+            for member in group.members.values():
+                self.rebalances.touch(group, member)
+            self.rebalances.prepare(group, effects)
+        return effects.outcome()
 
     def loaded(self) -> None:
         """Members are given a new session: they could not be heard meanwhile."""

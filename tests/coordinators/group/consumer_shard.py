@@ -1,4 +1,4 @@
-"""A shard with topics, and members of the new consumer protocol that behave: they give back, and report what they own."""
+"""A shard with topics, and members of the new consumer protocol that behave: they give back, and say what they own."""
 
 import hashlib
 from typing import Any
@@ -52,7 +52,7 @@ class ConsumerShard(Shard):
     def beat(self, member_id: str, epoch: int, **changes: Any) -> Any:
         """One heartbeat; the answer."""
         request = HeartbeatRequest("g", member_id, epoch, client_id="c", client_host="/h", **changes)
-        return self.ask(lambda machine: machine.consumers.heartbeat(request)).message
+        return self.ask(lambda machine: machine.heartbeats.heartbeat(request)).message
 
     def joined(self, member_id: str, *topics: str, **changes: Any) -> Any:
         given = {"topics": topics, "owned": {}, "rebalance_timeout_ms": 60_000, **changes}

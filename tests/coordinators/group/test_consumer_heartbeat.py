@@ -316,7 +316,7 @@ def test_a_consumer_group_with_members_takes_no_classic_members_of_another_kind(
 
 def test_members_come_back_soon_where_they_are_few_and_seldom_where_they_are_many(shard: ConsumerShard) -> None:
     assert shard.joined("a", "t").heartbeat_interval_ms == 200
-    shard.machine.consumers.population = lambda: 250
+    shard.machine.heartbeats.population = lambda: 250
     assert shard.beat("a", 1).heartbeat_interval_ms == 2_500
-    shard.machine.consumers.population = lambda: 10_000
+    shard.machine.heartbeats.population = lambda: 10_000
     assert shard.beat("a", 1).heartbeat_interval_ms == 5_000

@@ -1,4 +1,4 @@
-"""Any sequence of heartbeats, leaves, topics, commits and crashes: one owner per partition, and state equals a replay."""
+"""Any sequence of heartbeats, leaves, topics, commits, crashes: a partition has one owner, state equals a replay."""
 
 from typing import Any
 

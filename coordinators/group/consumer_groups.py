@@ -1,0 +1,158 @@
+"""The consumer groups of one shard, and what all their members' requests have in common.
+
+A request takes in what is new about its member, reckons a target assignment if the group's epoch was raised, and
+brings the member a step nearer to its target.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from attrs import define, field
+
+from coordinators.group.classic import ClassicGroup
+from coordinators.group.consumer import ConsumerGroup, ConsumerMember, MemberState
+from coordinators.group.consumer_draft import Draft
+from coordinators.group.consumer_formats import Partitions
+from coordinators.group.consumer_migration import can_downgrade, downgrade_records
+from coordinators.group.consumer_reconciliation import Goal, reconcile
+from coordinators.group.consumer_sessions import ConsumerSessions
+from coordinators.group.settings import GroupSettings
+from coordinators.runtime import Outcome, ShardTimers
+from coordinators.topic_view import TopicView
+from engine.clock import Clock
+from engine.errors import GroupMaxSizeReached
+
+
+@define(eq=False)
+class ConsumerGroups:
+    """Groups, and the steps that change them."""
+
+    classic: dict[str, ClassicGroup]
+    topics: TopicView
+    clock: Clock
+    timers: ShardTimers[Any]
+    settings: GroupSettings
+    # Called when a group has become a classic one.
+    downgraded: Callable[[str], Outcome]
+    groups: dict[str, ConsumerGroup] = field(factory=dict, init=False)
+    sessions: ConsumerSessions = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.sessions = ConsumerSessions(self.clock, self.timers, self._session_over, self._overdue)
+
+    def draft(self, group: ConsumerGroup) -> Draft:
+        return Draft(group, self.topics, self.clock.now_ms())
+
+    def check_room(self, group: ConsumerGroup, member_id: str) -> None:
+        most = self.settings.consumer_max_size
+        if len(group.members) >= most and member_id not in group.members:
+            raise GroupMaxSizeReached(f"The consumer group has reached its maximum capacity of {most} members.")
+
+    # -- steps of a request
+
+    def update(
+        self, draft: Draft, before: ConsumerMember, member: ConsumerMember, owned: Partitions | None
+    ) -> ConsumerMember:
+        """A member as it is now, and where that brings it; `before` is what was known of it."""
+        draft.subscribe(member)
+        subscription_changed = self._take_in(draft, before, member)
+        if draft.epoch > draft.assignment_epoch:
+            draft.reckon_target(self.settings.consumer_assignors[0])
+        after = self._reconcile(draft, member, owned, subscription_changed=subscription_changed)
+        self.touch(draft.group_id, after)
+        draft.group.is_stale = False
+        return after
+
+    def _take_in(self, draft: Draft, before: ConsumerMember, member: ConsumerMember) -> bool:
+        """Raise the group's epoch if the member or the topics give reason to; whether it wants something else."""
+        names_changed = set(member.subscription.topics) != set(before.subscription.topics)
+        regex_changed = (member.subscription.regex or None) != (before.subscription.regex or None)
+        if regex_changed:
+            draft.forget_unused_regexes()
+        resolved_anew = draft.resolve_regexes(again=draft.group.is_stale)
+        changed = draft.epoch == 0 or names_changed or regex_changed or resolved_anew
+        if changed or (draft.group.is_stale and draft.topics_hash() != draft.metadata_hash):
+            draft.raise_epoch()
+        return names_changed or regex_changed
+
+    def _reconcile(
+        self, draft: Draft, member: ConsumerMember, owned: Partitions | None, *, subscription_changed: bool
+    ) -> ConsumerMember:
+        target = draft.targets.get(member.member_id, {})
+        goal = Goal(draft.assignment_epoch, target, draft.ids_of(member), draft.owner)
+        after = reconcile(member, goal, owned, subscription_changed=subscription_changed)
+        if after.current == member.current:
+            return after
+        draft.assign(after)
+        if after.state is MemberState.UNREVOKED_PARTITIONS:
+            self._expect_revocation(draft.group_id, after)
+        else:
+            self.sessions.revoked(draft.group_id, after.member_id)
+        return after
+
+    # -- timers
+
+    def touch(self, group_id: str, member: ConsumerMember) -> None:
+        """A sign of life; members of the classic protocol say how long they may be silent."""
+        classic = member.subscription.classic
+        timeout_ms = self.settings.consumer_session_timeout_ms if classic is None else classic.session_timeout_ms
+        self.sessions.touch(group_id, member.member_id, timeout_ms)
+
+    def _expect_revocation(self, group_id: str, member: ConsumerMember) -> None:
+        # A member of the classic protocol is expected to join again instead.
+        if member.subscription.classic is None:
+            timeout_ms = member.subscription.rebalance_timeout_ms
+            self.sessions.expect_revocation(group_id, member.member_id, member.epoch, timeout_ms)
+
+    def _session_over(self, group_id: str, member_id: str) -> Outcome:
+        group = self.groups.get(group_id)
+        member = None if group is None else group.members.get(member_id)
+        return Outcome() if group is None or member is None else self.remove(group, [member])
+
+    def _overdue(self, group_id: str, member_id: str, epoch: int) -> Outcome:
+        """A member did not give back, or did not join again, in time; unless it has gone on since."""
+        group = self.groups.get(group_id)
+        member = None if group is None else group.members.get(member_id)
+        if group is None or member is None or member.epoch != epoch:
+            return Outcome()
+        return self.remove(group, [member])
+
+    # -- leaving
+
+    def remove(self, group: ConsumerGroup, members: Sequence[ConsumerMember], answer: Any = None) -> Outcome:
+        """Take members out; the others learn of it as they come."""
+        draft = self.draft(group)
+        gone = {member.member_id: member for member in members}
+        for member in members:
+            self.sessions.forget(group.group_id, member.member_id)
+        if can_downgrade(group, gone, self.settings):
+            return self._downgrade(draft, gone, answer)
+        for member in members:
+            draft.remove(member)
+        draft.forget_unused_regexes()
+        draft.raise_epoch()
+        return Outcome(draft.records, answer, reload_if_refused=True)
+
+    def _downgrade(self, draft: Draft, gone: dict[str, ConsumerMember], answer: Any) -> Outcome:
+        group_id = draft.group_id
+        for member_id in draft.members:
+            self.sessions.forget(group_id, member_id)
+        self.timers.set(("downgraded", group_id), 0, lambda _: self.downgraded(group_id))
+        records = downgrade_records(draft.group, gone, self.topics, draft.now_ms)
+        return Outcome(records, answer, reload_if_refused=True)
+
+    # -- life
+
+    def loaded(self) -> None:
+        """Members are given a new session, and new time to give back."""
+        for group in self.groups.values():
+            for member in group.members.values():
+                self.touch(group.group_id, member)
+                if member.state is MemberState.UNREVOKED_PARTITIONS:
+                    self._expect_revocation(group.group_id, member)
+
+    def topics_changed(self, name: str) -> None:
+        """A topic was made, deleted, or given more partitions: who reads it, or might, looks again."""
+        for group in self.groups.values():
+            wants = any(name in each.subscription.topics or each.subscription.regex for each in group.members.values())
+            group.is_stale = group.is_stale or wants
