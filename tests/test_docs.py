@@ -1,0 +1,34 @@
+"""What the documentation says of the code is true."""
+
+import re
+from pathlib import Path
+
+from wire.kafka.apis import registered
+
+DOCS = Path(__file__).parent.parent / "docs"
+
+
+def rows(text: str) -> dict[int, tuple[str, str]]:
+    """The rows of the table of APIs: key -> (name, versions)."""
+    found = re.findall(r"^\| (\d+) \| (\w+) \| ([\d-]+) \|$", text, re.MULTILINE)
+    return {int(key): (name, versions) for key, name, versions in found}
+
+
+def test_every_api_is_listed_with_its_versions() -> None:
+    listed = rows((DOCS / "compatibility.md").read_text())
+    served = {key: (_words(api.name), f"{api.first_version}-{api.last_version}") for key, api in registered().items()}
+    assert listed == served
+
+
+def test_every_relative_link_leads_somewhere() -> None:
+    root = DOCS.parent
+    broken = []
+    for page in [root / "README.md", *DOCS.rglob("*.md"), root / "compat_tests" / "README.md"]:
+        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
+            if not (page.parent / target).exists():
+                broken.append(f"{page.name}: {target}")
+    assert broken == []
+
+
+def _words(name: str) -> str:
+    return "".join(word.capitalize() for word in name.split("_"))
