@@ -61,3 +61,21 @@ def test_an_administrator_aborts_a_transaction(bootstrap: str, make_topic: Calla
     transactions_command(bootstrap, "abort", "--topic", topic, "--partition", "0", "--start-offset", "0")
     assert f"{topic}:0:2" in tool("GetOffsetShell", bootstrap, "--topic", topic)
     assert kcat_reader(bootstrap, topic, "read_committed") == []
+
+
+def test_the_coordinators_records_are_read_by_kafkas_own_formatter(
+    bootstrap: str, make_topic: Callable[..., str]
+) -> None:
+    topic = make_topic()
+    producer = confluent_producer(bootstrap, topic)
+    producer.begin_transaction()
+    producer.produce(topic, "one", partition=0)
+    producer.commit_transaction(PATIENCE_S)
+    shown = tool(
+        "ConsoleConsumer",
+        bootstrap,
+        *("--topic", "__transaction_state", "--from-beginning", "--timeout-ms", "8000"),
+        *("--formatter", "org.apache.kafka.tools.consumer.TransactionLogMessageFormatter"),
+    )
+    states = re.findall(rf'"transactionalId":"{topic}".*?"transactionStatus":(\d)', shown)
+    assert states[:3] == ["0", "1", "2"], shown
