@@ -162,8 +162,10 @@ def classic_assignment(member: ConsumerMember, topics: TopicView) -> bytes:
 
 
 def by_id(places: Places, topics: TopicView) -> Partitions:
-    found = {topics.by_name.get(name): indexes for name, indexes in places.items() if name in topics.by_name}
-    return {topic.topic_id: indexes for topic, indexes in found.items() if topic is not None and indexes}
+    """Topics that do not exist any more are left out."""
+    return {
+        topics.by_name[name].topic_id: indexes for name, indexes in places.items() if indexes and name in topics.by_name
+    }
 
 
 def by_name(partitions: AssignedPartitions, topics: TopicView) -> Places:

@@ -1,0 +1,261 @@
+"""Groups with members pass from the classic protocol to the new one and back."""
+
+import struct
+from typing import Any
+
+import pytest
+
+from coordinators.group.classic import State
+from coordinators.group.consumer import ConsumerGroupState
+from coordinators.group.consumer_protocol import read_assignment, write_assignment
+from coordinators.group.requests import JoinAnswer, JoinRequest, LeavingMember, OffsetToCommit, SyncRequest
+from coordinators.group.settings import GroupSettings
+from engine.errors import (
+    BrokerError,
+    GroupIdNotFound,
+    IllegalGeneration,
+    InconsistentGroupProtocol,
+    MemberIdRequired,
+    RebalanceInProgress,
+    UnknownMemberId,
+)
+from tests.coordinators.group.consumer_shard import Consumer, ConsumerShard, places, topic_id
+
+T = topic_id("t")
+
+
+def subscription(topic: str = "t", owned: frozenset[int] = frozenset()) -> bytes:
+    """Version 1."""
+    name = struct.pack(">h", len(topic)) + topic.encode()
+    has = struct.pack(f">i{len(owned)}i", len(owned), *sorted(owned))
+    return struct.pack(">hi", 1, 1) + name + struct.pack(">i", -1) + struct.pack(">i", 1) + name + has
+
+
+class ClassicConsumer:
+    """A cooperative member of the classic protocol, as clients are."""
+
+    def __init__(self, shard: ConsumerShard, instance: str | None = None) -> None:
+        self.shard, self.instance = shard, instance
+        self.member_id, self.generation, self.owned = "", -1, frozenset[int]()
+
+    def ask(self, call: Any) -> Any:
+        return self.shard.ask(call)
+
+    def join(self, **changes: Any) -> Any:
+        fields: dict[str, Any] = {
+            "group_id": "g",
+            "member_id": self.member_id,
+            "instance_id": self.instance,
+            "client_id": "old",
+            "client_host": "/h",
+            "session_timeout_ms": 10_000,
+            "rebalance_timeout_ms": 20_000,
+            "protocol_type": "consumer",
+            "protocols": (("cooperative-sticky", subscription("t", self.owned)),),
+        }
+        request = JoinRequest(**{**fields, **changes})
+        heard = self.ask(lambda machine: machine.joins_of("g").join(request))
+        if isinstance(heard.message, MemberIdRequired):
+            self.member_id = heard.message.member_id
+            return self.join(**changes)
+        if isinstance(heard.message, JoinAnswer):
+            self.member_id, self.generation = heard.message.member_id, heard.message.generation
+        return heard
+
+    def sync(self, assignments: dict[str, bytes] | None = None) -> Any:
+        request = SyncRequest("g", self.member_id, self.instance, self.generation, assignments=assignments or {})
+        heard = self.ask(lambda machine: machine.membership_of("g").sync(request))
+        if not isinstance(heard.message, BrokerError):
+            self.owned = read_assignment(heard.message.assignment)[0].get("t", frozenset())
+        return heard
+
+    def beat(self) -> None:
+        machine = self.shard.machine
+        machine.membership_of("g").heartbeat("g", self.member_id, self.instance, self.generation)
+
+    def leave(self) -> Any:
+        leaving = [LeavingMember(self.member_id, self.instance)]
+        return self.ask(lambda machine: machine.membership_of("g").leave("g", leaving)).message
+
+    def live(self) -> None:
+        """A heartbeat, and what follows of it."""
+        try:
+            self.beat()
+        except RebalanceInProgress:
+            self.join()
+            self.sync()
+
+
+@pytest.fixture
+def shard() -> ConsumerShard:
+    shard = ConsumerShard()
+    shard.topic("t", 4)
+    return shard
+
+
+def classic_group(shard: ConsumerShard, user_data: bytes | None = None) -> ClassicConsumer:
+    """A classic group of one, which has everything."""
+    old = ClassicConsumer(shard)
+    old.join()
+    assignment = write_assignment({"t": frozenset(range(4))}, 1)
+    if user_data is not None:
+        assignment = assignment[:-4] + struct.pack(">i", len(user_data)) + user_data
+    old.sync({old.member_id: assignment})
+    assert shard.machine.groups["g"].state is State.STABLE
+    return old
+
+
+def settle(*members: ClassicConsumer | Consumer) -> None:
+    for _ in range(6):
+        for member in members:
+            member.live() if isinstance(member, ClassicConsumer) else member.beat()
+
+
+def test_a_member_of_the_new_protocol_takes_a_classic_group_over_and_the_others_stay(shard: ConsumerShard) -> None:
+    old = classic_group(shard)
+    new = Consumer(shard, "new")
+    assert new.join().epoch == 2
+    assert shard.machine.groups == {}
+    with pytest.raises(RebalanceInProgress):
+        old.beat()
+    assert old.owned == {0, 1, 2, 3}, "it reads on meanwhile"
+    settle(old, new)
+    assert (len(old.owned), len(places(new.owned))) == (2, 2)
+    assert shard.group.state is ConsumerGroupState.STABLE
+    assert old.generation == new.epoch
+
+
+def test_an_upgraded_group_is_the_same_after_a_crash(shard: ConsumerShard) -> None:
+    old = classic_group(shard)
+    new = Consumer(shard, "new")
+    new.join()
+    settle(old, new)
+    before = shard.machine.hard_state()
+    shard.crash()
+    assert shard.machine.hard_state() == before
+    old.beat()
+
+
+def test_who_waits_in_a_classic_group_joins_the_new_one(shard: ConsumerShard) -> None:
+    old = classic_group(shard)
+    waiting = ClassicConsumer(shard).join()
+    Consumer(shard, "new").join()
+    assert isinstance(waiting.message, RebalanceInProgress)
+    assert old.member_id in shard.group.members
+
+
+def test_members_of_the_classic_protocol_join_and_leave_a_consumer_group(shard: ConsumerShard) -> None:
+    new, old = Consumer(shard, "new"), ClassicConsumer(shard)
+    new.join()
+    answer = old.join().message
+    assert (answer.generation, answer.leader, answer.members) == (2, "", ())
+    old.sync()
+    assert old.owned == frozenset(), "nothing is free yet"
+    settle(new, old)
+    assert (len(old.owned), len(places(new.owned))) == (2, 2)
+    assert old.leave() == [None]
+    assert len(places(new.beat().assignment)) == 4
+
+
+def test_when_the_last_member_of_the_new_protocol_is_gone_the_group_is_classic_again(shard: ConsumerShard) -> None:
+    old = classic_group(shard)
+    new = Consumer(shard, "new")
+    new.join()
+    settle(old, new)
+    new.leave()
+    shard.advance(1)
+    assert shard.machine.consumers.groups == {}
+    group = shard.machine.groups["g"]
+    assert (group.state, group.generation, set(group.members)) == (State.PREPARING_REBALANCE, 2, {old.member_id})
+    with pytest.raises(RebalanceInProgress):
+        old.beat()
+    answer = old.join().message
+    assert (answer.generation, answer.leader) == (3, old.member_id)
+    assert shard.replayed().hard_state() == shard.machine.hard_state()
+
+
+def test_offsets_stay_through_both_ways(shard: ConsumerShard) -> None:
+    old = classic_group(shard)
+    shard.commit(OffsetToCommit("t", 0, 5), member_id=old.member_id, generation=old.generation)
+    new = Consumer(shard, "new")
+    new.join()
+    assert shard.fetch("t").offset == 5
+    new.leave()
+    shard.advance(1)
+    assert shard.fetch("t").offset == 5
+
+
+def test_a_classic_member_that_does_not_join_again_is_taken_out(shard: ConsumerShard) -> None:
+    old = classic_group(shard)
+    new = Consumer(shard, "new")
+    new.join()
+    for _ in range(5):
+        shard.advance(5_000)
+        new.beat()
+        if old.member_id in shard.group.members:
+            with pytest.raises(RebalanceInProgress):
+                old.beat()
+    assert set(shard.group.members) == {"new"}
+    with pytest.raises(UnknownMemberId):
+        old.beat()
+
+
+def test_a_silent_classic_member_is_taken_out_after_its_own_session_timeout(shard: ConsumerShard) -> None:
+    old, new = ClassicConsumer(shard), Consumer(shard, "new")
+    new.join()
+    old.join()
+    settle(new, old)
+    shard.advance(10_001)
+    assert set(shard.group.members) == {"new"}
+
+
+def test_a_classic_member_in_another_generation_is_refused(shard: ConsumerShard) -> None:
+    old, new = ClassicConsumer(shard), Consumer(shard, "new")
+    new.join()
+    old.join()
+    old.generation += 1
+    with pytest.raises(IllegalGeneration):
+        old.beat()
+    assert isinstance(old.sync().message, IllegalGeneration)
+
+
+def test_a_static_classic_member_comes_back_in_the_new_protocol(shard: ConsumerShard) -> None:
+    """The way that a rolling upgrade of static members goes."""
+    old = ClassicConsumer(shard, "i")
+    other = Consumer(shard, "other")
+    other.join()
+    old.join()
+    settle(other, old)
+    back = Consumer(shard, "back", options={"instance_id": "i"})
+    back.join()
+    assert {index for _, index in places(back.owned)} == old.owned
+    assert set(shard.group.members) == {"other", "back"}
+
+
+@pytest.mark.parametrize("policy", ["disabled", "downgrade"])
+def test_a_group_with_members_stays_classic_where_the_policy_says_so(policy: str) -> None:
+    shard = ConsumerShard(settings=GroupSettings(initial_rebalance_delay_ms=0, consumer_migration_policy=policy))
+    shard.topic("t", 4)
+    classic_group(shard)
+    assert isinstance(Consumer(shard, "new").join(), GroupIdNotFound)
+    assert shard.machine.groups["g"].state is State.STABLE
+
+
+def test_groups_that_cannot_be_understood_stay_classic(shard: ConsumerShard) -> None:
+    shard.settled_member()
+    assert isinstance(Consumer(shard, "new").join(), GroupIdNotFound), "its subscription is of another kind"
+    assert shard.machine.groups["g"].state is State.STABLE
+
+
+def test_a_group_whose_assignor_keeps_data_of_its_own_stays_classic(shard: ConsumerShard) -> None:
+    classic_group(shard, user_data=b"mine")
+    assert isinstance(Consumer(shard, "new").join(), GroupIdNotFound)
+
+
+def test_a_classic_member_that_shares_no_protocol_is_refused(shard: ConsumerShard) -> None:
+    Consumer(shard, "new").join()
+    ClassicConsumer(shard).join()
+    other = ClassicConsumer(shard)
+    assert isinstance(other.join(protocols=(("range", subscription()),)).message, InconsistentGroupProtocol)
+    assert isinstance(other.join(protocol_type="connect").message, InconsistentGroupProtocol)
+    assert isinstance(other.join(protocols=(("range", b"\0"),)).message, InconsistentGroupProtocol)
