@@ -30,6 +30,8 @@ def main() -> None:
         metadata_max_age_ms=5000,
         **extra,
     )
+    # Without metadata its first assignment is empty, and the rejoin that follows at once sometimes never returns.
+    consumer.partitions_for_topic(given["topic"])
     consumer.subscribe([given["topic"]], listener=Listener())
     while True:
         for records in consumer.poll(timeout_ms=50, max_records=20).values():
