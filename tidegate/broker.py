@@ -22,6 +22,7 @@ from coordinators.group.groups import Groups
 from coordinators.internal_topics import InternalTopics
 from coordinators.producer_ids import ProducerIds
 from coordinators.topics import Topics
+from coordinators.transaction.orphans import Orphans
 from coordinators.transaction.transactions import Transactions
 from coordinators.waiting import in_worker
 from engine.catalogue_sqlite import SqliteCatalogue
@@ -199,6 +200,7 @@ class Broker:
         nursery.start_soon(node.controller.finish_deletions)
         nursery.start_soon(server.close_idle)
         self.cleaning.start(nursery)
+        Orphans(node.transactions).start()
         for listener in self.listeners:
             listener.listen()
             nursery.start_soon(server.serve, listener.socket, listener.endpoint)

@@ -131,6 +131,14 @@ class Transactions:
         if self.settings.verifies_partitions:
             self.runtime.machine(self._shard(transactional_id)).verify(transactional_id, producer, place)
 
+    def is_added(self, transactional_id: str, producer: ProducerIdentity, place: TopicPartition) -> bool:
+        """Whether the partition is part of the producer's transaction; False where that cannot be told."""
+        try:
+            self.runtime.machine(self._shard(transactional_id)).verify(transactional_id, producer, place)
+        except BrokerError:
+            return False
+        return True
+
     def end(self, transactional_id: str, producer: ProducerIdentity, *, commit: bool, version: int = V0) -> Deferred:
         """The ProducerIdentity to go on with, once the transaction has ended so."""
         return self._run(

@@ -1,13 +1,14 @@
 """Transactional batches in Produce requests: each partition must be part of the producer's transaction (KIP-890).
 
-Clients of transaction version 2 (Produce 12 and later) do not add partitions themselves: that is done for them, and
-durable before the batch is written, lest a transaction stay open that no coordinator knows of. For the others the
-coordinator is asked whether they did. Where a partition already holds records of the open transaction, neither is
-needed.
+Clients of transaction version 2 (Produce 12 and later) do not add partitions themselves: that is done for them. It is
+written before the batch and answered when both are durable; should only the batch survive a power cut, it is aborted
+as an orphan (coordinators/transaction/orphans.py). For the others the coordinator is asked whether they added the
+partition, unless it already holds records of the open transaction.
 """
 
 import struct
 from collections.abc import Iterator
+from typing import Any
 
 from attrs import define, field
 
@@ -28,9 +29,8 @@ from engine.errors import (
     TransactionalIdAuthorizationFailed,
 )
 from engine.partition import Partition
-from wire.kafka.messages.produce import ProduceRequest
-from wire.kafka.request import Context
-from wire.kafka.transactional import answer_of
+from wire.kafka.messages.produce import PartitionProduceResponse, ProduceRequest
+from wire.kafka.request import Context, Deferred
 
 FIRST_ABORTABLE_VERSION = 11
 FIRST_ADDING_VERSION = 12
@@ -53,26 +53,48 @@ _RETRIABLE = (
 
 
 @define(eq=False)
+class Addition:
+    """Partitions that are being added, and the answers that depend on it."""
+
+    answer: Deferred
+    entries: list[PartitionProduceResponse] = field(factory=list)
+
+    @property
+    def refusal(self) -> BrokerError | None:
+        """Why they were not added, where that is known already."""
+        found: list[Any] = []
+        self.answer.on_resolved(found.append)
+        return found[0] if found and isinstance(found[0], BrokerError) else None
+
+
+@define(eq=False)
 class TransactionalProduce:
     """The transactional side of one request."""
 
     transactional_id: str | None
     context: Context
-    refusals: dict[TopicPartition, BrokerError] = field(factory=dict)
+    _additions: dict[TopicPartition, Addition] = field(factory=dict)
 
-    def unadded(self, request: ProduceRequest) -> dict[ProducerIdentity, list[TopicPartition]]:
-        """The partitions that have yet to be added to the transaction, where that is up to the broker."""
-        found: dict[ProducerIdentity, list[TopicPartition]] = {}
+    @property
+    def additions(self) -> list[Addition]:
+        """What has to be durable before the request is answered."""
+        return list(dict.fromkeys(self._additions.values()))
+
+    def add(self, request: ProduceRequest) -> None:
+        """Add the partitions that the transaction does not have yet, where that is up to the broker."""
         if self.transactional_id is None or self.context.version < FIRST_ADDING_VERSION:
-            return found
-        for place, partition, records in self._batches(request):
-            producer = _producer_of(records)
-            if not partition.log.has_open_transaction(producer.producer_id, producer.epoch):
-                found.setdefault(producer, []).append(place)
-        return found
+            return
+        transactions = self.context.node.transactions
+        missing: dict[ProducerIdentity, list[TopicPartition]] = {}
+        for place, producer in self._batches(request):
+            if not transactions.is_added(self.transactional_id, producer, place):
+                missing.setdefault(producer, []).append(place)
+        for producer, places in missing.items():
+            answer = transactions.add_partitions(self.transactional_id, producer, places, V2)
+            self._additions.update(dict.fromkeys(places, Addition(answer)))
 
-    def _batches(self, request: ProduceRequest) -> Iterator[tuple[TopicPartition, Partition, bytes | memoryview]]:
-        """Transactional batches for partitions that exist."""
+    def _batches(self, request: ProduceRequest) -> Iterator[tuple[TopicPartition, ProducerIdentity]]:
+        """Places and producers of transactional batches for partitions that exist."""
         node = self.context.node
         by_id = self.context.version >= FIRST_TOPIC_ID_VERSION
         for topic_data in request.topic_data:
@@ -83,39 +105,42 @@ class TransactionalProduce:
                 partition, records = node.partitions.get(topic.topic_id, data.index), data.records
                 if partition is not None and _is_transactional(records):
                     assert records is not None
-                    yield (topic.name, data.index), partition, records
+                    yield (topic.name, data.index), _producer_of(records)
 
-    async def add(self, unadded: dict[ProducerIdentity, list[TopicPartition]]) -> None:
-        """Have them added; what is refused is told when its batch comes up."""
-        transactions = self.context.node.transactions
-        assert self.transactional_id is not None
-        for producer, places in unadded.items():
-            answer = await answer_of(transactions.add_partitions(self.transactional_id, producer, places, V2))
-            if isinstance(answer, BrokerError):
-                self.refusals.update(dict.fromkeys(places, answer))
-
-    def check(self, place: TopicPartition, partition: Partition, records: bytes | memoryview) -> None:
-        """Raise unless the batch's producer may write it."""
+    def check(
+        self,
+        place: TopicPartition,
+        partition: Partition,
+        records: bytes | memoryview,
+        entry: PartitionProduceResponse,
+    ) -> None:
+        """Raise unless the batch's producer may write it; `entry` is told should the partition not be added after
+        all."""
         if self.transactional_id is None:
             raise TransactionalIdAuthorizationFailed("a transactional batch in a request without a transactional id")
+        addition = self._additions.get(place)
+        if addition is not None:
+            if addition.refusal is not None:
+                raise self.told(addition.refusal)
+            addition.entries.append(entry)
+            return
+        producer = _producer_of(records)
+        if partition.log.has_open_transaction(producer.producer_id, producer.epoch):
+            return
         try:
-            self._check(place, partition, _producer_of(records))
-        except _RETRIABLE as error:
-            raise NotEnoughReplicas(f"it cannot be told whether the transaction has the partition: {error}") from error
-        except ProducerFenced as error:
-            raise InvalidProducerEpoch(str(error)) from error
-        except TransactionAbortable as error:
-            if self.context.version >= FIRST_ABORTABLE_VERSION:
-                raise
-            raise InvalidTxnState(str(error)) from error
-
-    def _check(self, place: TopicPartition, partition: Partition, producer: ProducerIdentity) -> None:
-        refusal = self.refusals.get(place)
-        if refusal is not None:
-            raise refusal
-        if not partition.log.has_open_transaction(producer.producer_id, producer.epoch):
-            assert self.transactional_id is not None
             self.context.node.transactions.verify(self.transactional_id, producer, place)
+        except BrokerError as error:
+            raise self.told(error) from error
+
+    def told(self, error: BrokerError) -> BrokerError:
+        """An error of the coordinator as one that producers of this version expect."""
+        if isinstance(error, _RETRIABLE):
+            return NotEnoughReplicas(f"the partition cannot be added to the transaction now: {error}")
+        if isinstance(error, ProducerFenced):
+            return InvalidProducerEpoch(str(error))
+        if isinstance(error, TransactionAbortable) and self.context.version < FIRST_ABORTABLE_VERSION:
+            return InvalidTxnState(str(error))
+        return error
 
 
 def _is_transactional(records: bytes | memoryview | None) -> bool:

@@ -123,6 +123,32 @@ class TransactionsMachine(RuleBasedStateMachine):
         if rounds >= 2 and not isinstance(answer, BrokerError):
             (self.committed if commit else self.aborted).update(values)
 
+    @rule(
+        name=st.sampled_from(NAMES), place=st.sampled_from(PLACES), rounds=st.integers(0, 1), seed=st.integers(0, 2**32)
+    )
+    def crash_while_writing(self, name: str, place: tuple[str, int], rounds: int, seed: int) -> None:
+        """A partition is added by writing to it: of the two records the crash may take either."""
+        client = self.clients[name]
+        for _ in range(3):
+            if client.identity is None:
+                self.init(name, 2)
+        if client.identity is None or client.version != 2 or place in client.written_to:
+            return
+        self.world.hold = True
+        self.world.transactions.add_partitions(name, client.identity, [place], 2)
+        value = f"{name}{self.count}"
+        self.count += 1
+        try:
+            self.world.write(name, client.identity, place, value, client.sequences.get(place, 0))
+        except BrokerError:
+            value = ""
+        for _ in range(rounds):
+            self.world.rounds.start_round()
+            self.world.disk.run_held(1)
+        self.world.hold = False
+        self.aborted.update({value} - {""})
+        self.crash(seed)
+
     @rule(seed=st.integers(0, 2**32))
     def crash(self, seed: int) -> None:
         for client in self.clients.values():

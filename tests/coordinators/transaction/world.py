@@ -13,6 +13,7 @@ from coordinators.internal_topics import InternalTopics
 from coordinators.producer_ids import ProducerIds
 from coordinators.topic_creation import TopicSpec
 from coordinators.topics import Topics
+from coordinators.transaction.orphans import Orphans
 from coordinators.transaction.transaction import ProducerIdentity, TopicPartition
 from coordinators.transaction.transactions import STATE_TOPIC, Transactions
 from engine.aborted_index import AbortedTransaction
@@ -78,6 +79,7 @@ class World:
                 self.partitions.add(spec, self.partitions.open_log(spec, clean=False))
         for follow in self.controller.on_opened:
             follow()
+        Orphans(self.transactions).start()
 
     def crash(self, chance: random.Random | None = None) -> None:
         """Power loss, and a new start."""

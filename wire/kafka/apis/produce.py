@@ -9,10 +9,8 @@ partition that is written in a transaction is added to it (KIP-890); before, the
 """
 
 import struct
-from collections.abc import Coroutine
 from typing import Any
 
-from coordinators.transaction.transaction import ProducerIdentity, TopicPartition
 from engine.errors import (
     BrokerError,
     CorruptMessage,
@@ -39,6 +37,7 @@ from wire.kafka.transactional_produce import (
     ATTRIBUTES_POSITION,
     HEADER_SIZE,
     TRANSACTIONAL_BIT,
+    Addition,
     TransactionalProduce,
 )
 
@@ -80,40 +79,29 @@ class _Durability:
 
         partition.when_durable(last_offset, deadline, durable)
 
+    def wait_for_addition(self, addition: Addition, transactional: TransactionalProduce) -> None:
+        self.waiting += 1
+
+        def durable(answer: Any) -> None:
+            for entry in addition.entries if isinstance(answer, BrokerError) else ():
+                _set_error(entry, transactional.told(answer))
+                entry.log_start_offset = -1
+            self.one_done()
+
+        addition.answer.on_resolved(durable)
+
     def one_done(self) -> None:
         self.waiting -= 1
         if self.waiting == 0:
             self.deferred.resolve(self.response)
 
 
-Answer = Deferred | ProduceResponse | None
-
-
-def handle(request: ProduceRequest, context: Context) -> Answer | Coroutine[Any, Any, Answer]:
+def handle(request: ProduceRequest, context: Context) -> Deferred | ProduceResponse | None:
     """Append every partition's batch; what fails is reported for its partition alone."""
     transactional = TransactionalProduce(request.transactional_id, context)
     # Producers of transactions wait for all replicas; one that does not is taken for one that adds by itself.
-    unadded = transactional.unadded(request) if request.acks == -1 else {}
-    if unadded:
-        return _after_adding(request, context, transactional, unadded)
-    return _append_all(request, context, transactional)
-
-
-async def _after_adding(
-    request: ProduceRequest,
-    context: Context,
-    transactional: TransactionalProduce,
-    unadded: dict[ProducerIdentity, list[TopicPartition]],
-) -> Answer:
-    # Others use the receive buffer as soon as this waits.
-    for topic_data in request.topic_data:
-        for data in topic_data.partition_data:
-            data.records = None if data.records is None else bytes(data.records)
-    await transactional.add(unadded)
-    return _append_all(request, context, transactional)
-
-
-def _append_all(request: ProduceRequest, context: Context, transactional: TransactionalProduce) -> Answer:
+    if request.acks == -1:
+        transactional.add(request)
     acks = request.acks
     response = ProduceResponse()
     durability = _Durability(response) if acks == -1 else None
@@ -139,6 +127,8 @@ def _append_all(request: ProduceRequest, context: Context, transactional: Transa
         return None
     if durability is None:
         return response
+    for addition in transactional.additions:
+        durability.wait_for_addition(addition, transactional)
     durability.one_done()
     return response if durability.deferred.resolved else durability.deferred
 
@@ -162,7 +152,7 @@ def _append(
     attributes = _check_records(records, context.version)
     assert records is not None
     if attributes & TRANSACTIONAL_BIT:
-        transactional.check((topic.name, data.index), partition, records)
+        transactional.check((topic.name, data.index), partition, records, entry)
     try:
         result = partition.append(records)
     except RefusedRecords:

@@ -1,0 +1,83 @@
+"""Open transactions that their coordinator does not know of are aborted."""
+
+import pytest
+
+from coordinators.transaction.orphans import INTERVAL_S, Orphans
+from coordinators.transaction.transaction import V2, ProducerIdentity
+from engine.errors import InvalidProducerEpoch
+from engine.records import TRANSACTIONAL_FLAG, build_batch
+from tests.coordinators.transaction.world import World
+
+PLACE = ("t", 0)
+
+
+def orphaned(world: World) -> ProducerIdentity:
+    """A batch that is in the partition and not in the transaction."""
+    world.create("t")
+    producer = world.init("a")
+    assert isinstance(producer, ProducerIdentity)
+    write(world, producer)
+    return producer
+
+
+def write(world: World, producer: ProducerIdentity) -> None:
+    batch = build_batch(
+        [(b"k", b"v")],
+        timestamp_ms=world.clock.now_ms(),
+        producer_id=producer.producer_id,
+        producer_epoch=producer.epoch,
+        base_sequence=0,
+        attributes=TRANSACTIONAL_FLAG,
+    )
+    world.partition(PLACE).append(batch)
+    world.settle()
+
+
+def test_an_orphan_is_aborted_and_its_producer_fenced() -> None:
+    world = World()
+    producer = orphaned(world)
+    assert world.partition(PLACE).last_stable_offset == 0
+    Orphans(world.transactions).sweep()
+    world.settle()
+    assert world.partition(PLACE).last_stable_offset == 2
+    assert world.read(PLACE, committed=True) == []
+    with pytest.raises(InvalidProducerEpoch):
+        write(world, producer)
+
+
+def test_the_producer_that_lost_it_can_only_abort_and_then_goes_on() -> None:
+    world = World()
+    producer = orphaned(world)
+    Orphans(world.transactions).sweep()
+    world.add("a", producer, PLACE, version=V2)
+    following = world.end("a", producer, commit=False, version=V2)
+    world.add("a", following, PLACE, version=V2)
+    world.write("a", following, PLACE, "next", 0)
+    world.end("a", following, commit=True, version=V2)
+    assert world.read(PLACE, committed=True) == ["next"]
+
+
+def test_what_the_coordinator_knows_is_left_to_it() -> None:
+    world = World()
+    world.create("t")
+    producer = world.init("a")
+    world.add("a", producer, PLACE)
+    world.write("a", producer, PLACE, "v", 0)
+    Orphans(world.transactions).sweep()
+    world.settle()
+    assert world.read(PLACE) == ["v"]
+    world.hold = True
+    world.transactions.end("a", producer, commit=True)
+    Orphans(world.transactions).sweep()
+    world.hold = False
+    world.settle()
+    assert world.read(PLACE, committed=True) == ["v"]
+
+
+def test_it_is_looked_for_again_and_again() -> None:
+    world = World()
+    world.create("t")
+    Orphans(world.transactions).start()
+    write(world, ProducerIdentity(77, 0))
+    world.advance(int(INTERVAL_S * 1000) + 1)
+    assert world.partition(PLACE).last_stable_offset == 2
