@@ -39,6 +39,8 @@ from engine.errors import GroupIdNotFound
 
 UPGRADING = ("upgrade", "bidirectional")
 DOWNGRADING = ("downgrade", "bidirectional")
+# What these add to an assignment is only what they remember of it: librdkafka's sticky one does, and Kafka then refuses.
+STANDARD_ASSIGNORS = ("range", "roundrobin", "sticky", "cooperative-sticky")
 
 
 # -- up
@@ -80,7 +82,7 @@ def _upgraded(
     name = protocol if protocol is not None and member.subscription(protocol) else member.protocols[0][0]
     said = read_subscription(member.subscription(name))
     places, user_data = read_assignment(member.assignment)
-    if user_data:
+    if user_data and name not in STANDARD_ASSIGNORS:
         raise GroupIdNotFound(
             f"Cannot upgrade classic group {group_id} to consumer group because an unsupported custom assignor is in "
             "use. Please refer to the documentation or switch to a default assignor before re-attempting the upgrade."

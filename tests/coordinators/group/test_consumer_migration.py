@@ -32,7 +32,7 @@ def subscription(topic: str = "t", owned: frozenset[int] = frozenset()) -> bytes
 
 
 class ClassicConsumer:
-    """A cooperative member of the classic protocol, as clients are."""
+    """A member of the classic protocol, as clients are."""
 
     def __init__(self, shard: ConsumerShard, instance: str | None = None) -> None:
         self.shard, self.instance = shard, instance
@@ -51,7 +51,7 @@ class ClassicConsumer:
             "session_timeout_ms": 10_000,
             "rebalance_timeout_ms": 20_000,
             "protocol_type": "consumer",
-            "protocols": (("cooperative-sticky", subscription("t", self.owned)),),
+            "protocols": (("range", subscription("t", self.owned)),),
         }
         request = JoinRequest(**{**fields, **changes})
         heard = self.ask(lambda machine: machine.joins_of("g").join(request))
@@ -93,10 +93,10 @@ def shard() -> ConsumerShard:
     return shard
 
 
-def classic_group(shard: ConsumerShard, user_data: bytes | None = None) -> ClassicConsumer:
+def classic_group(shard: ConsumerShard, user_data: bytes | None = None, assignor: str = "range") -> ClassicConsumer:
     """A classic group of one, which has everything."""
     old = ClassicConsumer(shard)
-    old.join()
+    old.join(protocols=((assignor, subscription()),))
     assignment = write_assignment({"t": frozenset(range(4))}, 1)
     if user_data is not None:
         assignment = assignment[:-4] + struct.pack(">i", len(user_data)) + user_data
@@ -248,14 +248,19 @@ def test_groups_that_cannot_be_understood_stay_classic(shard: ConsumerShard) -> 
 
 
 def test_a_group_whose_assignor_keeps_data_of_its_own_stays_classic(shard: ConsumerShard) -> None:
-    classic_group(shard, user_data=b"mine")
+    classic_group(shard, user_data=b"mine", assignor="mine")
     assert isinstance(Consumer(shard, "new").join(), GroupIdNotFound)
+
+
+def test_what_a_standard_assignor_remembers_does_not_matter(shard: ConsumerShard) -> None:
+    classic_group(shard, user_data=b"what I had", assignor="cooperative-sticky")
+    assert Consumer(shard, "new").join().epoch == 2
 
 
 def test_a_classic_member_that_shares_no_protocol_is_refused(shard: ConsumerShard) -> None:
     Consumer(shard, "new").join()
     ClassicConsumer(shard).join()
     other = ClassicConsumer(shard)
-    assert isinstance(other.join(protocols=(("range", subscription()),)).message, InconsistentGroupProtocol)
+    assert isinstance(other.join(protocols=(("sticky", subscription()),)).message, InconsistentGroupProtocol)
     assert isinstance(other.join(protocol_type="connect").message, InconsistentGroupProtocol)
     assert isinstance(other.join(protocols=(("range", b"\0"),)).message, InconsistentGroupProtocol)
