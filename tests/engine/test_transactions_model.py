@@ -5,6 +5,7 @@ transactions, and those that were aborted, are the model's.
 """
 
 import random
+from itertools import combinations
 
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -120,9 +121,12 @@ class LogTransactionsMachine(RuleBasedStateMachine):
     def aborted_transactions_are_the_models(self) -> None:
         opened, aborted = self.decided()
         end = min([*opened.values(), self.log.end_offset])
-        for start in {0, end // 2, end}:
-            found = {each[:3] for each in self.log.aborted_transactions(start, end)}
-            assert found == {each for each in aborted if each[2] >= start and each[1] < end}
+        places = sorted(
+            {0, end, *(offset for offset, _, _ in self.events[:: max(len(self.events) // 6, 1)] if offset < end)}
+        )
+        for start, upto in combinations(places, 2):
+            found = {each[:3] for each in self.log.aborted_transactions(start, upto)}
+            assert found == {each for each in aborted if each[2] >= start and each[1] < upto}
 
 
 LogTransactionsMachine.TestCase.settings = settings(
