@@ -2,8 +2,8 @@
 at once, and say so by their next heartbeat.
 
 `topic t 4`, `delete-topic t`, `join as=A topics=t,u regex=x.* instance=i assignor=range`, `beat as=A epoch=3`,
-`leave as=A`, `away as=A` (a static member that will be back), `classic as=C` (a member of the classic protocol joins and
-asks for its assignment), `classic-beat as=C`, `classic-leave as=C`, `commit as=A t-0=5`, `fetch t-0`, `describe`,
+`leave as=A`, `away as=A` (a static member that will be back), `classic as=C` (a member of the classic protocol joins
+and asks for its assignment), `classic-beat as=C`, `classic-leave as=C`, `commit as=A t-0=5`, `fetch t-0`, `describe`,
 `delete`, `advance 1000`, `crash`.
 """
 
