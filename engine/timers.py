@@ -72,5 +72,6 @@ class Timers:
         self._sweep_at = max(LEAST_SWEEP, 2 * len(self._heap))
 
     def statistics(self) -> dict[str, int]:
-        """How many timers are kept, cancelled ones included."""
-        return {"timers": len(self._heap)}
+        """How many timers wait for their time, and how many are kept, cancelled ones included."""
+        waiting = sum(1 for _, _, timer in self._heap if timer.callback is not None)
+        return {"waiting": waiting, "timers": len(self._heap)}
