@@ -1,12 +1,20 @@
 """Kafka's own programs: the Java producer in transactions, and the command for administrators."""
 
 import re
+import subprocess
 from collections.abc import Callable
 
+import pytest
+from confluent_kafka import KafkaException
+
+from compat_tests import admin, brokers
 from compat_tests.java.tool import tool
 from compat_tests.transactions.readers import kcat_reader
+from compat_tests.transactions.test_fencing import end_offsets
 from compat_tests.transactions.writers import PATIENCE_S, confluent_producer
-from tools.reference.java import java_tool
+from compat_tests.waiting import eventually
+from tidegate import testing
+from tools.reference.java import java_command, java_tool
 
 
 def test_producer_performance_in_transactions(bootstrap: str, make_topic: Callable[..., str]) -> None:
@@ -79,3 +87,37 @@ def test_the_coordinators_records_are_read_by_kafkas_own_formatter(
     )
     states = re.findall(rf'"transactionalId":"{topic}".*?"transactionStatus":(\d)', shown)
     assert states[:3] == ["0", "1", "2"], shown
+
+
+@pytest.mark.skipif(brokers.target() == "kafka", reason="the reference broker is not ours to kill")
+def test_a_broker_that_is_killed_under_the_java_producer_loses_and_doubles_nothing() -> None:
+    count = 100_000
+    with testing.broker(timeout_s=60) as broker:
+        admin.create_topic(broker.bootstrap, "t")
+        command = java_command(
+            "ProducerPerformance",
+            *("--topic", "t", "--num-records", str(count), "--record-size", "100", "--throughput", "20000"),
+            *("--bootstrap-server", broker.bootstrap, "--transaction-duration-ms", "20", "--transactional-id", "x"),
+        )
+        producer = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        try:
+            for share in (0.1, 0.3, 0.5, 0.7):
+                _wait_for_records(broker.bootstrap, "t", int(share * count))
+                broker.kill()
+                broker.start()
+            said = producer.communicate(timeout=60)[0]
+        finally:
+            producer.kill()
+        assert f"{count} records sent" in said, said
+        assert len(kcat_reader(broker.bootstrap, "t", "read_committed")) == count
+
+
+def _wait_for_records(bootstrap: str, topic: str, count: int) -> None:
+    def there() -> bool:
+        try:
+            return end_offsets(bootstrap, topic)[1] >= count
+        except KafkaException:
+            # The client has not found the broker again.
+            return False
+
+    eventually(there, True, seconds=30)
