@@ -22,7 +22,7 @@ from coordinators.group.groups import Groups
 from coordinators.internal_topics import InternalTopics
 from coordinators.producer_ids import ProducerIds
 from coordinators.topics import Topics
-from coordinators.transaction.orphans import Orphans
+from coordinators.transaction.orphans import INTERVAL_S, Orphans
 from coordinators.transaction.transactions import Transactions
 from coordinators.waiting import in_worker
 from engine.catalogue_sqlite import SqliteCatalogue
@@ -200,7 +200,7 @@ class Broker:
         nursery.start_soon(node.controller.finish_deletions)
         nursery.start_soon(server.close_idle)
         self.cleaning.start(nursery)
-        Orphans(node.transactions).start()
+        nursery.start_soon(self._sweep_orphans, Orphans(node.transactions))
         for listener in self.listeners:
             listener.listen()
             nursery.start_soon(server.serve, listener.socket, listener.endpoint)
@@ -255,6 +255,11 @@ class Broker:
         while True:
             await trio.sleep(WAITERS_CHECK_S)
             node.partitions.expire_waiters(self.clock.monotonic())
+
+    async def _sweep_orphans(self, orphans: Orphans) -> None:
+        while True:
+            orphans.sweep()
+            await trio.sleep(INTERVAL_S)
 
     def _call_later(self, delay_s: float, callback: Callable[[], object]) -> None:
         self._timers.call_at(self.clock.monotonic() + delay_s, callback)

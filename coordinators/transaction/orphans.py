@@ -19,19 +19,14 @@ from engine.transactions import EndMarker
 logger = logging.getLogger("tidegate.transactions")
 
 INTERVAL_S = 5.0
+"""How often somebody should sweep."""
 
 
 @define(eq=False)
 class Orphans:
-    """Looks for orphans when the coordinator is loaded, and from time to time."""
+    """Finds and aborts orphans."""
 
     transactions: Transactions
-
-    def start(self) -> None:
-        """Look now and every few seconds."""
-        self.sweep()
-        timers, clock = self.transactions.timers, self.transactions.clock
-        timers.call_at(clock.monotonic() + INTERVAL_S, self.start)
 
     def sweep(self) -> None:
         """Abort the orphans that there are now; nothing while a part of the coordinator is not loaded."""

@@ -2,7 +2,8 @@
 
 import pytest
 
-from coordinators.transaction.orphans import INTERVAL_S, Orphans
+from coordinators.runtime import Loading
+from coordinators.transaction.orphans import Orphans
 from coordinators.transaction.transaction import V2, ProducerIdentity
 from engine.errors import InvalidProducerEpoch
 from engine.records import TRANSACTIONAL_FLAG, build_batch
@@ -74,10 +75,10 @@ def test_what_the_coordinator_knows_is_left_to_it() -> None:
     assert world.read(PLACE, committed=True) == ["v"]
 
 
-def test_it_is_looked_for_again_and_again() -> None:
+def test_nothing_is_done_while_a_part_of_the_coordinator_is_loaded() -> None:
     world = World()
-    world.create("t")
-    Orphans(world.transactions).start()
-    write(world, ProducerIdentity(77, 0))
-    world.advance(int(INTERVAL_S * 1000) + 1)
-    assert world.partition(PLACE).last_stable_offset == 2
+    orphaned(world)
+    shard = world.transactions.runtime._shards[0]
+    shard.loading = Loading.UNDER_WAY
+    Orphans(world.transactions).sweep()
+    assert world.read(PLACE) == ["v"]

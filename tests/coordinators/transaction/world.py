@@ -79,7 +79,7 @@ class World:
                 self.partitions.add(spec, self.partitions.open_log(spec, clean=False))
         for follow in self.controller.on_opened:
             follow()
-        Orphans(self.transactions).start()
+        Orphans(self.transactions).sweep()
 
     def crash(self, chance: random.Random | None = None) -> None:
         """Power loss, and a new start."""
