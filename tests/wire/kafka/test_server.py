@@ -19,6 +19,8 @@ from wire.kafka.server import KafkaServer
 UNSUPPORTED_VERSION = 35
 ALL_TOPICS = MetadataRequest(topics=None)
 
+LONGEST_WAIT_MS = 2**31 - 1
+
 
 def server_of(door: Door) -> KafkaServer:
     return door.broker.server
