@@ -6,7 +6,7 @@ from typing import Any
 from coordinators.group.consumer_protocol import read_assignment
 from coordinators.group.requests import JoinAnswer, JoinRequest, LeavingMember, SyncRequest
 from engine.errors import BrokerError, MemberIdRequired, RebalanceInProgress
-from tests.coordinators.group.consumer_shard import ConsumerShard
+from tests.coordinators.group.consumer_shard import Consumer, ConsumerShard
 
 
 def subscription(topic: str = "t", owned: frozenset[int] = frozenset()) -> bytes:
@@ -69,3 +69,10 @@ class ClassicConsumer:
         except RebalanceInProgress:
             self.join()
             self.sync()
+
+
+def settle_both(*members: ClassicConsumer | Consumer) -> None:
+    """Heartbeats of members of both protocols in turn."""
+    for _ in range(6):
+        for member in members:
+            member.live() if isinstance(member, ClassicConsumer) else member.beat()

@@ -11,12 +11,9 @@ from coordinators.group.requests import OffsetToCommit
 from coordinators.group.settings import GroupSettings
 from engine.errors import (
     GroupIdNotFound,
-    IllegalGeneration,
-    InconsistentGroupProtocol,
     RebalanceInProgress,
-    UnknownMemberId,
 )
-from tests.coordinators.group.classic_consumer import ClassicConsumer, subscription
+from tests.coordinators.group.classic_consumer import ClassicConsumer, settle_both, subscription
 from tests.coordinators.group.consumer_shard import Consumer, ConsumerShard, places, topic_id
 
 T = topic_id("t")
@@ -41,12 +38,6 @@ def classic_group(shard: ConsumerShard, user_data: bytes | None = None, assignor
     return old
 
 
-def settle(*members: ClassicConsumer | Consumer) -> None:
-    for _ in range(6):
-        for member in members:
-            member.live() if isinstance(member, ClassicConsumer) else member.beat()
-
-
 def test_a_member_of_the_new_protocol_takes_a_classic_group_over_and_the_others_stay(shard: ConsumerShard) -> None:
     old = classic_group(shard)
     new = Consumer(shard, "new")
@@ -55,7 +46,7 @@ def test_a_member_of_the_new_protocol_takes_a_classic_group_over_and_the_others_
     with pytest.raises(RebalanceInProgress):
         old.beat()
     assert old.owned == {0, 1, 2, 3}, "it reads on meanwhile"
-    settle(old, new)
+    settle_both(old, new)
     assert (len(old.owned), len(places(new.owned))) == (2, 2)
     assert shard.group.state is ConsumerGroupState.STABLE
     assert old.generation == new.epoch
@@ -65,7 +56,7 @@ def test_an_upgraded_group_is_the_same_after_a_crash(shard: ConsumerShard) -> No
     old = classic_group(shard)
     new = Consumer(shard, "new")
     new.join()
-    settle(old, new)
+    settle_both(old, new)
     before = shard.machine.hard_state()
     shard.crash()
     assert shard.machine.hard_state() == before
@@ -80,24 +71,11 @@ def test_who_waits_in_a_classic_group_joins_the_new_one(shard: ConsumerShard) ->
     assert old.member_id in shard.group.members
 
 
-def test_members_of_the_classic_protocol_join_and_leave_a_consumer_group(shard: ConsumerShard) -> None:
-    new, old = Consumer(shard, "new"), ClassicConsumer(shard)
-    new.join()
-    answer = old.join().message
-    assert (answer.generation, answer.leader, answer.members) == (2, "", ())
-    old.sync()
-    assert old.owned == frozenset(), "nothing is free yet"
-    settle(new, old)
-    assert (len(old.owned), len(places(new.owned))) == (2, 2)
-    assert old.leave() == [None]
-    assert len(places(new.beat().assignment)) == 4
-
-
 def test_when_the_last_member_of_the_new_protocol_is_gone_the_group_is_classic_again(shard: ConsumerShard) -> None:
     old = classic_group(shard)
     new = Consumer(shard, "new")
     new.join()
-    settle(old, new)
+    settle_both(old, new)
     new.leave()
     shard.advance(1)
     assert shard.machine.consumers.groups == {}
@@ -121,47 +99,13 @@ def test_offsets_stay_through_both_ways(shard: ConsumerShard) -> None:
     assert shard.fetch("t").offset == 5
 
 
-def test_a_classic_member_that_does_not_join_again_is_taken_out(shard: ConsumerShard) -> None:
-    old = classic_group(shard)
-    new = Consumer(shard, "new")
-    new.join()
-    for _ in range(5):
-        shard.advance(5_000)
-        new.beat()
-        if old.member_id in shard.group.members:
-            with pytest.raises(RebalanceInProgress):
-                old.beat()
-    assert set(shard.group.members) == {"new"}
-    with pytest.raises(UnknownMemberId):
-        old.beat()
-
-
-def test_a_silent_classic_member_is_taken_out_after_its_own_session_timeout(shard: ConsumerShard) -> None:
-    old, new = ClassicConsumer(shard), Consumer(shard, "new")
-    new.join()
-    old.join()
-    settle(new, old)
-    shard.advance(10_001)
-    assert set(shard.group.members) == {"new"}
-
-
-def test_a_classic_member_in_another_generation_is_refused(shard: ConsumerShard) -> None:
-    old, new = ClassicConsumer(shard), Consumer(shard, "new")
-    new.join()
-    old.join()
-    old.generation += 1
-    with pytest.raises(IllegalGeneration):
-        old.beat()
-    assert isinstance(old.sync().message, IllegalGeneration)
-
-
 def test_a_static_classic_member_comes_back_in_the_new_protocol(shard: ConsumerShard) -> None:
     """The way that a rolling upgrade of static members goes."""
     old = ClassicConsumer(shard, "i")
     other = Consumer(shard, "other")
     other.join()
     old.join()
-    settle(other, old)
+    settle_both(other, old)
     back = Consumer(shard, "back", options={"instance_id": "i"})
     back.join()
     assert {index for _, index in places(back.owned)} == old.owned
@@ -191,12 +135,3 @@ def test_a_group_whose_assignor_keeps_data_of_its_own_stays_classic(shard: Consu
 def test_what_a_standard_assignor_remembers_does_not_matter(shard: ConsumerShard) -> None:
     classic_group(shard, user_data=b"what I had", assignor="cooperative-sticky")
     assert Consumer(shard, "new").join().epoch == 2
-
-
-def test_a_classic_member_that_shares_no_protocol_is_refused(shard: ConsumerShard) -> None:
-    Consumer(shard, "new").join()
-    ClassicConsumer(shard).join()
-    other = ClassicConsumer(shard)
-    assert isinstance(other.join(protocols=(("sticky", subscription()),)).message, InconsistentGroupProtocol)
-    assert isinstance(other.join(protocol_type="connect").message, InconsistentGroupProtocol)
-    assert isinstance(other.join(protocols=(("range", b"\0"),)).message, InconsistentGroupProtocol)

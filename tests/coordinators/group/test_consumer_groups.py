@@ -1,0 +1,41 @@
+"""What requests of all members have in common: taking in, removing, timers."""
+
+import pytest
+
+from coordinators.group.settings import GroupSettings
+from engine.errors import GroupMaxSizeReached
+from tests.coordinators.group.consumer_shard import ConsumerShard
+
+
+@pytest.fixture
+def shard() -> ConsumerShard:
+    shard = ConsumerShard()
+    shard.topic("t", 2)
+    return shard
+
+
+def test_a_full_group_has_room_only_for_its_members(shard: ConsumerShard) -> None:
+    shard.settings = GroupSettings(consumer_max_size=1)
+    shard.start()
+    shard.joined("a", "t")
+    shard.machine.consumers.check_room(shard.group, "a")
+    with pytest.raises(GroupMaxSizeReached):
+        shard.machine.consumers.check_room(shard.group, "b")
+
+
+def test_only_groups_that_may_read_a_topic_look_again_when_it_changes(shard: ConsumerShard) -> None:
+    shard.joined("a", "t")
+    shard.beat("a", 1)
+    assert not shard.group.is_stale
+    shard.machine.consumers.topics_changed("u")
+    assert not shard.group.is_stale
+    shard.machine.consumers.topics_changed("t")
+    assert shard.group.is_stale
+
+
+def test_several_members_are_removed_in_one_epoch(shard: ConsumerShard) -> None:
+    for name in "abc":
+        shard.joined(name, "t")
+    members = [shard.group.members[name] for name in "ab"]
+    shard.ask(lambda machine: machine.consumers.remove(shard.group, members))
+    assert (set(shard.group.members), shard.group.epoch) == ({"c"}, 4)
