@@ -4,8 +4,8 @@ import struct
 from typing import Any
 
 from coordinators.group.consumer_protocol import read_assignment
-from coordinators.group.requests import JoinAnswer, JoinRequest, LeavingMember, SyncRequest
-from engine.errors import BrokerError, MemberIdRequired, RebalanceInProgress
+from coordinators.group.requests import JoinAnswer, JoinRequest, LeavingMember, SyncAnswer, SyncRequest
+from engine.errors import MemberIdRequired, RebalanceInProgress
 from tests.coordinators.group.consumer_shard import Consumer, ConsumerShard
 
 
@@ -50,7 +50,7 @@ class ClassicConsumer:
     def sync(self, assignments: dict[str, bytes] | None = None) -> Any:
         request = SyncRequest("g", self.member_id, self.instance, self.generation, assignments=assignments or {})
         heard = self.ask(lambda machine: machine.membership_of("g").sync(request))
-        if not isinstance(heard.message, BrokerError):
+        if isinstance(heard.message, SyncAnswer):
             self.owned = read_assignment(heard.message.assignment)[0].get("t", frozenset())
         return heard
 

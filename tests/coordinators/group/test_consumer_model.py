@@ -6,8 +6,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from coordinators.group.requests import OffsetToCommit
-from engine.errors import BrokerError
+from coordinators.group.consumer_protocol import write_assignment
+from coordinators.group.requests import JoinAnswer, OffsetToCommit
+from engine.errors import BrokerError, UnknownMemberId
+from tests.coordinators.group.classic_consumer import ClassicConsumer
 from tests.coordinators.group.consumer_shard import Consumer, ConsumerShard, places, settle, topic_id
 
 NAMES = st.sampled_from(["a", "b", "c", "d"])
@@ -21,6 +23,8 @@ class ConsumerGroupModel(RuleBasedStateMachine):
         super().__init__()
         self.shard = ConsumerShard()
         self.members: dict[str, Consumer] = {}
+        # Members of the classic protocol: the group passes from one to the other as they come and go.
+        self.classic: dict[str, ClassicConsumer] = {}
 
     @rule(name=TOPICS, more=st.integers(1, 3))
     def make_topic(self, name: str, more: int) -> None:
@@ -56,6 +60,38 @@ class ConsumerGroupModel(RuleBasedStateMachine):
             member.leave(-2 if will_be_back and "instance_id" in member.options else -1)
 
     @rule(name=NAMES)
+    def join_classic(self, name: str) -> None:
+        member = self.classic.setdefault(name, ClassicConsumer(self.shard))
+        self._join_classic(member)
+
+    def _join_classic(self, member: ClassicConsumer) -> None:
+        joined = member.join().message
+        if isinstance(joined, UnknownMemberId):
+            member.member_id, member.owned = "", frozenset()
+            joined = member.join().message
+        if isinstance(joined, JoinAnswer):
+            # A leader gives all of it to itself.
+            everything = write_assignment({"t": frozenset(range(3))}, 1)
+            member.sync({member.member_id: everything} if joined.leader == member.member_id else None)
+
+    @rule(name=NAMES)
+    def beat_classic(self, name: str) -> None:
+        member = self.classic.get(name)
+        if member is None or not member.member_id:
+            return
+        try:
+            member.beat()
+        except BrokerError:
+            self._join_classic(member)
+
+    @rule(name=NAMES)
+    def leave_classic(self, name: str) -> None:
+        member = self.classic.pop(name, None)
+        if member is not None and member.member_id:
+            member.leave()
+            self.shard.advance(1)
+
+    @rule(name=NAMES)
     def commit(self, name: str) -> None:
         member = self.members.get(name)
         for topic, partition in places(member.owned) if member is not None else ():
@@ -79,8 +115,13 @@ class ConsumerGroupModel(RuleBasedStateMachine):
     @rule()
     def settle_down(self) -> None:
         """Left to themselves, all members get all partitions that they want, each one once."""
+        for member in self.classic.values():
+            if member.member_id:
+                member.leave()
+        self.classic.clear()
+        self.shard.advance(1)
         living = [each for each in self.members.values() if not isinstance(each.join(), BrokerError)]
-        if not living:
+        if not living or "g" not in self.shard.machine.consumers.groups:
             return
         settle(*living, rounds=30)
         group, by_name = self.shard.group, self.shard.topics.by_name
@@ -92,7 +133,9 @@ class ConsumerGroupModel(RuleBasedStateMachine):
 
     @invariant()
     def nobody_shares_a_partition(self) -> None:
-        for group in self.shard.machine.consumers.groups.values():
+        machine = self.shard.machine
+        assert not machine.groups.keys() & machine.consumers.groups.keys(), "a group of both protocols"
+        for group in machine.consumers.groups.values():
             held = [place for member in group.members.values() for place in member.holds()]
             assert len(held) == len(set(held)), "two members hold a partition"
 
