@@ -39,7 +39,7 @@ from engine.errors import GroupIdNotFound
 
 UPGRADING = ("upgrade", "bidirectional")
 DOWNGRADING = ("downgrade", "bidirectional")
-# What these add to an assignment is only what they remember of it: librdkafka's sticky one does, and Kafka then refuses.
+# What these add to an assignment is only their memory of it: librdkafka's sticky one does, and Kafka then refuses.
 STANDARD_ASSIGNORS = ("range", "roundrobin", "sticky", "cooperative-sticky")
 
 
