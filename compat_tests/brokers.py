@@ -22,7 +22,12 @@ READY = re.compile(r"^tidegate ready .*\bkafka=(\S+:\d+)")
 READY_SECONDS = 20.0
 STOP_SECONDS = 20.0
 # What the scenarios rely on; both brokers would do most of this by themselves.
-SETTINGS = {"auto.create.topics.enable": "true", "num.partitions": "1"}
+SETTINGS = {
+    "auto.create.topics.enable": "true",
+    "num.partitions": "1",
+    # Records of long ago, which some scenarios write, would be deleted by retention in the middle of them.
+    "log.initial.task.delay.ms": "86400000",
+}
 
 
 def target() -> str:
