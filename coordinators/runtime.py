@@ -13,7 +13,6 @@ Rules:
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from enum import Enum
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from aiokafka.record.default_records import DefaultRecordBatch
@@ -91,14 +90,6 @@ M = TypeVar("M", bound=Machine)
 Operation = Callable[[M], Outcome]
 
 
-class Loading(Enum):
-    """Whether a shard can be used."""
-
-    ABSENT = 1
-    UNDER_WAY = 2
-    READY = 3
-
-
 @define(eq=False)
 class ShardTimers(Generic[M]):
     """A shard's timers by key; setting one again replaces it."""
@@ -138,7 +129,7 @@ class Shard(Generic[M]):
     partition: Partition
     machine: M
     timers: ShardTimers[M]
-    loading: Loading = Loading.UNDER_WAY
+    is_loaded: bool = False
     last_written: int = -1
 
 
@@ -211,7 +202,7 @@ class Runtime(Generic[M]):
         self.timers.call_at(self.clock.monotonic() + delay_s, retry)
 
     def _finish_load(self, shard: Shard[M]) -> None:
-        shard.loading = Loading.READY
+        shard.is_loaded = True
         shard.last_written = shard.partition.high_watermark.offset - 1
         shard.machine.loaded()
 
@@ -219,7 +210,7 @@ class Runtime(Generic[M]):
 
     def machines(self) -> Iterator[M]:
         """The state of every shard that can be used, to read from."""
-        return (shard.machine for shard in self._shards.values() if shard.loading is Loading.READY)
+        return (shard.machine for shard in self._shards.values() if shard.is_loaded)
 
     def machine(self, index: int) -> M:
         """The state of one shard, to read from where nothing has to be durable."""
@@ -278,7 +269,7 @@ class Runtime(Generic[M]):
         shard = self._shards.get(index)
         if shard is None:
             raise NotCoordinator(f"this node does not coordinate {self.name}-{index}")
-        if shard.loading is not Loading.READY:
+        if not shard.is_loaded:
             raise CoordinatorLoadInProgress(f"{self.name}-{index} is being loaded")
         return shard
 

@@ -150,10 +150,6 @@ class InvalidFetchSessionEpoch(BrokerError):
     """The fetch session's epoch is not the next one."""
 
 
-class InconsistentTopicId(BrokerError):
-    """The topic id in the request is not the one in the fetch session."""
-
-
 class FetchSessionTopicId(BrokerError):
     """A fetch session changed between topic names and topic ids."""
 

@@ -14,7 +14,6 @@ class ErrorCode(IntEnum):
     OFFSET_OUT_OF_RANGE = 1
     CORRUPT_MESSAGE = 2
     UNKNOWN_TOPIC_OR_PARTITION = 3
-    LEADER_NOT_AVAILABLE = 5
     NOT_LEADER_OR_FOLLOWER = 6
     REQUEST_TIMED_OUT = 7
     MESSAGE_TOO_LARGE = 10
@@ -32,7 +31,6 @@ class ErrorCode(IntEnum):
     INVALID_REPLICA_ASSIGNMENT = 39
     INVALID_CONFIG = 40
     INVALID_REQUEST = 42
-    UNSUPPORTED_FOR_MESSAGE_FORMAT = 43
     POLICY_VIOLATION = 44
     OUT_OF_ORDER_SEQUENCE_NUMBER = 45
     INVALID_PRODUCER_EPOCH = 47
@@ -46,7 +44,6 @@ class ErrorCode(IntEnum):
     UNSUPPORTED_COMPRESSION_TYPE = 76
     INVALID_RECORD = 87
     UNKNOWN_TOPIC_ID = 100
-    INCONSISTENT_TOPIC_ID = 103
     FETCH_SESSION_TOPIC_ID_ERROR = 106
     MISMATCHED_ENDPOINT_TYPE = 114
     UNSUPPORTED_ENDPOINT_TYPE = 115
@@ -119,7 +116,6 @@ _CODES: Final[dict[type[errors.BrokerError], ErrorCode]] = {
     errors.FetchSessionNotFound: ErrorCode.FETCH_SESSION_ID_NOT_FOUND,
     errors.InvalidFetchSessionEpoch: ErrorCode.INVALID_FETCH_SESSION_EPOCH,
     errors.FetchSessionTopicId: ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR,
-    errors.InconsistentTopicId: ErrorCode.INCONSISTENT_TOPIC_ID,
     errors.InvalidGroupId: ErrorCode.INVALID_GROUP_ID,
     errors.UnknownMemberId: ErrorCode.UNKNOWN_MEMBER_ID,
     errors.IllegalGeneration: ErrorCode.ILLEGAL_GENERATION,

@@ -1,11 +1,10 @@
 """What the Kafka door needs of the broker around it: topics, partitions, time, threads, limits."""
 
 from collections.abc import Callable
-from random import Random
 from typing import Any, TypeVar
 
 import trio
-from attrs import define, field, frozen
+from attrs import define, frozen
 
 from coordinators.controller import Controller
 from coordinators.group.groups import Groups
@@ -60,7 +59,6 @@ class Node:
     workers: Workers
     limits: Limits
     fetch_sessions: FetchSessions
-    random: Random = field(factory=Random)
 
     def topic(self, name: str, topic_id: bytes, *, by_id: bool) -> Topic:
         """The topic that a request names by id or by name."""

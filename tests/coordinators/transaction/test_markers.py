@@ -3,7 +3,6 @@
 import errno
 
 from coordinators.group.groups import OFFSETS_TOPIC
-from coordinators.runtime import Loading
 from coordinators.transaction.states import State
 from coordinators.transaction.transaction import ProducerIdentity
 from engine.errors import StorageError
@@ -75,10 +74,10 @@ def test_a_groups_shard_gets_no_marker_while_it_is_loaded() -> None:
     world.commit_offset("g", producer, ("t", 0), 5)
     index = world.transactions.offsets_place("g")[1]
     shard = world.groups.runtime._shards[index]
-    shard.loading = Loading.UNDER_WAY
+    shard.is_loaded = False
     world.end("a", producer, commit=True)
     assert state(world) is State.PREPARE_COMMIT
-    shard.loading = Loading.READY
+    shard.is_loaded = True
     world.advance(101)
     assert state(world) is State.COMPLETE_COMMIT
     assert world.fetch_offset("g", ("t", 0)).offset == 5

@@ -2,7 +2,6 @@
 
 import pytest
 
-from coordinators.runtime import Loading
 from coordinators.transaction.orphans import Orphans
 from coordinators.transaction.transaction import V2, ProducerIdentity
 from engine.errors import InvalidProducerEpoch
@@ -79,6 +78,6 @@ def test_nothing_is_done_while_a_part_of_the_coordinator_is_loaded() -> None:
     world = World()
     orphaned(world)
     shard = world.transactions.runtime._shards[0]
-    shard.loading = Loading.UNDER_WAY
+    shard.is_loaded = False
     Orphans(world.transactions).sweep()
     assert world.read(PLACE) == ["v"]
