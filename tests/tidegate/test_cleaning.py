@@ -43,7 +43,9 @@ def fill(broker: RunningBroker, topic: str, *, codec: str = "none", count: int =
 
 
 def read(broker: RunningBroker, topic: str) -> list[Message]:
-    consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": "g", "enable.partition.eof": True})
+    # Retention may move the start between the question and the fetch: what is left of the topic is meant then.
+    settings = {"group.id": "g", "enable.partition.eof": True, "auto.offset.reset": "earliest"}
+    consumer = Consumer({"bootstrap.servers": broker.bootstrap, **settings})
     try:
         start, end = consumer.get_watermark_offsets(TopicPartition(topic, 0), 10)
         consumer.assign([TopicPartition(topic, 0, start)])
@@ -111,10 +113,12 @@ def test_records_past_their_time_go_and_new_ones_follow_on(broker: RunningBroker
 def test_a_topic_stays_within_its_size(broker: RunningBroker) -> None:
     make_topic(broker, "small", retention_bytes=str(SEGMENT_BYTES))
     fill(broker, "small")
-    eventually(lambda: start_offset(broker, "small") > 0)
+    # A segment goes while the rest still has the size asked for: less than one segment beyond it stays.
+    eventually(lambda: start_offset(broker, "small") > 0 and stored_bytes(broker) < 2 * SEGMENT_BYTES)
     found = read(broker, "small")
     assert found[-1].offset() == RECORDS - 1
-    assert SEGMENT_BYTES <= sum(len(message.value() or b"") for message in found) <= 3 * SEGMENT_BYTES
+    # The values are some nine tenths of what is stored.
+    assert 0.8 * SEGMENT_BYTES <= sum(len(message.value() or b"") for message in found) <= 2 * SEGMENT_BYTES
 
 
 def test_the_cleaner_can_be_switched_off() -> None:
