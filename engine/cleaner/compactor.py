@@ -129,7 +129,7 @@ class Compactor:
                 self._partitions.log_error(f"{log.name} cannot be prepared for compaction: {error}")
 
     def _view(self, partition: Partition) -> CompactionView | None:
-        """The sealed segments that the log lets us replace; if there are none, it is asked to get ready."""
+        """The sealed segments that the log lets us replace; it is asked to get ready for those that it does not."""
         log = partition.log
         for left in range(1, LEFT_MOST + 1):
             segments = log.segments[:-left]
@@ -138,7 +138,8 @@ class Compactor:
                 return CompactionView(
                     tuple(segments), end, log.start_offset, log.end_offset, partition.last_stable_offset, log.config
                 )
-        self._partitions.run_jobs(partition, log.maintenance())
+            # Nobody else would: maintenance follows writes, and this log may never be written again.
+            self._partitions.run_jobs(partition, log.maintenance())
         return None
 
     def _look(self, views: list[tuple[Partition, CompactionView]]) -> list[Candidate]:

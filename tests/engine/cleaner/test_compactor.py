@@ -81,6 +81,18 @@ def test_times_are_found_where_the_broker_set_them() -> None:
     assert found.offset == 1
 
 
+def test_a_segment_that_was_sealed_after_the_last_snapshot_does_not_wait_for_a_write() -> None:
+    world = dirty(World())
+    world.compact()
+    world.write((b"a", b"5"), (b"b", b"5"))
+    world.log.request_snapshot()
+    world.partitions.run_jobs(world.partition, world.log.maintenance())
+    world.log.roll()
+    world.compact()
+    world.compact()
+    assert world.values() == {6: b"4", 7: b"5", 8: b"5"}
+
+
 def test_below_the_dirty_ratio_nothing_happens() -> None:
     world = dirty(World())
     world.compact()
