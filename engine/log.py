@@ -21,7 +21,6 @@ Invariants:
 import os
 from collections.abc import Sequence
 
-from engine.aborted_index import AbortedTransaction
 from engine.clock import Clock
 from engine.errors import InvalidRecord, OffsetOutOfRange, RecordListTooLarge, StorageError
 from engine.files import Buffer, File, Files
@@ -56,7 +55,6 @@ from engine.transactions import (
     Undecided,
     note_producer,
     parse_marker,
-    rebuild,
     stable_offset,
 )
 from engine.upkeep import Upkeep
@@ -386,13 +384,6 @@ class Log(LogView):
             except OSError as error:
                 raise StorageError(f"{self.name} cannot note leader epoch {epoch}: {error}") from error
 
-    def _aborted_in(self, segments: Sequence[Segment]) -> list[AbortedTransaction]:
-        everything = tuple(self._segments)
-        for segment in segments:
-            if segment.loaded_aborted() is None:
-                rebuild(everything[: everything.index(segment) + 1])
-        return [transaction for segment in segments for transaction in segment.aborted or ()]
-
     # --- removal ----------------------------------------------------------------------------------------
 
     def delete_records(self, offset: int) -> int:
@@ -477,10 +468,10 @@ class Log(LogView):
         void = [
             offset
             for offset in self._upkeep.snapshots
-            if old[0].base_offset < offset <= end and (point is None or offset != point.offset)
+            if old[0].base_offset <= offset <= end and (point is None or offset != point.offset)
         ]
         self._upkeep.snapshots = [offset for offset in self._upkeep.snapshots if offset not in void]
-        job = ReplaceJob(self._files, self.directory, old, new, void, self._replaced, self._aborted_in(old))
+        job = ReplaceJob(self._files, self.directory, old, new, void, self._replaced)
         self._upkeep.begin(job)
         return job
 

@@ -10,14 +10,12 @@ from typing import Protocol
 
 from attrs import define, field, frozen
 
-from engine.aborted_index import AbortedTransaction
 from engine.files import File, Files
 from engine.index import ENTRY_SIZE
 from engine.log_types import LogPosition
 from engine.recovery import remove_segment_files, write_start_offset
 from engine.replacement import Replacement, commit_replacement
 from engine.segment import Segment
-from engine.segment_writer import carry_over
 from engine.snapshot import Snapshot, remove_snapshots, write_snapshot
 
 
@@ -182,7 +180,6 @@ class ReplaceJob:
     new: Sequence[Segment]
     snapshots: list[int]
     done: Callable[["ReplaceJob"], None]
-    aborted: Sequence[AbortedTransaction] = ()
     error: BaseException | None = None
     _pinned: list[File] = field(factory=list)
 
@@ -195,8 +192,6 @@ class ReplaceJob:
         renamed = tuple(name for segment in self.new for name in segment.names)
         try:
             remove_snapshots(self.files, self.directory, self.snapshots)
-            if self.aborted:
-                carry_over(self.aborted, self.new)
             commit_replacement(self.files, self.directory, Replacement(removed, renamed))
         except OSError as error:
             self.error = error

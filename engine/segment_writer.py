@@ -1,16 +1,15 @@
 """Writes the segments that will replace others: same offsets, fewer records.
 
 [thread] The files end in `.cleaned` until `Log.replace_segments` makes them the log's. What is written must
-keep every transaction marker whose aborted records or whose entry among the aborted transactions remain, and it must
-tile the offsets that it replaces: the first segment has the old first base offset, and each one's last batch
-(emptied of its records if need be) ends where the next begins.
+keep every transaction marker of which a batch remains, aborted ones together with their entry among the aborted
+transactions, and no such entry without its marker. And it must tile the offsets that it replaces: the first segment
+has the old first base offset, and each one's last batch (empty if need be) ends where the next begins.
 """
 
 from collections.abc import Sequence
 
-from engine.aborted_index import AbortedIndex, AbortedTransaction
-from engine.files import Buffer, Files, read_whole
-from engine.index import open_sealed
+from engine.aborted_index import AbortedTransaction
+from engine.files import Buffer, Files
 from engine.records import BatchHeader
 from engine.replacement import CLEANED_SUFFIX
 from engine.segment import Segment
@@ -29,10 +28,13 @@ class SegmentWriter:
         self._file.truncate(0)
         self.segment.reset()
 
-    def append(self, header: BatchHeader, batch: Sequence[Buffer]) -> None:
-        """Appends a whole batch that keeps its offsets; `header` is its own."""
+    def append(self, header: BatchHeader, batch: Sequence[Buffer], aborted: AbortedTransaction | None = None) -> None:
+        """Appends a whole batch that keeps its offsets; `header` is its own, `aborted` the entry of a marker."""
         self._file.write(batch, self.segment.size)
         self.segment.note_batch(header, header.base_offset, self._interval_bytes)
+        if aborted is not None:
+            assert self.segment.aborted is not None
+            self.segment.aborted.add(aborted)
 
     def flush(self) -> None:
         """Syncs what was written so far, so that `finish` has little left to wait for."""
@@ -62,19 +64,3 @@ def _write_index(segment: Segment, content: bytes) -> None:
     index.write([content], 0)
     index.sync()
     index.close()
-
-
-def carry_over(aborted: Sequence[AbortedTransaction], segments: Sequence[Segment]) -> None:
-    """[thread] Gives new segments, not yet in their place, the aborted transactions whose markers they hold."""
-    for segment, following in zip(segments, [*segments[1:], None], strict=True):
-        own = AbortedIndex()
-        for transaction in aborted:
-            is_later = following is not None and transaction.last_offset >= following.base_offset
-            if transaction.last_offset >= segment.base_offset and not is_later:
-                own.add(transaction)
-        if len(own):
-            opened = open_sealed(read_whole(segment.files, segment.index_path + CLEANED_SUFFIX) or b"", segment.size)
-            assert opened is not None, "the index was just written"
-            index, trailer = opened
-            trailer.aborted = bytes(own.content)
-            _write_index(segment, index.seal(trailer))

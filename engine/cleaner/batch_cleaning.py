@@ -7,8 +7,8 @@ Tombstones (KIP-534): the first pass that sees one in a batch sets the time from
 horizon. It stands in the field of the base timestamp, marked by an attribute; the records' timestamp deltas
 count from there, so readers see the times that they always saw. A later pass, past the horizon, drops it.
 
-Left as they are: batches of transactions, for an aborted record must not hide a committed one; and batches
-that are damaged or cannot be opened, because a new checksum would bless what the old one disowns.
+Left as they are: batches that are damaged or cannot be opened, because a new checksum would bless what the old one
+disowns. What else is to be known of transactions stands in `engine.cleaner.transaction_cleaning`.
 """
 
 from attrs import frozen
@@ -18,18 +18,18 @@ from engine.cleaner.keyed_records import KeyedRecord, keyed_records, timestamp_d
 from engine.cleaner.offset_map import OffsetMap
 from engine.compression import NONE, compress, decompress
 from engine.errors import BrokerError
+from engine.producer_state import NO_SEQUENCE, ProducerInfo
 from engine.records import (
     CODEC_MASK,
-    CONTROL_FLAG,
     DELETE_HORIZON_FLAG,
     HEADER_SIZE,
+    NO_PRODUCER_ID,
     NO_TIMESTAMP,
-    TRANSACTIONAL_FLAG,
     BatchHeader,
     seal_batch,
 )
 
-_UNTOUCHED = TRANSACTIONAL_FLAG | CONTROL_FLAG
+_NO_EPOCH = -1
 
 
 @frozen
@@ -39,13 +39,18 @@ class Cleaning:
     offsets: OffsetMap
     now_ms: int
     delete_retention_ms: int
-    last_offsets: dict[int, int]
-    """Per producer that is remembered, where its last batch ends: kept even when empty, for its sequence numbers."""
+    producers: dict[int, ProducerInfo]
+    """Those that are remembered: the last batch of each is kept even when empty, for its sequence numbers."""
+
+    @property
+    def horizon_ms(self) -> int:
+        """From when on what this pass gives a delete horizon may go."""
+        return self.now_ms + self.delete_retention_ms
 
 
 def open_keyed(header: BatchHeader, batch: bytes) -> tuple[bytes, list[KeyedRecord]] | None:
     """The uncompressed records of a batch that compaction may touch; None for the others."""
-    if header.attributes & _UNTOUCHED or not is_intact(header, batch):
+    if not is_intact(header, batch):
         return None
     try:
         section = batch[HEADER_SIZE:]
@@ -74,13 +79,28 @@ def clean_batch(header: BatchHeader, batch: bytes, cleaning: Cleaning) -> bytes 
     section, records = opened
     kept = _retained(header, records, cleaning)
     if not kept:
-        is_last = cleaning.last_offsets.get(header.producer_id) == header.last_offset
-        return emptied(header, batch) if is_last else None
+        return what_is_left(header, batch, cleaning)
     horizon_due = not header.attributes & DELETE_HORIZON_FLAG and not all(record[4] for record in kept)
     if len(kept) == len(records) and not horizon_due:
         return batch
-    horizon_ms = cleaning.now_ms + cleaning.delete_retention_ms if horizon_due else None
-    return _rebuilt(header, section, kept, horizon_ms)
+    return _rebuilt(header, section, kept, cleaning.horizon_ms if horizon_due else None)
+
+
+def what_is_left(header: BatchHeader, batch: bytes, cleaning: Cleaning) -> bytes | None:
+    """What remains of a batch that loses all its records."""
+    producer = cleaning.producers.get(header.producer_id)
+    is_last = producer is not None and producer.last_offset == header.last_offset
+    return emptied(header, batch) if is_last else None
+
+
+def with_delete_horizon(header: BatchHeader, batch: bytes, cleaning: Cleaning) -> bytes:
+    """The batch with all its records, which may go from the horizon on."""
+    opened = open_keyed(header, batch)
+    return batch if opened is None else _rebuilt(header, *opened, cleaning.horizon_ms)
+
+
+def is_past_horizon(header: BatchHeader, cleaning: Cleaning) -> bool:
+    return bool(header.attributes & DELETE_HORIZON_FLAG) and header.base_timestamp <= cleaning.now_ms
 
 
 def emptied(header: BatchHeader, batch: bytes) -> bytes:
@@ -95,9 +115,18 @@ def emptied(header: BatchHeader, batch: bytes) -> bytes:
     return seal_batch(empty, b"")
 
 
+def place_holder(header: BatchHeader) -> bytes:
+    """An empty batch in the place of one that went: nobody's, so that it keeps no marker from going."""
+    nobodys = header._replace(
+        attributes=0, producer_id=NO_PRODUCER_ID, producer_epoch=_NO_EPOCH, base_sequence=NO_SEQUENCE,
+        record_count=0, base_timestamp=NO_TIMESTAMP, max_timestamp=NO_TIMESTAMP,
+    )  # fmt: skip
+    return seal_batch(nobodys, b"")
+
+
 def _retained(header: BatchHeader, records: list[KeyedRecord], cleaning: Cleaning) -> list[KeyedRecord]:
     kept = cleaning.offsets.latest(header.base_offset, records)
-    if header.attributes & DELETE_HORIZON_FLAG and header.base_timestamp <= cleaning.now_ms:
+    if is_past_horizon(header, cleaning):
         return [record for record in kept if record[4]]
     return kept
 

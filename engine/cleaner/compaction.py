@@ -9,13 +9,17 @@ from collections.abc import Iterator, Sequence
 
 from attrs import define, field, frozen
 
-from engine.cleaner.batch_cleaning import Cleaning, clean_batch, emptied, note_keys
+from engine.aborted_index import AbortedTransaction
+from engine.cleaner.batch_cleaning import Cleaning, clean_batch, note_keys, place_holder
 from engine.cleaner.batches import read_batches
 from engine.cleaner.dirtiness import Dirtiness
 from engine.cleaner.offset_map import DEFAULT_BYTES, OffsetMap
 from engine.cleaner.output import Output, remove_cleaned
 from engine.cleaner.pace import Pace
+from engine.cleaner.transaction_cleaning import OF_TRANSACTION, TransactionCleaning, TransactionKeys
+from engine.cleaner.transactions import AbortedRanges, read_aborted
 from engine.files import Files
+from engine.producer_state import ProducerInfo
 from engine.records import BatchHeader
 from engine.segment import MAX_RELATIVE_OFFSET, Segment
 
@@ -52,11 +56,15 @@ class Compaction:
     index_interval_bytes: int
     delete_retention_ms: int
     now_ms: int
-    last_offsets: dict[int, int]
+    producers: dict[int, ProducerInfo]
+    copies: Sequence[Segment]
+    """All segments of the log, `detached`."""
     pace: Pace
     capacity_bytes: int = DEFAULT_BYTES
     read_bytes: int = field(default=0, init=False)
     offsets: OffsetMap = field(init=False)
+    _aborted: list[AbortedTransaction] = field(factory=list, init=False)
+    _last_markers: dict[int, int] = field(factory=dict, init=False)
     _groups: Iterator[Group] = field(init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -69,6 +77,8 @@ class Compaction:
         return self.offsets.end
 
     def build_map(self) -> None:
+        self._aborted = read_aborted(self.copies, self.dirt.end)
+        keys = TransactionKeys(AbortedRanges(self._aborted), self._last_markers)
         for segment, end in self._with_ends():
             if end <= self.dirt.first_dirty:
                 continue
@@ -78,7 +88,10 @@ class Compaction:
                     continue
                 if self.offsets.full:
                     return
-                note_keys(header, batch, self.offsets)
+                if header.attributes & OF_TRANSACTION:
+                    keys.note(header, batch, self.offsets)
+                else:
+                    note_keys(header, batch, self.offsets)
 
     def next_group(self) -> Group | None:
         """Written and synced, ready to be committed; None at the end."""
@@ -94,14 +107,15 @@ class Compaction:
 
     def _write_groups(self) -> Iterator[Group]:
         segments = [(segment, end) for segment, end in self._with_ends() if segment.base_offset < self.offsets.end]
-        cleaning = Cleaning(self.offsets, self.now_ms, self.delete_retention_ms, self.last_offsets)
+        cleaning = Cleaning(self.offsets, self.now_ms, self.delete_retention_ms, self.producers)
+        transactions = TransactionCleaning(cleaning, AbortedRanges(self._aborted), self._last_markers)
         while segments:
             output = Output(
                 self.files, self.directory, segments[0][0].base_offset, self.now_ms,
                 self.segment_bytes, self.index_interval_bytes,
             )  # fmt: skip
             try:
-                count = self._fill(output, segments, cleaning)
+                count = self._fill(output, segments, transactions)
                 group = self._group(tuple(segment for segment, _ in segments[:count]), output)
             except BaseException:
                 output.abandon()
@@ -110,24 +124,31 @@ class Compaction:
             if group is not None:
                 yield group
 
-    def _fill(self, output: Output, segments: Sequence[tuple[Segment, int]], cleaning: Cleaning) -> int:
+    def _fill(self, output: Output, segments: Sequence[tuple[Segment, int]], transactions: TransactionCleaning) -> int:
         """Writes what stays of segment after segment until there is enough for a group; how many it took."""
-        dropped: tuple[BatchHeader, bytes] | None = None
+        cleaning = transactions.cleaning
+        dropped: BatchHeader | None = None
         count = 0
         for segment, end in segments:
             if count and self._is_enough(output, count, end - segments[0][0].base_offset):
                 break
             for header, batch in read_batches(segment):
                 self._count(batch)
-                kept = clean_batch(header, batch, cleaning)
+                if header.attributes & OF_TRANSACTION:
+                    kept, aborted = transactions.clean(header, batch)
+                else:
+                    kept, aborted = clean_batch(header, batch, cleaning), None
                 output.changed = output.changed or kept is not batch
                 if kept is not None:
-                    output.append(kept)
-                dropped = (header, batch) if kept is None else None
+                    output.append(kept, aborted)
+                dropped = header if kept is None else None
             count += 1
+            # Loaded here, in the thread: the commit needs it on the loop.
+            segment.loaded_index()
+            output.stable_offset = max(output.stable_offset, segment.stable_offset)
         if dropped is not None:
-            # The segments tile the offsets: the last batch stays, empty, to say where this one ends.
-            output.append(emptied(*dropped))
+            # The segments tile the offsets: something has to say where this one ends.
+            output.append(place_holder(dropped))
         return count
 
     def _is_enough(self, output: Output, count: int, next_offsets: int) -> bool:
@@ -138,8 +159,4 @@ class Compaction:
         if len(old) == 1 and not output.changed:
             output.abandon()
             return None
-        new = output.finish()
-        for segment in old:
-            # Loaded here, in the thread: the commit needs it on the loop.
-            segment.loaded_index()
-        return Group(old, new)
+        return Group(old, output.finish())

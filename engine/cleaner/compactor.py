@@ -14,6 +14,7 @@ from engine.cleaner.compaction import Compaction, Group
 from engine.cleaner.dirtiness import CompactionView, Dirtiness, dirtiness
 from engine.cleaner.offset_map import DEFAULT_BYTES
 from engine.cleaner.pace import Pace, Stopped
+from engine.cleaner.transactions import detached
 from engine.clock import Clock
 from engine.errors import BrokerError, CorruptMessage
 from engine.log_types import UNLIMITED
@@ -183,7 +184,8 @@ class Compactor:
             index_interval_bytes=log.config.index_interval_bytes,
             delete_retention_ms=log.config.delete_retention_ms,
             now_ms=self._clock.now_ms(),
-            last_offsets={producer.producer_id: producer.last_offset for producer in log.producers()},
+            producers={producer.producer_id: producer for producer in log.producers()},
+            copies=[detached(segment) for segment in log.segments],
             pace=self._make_pace(lambda: self.is_stopped() or partition.removed),
             capacity_bytes=self._map_bytes,
         )

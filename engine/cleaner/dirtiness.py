@@ -55,8 +55,10 @@ def dirtiness(view: CompactionView, cleaned_to: int | None, now_ms: int) -> Dirt
     clean_bytes = dirty_bytes = 0
     overdue = False
     for segment, end in zip(view.segments, _ends(view), strict=True):
+        if end > view.stable_end:
+            break
         if end > first_dirty:
-            if end > view.stable_end or _too_young(segment, view.config, now_ms):
+            if _too_young(segment, view.config, now_ms):
                 break
             dirty_bytes += segment.size
             overdue = overdue or _too_old(segment, view.config, now_ms)

@@ -1,5 +1,6 @@
 """Where compaction writes: new segments one after the other, none larger than `segment.bytes`."""
 
+from engine.aborted_index import AbortedTransaction
 from engine.files import Files
 from engine.records import BatchHeader, parse_header
 from engine.replacement import CLEANED_SUFFIX
@@ -11,7 +12,8 @@ SYNC_BYTES = 1024 * 1024
 
 
 class Output:
-    """[thread] The new segments of a group. `end` is where the last batch ends."""
+    """[thread] The new segments of a group. `end` is where the last batch ends; at the latest old segment that was
+    done with, everything below `stable_offset` was decided."""
 
     def __init__(
         self,
@@ -31,19 +33,21 @@ class Output:
         self._synced_bytes = 0
         self.size = 0
         self.end = base_offset
+        self.stable_offset = -1
         self.changed = False
         self._writer = self._begin(base_offset)
 
     def _begin(self, base_offset: int) -> SegmentWriter:
         return SegmentWriter(self._files, self._directory, base_offset, self._created_ms, self._index_interval_bytes)
 
-    def append(self, batch: bytes) -> None:
+    def append(self, batch: bytes, aborted: AbortedTransaction | None = None) -> None:
+        """With the marker of an aborted transaction comes its entry."""
         header = parse_header(batch)
         if not self._fits(header):
-            self._finished.append(self._writer.finish())
+            self._finish_writer()
             # It begins where the one before ends, even if its first batch comes later: the segments tile the offsets.
             self._writer = self._begin(self.end)
-        self._writer.append(header, (batch,))
+        self._writer.append(header, (batch,), aborted)
         self.size += len(batch)
         self.end = header.next_offset
         if self.size - self._synced_bytes >= SYNC_BYTES:
@@ -56,8 +60,12 @@ class Output:
 
     def finish(self) -> tuple[Segment, ...]:
         """Everything synced."""
-        self._finished.append(self._writer.finish())
+        self._finish_writer()
         return tuple(self._finished)
+
+    def _finish_writer(self) -> None:
+        self._writer.segment.stable_offset = self.stable_offset
+        self._finished.append(self._writer.finish())
 
     def abandon(self) -> None:
         """Removes what was written."""

@@ -260,12 +260,13 @@ def test_they_move_into_segments_that_replace_others() -> None:
     old = log.segments[:-1]
     assert log.can_replace(old)
     writer = SegmentWriter(files, log.directory, 0, NOW_MS)
+    by_marker = {each.last_offset: each for each in EXPECTED}
     for segment in old:
         data = segment.file().pread(segment.size, 0)
         position = 0
         while position < len(data):
             header = parse_header(data, position)
-            writer.append(header, [data[position : position + header.size]])
+            writer.append(header, [data[position : position + header.size]], by_marker.get(header.last_offset))
             position += header.size
     job = log.replace_segments(old, [writer.finish()])
     job.run()

@@ -2,15 +2,14 @@
 
 import pytest
 
-from engine.cleaner.batch_cleaning import Cleaning, clean_batch, emptied, note_keys
+from engine.cleaner.batch_cleaning import Cleaning, clean_batch, emptied, note_keys, place_holder
 from engine.cleaner.keyed_records import keyed_records
 from engine.cleaner.offset_map import OffsetMap
 from engine.compression import CODECS, compress
+from engine.producer_state import ProducerInfo
 from engine.records import (
-    CONTROL_FLAG,
     DELETE_HORIZON_FLAG,
     LOG_APPEND_TIME_FLAG,
-    TRANSACTIONAL_FLAG,
     build_batch,
     checksum,
     pack_record,
@@ -41,8 +40,9 @@ def cleaned(data: bytes, later: dict[bytes, int] | None = None, *, now_ms: int =
     for key, offset in (later or {}).items():
         offsets.note(offset, [(0, 0, 0, key, True)])
     offsets.end = 10_000
-    last_offsets = {int(name.removeprefix("producer")): offset for name, offset in last.items()}
-    return clean_batch(header, data, Cleaning(offsets, now_ms, 60_000, last_offsets))
+    ids = {int(name.removeprefix("producer")): offset for name, offset in last.items()}
+    producers = {key: ProducerInfo(key, 2, 40, NOW_MS, -1, -1, offset) for key, offset in ids.items()}
+    return clean_batch(header, data, Cleaning(offsets, now_ms, 60_000, producers))
 
 
 @pytest.mark.parametrize("codec", CODECS)
@@ -150,13 +150,14 @@ def test_records_without_key_go() -> None:
     assert [record.offset for record in open_batch(left)] == [BASE + 1]
 
 
-@pytest.mark.parametrize("flag", [TRANSACTIONAL_FLAG, CONTROL_FLAG])
-def test_transactions_are_left_alone_and_hide_nothing(flag: int) -> None:
-    data = batch((b"a", b"1"), attributes=flag)
-    assert cleaned(data, {b"a": 500}) is data
-    offsets = OffsetMap()
-    note_keys(parse_header(data), data, offsets)
-    assert len(offsets) == 0
+def test_a_place_holder_belongs_to_nobody() -> None:
+    data = batch((b"a", b"1"), (b"b", b"2"), producer_id=7, producer_epoch=2, base_sequence=4, attributes=0x10)
+    left = place_holder(parse_header(data))
+    header = parse_header(left)
+    assert (header.base_offset, header.last_offset, header.leader_epoch) == (BASE, BASE + 1, 3)
+    assert (header.producer_id, header.base_sequence, header.attributes, header.record_count) == (-1, -1, 0, 0)
+    assert header.crc == checksum(memoryview(left))
+    assert cleaned(left) is None
 
 
 @pytest.mark.parametrize("codec", ["uncompressed", "gzip"])

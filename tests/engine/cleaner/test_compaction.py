@@ -6,6 +6,7 @@ from engine.cleaner.compaction import GROUP_SEGMENTS, Compaction, Group
 from engine.cleaner.dirtiness import CompactionView, dirtiness
 from engine.cleaner.offset_map import DEFAULT_BYTES, ENTRY_OVERHEAD
 from engine.cleaner.pace import Pace, Stopped
+from engine.cleaner.transactions import detached
 from tests.engine.cleaner.world import COMPACT, World
 
 
@@ -23,7 +24,8 @@ def compaction(
         index_interval_bytes=COMPACT.index_interval_bytes,
         delete_retention_ms=COMPACT.delete_retention_ms,
         now_ms=world.clock.now_ms(),
-        last_offsets={},
+        producers={},
+        copies=[detached(segment) for segment in log.segments],
         pace=Pace(world.clock.monotonic, lambda _: None, lambda: stopped, work_s=0),
         capacity_bytes=capacity_bytes,
     )

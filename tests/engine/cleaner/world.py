@@ -1,18 +1,32 @@
 """What the cleaner's tests share: partitions in memory, by hand on the clock, and a look at every record."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from attrs import frozen
 
+from engine.aborted_index import AbortedTransaction
 from engine.cleaner.cleaner import Cleaner
 from engine.cleaner.pace import Pace
 from engine.clock import ManualClock
+from engine.compression import CODECS, compress
 from engine.log import Log, LogConfig
+from engine.log_types import Origin
 from engine.memory_files import MemoryFiles
 from engine.partition import Partition
 from engine.partitions import Partitions, PartitionSpec
-from engine.records import BatchHeader, build_batch, record_section, split_batches, walk_records
+from engine.records import (
+    HEADER_SIZE,
+    TRANSACTIONAL_FLAG,
+    BatchHeader,
+    build_batch,
+    parse_header,
+    record_section,
+    seal_batch,
+    split_batches,
+    walk_records,
+)
 from engine.sync import SyncRounds
+from engine.transactions import EndMarker, build_marker, parse_marker
 from engine.workers import InlineWorkers
 from tests.engine.logs import NOW_MS, memory_files, read_all
 
@@ -77,6 +91,46 @@ class World:
         self.rounds.start_round()
         return result.base_offset
 
+    def write_in_transaction(self, producer_id: int, *pairs: Pair, epoch: int = 0, codec: str = "uncompressed") -> int:
+        """The same for a batch of a producer's transaction; its sequence number is the next."""
+        known = [p.last_sequence for p in self.log.producers() if (p.producer_id, p.epoch) == (producer_id, epoch)]
+        plain = build_batch(
+            pairs,
+            timestamp_ms=self.clock.now_ms(),
+            producer_id=producer_id,
+            producer_epoch=epoch,
+            base_sequence=known[0] + 1 if known else 0,
+            attributes=TRANSACTIONAL_FLAG | CODECS[codec],
+        )
+        header = parse_header(plain)
+        result = self.partition.append(seal_batch(header, compress(CODECS[codec], plain[HEADER_SIZE:])))
+        self.rounds.start_round()
+        return result.base_offset
+
+    def end_transaction(self, producer_id: int, *, committed: bool, epoch: int = 0, coordinator_epoch: int = 0) -> int:
+        marker = build_marker(producer_id, epoch, EndMarker(committed, coordinator_epoch), self.clock.now_ms())
+        result = self.partition.append(marker, origin=Origin.COORDINATOR)
+        self.rounds.start_round()
+        return result.base_offset
+
+    def markers(self) -> list[int]:
+        """Where markers stand."""
+        return [header.base_offset for header in self.headers() if header.is_control and header.record_count]
+
+    def committed(self, offset: int | None = None, max_bytes: int = 1) -> list[Seen]:
+        """What a consumer that reads committed records sees from an offset on, told apart as clients do it."""
+        found: list[Seen] = []
+        offset = self.log.start_offset if offset is None else offset
+        while True:
+            read = self.partition.read(offset, max_bytes, at_least_one=True, committed=True)
+            if read.log_read is None or not read.log_read.size:
+                return found
+            data = b"".join(region.read() for region in read.log_read.regions)
+            batches = split_batches(_whole(data))
+            seen = list(committed_records(batches, read.aborted or ()))
+            found.extend(record for record in seen if record.offset >= offset)
+            offset = batches[-1][0].next_offset
+
     def roll(self) -> None:
         """Closes the active segment, as a larger log would have, with the snapshot that follows."""
         self.log.roll()
@@ -97,12 +151,43 @@ class World:
     def values(self) -> dict[int, bytes | None]:
         return {record.offset: record.value for record in self.records()}
 
+    def forget(self, *suffixes: str) -> None:
+        """Removes files that recovery has to do without."""
+        for name in self.files.list(self.log.directory):
+            if name.endswith(suffixes):
+                self.files.unlink(f"{self.log.directory}/{name}")
+
     def reopened(self, config: LogConfig | None = None) -> "World":
         """The same disk after a restart."""
         again = World(config or self.config, self.files, self.clock)
         again.map_bytes = self.map_bytes
         again.cleaner = again.make_cleaner()
         return again
+
+
+def _whole(data: bytes) -> bytes:
+    """Without a last batch that is cut off."""
+    position = 0
+    while position + HEADER_SIZE <= len(data) and position + parse_header(data, position).size <= len(data):
+        position += parse_header(data, position).size
+    return data[:position]
+
+
+def committed_records(
+    batches: Sequence[tuple[BatchHeader, memoryview]], aborted: Sequence[AbortedTransaction]
+) -> Iterator[Seen]:
+    """The way of Kafka's clients: an aborted producer is left out from its first offset to its abort marker."""
+    waiting = sorted(aborted, key=lambda each: each.first_offset)
+    left_out: set[int] = set()
+    for header, batch in batches:
+        while waiting and waiting[0].first_offset <= header.last_offset:
+            left_out.add(waiting.pop(0).producer_id)
+        if header.is_control:
+            marker = parse_marker(header, batch[HEADER_SIZE:])
+            if marker is not None and not marker.committed:
+                left_out.discard(header.producer_id)
+        elif not (header.is_transactional and header.producer_id in left_out):
+            yield from open_batch(bytes(batch))
 
 
 def open_batch(data: bytes) -> Sequence[Seen]:
