@@ -1,42 +1,68 @@
 """Runs the loop, kills it and (where that is possible) the broker, and judges the outcome."""
 
+import functools
 import random
+import select
 import signal
 import subprocess
 import sys
+import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from confluent_kafka import Consumer, Producer, TopicPartition
+from attrs import define, field
+from confluent_kafka import Consumer, Message, Producer, TopicPartition
 
+from compat_tests.transactions.loop import transformed
+from tools.reference.java import TOOL_OPTIONS, class_path
 from tools.soak.history import judge
 
 PROJECT_ROOT = Path(__file__).resolve().parents[2]
+JAVA_LOOP = Path(__file__).with_name("ExactlyOnceLoop.java")
 PARTITIONS = 2
+SHORT_LIVES = 4
+START_SECONDS = 20.0
+
+
+@functools.cache
+def java_classes() -> "tempfile.TemporaryDirectory[str]":
+    """The Java loop, compiled once; the folder goes with this process."""
+    folder = tempfile.TemporaryDirectory(prefix="compat-java-loop-")
+    command = ["javac", "-Xlint:all", "-Werror", "-cp", class_path(logging=False), "-d", folder.name, str(JAVA_LOOP)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder
+
+
+def loop_command(client: str) -> list[str]:
+    if client == "java":
+        where = f"{java_classes().name}:{class_path(logging=False)}"
+        return ["java", *TOOL_OPTIONS, "-cp", where, JAVA_LOOP.stem]
+    return [sys.executable, "-m", "compat_tests.transactions.loop", client]
 
 
 @contextmanager
 def loop(
     client: str, bootstrap: str, topics: tuple[str, str], name: str, seed: int
-) -> Iterator["subprocess.Popen[str]"]:
+) -> Iterator["subprocess.Popen[bytes]"]:
     """The loop for the length of the block; it ends by kill -9."""
-    command = [sys.executable, "-m", "compat_tests.transactions.loop", client, bootstrap, *topics]
     process = subprocess.Popen(
-        [*command, f"group-{name}", name, str(seed)],
+        [*loop_command(client), bootstrap, *topics, f"group-{name}", name, str(seed)],
         cwd=PROJECT_ROOT,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
     )
     try:
         yield process
     finally:
         process.send_signal(signal.SIGKILL)
         process.wait()
-        if process.stderr is not None:
-            process.stderr.close()
+        if process.stdout is not None:
+            process.stdout.close()
 
 
 def fill(bootstrap: str, topic: str, count: int) -> dict[int, list[str]]:
@@ -51,8 +77,35 @@ def fill(bootstrap: str, topic: str, count: int) -> dict[int, list[str]]:
     return sent
 
 
-def committed(bootstrap: str, topic: str) -> dict[int, list[str]]:
-    """What a reader of committed records sees now, by partition."""
+@define
+class Results:
+    """What a reader of committed records has seen, by partition, and of which transactions."""
+
+    values: dict[int, list[str]] = field(factory=lambda: {partition: [] for partition in range(PARTITIONS)})
+    seen: Counter[bytes] = field(factory=Counter)
+    sizes: dict[bytes, int] = field(factory=dict)
+    aborted: set[bytes] = field(factory=set)
+
+    def take(self, message: Message) -> None:
+        self.values[message.partition()].append((message.value() or b"").decode())
+        labels = dict(message.headers() or [])
+        name = labels["transaction"]
+        self.seen[name] += 1
+        self.sizes[name] = int(labels["records"])
+        if labels["fate"] == b"aborted":
+            self.aborted.add(name)
+
+    def __len__(self) -> int:
+        return sum(map(len, self.values.values()))
+
+    @property
+    def torn(self) -> dict[bytes, tuple[int, int]]:
+        """Transactions of which a part is missing, or too much there: how many records, of how many."""
+        return {name: (count, self.sizes[name]) for name, count in self.seen.items() if count != self.sizes[name]}
+
+
+def committed(bootstrap: str, topic: str) -> Results:
+    """What a reader of committed records sees now."""
     consumer = Consumer(
         {
             "bootstrap.servers": bootstrap,
@@ -63,7 +116,7 @@ def committed(bootstrap: str, topic: str) -> dict[int, list[str]]:
         }
     )
     consumer.assign([TopicPartition(topic, partition, 0) for partition in range(PARTITIONS)])
-    found: dict[int, list[str]] = {partition: [] for partition in range(PARTITIONS)}
+    found = Results()
     ended: set[int] = set()
     deadline = time.monotonic() + 20
     try:
@@ -74,7 +127,7 @@ def committed(bootstrap: str, topic: str) -> dict[int, list[str]]:
             if message.error() is not None:
                 ended.add(message.partition())
             else:
-                found[message.partition()].append((message.value() or b"").decode())
+                found.take(message)
     finally:
         consumer.close()
     return found
@@ -90,20 +143,31 @@ def run_until_done(
     kill_broker: Callable[[], object] | None = None,
     seconds: float = 90.0,
 ) -> None:
-    """Kills the loop at random instants until everything has passed, then judges: once each, in order."""
+    """Kills the loop at random instants until everything has passed, then judges: once each, in order, whole."""
     chance, name, total = random.Random(seed), topics[1], sum(map(len, sent.values()))
     deadline = time.monotonic() + seconds
     kills = 0
-    read: dict[int, list[str]] = {}
-    while sum(map(len, read.values())) < total:
-        assert time.monotonic() < deadline, f"after {kills} kills {sum(map(len, read.values()))} of {total} are there"
-        with loop(client, bootstrap, topics, name, seed + kills):
-            # The first lives are short: they are to end inside of transactions.
-            time.sleep(chance.uniform(0.8, 2.5) if kills < 4 else 6.0)
-            if kill_broker is not None and kills < 4:
+    results = Results()
+    while len(results) < total:
+        assert time.monotonic() < deadline, f"after {kills} kills {len(results)} of {total} are there"
+        with loop(client, bootstrap, topics, name, seed + kills) as process:
+            _let_it_work(process, chance.uniform(0.05, 0.6) if kills < SHORT_LIVES else 4.0)
+            if kill_broker is not None and kills < SHORT_LIVES:
                 kill_broker()
-                time.sleep(chance.uniform(0.5, 2.0))
+                _let_it_work(process, chance.uniform(0.2, 1.0))
         kills += 1
-        read = committed(bootstrap, topics[1])
-    verdict = judge(sent, read)
+        results = committed(bootstrap, topics[1])
+    assert kills > 1, "it was done before it could be killed"
+    expected = {place: [transformed(value.encode()).decode() for value in values] for place, values in sent.items()}
+    verdict = judge(expected, results.values)
     assert verdict.clean, verdict
+    assert not results.torn
+    assert not results.aborted
+
+
+def _let_it_work(process: "subprocess.Popen[bytes]", seconds: float) -> None:
+    """From the first transaction that it begins, so that a slow machine does not kill it before."""
+    assert process.stdout is not None
+    select.select([process.stdout], [], [], START_SECONDS)
+    assert process.poll() is None, "the loop has ended by itself"
+    time.sleep(seconds)

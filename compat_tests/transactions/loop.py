@@ -3,17 +3,38 @@
     python -m compat_tests.transactions.loop CLIENT BOOTSTRAP IN OUT GROUP TRANSACTIONAL_ID SEED
 
 Each record of `in` appears once in `out`, with the offset committed in the same transaction; some are aborted.
+A line is said when a transaction begins, and each record tells in its headers what transaction it is of, of how many
+records, and what is to become of it: so one that is torn, or aborted and yet there, is found out.
+`ExactlyOnceLoop.java` is the same with Kafka's own client.
 """
 
 import asyncio
 import random
 import sys
+import time
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from confluent_kafka import Consumer, KafkaException, Producer
 
 BATCH = 20
 ABORTED_SHARE = 0.2
+LONGEST_PAUSE_S = 0.05
+"""In the middle of a transaction, so that kills meet it there."""
+
+
+def transformed(value: bytes | None) -> bytes:
+    return b"done " + (value or b"")
+
+
+def headers(name: str, count: int, *, aborted: bool) -> list[tuple[str, bytes]]:
+    fate = b"aborted" if aborted else b"committed"
+    return [("transaction", name.encode()), ("records", b"%d" % count), ("fate", fate)]
+
+
+def begin(chance: random.Random) -> tuple[str, bool]:
+    """A name for the transaction, and whether it is to be aborted."""
+    print("began", flush=True)
+    return f"{chance.getrandbits(64):016x}", chance.random() < ABORTED_SHARE
 
 
 def confluent_loop(bootstrap: str, source: str, target: str, group: str, name: str, chance: random.Random) -> None:
@@ -26,7 +47,8 @@ def confluent_loop(bootstrap: str, source: str, target: str, group: str, name: s
             "auto.offset.reset": "earliest",
             "enable.auto.commit": False,
             "isolation.level": "read_committed",
-            "session.timeout.ms": 6000,
+            # A static member is let in again at once after a kill.
+            "group.instance.id": name,
             "log_level": 0,
         }
     )
@@ -36,9 +58,11 @@ def confluent_loop(bootstrap: str, source: str, target: str, group: str, name: s
         if not messages:
             continue
         producer.begin_transaction()
+        transaction, aborted = begin(chance)
+        labels = headers(transaction, len(messages), aborted=aborted)
         for message in messages:
-            producer.produce(target, message.value(), partition=message.partition())
-        aborted = chance.random() < ABORTED_SHARE
+            producer.produce(target, transformed(message.value()), partition=message.partition(), headers=labels)
+        time.sleep(chance.uniform(0, LONGEST_PAUSE_S))
         try:
             if aborted:
                 producer.flush(10)
@@ -66,7 +90,7 @@ async def aiokafka_loop(bootstrap: str, source: str, target: str, group: str, na
         auto_offset_reset="earliest",
         enable_auto_commit=False,
         isolation_level="read_committed",
-        session_timeout_ms=6000,
+        group_instance_id=name,
     )
     producer = AIOKafkaProducer(bootstrap_servers=bootstrap, transactional_id=name)
     await producer.start()
@@ -75,11 +99,13 @@ async def aiokafka_loop(bootstrap: str, source: str, target: str, group: str, na
         found = await consumer.getmany(timeout_ms=200, max_records=BATCH)
         if not found:
             continue
-        aborted = chance.random() < ABORTED_SHARE
         await producer.begin_transaction()
+        transaction, aborted = begin(chance)
+        labels = headers(transaction, sum(map(len, found.values())), aborted=aborted)
         for place, messages in found.items():
             for message in messages:
-                await producer.send(target, message.value, partition=place.partition)
+                await producer.send(target, transformed(message.value), partition=place.partition, headers=labels)
+        await asyncio.sleep(chance.uniform(0, LONGEST_PAUSE_S))
         if aborted:
             await producer.abort_transaction()
             for place in found:

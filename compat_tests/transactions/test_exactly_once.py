@@ -12,7 +12,7 @@ COUNT = 1_000
 
 
 @pytest.mark.timeout(180)
-@pytest.mark.parametrize("client", ["confluent", "aiokafka"])
+@pytest.mark.parametrize("client", ["confluent", "aiokafka", "java"])
 def test_kill_of_the_client(bootstrap: str, make_topic: Callable[..., str], client: str) -> None:
     topics = (make_topic(PARTITIONS), make_topic(PARTITIONS))
     sent = fill(bootstrap, topics[0], COUNT)
@@ -21,7 +21,7 @@ def test_kill_of_the_client(bootstrap: str, make_topic: Callable[..., str], clie
 
 @pytest.mark.timeout(180)
 @pytest.mark.skipif(brokers.target() == "kafka", reason="the reference broker is not ours to kill")
-@pytest.mark.parametrize("client", ["confluent", "aiokafka"])
+@pytest.mark.parametrize("client", ["confluent", "aiokafka", "java"])
 def test_kill_of_client_and_broker(client: str) -> None:
     with testing.broker(timeout_s=60) as broker:
         topics = ("in", "out")
