@@ -30,7 +30,7 @@ class MortalBroker:
 
     def start(self) -> None:
         command = [sys.executable, "-m", "tidegate", "serve", "--data-dir", str(self.directory / "data")]
-        command += ["--kafka-port", str(self.port)]
+        command += ["--kafka-port", str(self.port), "--http-port", "0"]
         for key, value in self.settings.items():
             command += ["--set", f"{key}={value}"]
         log_file = self.directory / "tidegate.log"

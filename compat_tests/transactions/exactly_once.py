@@ -1,12 +1,10 @@
 """Runs the loop, kills it and (where that is possible) the broker, and judges the outcome."""
 
-import functools
 import random
 import select
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -16,8 +14,8 @@ from pathlib import Path
 from attrs import define, field
 from confluent_kafka import Consumer, Message, Producer, TopicPartition
 
+from compat_tests.java.program import java_program
 from compat_tests.transactions.loop import transformed
-from tools.reference.java import TOOL_OPTIONS, class_path
 from tools.soak.history import judge
 
 PROJECT_ROOT = Path(__file__).resolve().parents[2]
@@ -27,20 +25,9 @@ SHORT_LIVES = 4
 START_SECONDS = 20.0
 
 
-@functools.cache
-def java_classes() -> "tempfile.TemporaryDirectory[str]":
-    """The Java loop, compiled once; the folder goes with this process."""
-    folder = tempfile.TemporaryDirectory(prefix="compat-java-loop-")
-    command = ["javac", "-Xlint:all", "-Werror", "-cp", class_path(logging=False), "-d", folder.name, str(JAVA_LOOP)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return folder
-
-
 def loop_command(client: str) -> list[str]:
     if client == "java":
-        where = f"{java_classes().name}:{class_path(logging=False)}"
-        return ["java", *TOOL_OPTIONS, "-cp", where, JAVA_LOOP.stem]
+        return java_program(JAVA_LOOP)
     return [sys.executable, "-m", "compat_tests.transactions.loop", client]
 
 
