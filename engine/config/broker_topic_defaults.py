@@ -9,6 +9,7 @@ from attrs import evolve
 
 from engine.config.keys import ConfigKey, ConfigType, Rule, Value, at_least
 from engine.config.topic import HOUR_MS, TOPIC_KEYS
+from engine.config.topic_tracing import TRACING as TRACING_TOPIC_KEYS
 
 
 def _default_for(topic_name: str, *, unset: bool = False) -> ConfigKey:
@@ -106,7 +107,9 @@ DURABILITY = (
     _default_for("unclean.leader.election.enable"),
 )
 
-TOPIC_DEFAULT_KEYS = (*RETENTION, *SEGMENTS, *RECORDS, *DURABILITY)
+TRACING = tuple(_default_for(key.name) for key in TRACING_TOPIC_KEYS)
+
+TOPIC_DEFAULT_KEYS = (*RETENTION, *SEGMENTS, *RECORDS, *DURABILITY, *TRACING)
 
 assert TOPIC_KEYS["retention.ms"].default == 168 * HOUR_MS
 assert TOPIC_KEYS["segment.ms"].default == 168 * HOUR_MS

@@ -20,6 +20,7 @@ from engine.config.keys import (
     distinct_from,
     one_of,
 )
+from engine.config.topic_tracing import TRACING
 from engine.errors import InvalidConfig
 
 MEBIBYTE = 2**20
@@ -325,7 +326,7 @@ REPLICATION = (
     ),
 )
 
-TOPIC_KEYS: dict[str, ConfigKey] = by_name((*CLEANUP, *RECORDS, *SEGMENTS, *DURABILITY, *REPLICATION))
+TOPIC_KEYS: dict[str, ConfigKey] = by_name((*CLEANUP, *RECORDS, *SEGMENTS, *DURABILITY, *REPLICATION, *TRACING))
 
 
 def topic_key(name: str) -> ConfigKey:

@@ -10,6 +10,7 @@ from engine.config.topic import (
     parse_topic_overrides,
     topic_key,
 )
+from engine.config.topic_tracing import TRACING
 from engine.errors import InvalidConfig
 
 LONG_MAX = 2**63 - 1
@@ -52,7 +53,7 @@ def test_a_default_is_kafkas_or_has_a_reason(name: str) -> None:
 
 
 def test_only_flush_mode_is_ours() -> None:
-    assert set(TOPIC_KEYS) - set(KAFKA_DEFAULTS) == {"flush.mode"}
+    assert set(TOPIC_KEYS) - set(KAFKA_DEFAULTS) - {key.name for key in TRACING} == {"flush.mode"}
 
 
 @pytest.mark.parametrize("name", TOPIC_KEYS)
