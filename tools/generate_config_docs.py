@@ -37,9 +37,9 @@ it runs; altered for all nodes; in the node's own configuration; the default. Am
 first counts. A topic's settings and the broker keys marked "dynamic" can be altered while the broker runs
 (`kafka-configs.sh --alter`) and are in force at once.
 
-`flush.mode` is not one of Kafka's keys: `kafka-topics.sh --create --config` refuses names that it does not know before
-it asks the broker. Set it afterwards with `kafka-configs.sh --alter --add-config flush.mode=os`, or at creation with
-any client library.
+Those that say "Tidegate's own key" are not Kafka's: `kafka-topics.sh --create --config` refuses names that it does not
+know before it asks the broker. Set them afterwards with `kafka-configs.sh --alter --add-config flush.mode=os`, or at
+creation with any client library.
 """
 
 
@@ -75,7 +75,7 @@ def _default(key: ConfigKey) -> str:
         return "not set"
     if key.default == LONG_MAX:
         return "2^63-1"
-    return f"`{key.format(key.default)}`" if key.default != () else "empty"
+    return f"`{key.format(key.default)}`" if key.default not in ((), "") else "empty"
 
 
 def _meaning(key: ConfigKey) -> str:

@@ -20,7 +20,7 @@ from engine.config.keys import (
     distinct_from,
     one_of,
 )
-from engine.config.topic_tracing import TRACING
+from engine.config.topic_extensions import EXTENSIONS
 from engine.errors import InvalidConfig
 
 MEBIBYTE = 2**20
@@ -326,7 +326,7 @@ REPLICATION = (
     ),
 )
 
-TOPIC_KEYS: dict[str, ConfigKey] = by_name((*CLEANUP, *RECORDS, *SEGMENTS, *DURABILITY, *REPLICATION, *TRACING))
+TOPIC_KEYS: dict[str, ConfigKey] = by_name((*CLEANUP, *RECORDS, *SEGMENTS, *DURABILITY, *REPLICATION, *EXTENSIONS))
 
 
 def topic_key(name: str) -> ConfigKey:
@@ -359,4 +359,11 @@ def check_topic_values(values: Mapping[str, Value]) -> None:
         raise InvalidConfig(
             f"Invalid value '{least}' for configuration min.compaction.lag.ms: must be at most "
             f"max.compaction.lag.ms, which is {most}"
+        )
+    policy = values["cleanup.policy"]
+    assert isinstance(policy, tuple)
+    if values["priority.enable"] == "true" and "compact" in policy:
+        raise InvalidConfig(
+            "Invalid value 'true' for configuration priority.enable: a compacted topic cannot be prioritised, "
+            f"and cleanup.policy is {','.join(policy)}"
         )

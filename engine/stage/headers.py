@@ -60,10 +60,14 @@ class OpenedRecord(NamedTuple):
 
 @frozen
 class HeaderRules:
-    """What a topic's config says of the headers. Without `priority`, `tide-priority` is plain data."""
+    """What a topic's config says of the headers.
+
+    Without `priority`, `tide-priority` is plain data; with it, a topic that is `compacted` refuses it.
+    """
 
     delay_max_ms: int
     priority: bool
+    compacted: bool = False
 
 
 Asked = list[tuple[bytes, bytes | None]]
@@ -292,6 +296,8 @@ def _checked(asked: Asked, has_key: bool, rules: HeaderRules, latest_ms: int) ->
             raise _Refusal(f"{text} has a null value")
         values[slot] = parse(text, value)
     directive = Directive._make(values)
+    if directive.priority is not None and rules.compacted:
+        raise _Refusal("tide-priority cannot be obeyed in a compacted topic, whose cleanup.policy has compact")
     _check_delay(directive, rules, latest_ms)
     if directive.ttl_ms is not None and directive.expires_at_ms is not None:
         raise _Refusal("tide-ttl and tide-expires-at exclude each other, and both are given")

@@ -73,6 +73,11 @@ def test_a_list_is_appended_to_and_subtracted_from(desk: Any) -> None:
             InvalidConfig,
             "min.compaction.lag.ms: must be at most",
         ),
+        (
+            [("priority.enable", SET, "true"), ("cleanup.policy", APPEND, "compact")],
+            InvalidConfig,
+            "priority.enable: a compacted topic cannot be prioritised, and cleanup.policy is delete,compact",
+        ),
     ],
 )
 def test_an_alteration_that_cannot_be_is_refused_whole(
@@ -83,6 +88,15 @@ def test_an_alteration_that_cannot_be_is_refused_whole(
     assert plan.change.empty
     with pytest.raises(error, match=message):
         raise plan.results[0]
+
+
+def test_a_prioritised_topic_is_not_made_a_compacted_one_nor_the_reverse(desk: Any) -> None:
+    desk.create("t", 1, {"priority.enable": "true"})
+    with pytest.raises(InvalidConfig, match=r"priority\.enable: a compacted topic cannot be prioritised"):
+        alter(desk, TOPIC, ConfigAlteration("cleanup.policy", SET, "compact"))
+    replace(desk, TOPIC, {"cleanup.policy": "compact"})
+    with pytest.raises(InvalidConfig, match=r"priority\.enable: a compacted topic cannot be prioritised"):
+        alter(desk, TOPIC, ConfigAlteration("priority.enable", SET, "true"))
 
 
 def test_replacing_drops_what_is_not_given(desk: Any) -> None:

@@ -73,6 +73,11 @@ def test_planning_changes_nothing(desk: Any) -> None:
         (TopicSpec("t", configs={"no.such": "1"}), InvalidConfig, "Unknown topic config name: no.such"),
         (TopicSpec("t", configs={"retention.ms": "x"}), InvalidConfig, "retention.ms: must be"),
         (TopicSpec("t", configs={"retention.ms": None}), InvalidConfig, "Null value not supported"),
+        (
+            TopicSpec("t", configs={"priority.enable": "true", "cleanup.policy": "compact"}),
+            InvalidConfig,
+            r"priority\.enable: a compacted topic cannot be prioritised, and cleanup\.policy is compact",
+        ),
         (TopicSpec("t", 1, -1, [(0, [1])]), InvalidRequest, "numPartitions was not set to -1"),
         (TopicSpec("t", -1, 1, [(0, [1])]), InvalidRequest, "replication factor was not set to -1"),
         (TopicSpec("t", assignments=[(1, [1])]), InvalidReplicaAssignment, "consecutive 0-based"),

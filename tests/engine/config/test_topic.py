@@ -10,7 +10,7 @@ from engine.config.topic import (
     parse_topic_overrides,
     topic_key,
 )
-from engine.config.topic_tracing import TRACING
+from engine.config.topic_extensions import EXTENSIONS
 from engine.errors import InvalidConfig
 
 LONG_MAX = 2**63 - 1
@@ -52,8 +52,10 @@ def test_a_default_is_kafkas_or_has_a_reason(name: str) -> None:
     assert key.format(key.default) == KAFKA_DEFAULTS[name] or key.default_reason
 
 
-def test_only_flush_mode_is_ours() -> None:
-    assert set(TOPIC_KEYS) - set(KAFKA_DEFAULTS) - {key.name for key in TRACING} == {"flush.mode"}
+def test_only_flush_mode_and_the_extensions_are_ours() -> None:
+    ours = {"flush.mode", *(key.name for key in EXTENSIONS)}
+    assert set(TOPIC_KEYS) - set(KAFKA_DEFAULTS) == ours
+    assert all(TOPIC_KEYS[name].documentation.startswith("Tidegate's own key. ") for name in ours)
 
 
 @pytest.mark.parametrize("name", TOPIC_KEYS)

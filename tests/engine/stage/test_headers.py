@@ -4,6 +4,7 @@ import warnings
 
 import pytest
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
+from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -107,6 +108,14 @@ def test_priority_is_plain_data_where_it_is_off(value: bytes | None) -> None:
     assert _open([(b"tide-priority", value)] * 2, rules=PLAIN_PRIORITY) == NO_DIRECTIVE
     cancelling: Headers = [(b"tide-cancel", b"a"), (b"tide-priority", value)]
     assert _open(cancelling, rules=PLAIN_PRIORITY) == NO_DIRECTIVE._replace(cancel=b"a")
+
+
+def test_priority_is_refused_in_a_compacted_topic() -> None:
+    reason = "tide-priority cannot be obeyed in a compacted topic, whose cleanup.policy has compact"
+    headers: Headers = [(b"tide-delay", b"5"), (b"tide-priority", b"high")]
+    assert _reason(headers, rules=evolve(RULES, compacted=True)) == reason
+    assert _open(headers[:1], rules=evolve(RULES, compacted=True)).delay_ms == 5
+    assert _open(headers, rules=evolve(PLAIN_PRIORITY, compacted=True)).priority is None
 
 
 NOT_NUMBERS = [b"", b"-1", b"+1", b" 1", b"1 ", b"1_0", b"1.5", b"1e3", b"five", "٣".encode(), b"\x00" * 8, b"1" * 20]

@@ -1,0 +1,58 @@
+"""What the stage obeys is what the topic's config says."""
+
+from attrs import asdict
+
+from engine.config.extension_config import extension_config
+from engine.config.resolve import BrokerSettings
+from engine.config.topic_extensions import EXTENSIONS
+from engine.stage.config import ExtensionConfig
+from engine.stage.headers import FOREVER_MS
+
+
+def test_the_defaults_are_the_stages_own() -> None:
+    assert extension_config(BrokerSettings().topic_defaults) == ExtensionConfig()
+
+
+def test_every_key_has_its_field() -> None:
+    fields = {name.replace("_", ".") for name in asdict(ExtensionConfig())}
+    assert fields == {key.name for key in EXTENSIONS} | {"cleanup.compact"}
+
+
+def test_settings_reach_the_stage() -> None:
+    overrides = {
+        "extensions.enable": "false",
+        "extensions.max.decompressed.bytes": "2048",
+        "stage.max.bytes": "-1",
+        "delay.max.ms": "1",
+        "delay.fate.retention.ms": "2",
+        "priority.enable": "false",
+        "priority.weights": "5,4,3,2,1",
+        "priority.policy": "strict",
+        "priority.starvation.ms": "3",
+        "priority.fetch.max.records": "4",
+        "message.ttl.ms": "5",
+        "expiry.policy": "dlq",
+        "dead.letter.topic": "letters",
+        "cleanup.policy": "compact",
+    }
+    assert extension_config(BrokerSettings().topic_config(overrides)) == ExtensionConfig(
+        extensions_enable=False,
+        extensions_max_decompressed_bytes=2048,
+        stage_max_bytes=-1,
+        delay_max_ms=1,
+        delay_fate_retention_ms=2,
+        priority_enable="false",
+        priority_weights=(5, 4, 3, 2, 1),
+        priority_policy="strict",
+        priority_starvation_ms=3,
+        priority_fetch_max_records=4,
+        message_ttl_ms=5,
+        expiry_policy="dlq",
+        dead_letter_topic="letters",
+        cleanup_compact=True,
+    )
+
+
+def test_a_time_to_live_for_ever_still_fits_a_sum() -> None:
+    config = BrokerSettings().topic_config({"message.ttl.ms": str(2**63 - 1)})
+    assert extension_config(config).message_ttl_ms == FOREVER_MS
