@@ -10,6 +10,7 @@ from attrs import evolve
 from engine.config.keys import ConfigKey, ConfigType, Rule, Value, at_least
 from engine.config.topic import HOUR_MS, TOPIC_KEYS
 from engine.config.topic_extensions import EXTENSIONS as EXTENSION_TOPIC_KEYS
+from engine.config.topic_tracing import TRACING as TRACING_TOPIC_KEYS
 
 
 def _default_for(topic_name: str, *, unset: bool = False) -> ConfigKey:
@@ -109,7 +110,9 @@ DURABILITY = (
 
 EXTENSIONS = tuple(_default_for(key.name) for key in EXTENSION_TOPIC_KEYS if key.synonyms)
 
-TOPIC_DEFAULT_KEYS = (*RETENTION, *SEGMENTS, *RECORDS, *DURABILITY, *EXTENSIONS)
+TRACING = tuple(_default_for(key.name) for key in TRACING_TOPIC_KEYS)
+
+TOPIC_DEFAULT_KEYS = (*RETENTION, *SEGMENTS, *RECORDS, *DURABILITY, *TRACING, *EXTENSIONS)
 
 assert TOPIC_KEYS["retention.ms"].default == 168 * HOUR_MS
 assert TOPIC_KEYS["segment.ms"].default == 168 * HOUR_MS

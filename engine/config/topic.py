@@ -21,6 +21,7 @@ from engine.config.keys import (
     one_of,
 )
 from engine.config.topic_extensions import EXTENSIONS
+from engine.config.topic_tracing import TRACING
 from engine.errors import InvalidConfig
 
 MEBIBYTE = 2**20
@@ -326,7 +327,9 @@ REPLICATION = (
     ),
 )
 
-TOPIC_KEYS: dict[str, ConfigKey] = by_name((*CLEANUP, *RECORDS, *SEGMENTS, *DURABILITY, *REPLICATION, *EXTENSIONS))
+TOPIC_KEYS: dict[str, ConfigKey] = by_name(
+    (*CLEANUP, *RECORDS, *SEGMENTS, *DURABILITY, *REPLICATION, *TRACING, *EXTENSIONS)
+)
 
 
 def topic_key(name: str) -> ConfigKey:

@@ -11,6 +11,7 @@ from engine.config.topic import (
     topic_key,
 )
 from engine.config.topic_extensions import EXTENSIONS
+from engine.config.topic_tracing import TRACING
 from engine.errors import InvalidConfig
 
 LONG_MAX = 2**63 - 1
@@ -54,7 +55,7 @@ def test_a_default_is_kafkas_or_has_a_reason(name: str) -> None:
 
 def test_only_flush_mode_and_the_extensions_are_ours() -> None:
     ours = {"flush.mode", *(key.name for key in EXTENSIONS)}
-    assert set(TOPIC_KEYS) - set(KAFKA_DEFAULTS) == ours
+    assert set(TOPIC_KEYS) - set(KAFKA_DEFAULTS) - {key.name for key in TRACING} == ours
     assert all(TOPIC_KEYS[name].documentation.startswith("Tidegate's own key. ") for name in ours)
 
 
