@@ -1,0 +1,253 @@
+"""When what is due: a hierarchical timer wheel for millions of entries, each a due time and a record's number.
+
+Five levels of slots (10 ms, a second, a minute, an hour, a day), of which only those exist that hold anything, stand
+before a sorted buffer of what is due within the next seconds. Each level has a *horizon*: whatever is due before it has
+left the level towards the buffer. Horizons run ahead of the clock by a lead that is longer the wider the slots are, so
+that a slot has been emptied long before its first entry is due. They never go back, whatever the clock does.
+
+Bounds. An entry costs 16 bytes (and spare room of its slot, a sixteenth). A call of `due` moves at most MOVES entries
+from level to level and returns at most `limit`; a slot that is being emptied keeps what is left of it. What is due
+comes out in order of (due time, number) also from call to call, save what was added after later ones had come out.
+When a pile could not be moved in time, as after a jump of the clock, `due` gives less than there is, and `next_ms` says
+to call again at once. No entry is ever early: `due` compares each one's own time with the clock it is given.
+
+Encoding, little endian: for each level its horizon (i64) and number of slots (u32), per slot its index (i64), the
+number of entries (u32) and the entries (pairs of i64); then the buffer as engine/stage/sorted_pairs.py has it.
+"""
+
+import struct
+from array import array
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from heapq import heapify, heappop, heappush
+
+from attrs import define, field
+
+from engine.stage.sorted_pairs import SortedPairs
+from engine.stage.sorted_rows import Buffer, from_little_endian, little_endian
+
+Entry = tuple[int, int]
+
+TICK_MS = 10
+_SECOND_MS = 1_000
+_MINUTE_MS = 60 * _SECOND_MS
+_HOUR_MS = 60 * _MINUTE_MS
+_DAY_MS = 24 * _HOUR_MS
+# Width of the slots of a level, and how long before its time a slot is emptied. Moving a million entries down a level
+# takes seconds of calls: leads leave room for that. They rise, so that a level never overtakes the one above it.
+LEVELS = (
+    (TICK_MS, 2 * _SECOND_MS),
+    (_SECOND_MS, 10 * _SECOND_MS),
+    (_MINUTE_MS, 2 * _MINUTE_MS),
+    (_HOUR_MS, _HOUR_MS),
+    (_DAY_MS, 6 * _HOUR_MS),
+)
+MOVES = 500
+# What turning to another slot costs, in entries moved.
+_SLOT_COST = 10
+# Slots of which a histogram counts a sample only, if an edge falls into them.
+_COUNTED_ENTRIES = 1_000
+_HEAD = struct.Struct("<qI")
+
+
+@define(eq=False)
+class _Level:
+    """Slots of one width. A slot holds due times and numbers in turn, in any order."""
+
+    width_ms: int
+    lead_ms: int
+    horizon_ms: int
+    slots: dict[int, "array[int]"] = field(factory=dict)
+    order: list[int] = field(factory=list)
+    """A heap of the slots' indexes."""
+
+    def add(self, due_ms: int, number: int) -> None:
+        index = due_ms // self.width_ms
+        slot = self.slots.get(index)
+        if slot is None:
+            slot = self.slots[index] = array("q")
+            heappush(self.order, index)
+        slot.append(due_ms)
+        slot.append(number)
+
+    @property
+    def start_ms(self) -> int | None:
+        """Where the first slot begins."""
+        return self.order[0] * self.width_ms if self.order else None
+
+    def advance(self, now_ms: int, bound_ms: int | None) -> None:
+        """Moves the horizon on to what the clock asks for, as far as there is nothing to move down on the way."""
+        wanted = _round_up(now_ms + self.lead_ms, self.width_ms)
+        bounds = (wanted, self.start_ms, bound_ms)
+        self.horizon_ms = max(self.horizon_ms, min(bound for bound in bounds if bound is not None))
+
+    def take(self, limit: int) -> "array[int]":
+        """Some entries of the first slot; the slot goes with its last one."""
+        slot = self.slots[self.order[0]]
+        taken = slot[-2 * limit :]
+        del slot[-2 * limit :]
+        if not slot:
+            del self.slots[heappop(self.order)]
+        return taken
+
+    def encode(self) -> Iterator[bytes]:
+        yield _HEAD.pack(self.horizon_ms, len(self.slots))
+        for index, slot in sorted(self.slots.items()):
+            yield _HEAD.pack(index, len(slot) // 2)
+            yield little_endian(slot)
+
+
+@define(eq=False, init=False)
+class Wheel:
+    """See the module."""
+
+    _levels: list[_Level]
+    _near: SortedPairs
+    _far_count: int
+
+    def __init__(self, now_ms: int) -> None:
+        self._levels = [_Level(width, lead, _round_up(now_ms + lead, width)) for width, lead in LEVELS]
+        self._near = SortedPairs()
+        self._far_count = 0
+
+    def __len__(self) -> int:
+        return len(self._near) + self._far_count
+
+    def add(self, due_ms: int, number: int) -> None:
+        """Adds an entry, in the past too."""
+        below = None
+        for level in self._levels:
+            if due_ms < level.horizon_ms:
+                break
+            below = level
+        if below is None:
+            self._near.add(due_ms, number)
+        else:
+            below.add(due_ms, number)
+            self._far_count += 1
+
+    def due(self, now_ms: int, limit: int) -> list[Entry]:
+        """Removes and gives what is due, the earliest first. See the module about how much."""
+        self._cascade(now_ms)
+        # Beyond the horizon the buffer may hold a part of a slot only.
+        return self._near.take(min(now_ms, self._levels[0].horizon_ms - 1), limit)
+
+    def next_ms(self) -> int | None:
+        """When to call `due` again: never later than the earliest entry; earlier if a slot is to be emptied then.
+        None: there is no entry."""
+        first = self._near.first()
+        times = [] if first is None else [first]
+        times += [start - level.lead_ms for level in self._levels if (start := level.start_ms) is not None]
+        return min(times, default=None)
+
+    def entries(self) -> Iterator[Entry]:
+        """All entries, in no order. The wheel must not change meanwhile."""
+        yield from self._near
+        for level in self._levels:
+            for slot in level.slots.values():
+                yield from zip(slot[::2], slot[1::2], strict=True)
+
+    def histogram(self, edges: Sequence[int]) -> list[int]:
+        """How many entries are due before the first edge, from each edge to the next, and from the last one on. Of a
+        large slot with an edge inside a sample is counted: the sum is exact, the two parts nearly."""
+        below = [self._near.count_below(edge) for edge in edges]
+        counts = [end - start for start, end in zip([0, *below], [*below, len(self._near)], strict=True)]
+        for level in self._levels:
+            for index, slot in level.slots.items():
+                _count_slot(counts, edges, index * level.width_ms, level.width_ms, slot)
+        return counts
+
+    def encode(self) -> Iterator[bytes]:
+        """All entries as they lie. The wheel must not change meanwhile."""
+        for level in self._levels:
+            yield from level.encode()
+        yield from self._near.encode()
+
+    @classmethod
+    def decode(cls, data: Buffer, position: int) -> tuple["Wheel", int]:
+        """What `encode` gave, and where it ended. ValueError: it is something else."""
+        wheel = cls(0)
+        for level in wheel._levels:
+            position = _decode_level(level, data, position)
+            wheel._far_count += sum(map(len, level.slots.values())) // 2
+        horizons = [level.horizon_ms for level in wheel._levels]
+        if horizons != sorted(horizons):
+            raise ValueError("horizons that overtake each other")
+        wheel._near, position = SortedPairs.decode(data, position)
+        return wheel, position
+
+    def _cascade(self, now_ms: int) -> None:
+        """Moves entries towards the buffer as far as the clock asks for it, within the bound on work."""
+        moves = MOVES
+        while moves > 0 and (at := self._advance(now_ms)) is not None:
+            level = self._levels[at]
+            end_ms = level.order[0] * level.width_ms + level.width_ms
+            taken = level.take(moves)
+            # What the clock has passed by goes straight to the buffer.
+            passed = end_ms <= now_ms + self._levels[0].lead_ms
+            self._move(None if passed or not at else self._levels[at - 1], taken)
+            moves -= len(taken) // 2 + _SLOT_COST
+
+    def _advance(self, now_ms: int) -> int | None:
+        """Moves the horizons on. Gives the lowest level whose first slot is to be emptied now: the nearest is the most
+        urgent."""
+        bound_ms = None
+        for level in reversed(self._levels):
+            level.advance(now_ms, bound_ms)
+            bound_ms = level.horizon_ms
+        for at, level in enumerate(self._levels):
+            if level.order and level.order[0] * level.width_ms - level.lead_ms <= now_ms:
+                return at
+        return None
+
+    def _move(self, level: _Level | None, taken: "array[int]") -> None:
+        if level is None:
+            self._far_count -= len(taken) // 2
+        add = self._near.add if level is None else level.add
+        for due_ms, number in zip(taken[::2], taken[1::2], strict=True):
+            add(due_ms, number)
+
+
+def _round_up(time_ms: int, width_ms: int) -> int:
+    return -(-time_ms // width_ms) * width_ms
+
+
+def _count_slot(counts: list[int], edges: Sequence[int], start_ms: int, width_ms: int, slot: "array[int]") -> None:
+    """Adds the entries of a slot to a histogram."""
+    total = len(slot) // 2
+    bucket = bisect_right(edges, start_ms)
+    if bucket == bisect_right(edges, start_ms + width_ms - 1):
+        counts[bucket] += total
+        return
+    step = -(-total // _COUNTED_ENTRIES)
+    buckets = sorted(bisect_right(edges, due_ms) for due_ms in slot[:: 2 * step])
+    for place, bucket in enumerate(buckets):
+        # Each of the sample stands for as many as make up the total.
+        counts[bucket] += total * (place + 1) // len(buckets) - total * place // len(buckets)
+
+
+def _decode_level(level: _Level, data: Buffer, position: int) -> int:
+    """Fills a level; gives where it ended."""
+    level.horizon_ms, slots, position = _decode_head(data, position)
+    if level.horizon_ms % level.width_ms:
+        raise ValueError(f"a horizon of {level.horizon_ms} ms over slots of {level.width_ms} ms")
+    for _ in range(slots):
+        index, count, position = _decode_head(data, position)
+        slot, position = from_little_endian("q", data, position, 2 * count)
+        start_ms = index * level.width_ms
+        dues = slot[::2]
+        if index in level.slots or not slot or min(dues) < start_ms or max(dues) >= start_ms + level.width_ms:
+            raise ValueError(f"slot {index} of {level.width_ms} ms holds what it should not")
+        if start_ms < level.horizon_ms:
+            raise ValueError(f"slot {index} of {level.width_ms} ms is before the horizon")
+        level.slots[index] = slot
+    level.order = list(level.slots)
+    heapify(level.order)
+    return position
+
+
+def _decode_head(data: Buffer, position: int) -> tuple[int, int, int]:
+    if position < 0 or position + _HEAD.size > len(data):
+        raise ValueError(f"{len(data) - position} bytes, where a level or slot should stand")
+    value, count = _HEAD.unpack_from(data, position)
+    return value, count, position + _HEAD.size
