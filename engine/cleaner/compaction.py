@@ -61,10 +61,11 @@ class Compaction:
     """All segments of the log, `detached`."""
     pace: Pace
     capacity_bytes: int = DEFAULT_BYTES
+    last_markers: dict[int, int] = field(factory=dict)
+    """Where the last marker of each producer stands, as far as passes have come across them."""
     read_bytes: int = field(default=0, init=False)
     offsets: OffsetMap = field(init=False)
     _aborted: list[AbortedTransaction] = field(factory=list, init=False)
-    _last_markers: dict[int, int] = field(factory=dict, init=False)
     _groups: Iterator[Group] = field(init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -78,7 +79,7 @@ class Compaction:
 
     def build_map(self) -> None:
         self._aborted = read_aborted(self.copies, self.dirt.end)
-        keys = TransactionKeys(AbortedRanges(self._aborted), self._last_markers)
+        keys = TransactionKeys(AbortedRanges(self._aborted), self.last_markers)
         for segment, end in self._with_ends():
             if end <= self.dirt.first_dirty:
                 continue
@@ -108,7 +109,7 @@ class Compaction:
     def _write_groups(self) -> Iterator[Group]:
         segments = [(segment, end) for segment, end in self._with_ends() if segment.base_offset < self.offsets.end]
         cleaning = Cleaning(self.offsets, self.now_ms, self.delete_retention_ms, self.producers)
-        transactions = TransactionCleaning(cleaning, AbortedRanges(self._aborted), self._last_markers)
+        transactions = TransactionCleaning(cleaning, AbortedRanges(self._aborted), self.last_markers)
         while segments:
             output = Output(
                 self.files, self.directory, segments[0][0].base_offset, self.now_ms,

@@ -74,6 +74,7 @@ class Compactor:
         self._looking = False
         self._passes: set[Pass] = set()
         self._cleaned_to: WeakKeyDictionary[Partition, int | None] = WeakKeyDictionary()
+        self._last_markers: WeakKeyDictionary[Partition, dict[int, int]] = WeakKeyDictionary()
         self._postponed: WeakSet[Partition] = WeakSet()
         self._damaged: WeakSet[Partition] = WeakSet()
         self._finished = 0
@@ -176,6 +177,8 @@ class Compactor:
 
     def _begin(self, candidate: Candidate) -> None:
         partition, log = candidate.partition, candidate.partition.log
+        producers = {producer.producer_id: producer for producer in log.producers()}
+        last_markers = self._last_markers.get(partition, {})
         work = Compaction(
             files=self._partitions.files,
             directory=log.directory,
@@ -184,10 +187,11 @@ class Compactor:
             index_interval_bytes=log.config.index_interval_bytes,
             delete_retention_ms=log.config.delete_retention_ms,
             now_ms=self._clock.now_ms(),
-            producers={producer.producer_id: producer for producer in log.producers()},
+            producers=producers,
             copies=[detached(segment) for segment in log.segments],
             pace=self._make_pace(lambda: self.is_stopped() or partition.removed),
             capacity_bytes=self._map_bytes,
+            last_markers={key: offset for key, offset in last_markers.items() if key in producers},
         )
         this = Pass(partition, work)
         self._passes.add(this)
@@ -249,6 +253,7 @@ class Compactor:
         self._freed_bytes += this.freed_bytes
         if error is None:
             self._finished += 1
+            self._last_markers[partition] = this.work.last_markers
         else:
             self._postponed.add(partition)
             self._report(partition, error)

@@ -39,6 +39,10 @@ def is_marker(header: BatchHeader, batch: bytes) -> bool:
         return False
 
 
+def note_marker(header: BatchHeader, last_markers: dict[int, int]) -> None:
+    last_markers[header.producer_id] = max(header.last_offset, last_markers.get(header.producer_id, 0))
+
+
 @define(eq=False)
 class TransactionKeys:
     """The way through the dirty part, for the map: which keys count, and each producer's last marker."""
@@ -50,7 +54,7 @@ class TransactionKeys:
         """Takes in a batch of a transaction."""
         if header.is_control:
             if is_marker(header, batch):
-                self.last_markers[header.producer_id] = header.last_offset
+                note_marker(header, self.last_markers)
         elif not self.aborted.covers(header):
             note_keys(header, batch, offsets)
         offsets.end = header.next_offset
@@ -85,6 +89,7 @@ class TransactionCleaning:
             # One that was emptied held a place; others, and damaged ones, are not for us to judge.
             was_emptied = header.record_count == 0 and is_intact(header, batch)
             return (None, None) if was_emptied else (batch, self.aborted.ended_by(header))
+        note_marker(header, self.last_markers)
         if header.producer_id in self._remaining:
             self._remaining.discard(header.producer_id)
             return batch, self.aborted.ended_by(header)
@@ -94,12 +99,13 @@ class TransactionCleaning:
         """Of a transaction without batches."""
         if header.base_offset >= self.cleaning.offsets.end:
             return batch
-        if not header.attributes & DELETE_HORIZON_FLAG:
-            return with_delete_horizon(header, batch, self.cleaning)
-        return None if is_past_horizon(header, self.cleaning) and not self._is_last(header) else batch
+        if header.attributes & DELETE_HORIZON_FLAG:
+            return None if is_past_horizon(header, self.cleaning) else batch
+        # A producer's last gets no horizon: so a later pass, which need not know what followed, can tell it.
+        return batch if self._is_last(header) else with_delete_horizon(header, batch, self.cleaning)
 
     def _is_last(self, header: BatchHeader) -> bool:
-        """Whether it is, or may be, the last marker of a producer that is remembered (in its epoch)."""
+        """Whether it is the last marker, as far as is known, of a producer that is remembered."""
         producer = self.cleaning.producers.get(header.producer_id)
         if producer is None or producer.epoch != header.producer_epoch:
             return False

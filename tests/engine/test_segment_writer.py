@@ -1,8 +1,12 @@
 """Cleaned segments: written beside the log, then in the place of others."""
 
+from engine.aborted_index import AbortedIndex, AbortedTransaction
+from engine.files import read_whole
+from engine.index import open_sealed
 from engine.log import Log, LogConfig
 from engine.memory_files import MemoryFiles
 from engine.records import parse_header, seal_batch
+from engine.replacement import CLEANED_SUFFIX
 from engine.segment import walk_headers
 from engine.segment_writer import SegmentWriter
 from tests.engine.logs import DIRECTORY, NOW_MS, batch, maintain, memory_files, open_log, read_all, read_at, sync
@@ -98,3 +102,15 @@ def test_an_abandoned_segment_leaves_nothing() -> None:
     writer.append(parse_header(data), [data])
     writer.abandon()
     assert files.list(DIRECTORY) == before
+
+
+def test_an_entry_of_an_aborted_transaction_comes_with_its_marker() -> None:
+    files, _ = _log()
+    entry = AbortedTransaction(7, 0, 0, 1)
+    writer = SegmentWriter(files, DIRECTORY, 0, NOW_MS)
+    data = batch()
+    writer.append(parse_header(data), [data], entry)
+    segment = writer.finish()
+    opened = open_sealed(read_whole(files, segment.index_path + CLEANED_SUFFIX) or b"", segment.size)
+    assert opened is not None
+    assert list(AbortedIndex(opened[1].aborted)) == [entry]

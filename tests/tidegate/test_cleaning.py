@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 
 import pytest
-from confluent_kafka import Consumer, Message, Producer, TopicPartition
+from confluent_kafka import Consumer, Message, Producer, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from tidegate import testing
@@ -78,9 +78,9 @@ def eventually(condition: Callable[[], bool], deadline_s: float = 20) -> None:
         time.sleep(0.05)
 
 
-def stored_bytes(broker: RunningBroker) -> int:
+def stored_bytes(broker: RunningBroker, topic: str = "*") -> int:
     total = 0
-    for path in broker.data_dir.glob("topics/*/0/*.log"):
+    for path in broker.data_dir.glob(f"topics/{topic}/0/*.log"):
         with contextlib.suppress(FileNotFoundError):  # removed since it was listed
             total += path.stat().st_size
     return total
@@ -134,3 +134,65 @@ def test_the_cleaner_can_be_switched_off() -> None:
         fill(broker, "brief", count=1)
         eventually(lambda: start_offset(broker, "brief") == 1)
         assert len(read(broker, "t")) == RECORDS
+
+
+TRANSACTIONS = 240
+PARTITIONS = 10
+NOTE_BYTES = 2000
+
+
+def test_offsets_committed_in_transactions_take_little_room() -> None:
+    """A consumer under exactly-once writes its offsets over and over; only the last of each is worth keeping."""
+    config = BRISK | {
+        "offsets.topic.num.partitions": "1",
+        "offsets.topic.segment.bytes": str(SEGMENT_BYTES),
+        "log.cleaner.delete.retention.ms": "1",
+        "log.cleaner.min.cleanable.ratio": "0.01",
+    }
+    with testing.broker(config) as broker:
+        admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+        admin.create_topics([NewTopic("t", PARTITIONS, 1)])["t"].result(10)
+        commit_offsets_in_transactions(broker)
+        assert TRANSACTIONS * PARTITIONS * NOTE_BYTES > 4 * SEGMENT_BYTES
+        # The active segment is not compacted; of the others little is left.
+        eventually(lambda: offsets_bytes(broker) < 1.3 * SEGMENT_BYTES)
+        check_committed(broker)
+        broker.restart()
+        check_committed(broker)
+
+
+def commit_offsets_in_transactions(broker: RunningBroker) -> None:
+    """Every other transaction is aborted, the last one too."""
+    consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": "exactly-once"})
+    producer = Producer({"bootstrap.servers": broker.bootstrap, "transactional.id": "exactly-once"})
+    try:
+        # Asks for the group's coordinator, which makes its topic.
+        consumer.committed([TopicPartition("t", 0)], 20)
+        producer.init_transactions(20)
+        for number in range(TRANSACTIONS):
+            producer.begin_transaction()
+            offsets = [TopicPartition("t", index, number, "n" * NOTE_BYTES) for index in range(PARTITIONS)]
+            producer.send_offsets_to_transaction(offsets, consumer.consumer_group_metadata(), 20)
+            if number % 2:
+                producer.abort_transaction(20)
+            else:
+                producer.commit_transaction(20)
+    finally:
+        consumer.close()
+
+
+def check_committed(broker: RunningBroker) -> None:
+    consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": "exactly-once"})
+    try:
+        found = consumer.committed([TopicPartition("t", index) for index in range(PARTITIONS)], 20)
+        assert [each.offset for each in found] == [TRANSACTIONS - 2] * PARTITIONS
+    finally:
+        consumer.close()
+
+
+def offsets_bytes(broker: RunningBroker) -> int:
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+    (described,) = admin.describe_topics(TopicCollection(["__consumer_offsets"])).values()
+    topic_id = described.result(10).topic_id
+    bits = (topic_id.get_most_significant_bits(), topic_id.get_least_significant_bits())
+    return stored_bytes(broker, b"".join(number.to_bytes(8, "big", signed=True) for number in bits).hex())

@@ -79,3 +79,9 @@ def test_an_old_dirty_record_makes_it_due_whatever_the_ratio() -> None:
 def test_nothing_cleanable_is_nothing() -> None:
     found = dirtiness(view(CONFIG, 0, stable_end=3), None, NOW_MS)
     assert (found.segments, found.dirty_bytes, found.ratio) == ((), 0, 0.0)
+
+
+def test_what_is_undecided_is_left_out_even_if_a_checkpoint_calls_it_clean() -> None:
+    found = dirtiness(view(CONFIG, 0, 0, 0, stable_end=15), 30, NOW_MS)
+    assert (found.end, len(found.segments)) == (10, 1)
+    assert not found.is_due(CONFIG)

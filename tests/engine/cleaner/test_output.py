@@ -1,8 +1,11 @@
 """New segments, none larger than allowed, that tile the offsets."""
 
+from engine.aborted_index import AbortedTransaction
 from engine.cleaner.output import Output
 from engine.memory_files import MemoryFiles
 from engine.records import HEADER_SIZE, build_batch
+from engine.replacement import CLEANED_SUFFIX
+from engine.segment import Segment
 from tests.engine.logs import DIRECTORY, NOW_MS, memory_files
 
 BATCH_BYTES = len(build_batch([(b"k", b"v")], timestamp_ms=NOW_MS))
@@ -40,6 +43,33 @@ def test_a_batch_larger_than_a_segment_has_one_for_itself() -> None:
     out.append(batch(0))
     out.append(batch(1))
     assert len(out.finish()) == 2
+
+
+def test_an_entry_goes_into_the_segment_of_its_marker() -> None:
+    _, out = output(BATCH_BYTES)
+    entry = AbortedTransaction(7, 0, 1, 2)
+    out.append(batch(0))
+    out.append(batch(1), entry)
+    out.append(batch(2))
+    assert [list(opened(segment).aborted or ()) for segment in out.finish()] == [[], [entry], []]
+
+
+def test_a_segment_knows_up_to_where_all_was_decided() -> None:
+    """By the old segments that it replaces, not by one that it holds only a part of."""
+    _, out = output(BATCH_BYTES)
+    out.append(batch(0))
+    out.append(batch(1))
+    out.stable_offset = 1
+    out.append(batch(2))
+    out.stable_offset = 3
+    assert [opened(segment).stable_offset for segment in out.finish()] == [-1, 1, 3]
+
+
+def opened(segment: Segment) -> Segment:
+    for path in (segment.path, segment.index_path):
+        segment.files.rename(path + CLEANED_SUFFIX, path)
+    segment.loaded_index()
+    return segment
 
 
 def test_what_is_abandoned_leaves_nothing() -> None:

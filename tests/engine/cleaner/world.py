@@ -91,19 +91,22 @@ class World:
         self.rounds.start_round()
         return result.base_offset
 
-    def write_in_transaction(self, producer_id: int, *pairs: Pair, epoch: int = 0, codec: str = "uncompressed") -> int:
-        """The same for a batch of a producer's transaction; its sequence number is the next."""
+    def write_in_transaction(
+        self, producer_id: int, *pairs: Pair, epoch: int = 0, codec: str = "uncompressed", numbered: bool = True
+    ) -> int:
+        """The same for a batch of a producer's transaction; with its next sequence number, or as coordinators write
+        on its behalf, without."""
         known = [p.last_sequence for p in self.log.producers() if (p.producer_id, p.epoch) == (producer_id, epoch)]
         plain = build_batch(
             pairs,
             timestamp_ms=self.clock.now_ms(),
             producer_id=producer_id,
             producer_epoch=epoch,
-            base_sequence=known[0] + 1 if known else 0,
+            base_sequence=(known[0] + 1 if known else 0) if numbered else -1,
             attributes=TRANSACTIONAL_FLAG | CODECS[codec],
         )
-        header = parse_header(plain)
-        result = self.partition.append(seal_batch(header, compress(CODECS[codec], plain[HEADER_SIZE:])))
+        batch = seal_batch(parse_header(plain), compress(CODECS[codec], plain[HEADER_SIZE:]))
+        result = self.partition.append(batch, origin=Origin.CLIENT if numbered else Origin.COORDINATOR)
         self.rounds.start_round()
         return result.base_offset
 
