@@ -53,7 +53,7 @@ def broker(settings: Mapping[str, str] | None = None, *, port: int | None = None
 def _tidegate(settings: Mapping[str, str], port: int) -> Iterator[str]:
     with tempfile.TemporaryDirectory(prefix="compat-tidegate-") as directory:
         command = [sys.executable, "-m", "tidegate", "serve", "--data-dir", f"{directory}/data"]
-        command += ["--kafka-port", str(port)]
+        command += ["--kafka-port", str(port), "--http-port", "0"]
         for key, value in settings.items():
             command += ["--set", f"{key}={value}"]
         log_file = Path(directory) / "tidegate.log"

@@ -38,6 +38,12 @@ def _parser() -> argparse.ArgumentParser:
     serve.add_argument("--host", metavar="HOST", help="the address to listen on (default: 127.0.0.1)")
     serve.add_argument("--kafka-port", metavar="PORT", type=int, help="the port; 0 takes a free one (default: 9092)")
     serve.add_argument(
+        "--http-port",
+        metavar="PORT",
+        type=int,
+        help="the port of the operations door; 0 for none, -1 takes a free one (default: 8080)",
+    )
+    serve.add_argument(
         "--set", metavar="KEY=VALUE", action="append", default=[], help="set a broker key; may be repeated"
     )
     return parser
@@ -52,6 +58,8 @@ def _assignments(options: argparse.Namespace) -> list[str]:
         host = options.host or "127.0.0.1"
         port = 9092 if options.kafka_port is None else options.kafka_port
         assignments.append(f"listeners=PLAINTEXT://{f'[{host}]' if ':' in host else host}:{port}")
+    if options.http_port is not None:
+        assignments.append(f"http.port={options.http_port}")
     return assignments + list(options.set)
 
 

@@ -21,6 +21,7 @@ from coordinators.controller import Controller
 from coordinators.group.groups import Groups
 from coordinators.internal_topics import InternalTopics
 from coordinators.producer_ids import ProducerIds
+from coordinators.release.releases import Releases
 from coordinators.topics import Topics
 from coordinators.transaction.orphans import INTERVAL_S, Orphans
 from coordinators.transaction.transactions import Transactions
@@ -32,6 +33,7 @@ from engine.config.resolve import BrokerSettings
 from engine.errors import BrokerError
 from engine.file_system_sync import FileSystemSync, is_available
 from engine.files import OsFiles
+from engine.metrics import Metrics
 from engine.partitions import Partitions
 from engine.sync import RoundSync, SyncRounds
 from engine.timers import Timers
@@ -39,7 +41,10 @@ from engine.workers import ThreadWorkers
 from tidegate.cleaning import Cleaning
 from tidegate.config import BrokerConfig
 from tidegate.data_directory import DataDirectory
-from tidegate.listening import BoundListener, bind_all
+from tidegate.listening import BoundHttp, BoundListener, bind_all, bind_http
+from tidegate.operations import Operations
+from tidegate.tracing import close_tracing, open_tracing
+from wire.http.surroundings import Phase
 from wire.kafka.fetch_sessions import FetchSessions
 from wire.kafka.node import Limits, Node
 from wire.kafka.server import KafkaServer
@@ -58,6 +63,8 @@ class Broker:
         self.config = config or BrokerConfig.load()
         self.clock = SystemClock()
         self.listeners: list[BoundListener] = []
+        self.metrics = Metrics()
+        self._http: BoundHttp | None = None
         self._timers = Timers(lambda: self._earlier.set())
         self._marked = trio.Event()
         self._earlier = trio.Event()
@@ -67,6 +74,11 @@ class Broker:
     def kafka_address(self) -> str:
         """Host and port of the first Kafka listener."""
         return self.listeners[0].address
+
+    @property
+    def http_address(self) -> str | None:
+        """Host and port of the operations door, or None where it is off."""
+        return None if self._http is None else self._http.address
 
     async def __aenter__(self) -> "Broker":
         try:
@@ -92,6 +104,7 @@ class Broker:
         with (
             DataDirectory(self.config.data_directory) as directory,
             bind_all(self.config) as self.listeners,
+            bind_http(self.config) as self._http,
             self._threads(self.config.settings, directory.path),
         ):
             catalogue = SqliteCatalogue.open(str(directory.path / "catalogue.sqlite"))
@@ -112,16 +125,20 @@ class Broker:
     async def _serving(self, directory: DataDirectory, catalogue: SqliteCatalogue) -> AsyncIterator[None]:
         node = await self._compose(directory.path, catalogue)
         clean = directory.take_clean_mark()
-        await node.controller.open_all(clean=clean)
-        try:
-            async with trio.open_nursery() as nursery:
-                node.controller.start_soon = nursery.start_soon
-                self._start_tasks(nursery, node)
-                yield
-                nursery.cancel_scope.cancel()
-        finally:
-            with trio.CancelScope(shield=True):
-                await self._close_logs(node, directory)
+        async with self.operations.open():
+            await node.controller.open_all(clean=clean)
+            await node.releases.open_all(clean=clean)
+            try:
+                async with trio.open_nursery() as nursery:
+                    node.controller.start_soon = nursery.start_soon
+                    self._start_tasks(nursery, node)
+                    self.operations.enter(Phase.READY)
+                    yield
+                    nursery.cancel_scope.cancel()
+            finally:
+                self.operations.enter(Phase.STOPPING)
+                with trio.CancelScope(shield=True):
+                    await self._close_logs(node, directory)
 
     @contextmanager
     def _threads(self, settings: BrokerSettings, data_dir: Path) -> Iterator[None]:
@@ -162,6 +179,9 @@ class Broker:
         controller = Controller(topics, partitions, lambda *call: in_worker(workers, *call))
         internal_topics = InternalTopics(controller)
         groups = Groups.compose(internal_topics, topics.settings, self.clock, self._timers, workers, os.urandom)
+        tracing = await open_tracing(
+            controller, groups, self.clock, self._timers, workers, os.urandom, str(data_dir)
+        )
         producer_ids = ProducerIds(catalogue)
         node = Node(
             node_id=config.node_id,
@@ -176,6 +196,7 @@ class Broker:
             transactions=Transactions.compose(
                 internal_topics, groups, producer_ids, topics.settings, self.clock, self._timers, workers
             ),
+            releases=Releases.compose(controller, self.clock, self._timers),
             clock=self.clock,
             timers=self._timers,
             workers=workers,
@@ -186,8 +207,10 @@ class Broker:
                 self.clock,
                 SystemRandom(),
             ),
+            tracing=tracing,
         )
         self.node = node
+        self.operations = Operations.compose(node, self.metrics, self._http, self.listeners)
         self.cleaning = Cleaning.make(partitions, self._cleaner_workers, self.clock, topics.settings)
         return node
 
@@ -207,16 +230,23 @@ class Broker:
 
     async def _close_logs(self, node: Node, directory: DataDirectory) -> None:
         """Sync and close every log; the mark is left only if all went well."""
+        await close_tracing(node.tracing, self._workers)
         self.cleaning.stop()
-        while not (self._rounds.idle() and node.partitions.idle() and self.cleaning.idle()):
-            self._rounds.start_round()
-            await trio.sleep(0.001)
+        await self._settle(node)
+        await node.releases.close()
+        await self._settle(node)
         try:
             await in_worker(self._workers, lambda: node.partitions.close(clean=True))
         except (BrokerError, OSError) as error:
             logger.error("a log could not be closed cleanly; the next start will recover: %s", error)
         else:
             directory.leave_clean_mark()
+
+    async def _settle(self, node: Node) -> None:
+        """Wait until nothing is written or synced any more."""
+        while not (self._rounds.idle() and node.partitions.idle() and self.cleaning.idle()):
+            self._rounds.start_round()
+            await trio.sleep(0.001)
 
     # -- tasks
 

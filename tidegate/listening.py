@@ -3,11 +3,13 @@
 import socket
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from ipaddress import ip_address
 
 from attrs import frozen
 
 from engine.config.listeners import Listener
 from tidegate.config import BrokerConfig
+from wire.http.surroundings import Access
 from wire.kafka.request import Endpoint
 
 BACKLOG = 1024
@@ -28,12 +30,54 @@ class BoundListener:
     @property
     def address(self) -> str:
         """Host and port as bound."""
-        host, port = self.socket.getsockname()[:2]
-        return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        return _address(self.socket)
 
     def listen(self) -> None:
         """Let clients connect."""
         self.socket.listen(BACKLOG)
+
+
+@frozen
+class BoundHttp:
+    """The bound socket of the operations door, and who may call it."""
+
+    socket: socket.socket
+    access: Access
+
+    @property
+    def address(self) -> str:
+        """Host and port as bound."""
+        return _address(self.socket)
+
+
+@contextmanager
+def bind_http(config: BrokerConfig) -> Iterator[BoundHttp | None]:
+    """Bind the operations door, unless it is switched off; it is closed at the end of the block."""
+    host, port = config.settings.text("http.host"), config.settings.integer("http.port")
+    if port == 0:
+        yield None
+        return
+    with _bind(Listener("HTTP", host, max(port, 0)), "--http-port, or 0 for none") as sock:
+        yield BoundHttp(sock, _access(config, host, sock.getsockname()[0]))
+
+
+def _access(config: BrokerConfig, host: str, bound: str) -> Access:
+    token = config["http.token"] or None
+    assert token is None or isinstance(token, str)
+    # Zone ids ("fe80::1%eth0") are no part of an address.
+    if ip_address(bound.partition("%")[0]).is_loopback:
+        return Access(token, frozenset({"localhost", "127.0.0.1", "::1", bound, host.lower()}))
+    if token is None:
+        raise CannotListen(
+            f"http.host={host} is not loopback, so others could reach the operations door: set http.token to a "
+            f"secret that callers must send, or http.port=0 to switch it off"
+        )
+    return Access(token)
+
+
+def _address(sock: socket.socket) -> str:
+    host, port = sock.getsockname()[:2]
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 @contextmanager
@@ -43,13 +87,13 @@ def bind_all(config: BrokerConfig) -> Iterator[list[BoundListener]]:
     with ExitStack() as stack:
         bound = []
         for number, listener in enumerate(config.listeners):
-            sock = stack.enter_context(_bind(listener))
+            sock = stack.enter_context(_bind(listener, "--kafka-port"))
             told = advertised[number] if number < len(advertised) else None
             bound.append(BoundListener(sock, _endpoint(listener, told, sock)))
         yield bound
 
 
-def _bind(listener: Listener) -> socket.socket:
+def _bind(listener: Listener, option: str) -> socket.socket:
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
             listener.host or None, listener.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -64,7 +108,7 @@ def _bind(listener: Listener) -> socket.socket:
     except OSError as error:
         sock.close()
         raise CannotListen(
-            f"cannot listen on {listener}: {error.strerror}; choose another port with --kafka-port"
+            f"cannot listen on {listener}: {error.strerror}; choose another port with {option}"
         ) from error
     return sock
 

@@ -46,10 +46,15 @@ async def _serve(config: BrokerConfig) -> None:
             gc.collect()
             gc.freeze()
             gc.set_threshold(*GARBAGE_THRESHOLDS)
-            sys.stdout.write(f"tidegate ready kafka={broker.kafka_address}\n")
+            sys.stdout.write(_ready_line(broker))
             sys.stdout.flush()
             async for _ in signals:
                 break
+
+
+def _ready_line(broker: Broker) -> str:
+    http = f" http={broker.http_address}" if broker.http_address is not None else ""
+    return f"tidegate ready kafka={broker.kafka_address}{http}\n"
 
 
 def _allow_many_files() -> None:

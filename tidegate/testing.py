@@ -23,7 +23,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO
 
-_READY = re.compile(rb"^tidegate ready [^\n]*\bkafka=\S+:(\d+)[^\n]*\n", re.MULTILINE)
+_READY = re.compile(rb"^tidegate ready kafka=\S+:(\d+)(?:[^\n]* http=\S+:(\d+))?[^\n]*\n", re.MULTILINE)
 _HOST = "127.0.0.1"
 _MODULE = "tidegate._child"
 
@@ -71,6 +71,7 @@ class RunningBroker:
         self._log_file = log_file
         self._timeout_s = timeout_s
         self._port = 0
+        self._http_port = -1
         self._process: subprocess.Popen[bytes] | None = None
 
     def __repr__(self) -> str:
@@ -86,6 +87,13 @@ class RunningBroker:
     def bootstrap(self) -> str:
         """What a client takes as `bootstrap.servers`."""
         return f"{_HOST}:{self._port}"
+
+    @property
+    def http_url(self) -> str:
+        """Where the operations door answers (health, metrics, topics, groups); the same over restarts."""
+        if self._http_port <= 0:
+            raise RuntimeError("the broker has no operations door: it has not run yet, or http.port is 0")
+        return f"http://{_HOST}:{self._http_port}"
 
     @property
     def pid(self) -> int:
@@ -111,7 +119,7 @@ class RunningBroker:
                 start_new_session=True,
             )
         try:
-            self._port = self._wait_until_ready()
+            self._wait_until_ready()
         except BaseException:
             self.kill()
             raise
@@ -147,17 +155,20 @@ class RunningBroker:
     def _command(self) -> list[str]:
         # -P: a file in the current directory must not stand in for one of the server's modules.
         command = [sys.executable, "-P", "-m", _MODULE, "serve", "--host", _HOST]
-        command += ["--kafka-port", str(self._port), "--data-dir", str(self.data_dir)]
+        command += ["--kafka-port", str(self._port), "--http-port", str(self._http_port)]
+        command += ["--data-dir", str(self.data_dir)]
         for key, value in self._config.items():
             command += ["--set", f"{key}={value}"]
         return command
 
-    def _wait_until_ready(self) -> int:
+    def _wait_until_ready(self) -> None:
         output = b""
         for chunk in _chunks(_stdout(self._running()), time.monotonic() + self._timeout_s):
             output += chunk
             if match := _READY.search(output):
-                return int(match[1])
+                self._port = int(match[1])
+                self._http_port = int(match[2] or 0)
+                return
         process = self._running()
         if (code := _exit_code(process)) is not None:
             raise BrokerDidNotStart(f"the server ended with exit code {code}; {self._logged()}")

@@ -6,6 +6,7 @@ A key that Kafka has not says "Tidegate's own key". Keys that only give topics t
 
 from engine.config.broker_consumer_groups import CONSUMER_GROUP_KEYS
 from engine.config.broker_groups import GROUP_KEYS
+from engine.config.broker_operations import OPERATIONS_KEYS
 from engine.config.broker_topic_defaults import TOPIC_DEFAULT_KEYS
 from engine.config.broker_tracing import TRACING_KEYS
 from engine.config.broker_transactions import TRANSACTION_KEYS
@@ -302,6 +303,7 @@ BROKER_KEYS: dict[str, ConfigKey] = by_name(
         *CONSUMER_GROUP_KEYS,
         *TRANSACTION_KEYS,
         *TRACING_KEYS,
+        *OPERATIONS_KEYS,
     )
 )
 

@@ -13,6 +13,8 @@ from pathlib import Path
 from attrs import frozen
 
 PATIENCE_S = 15.0
+# Several servers run at one time: without an operations door unless a test asks for one.
+ENVIRONMENT = {"TIDEGATE_HTTP_PORT": "0"}
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 
@@ -34,7 +36,7 @@ def run(*arguments: str, environment: dict[str, str] | None = None) -> Ended:
     done = subprocess.run(
         command(*arguments),
         cwd=ROOT,
-        env={**os.environ, **(environment or {})},
+        env={**os.environ, **ENVIRONMENT, **(environment or {})},
         capture_output=True,
         text=True,
         timeout=PATIENCE_S,
@@ -50,11 +52,12 @@ class Server:
         self.process = subprocess.Popen(
             command("serve", *arguments),
             cwd=ROOT,
-            env={**os.environ, **(environment or {})},
+            env={**os.environ, **ENVIRONMENT, **(environment or {})},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
         )
+        self.line = ""
         self.address = self._ready()
 
     @property
@@ -71,7 +74,8 @@ class Server:
         line = self.process.stdout.readline()
         if not line.startswith("tidegate ready kafka="):
             raise RuntimeError(f"not ready: {line!r} {self.kill().stderr}")
-        return line.split("kafka=")[1].strip()
+        self.line = line.strip()
+        return line.split("kafka=")[1].split()[0]
 
     def end(self, signal_number: int = signal.SIGTERM) -> Ended:
         """Ask it to stop and wait until it has."""

@@ -30,6 +30,7 @@ def given(monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
         (["--kafka-port", "0"], ["listeners=PLAINTEXT://127.0.0.1:0"]),
         (["--host", "0.0.0.0"], ["listeners=PLAINTEXT://0.0.0.0:9092"]),
         (["--host", "::1", "--kafka-port", "7"], ["listeners=PLAINTEXT://[::1]:7"]),
+        (["--http-port", "0"], ["http.port=0"]),
         (["--set", "a=1", "--set", "b=2"], ["a=1", "b=2"]),
         (["--set", "log.dirs=e", "--data-dir", "d"], ["log.dirs=d", "log.dirs=e"]),
     ],

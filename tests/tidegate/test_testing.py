@@ -25,7 +25,7 @@ SERVER = """
     listener.listen()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     print("started with", *arguments, file=sys.stderr, flush=True)
-    print(f"tidegate ready kafka=127.0.0.1:{listener.getsockname()[1]}", flush=True)
+    print(f"tidegate ready kafka=127.0.0.1:{listener.getsockname()[1]} http=127.0.0.1:7777", flush=True)
     while True:
         signal.pause()
 """
@@ -75,6 +75,13 @@ class TestRunning:
     def test_config_becomes_settings_of_the_command(self) -> None:
         with testing.broker({"num.partitions": "6"}) as broker:
             assert "--set num.partitions=6" in broker.log()
+
+    def test_it_tells_where_its_operations_door_is(self) -> None:
+        with testing.broker() as broker:
+            assert broker.http_url == "http://127.0.0.1:7777"
+            assert "--http-port -1" in broker.log()
+            broker.restart()
+            assert "--http-port 7777" in broker.log()
 
     def test_a_temporary_directory_is_removed(self) -> None:
         with testing.broker() as broker:

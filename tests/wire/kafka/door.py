@@ -127,7 +127,8 @@ class Door:
 
 def config(data_dir: Path, settings: dict[str, object] | None = None) -> BrokerConfig:
     """A free port on loopback, data in `data_dir`."""
-    values = {"listeners": "PLAINTEXT://127.0.0.1:0", "log.dirs": str(data_dir), **(settings or {})}
+    address = {"listeners": "PLAINTEXT://127.0.0.1:0", "http.port": 0}
+    values = {**address, "log.dirs": str(data_dir), **(settings or {})}
     return BrokerConfig.load(values=values)
 
 

@@ -1,0 +1,138 @@
+"""The broker keys of the operations door, of metrics and of the program's own log."""
+
+from engine.config.keys import ConfigKey, ConfigType, Importance, at_least, between, one_of
+
+LOG_FORMATS = ("auto", "text", "json")
+LOG_LEVELS = ("debug", "info", "warning", "error")
+
+HTTP_KEYS = (
+    ConfigKey(
+        "http.port",
+        ConfigType.INT,
+        8080,
+        "Tidegate's own key. The port of the operations door (health, metrics, topics, groups; HTTP). 0 switches it "
+        "off, -1 takes a free one, which the ready line tells.",
+        between(-1, 65_535),
+        dynamic=False,
+        importance=Importance.HIGH,
+    ),
+    ConfigKey(
+        "http.host",
+        ConfigType.STRING,
+        "127.0.0.1",
+        "Tidegate's own key. The address of the operations door. Any other than loopback needs `http.token`.",
+        dynamic=False,
+        importance=Importance.HIGH,
+    ),
+    ConfigKey(
+        "http.token",
+        ConfigType.PASSWORD,
+        None,
+        "Tidegate's own key. What callers of the operations door must send as `Authorization: Bearer ...`; "
+        "`/health/live` and `/health/ready` are open.",
+        dynamic=False,
+        sensitive=True,
+        importance=Importance.HIGH,
+    ),
+    ConfigKey(
+        "http.max.connections",
+        ConfigType.INT,
+        64,
+        "Tidegate's own key. The most connections to the operations door at one time; a further one is closed at once.",
+        between(1, 10_000),
+        dynamic=False,
+    ),
+    ConfigKey(
+        "http.max.request.bytes",
+        ConfigType.INT,
+        1024 * 1024,
+        "Tidegate's own key. The largest body that the operations door takes, in bytes.",
+        at_least(0),
+        dynamic=False,
+    ),
+    ConfigKey(
+        "http.max.header.bytes",
+        ConfigType.INT,
+        16 * 1024,
+        "Tidegate's own key. The most bytes that the request line and headers of one request may take.",
+        between(1024, 1024 * 1024),
+        dynamic=False,
+    ),
+    ConfigKey(
+        "http.request.timeout.ms",
+        ConfigType.INT,
+        10_000,
+        "Tidegate's own key. How long a request to the operations door may take to arrive, and its answer to be "
+        "taken, in milliseconds.",
+        at_least(1),
+        dynamic=False,
+    ),
+    ConfigKey(
+        "http.max.idle.ms",
+        ConfigType.INT,
+        60_000,
+        "Tidegate's own key. How long a connection to the operations door may wait for its next request, in "
+        "milliseconds.",
+        at_least(1),
+        dynamic=False,
+    ),
+)
+
+METRICS_KEYS = (
+    ConfigKey(
+        "metrics.topic.limit",
+        ConfigType.INT,
+        200,
+        "Tidegate's own key. How many topics have metrics under their own name; those of all others are summed as "
+        '`topic="other"`.',
+        at_least(0),
+        dynamic=False,
+    ),
+    ConfigKey(
+        "metrics.partition.limit",
+        ConfigType.INT,
+        2_000,
+        "Tidegate's own key. How many partitions have metrics of their own; how many have none is a metric too.",
+        at_least(0),
+        dynamic=False,
+    ),
+    ConfigKey(
+        "metrics.group.limit",
+        ConfigType.INT,
+        200,
+        "Tidegate's own key. How many groups have metrics under their own name; how many have none is a metric too.",
+        at_least(0),
+        dynamic=False,
+    ),
+)
+
+LOGGING_KEYS = (
+    ConfigKey(
+        "logging.format",
+        ConfigType.STRING,
+        "auto",
+        "Tidegate's own key. How the program's own log is written to standard error: `text` for people, `json` with "
+        "one object per line; `auto` is text on a terminal and JSON elsewhere.",
+        one_of(*LOG_FORMATS),
+        dynamic=False,
+    ),
+    ConfigKey(
+        "logging.level",
+        ConfigType.STRING,
+        "info",
+        "Tidegate's own key. The least level that is written to the program's own log.",
+        one_of(*LOG_LEVELS),
+        dynamic=False,
+    ),
+    ConfigKey(
+        "logging.rate.limit",
+        ConfigType.INT,
+        10,
+        "Tidegate's own key. How many lines of one kind the program's own log takes per second; the rest are counted, "
+        "and the next line of that kind tells how many. 0 is no limit.",
+        at_least(0),
+        dynamic=False,
+    ),
+)
+
+OPERATIONS_KEYS = (*HTTP_KEYS, *METRICS_KEYS, *LOGGING_KEYS)

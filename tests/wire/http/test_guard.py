@@ -1,0 +1,71 @@
+"""Who may call: Host, token, and what a web page elsewhere cannot send."""
+
+from http import HTTPStatus
+
+import pytest
+
+from wire.http.guard import check_changing, check_host, check_token, host_name
+from wire.http.messages import Request
+from wire.http.problems import Problem
+from wire.http.surroundings import Access
+
+LOOPBACK = Access(hosts=frozenset({"localhost", "127.0.0.1", "::1"}))
+
+
+def request(**headers: str) -> Request:
+    return Request("GET", "/", {name.replace("_", "-"): value for name, value in headers.items()})
+
+
+@pytest.mark.parametrize("host", ["localhost", "LocalHost:8080", "127.0.0.1:8080", "[::1]:8080", "[::1]"])
+def test_our_own_names_are_answered_to(host: str) -> None:
+    check_host(request(host=host), LOOPBACK)
+
+
+@pytest.mark.parametrize("host", ["evil.example", "evil.example:8080", "127.0.0.1.evil.example", "", "[::2]:80"])
+def test_another_name_that_points_here_is_not(host: str) -> None:
+    with pytest.raises(Problem) as caught:
+        check_host(request(host=host), LOOPBACK)
+    assert caught.value.status is HTTPStatus.MISDIRECTED_REQUEST
+    assert "localhost" in caught.value.detail
+
+
+def test_behind_a_token_any_name_will_do() -> None:
+    check_host(request(host="broker.example"), Access("secret"))
+
+
+def test_the_name_stands_before_the_port() -> None:
+    assert [host_name(text) for text in ("A:1", "[::1]:2", " b ")] == ["a", "::1", "b"]
+
+
+@pytest.mark.parametrize("given", ["Bearer secret", "bearer secret", "Bearer  secret "])
+def test_the_token_lets_in(given: str) -> None:
+    check_token(request(authorization=given), Access("secret"))
+
+
+@pytest.mark.parametrize(
+    "given", ["", "Bearer", "Bearer secre", "Bearer secret2", "Basic secret", "secret", "Bearer \xff"]
+)
+def test_anything_else_is_kept_out_and_told_how(given: str) -> None:
+    with pytest.raises(Problem) as caught:
+        check_token(request(authorization=given), Access("secret"))
+    assert caught.value.status is HTTPStatus.UNAUTHORIZED
+    assert caught.value.headers["WWW-Authenticate"].startswith("Bearer")
+    assert "secret2" not in caught.value.detail
+
+
+def test_without_a_token_nobody_is_asked() -> None:
+    check_token(request(), Access())
+
+
+@pytest.mark.parametrize(
+    "headers", [{"x_tidegate": "1"}, {"content_type": "application/json"}, {"content_type": "Application/JSON; a=b"}]
+)
+def test_a_change_can_be_asked_for_by_a_program(headers: dict[str, str]) -> None:
+    check_changing(request(**headers))
+
+
+@pytest.mark.parametrize("headers", [{}, {"content_type": "text/plain"}, {"x_tidegate": "0"}])
+def test_a_change_cannot_be_asked_for_by_a_form(headers: dict[str, str]) -> None:
+    with pytest.raises(Problem, match="X-Tidegate: 1") as caught:
+        check_changing(request(**headers))
+    assert caught.value.status is HTTPStatus.FORBIDDEN

@@ -1,0 +1,80 @@
+"""The listener: loads late, bounds connections, survives what callers do."""
+
+import contextlib
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import trio
+from trio.testing import trio_test
+
+from tests.tidegate.processes import run
+from tests.wire.http.door import Caller, open_http_door
+from tests.wire.kafka.door import until
+
+
+def test_starting_the_broker_loads_none_of_what_the_door_needs() -> None:
+    program = (
+        "import sys; from tidegate import _path; _path.activate(); import tidegate.serve; "
+        "print([m for m in ('h11', 'msgspec', 'prometheus_client') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=30)
+    assert done.stdout.strip() == "[]"
+
+
+@trio_test
+async def test_one_caller_too_many_is_closed_and_counted(tmp_path: Path) -> None:
+    async with open_http_door(tmp_path, {"http.max.connections": 2}) as door:
+        server = door.broker.operations.server
+        assert server is not None
+        first, second = await door.caller(), await door.caller()
+        await until(lambda: server.statistics()["connections"] == 2)
+        async with (await door.caller()).stream as third:
+            with contextlib.suppress(trio.BrokenResourceError):
+                assert await Caller(third).rest() == b""
+        assert server.statistics() == {"connections": 2, "accepted": 2, "refused": 1}
+        assert (await first.ask("GET", "/health/live")).status == 200
+        for caller in (first, second):
+            await caller.stream.aclose()
+        await until(lambda: server.statistics()["connections"] == 0)
+        assert (await door.ask("GET", "/health/live")).status == 200
+
+
+@trio_test
+async def test_callers_at_once_are_all_answered(tmp_path: Path) -> None:
+    async with open_http_door(tmp_path) as door:
+        statuses: list[int] = []
+
+        async def call() -> None:
+            statuses.append((await door.ask("GET", "/health")).status)
+
+        async with trio.open_nursery() as nursery:
+            for _ in range(20):
+                nursery.start_soon(call)
+        assert statuses == [200] * 20
+        server = door.broker.operations.server
+        assert server is not None
+        assert server.answered()["GET", "/health", 200] == 20
+
+
+@trio_test
+async def test_the_broker_stops_while_callers_are_connected(tmp_path: Path) -> None:
+    async with open_http_door(tmp_path) as door:
+        caller = await door.caller()
+        await caller.stream.send_all(b"GET /health HTTP/1.1\r\nHo")
+    async with caller.stream:
+        with contextlib.suppress(trio.BrokenResourceError):
+            assert await caller.rest() == b""
+
+
+def test_a_port_in_use_is_said_in_one_line(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        ended = run("serve", "--data-dir", str(tmp_path), "--kafka-port", "0", "--http-port", str(port))
+    (line,) = ended.stderr.splitlines()
+    assert ended.code == 1
+    assert f"127.0.0.1:{port}" in line
+    assert "--http-port" in line

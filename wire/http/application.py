@@ -1,0 +1,138 @@
+"""Requests in, answers out: finds the route, checks who calls and what is asked, and tells what went wrong."""
+
+import logging
+from collections import Counter
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import parse_qsl, unquote
+
+import msgspec
+import trio
+
+from engine.errors import BrokerError
+from wire.http.connection import HttpConnection
+from wire.http.guard import check_changing, check_host, check_token
+from wire.http.messages import Call, Request, Response
+from wire.http.problems import Problem, of_broker_error
+from wire.http.routing import Route, Routes, load_routes
+from wire.http.surroundings import Access, HttpLimits, Phase, Surroundings
+
+logger = logging.getLogger("tidegate.http")
+
+MAX_QUERY_FIELDS = 32
+UNKNOWN_PATH = "other"
+
+
+class Application:
+    """The operations door behind its socket."""
+
+    def __init__(self, surroundings: Surroundings, access: Access, routes: Routes | None = None) -> None:
+        self._broker = surroundings
+        self._access = access
+        self._routes = routes or load_routes()
+        self.answered: Counter[tuple[str, str, int]] = Counter()
+
+    async def serve(self, stream: trio.SocketStream, limits: HttpLimits) -> None:
+        """Serve one connection."""
+        await HttpConnection(stream, limits, self.respond).run()
+
+    async def respond(self, request: Request) -> Response:
+        """The answer to a request; whatever happens there is one."""
+        path, _, query = request.target.partition("?")
+        label = UNKNOWN_PATH
+        try:
+            check_host(request, self._access)
+            route, place = self._find(request, path)
+            label = route.path
+            response = await self._answer(route, place, request, query)
+        except Problem as problem:
+            response = problem.response(path)
+        except BrokerError as error:
+            response = of_broker_error(error).response(path)
+        except Exception:
+            logger.exception("answering %s %s failed", request.method, path)
+            detail = "a bug of the broker; its log tells more"
+            response = Problem(HTTPStatus.INTERNAL_SERVER_ERROR, detail).response(path)
+        self.answered[_known_method(request.method), label, response.status] += 1
+        return response
+
+    def _find(self, request: Request, path: str) -> tuple[Route, dict[str, str]]:
+        if not path.startswith("/"):
+            raise Problem(HTTPStatus.BAD_REQUEST, "the request's target must be a path")
+        try:
+            segments = tuple(unquote(segment, errors="strict") for segment in path.split("/")[1:])
+        except UnicodeDecodeError:
+            raise Problem(HTTPStatus.BAD_REQUEST, "the path is not UTF-8") from None
+        found = self._routes.find(segments)
+        if not found:
+            if self._access.token is not None:
+                check_token(request, self._access)
+            raise Problem(HTTPStatus.NOT_FOUND, f"there is nothing at {path}; /openapi.json lists what there is")
+        method = "GET" if request.method == "HEAD" and "HEAD" not in found else request.method
+        if method not in found:
+            allowed = ", ".join(sorted({*found, *(("HEAD",) if "GET" in found else ())}))
+            raise Problem(
+                HTTPStatus.METHOD_NOT_ALLOWED, f"{path} takes {allowed}, not {method}", headers={"Allow": allowed}
+            )
+        return found[method]
+
+    async def _answer(self, route: Route, place: dict[str, str], request: Request, query: str) -> Response:
+        if route.needs_token:
+            check_token(request, self._access)
+        if route.changes:
+            check_changing(request)
+        if route.needs_readiness and self._broker.phase is not Phase.READY:
+            raise Problem(
+                HTTPStatus.SERVICE_UNAVAILABLE,
+                f"the broker is {self._broker.phase.value}",
+                headers={"Retry-After": "1"},
+            )
+        call = Call(
+            self._broker,
+            _converted(place, route.place, "the path"),
+            _converted(_query_fields(query), route.query, "the query"),
+            _body(request, route),
+            request,
+        )
+        return route.answered(await route.handle(call))
+
+
+def _known_method(method: str) -> str:
+    """A caller's own invention must not become a label of its own."""
+    return method if method in ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS") else "other"
+
+
+def _query_fields(query: str) -> dict[str, str]:
+    try:
+        pairs = parse_qsl(query, keep_blank_values=True, errors="strict", max_num_fields=MAX_QUERY_FIELDS)
+    except ValueError as error:
+        raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, f"the query cannot be read: {error}") from None
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, "the query names a parameter more than once")
+    return fields
+
+
+def _converted(fields: dict[str, str], wanted: type[msgspec.Struct], where: str) -> Any:
+    try:
+        return msgspec.convert(fields, wanted, strict=False)
+    except msgspec.ValidationError as error:
+        raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, f"{where}: {error}") from None
+
+
+def _body(request: Request, route: Route) -> Any:
+    if route.body is None:
+        if request.body and route.method != "GET":
+            raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, "this takes no body")
+        return None
+    kind = request.headers.get("content-type", "application/json").partition(";")[0].strip().lower()
+    if kind != "application/json":
+        raise Problem(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"a body of type application/json is taken, not {kind!r}")
+    try:
+        return msgspec.json.decode(request.body, type=route.body)
+    except msgspec.ValidationError as error:
+        raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, f"the body: {error}") from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise Problem(HTTPStatus.BAD_REQUEST, f"the body is not JSON: {error}") from None
+    except RecursionError:
+        raise Problem(HTTPStatus.BAD_REQUEST, "the body is nested too deeply") from None

@@ -1,0 +1,159 @@
+"""One HTTP/1.1 connection: h11 holds the protocol, this moves the bytes and keeps the times.
+
+A request must arrive whole within `http.request.timeout.ms` of its first byte, and its answer be taken within the same;
+between requests `http.max.idle.ms` may pass. Whoever does not keep to that is cut off.
+"""
+
+from collections.abc import Awaitable, Callable
+from email.utils import formatdate
+from http import HTTPStatus
+
+import h11
+import trio
+
+from wire.http.messages import Request, Response
+from wire.http.problems import Problem
+from wire.http.surroundings import HttpLimits
+
+RECEIVE_BYTES = 64 * 1024
+SEND_BYTES = 64 * 1024
+LINGER_S = 1.0
+
+Respond = Callable[[Request], Awaitable[Response]]
+
+
+class HttpConnection:
+    """A caller, from its first request to its last."""
+
+    def __init__(self, stream: trio.SocketStream, limits: HttpLimits, respond: Respond) -> None:
+        self._stream = stream
+        self._limits = limits
+        self._respond = respond
+        self._protocol = h11.Connection(h11.SERVER, max_incomplete_event_size=limits.max_header_bytes)
+
+    async def run(self) -> None:
+        """Serve request after request until either side ends it."""
+        try:
+            while await self._serve_one():
+                pass
+            await self._linger()
+        except (trio.BrokenResourceError, trio.ClosedResourceError, h11.LocalProtocolError):
+            pass  # the caller is gone, or has taken no notice of what was said
+        finally:
+            await trio.aclose_forcefully(self._stream)
+
+    async def _serve_one(self) -> bool:
+        """Answer one request; False if there will be no other."""
+        try:
+            request = await self._receive_request()
+        except h11.RemoteProtocolError as error:
+            await self._refuse(Problem(_hinted(error), f"not an HTTP request that is taken here: {error}"))
+            return False
+        except Problem as problem:
+            await self._refuse(problem)
+            return False
+        if request is None:
+            return False
+        response = await self._respond(request)
+        await self._send(response, with_body=request.method != "HEAD")
+        if self._protocol.our_state is h11.MUST_CLOSE or self._protocol.our_state is h11.ERROR:
+            return False
+        self._protocol.start_next_cycle()
+        return True
+
+    # -- receiving
+
+    async def _receive_request(self) -> Request | None:
+        head = await self._receive_head()
+        if head is None:
+            return None
+        headers = {name.decode("ascii"): value.decode("latin-1") for name, value in head.headers}
+        announced = headers.get("content-length", "0")
+        if int(announced) > self._limits.max_request_bytes:
+            raise self._too_large()
+        body: bytes | None = None
+        with trio.move_on_after(self._limits.request_timeout_s):
+            body = await self._receive_body()
+        if body is None:
+            raise Problem(HTTPStatus.REQUEST_TIMEOUT, "the request did not arrive in http.request.timeout.ms")
+        return Request(head.method.decode("ascii"), head.target.decode("ascii"), headers, body)
+
+    async def _receive_head(self) -> h11.Request | None:
+        """The request line and headers; None if the connection has ended instead, or nobody says anything."""
+        with trio.move_on_after(self._limits.max_idle_s) as scope:
+            while (event := self._protocol.next_event()) is h11.NEED_DATA:
+                await self._receive_more()
+                # Once something of it is here, the rest of it is owed soon.
+                deadline = trio.current_time() + self._limits.request_timeout_s
+                scope.deadline = min(scope.deadline, deadline)
+            return event if isinstance(event, h11.Request) else None
+        if self._protocol.trailing_data[0]:
+            raise Problem(HTTPStatus.REQUEST_TIMEOUT, "the request did not arrive in http.request.timeout.ms")
+        return None
+
+    async def _receive_body(self) -> bytes:
+        pieces = bytearray()
+        while True:
+            if self._protocol.they_are_waiting_for_100_continue:
+                go_on = h11.InformationalResponse(status_code=100, headers=[])
+                await self._stream.send_all(self._protocol.send(go_on) or b"")
+            event = self._protocol.next_event()
+            if event is h11.NEED_DATA:
+                await self._receive_more()
+            elif isinstance(event, h11.Data):
+                pieces += event.data
+                if len(pieces) > self._limits.max_request_bytes:
+                    raise self._too_large()
+            else:
+                return bytes(pieces)
+
+    async def _receive_more(self) -> None:
+        self._protocol.receive_data(await self._stream.receive_some(RECEIVE_BYTES))
+
+    def _too_large(self) -> Problem:
+        limit = self._limits.max_request_bytes
+        return Problem(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the body is larger than http.max.request.bytes={limit}")
+
+    # -- sending
+
+    async def _refuse(self, problem: Problem) -> None:
+        """Answer what was no whole request; nothing more is read from this caller."""
+        if self._protocol.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            problem.headers["Connection"] = "close"
+            await self._send(problem.response(), with_body=True)
+
+    async def _send(self, response: Response, *, with_body: bool) -> None:
+        headers = {
+            "Date": formatdate(usegmt=True),
+            "Content-Type": response.media_type,
+            "Content-Length": str(len(response.body)),
+            "Cache-Control": "no-store",
+            "X-Content-Type-Options": "nosniff",
+            **response.headers,
+        }
+        head = h11.Response(status_code=response.status, headers=list(headers.items()))
+        data = self._protocol.send(head) or b""
+        if with_body:
+            data += self._protocol.send(h11.Data(data=response.body)) or b""
+        data += self._protocol.send(h11.EndOfMessage()) or b""
+        view = memoryview(data)
+        for position in range(0, len(view), SEND_BYTES):
+            with trio.move_on_after(self._limits.request_timeout_s) as scope:
+                await self._stream.send_all(view[position : position + SEND_BYTES])
+            if scope.cancelled_caught:
+                raise trio.BrokenResourceError("the caller does not take its answer")
+
+    async def _linger(self) -> None:
+        """Let the caller read what was said last: closing at once with unread input would reset the connection."""
+        with trio.move_on_after(LINGER_S):
+            await self._stream.send_eof()
+            taken = 0
+            while taken <= self._limits.max_request_bytes:
+                piece = await self._stream.receive_some(RECEIVE_BYTES)
+                if not piece:
+                    return
+                taken += len(piece)
+
+
+def _hinted(error: h11.RemoteProtocolError) -> HTTPStatus:
+    return HTTPStatus(error.error_status_hint)

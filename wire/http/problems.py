@@ -1,0 +1,75 @@
+"""What goes wrong, as callers are told it: problem documents (RFC 9457) with the status that fits."""
+
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Final
+
+import msgspec
+
+from engine import errors
+from wire.http.messages import Response
+
+MEDIA_TYPE = "application/problem+json"
+
+
+class ProblemDocument(msgspec.Struct, omit_defaults=True):
+    """An error. `error` names the broker's own kind of error, where it is one."""
+
+    title: str
+    status: int
+    detail: str = ""
+    type: str = "about:blank"
+    instance: str = ""
+    error: str = ""
+
+
+class Problem(Exception):
+    """Raised wherever a request cannot be answered as asked."""
+
+    def __init__(
+        self, status: HTTPStatus, detail: str, *, headers: Mapping[str, str] | None = None, error: str = ""
+    ) -> None:
+        super().__init__(detail)
+        self.status = status
+        self.detail = detail
+        self.headers = dict(headers or {})
+        self.error = error
+
+    def response(self, instance: str = "") -> Response:
+        """The problem document."""
+        document = ProblemDocument(
+            self.status.phrase, self.status.value, self.detail, instance=instance, error=self.error
+        )
+        return Response(self.status.value, msgspec.json.encode(document), MEDIA_TYPE, self.headers)
+
+
+# The first that fits counts, by the error's class and then its bases.
+_STATUSES: Final[dict[type[errors.BrokerError], HTTPStatus]] = {
+    errors.UnknownTopicOrPartition: HTTPStatus.NOT_FOUND,
+    errors.UnknownTopicId: HTTPStatus.NOT_FOUND,
+    errors.GroupIdNotFound: HTTPStatus.NOT_FOUND,
+    errors.TransactionalIdNotFound: HTTPStatus.NOT_FOUND,
+    errors.TopicAlreadyExists: HTTPStatus.CONFLICT,
+    errors.NonEmptyGroup: HTTPStatus.CONFLICT,
+    errors.PolicyViolation: HTTPStatus.FORBIDDEN,
+    errors.InvalidTopic: HTTPStatus.UNPROCESSABLE_ENTITY,
+    errors.InvalidPartitions: HTTPStatus.UNPROCESSABLE_ENTITY,
+    errors.InvalidReplicationFactor: HTTPStatus.UNPROCESSABLE_ENTITY,
+    errors.InvalidReplicaAssignment: HTTPStatus.UNPROCESSABLE_ENTITY,
+    errors.InvalidConfig: HTTPStatus.UNPROCESSABLE_ENTITY,
+    errors.InvalidRequest: HTTPStatus.UNPROCESSABLE_ENTITY,
+    errors.InvalidGroupId: HTTPStatus.UNPROCESSABLE_ENTITY,
+    errors.CoordinatorLoadInProgress: HTTPStatus.SERVICE_UNAVAILABLE,
+    errors.CoordinatorNotAvailable: HTTPStatus.SERVICE_UNAVAILABLE,
+    errors.NotCoordinator: HTTPStatus.SERVICE_UNAVAILABLE,
+    errors.StorageError: HTTPStatus.SERVICE_UNAVAILABLE,
+    errors.RequestTimedOut: HTTPStatus.SERVICE_UNAVAILABLE,
+}
+
+
+def of_broker_error(error: errors.BrokerError) -> Problem:
+    """What the broker refuses, in terms of HTTP."""
+    found = (_STATUSES[kind] for kind in type(error).__mro__ if kind in _STATUSES)
+    status = next(found, HTTPStatus.INTERNAL_SERVER_ERROR)
+    headers = {"Retry-After": "1"} if status is HTTPStatus.SERVICE_UNAVAILABLE else {}
+    return Problem(status, str(error), headers=headers, error=type(error).__name__)

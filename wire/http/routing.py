@@ -1,0 +1,106 @@
+"""Routes as data: each file in `routes/` declares some, and both requests and the OpenAPI document go by them."""
+
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import Any
+
+import msgspec
+from attrs import field, frozen
+
+from wire.http.messages import Call, Response
+
+CHANGING = ("POST", "PUT", "PATCH", "DELETE")
+
+Handle = Callable[[Call], Awaitable[Any]]
+
+
+class NoParameters(msgspec.Struct, forbid_unknown_fields=True):
+    """A route that takes none."""
+
+
+@frozen
+class Route:
+    """One method of one path.
+
+    `answer` is the type of what the handler returns, as JSON; None if it returns a `Response`. `place`, `query` and
+    `body` are the types of what it takes. `problems` are the statuses that its own errors have.
+    """
+
+    method: str
+    path: str
+    handle: Handle
+    summary: str
+    answer: Any = None
+    place: type[msgspec.Struct] = NoParameters
+    query: type[msgspec.Struct] = NoParameters
+    body: type[msgspec.Struct] | None = None
+    status: int = 200
+    media_type: str = "application/json"
+    problems: tuple[int, ...] = ()
+    needs_token: bool = True
+    needs_readiness: bool = True
+    other_answers: tuple[int, ...] = ()
+    """Further statuses that carry the same `answer`."""
+    segments: tuple[str, ...] = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        object.__setattr__(self, "segments", tuple(self.path.split("/")[1:]))
+
+    @property
+    def changes(self) -> bool:
+        """Whether it does something."""
+        return self.method in CHANGING
+
+    def match(self, segments: tuple[str, ...]) -> dict[str, str] | None:
+        """The parameters of a path, or None if it is not this route's."""
+        if len(segments) != len(self.segments):
+            return None
+        found: dict[str, str] = {}
+        for wanted, given in zip(self.segments, segments, strict=True):
+            if wanted.startswith("{"):
+                found[wanted[1:-1]] = given
+            elif wanted != given:
+                return None
+        return found
+
+    def answered(self, result: Any) -> Response:
+        """What the handler returned, as it goes out."""
+        if isinstance(result, Response):
+            return result
+        return Response(self.status, b"" if result is None else msgspec.json.encode(result), self.media_type)
+
+
+class Routes:
+    """All routes; two for one method and path are an error."""
+
+    def __init__(self, routes: Iterable[Route]) -> None:
+        self._routes = tuple(sorted(routes, key=_specific_first))
+        seen: set[tuple[str, str]] = set()
+        for route in self._routes:
+            assert (route.method, route.path) not in seen, f"{route.method} {route.path} is declared twice"
+            seen.add((route.method, route.path))
+
+    def __iter__(self) -> Iterator[Route]:
+        return iter(self._routes)
+
+    def find(self, segments: tuple[str, ...]) -> dict[str, tuple[Route, dict[str, str]]]:
+        """By method, the route for a path and its parameters; a path without parameters goes first."""
+        found: dict[str, tuple[Route, dict[str, str]]] = {}
+        for route in self._routes:
+            place = route.match(segments)
+            if place is not None:
+                found.setdefault(route.method, (route, place))
+        return found
+
+
+def _specific_first(route: Route) -> tuple[int, str, str]:
+    return (route.path.count("{"), route.path, route.method)
+
+
+def load_routes() -> Routes:
+    """The routes of every file in `routes/`."""
+    import wire.http.routes as package
+
+    modules = [import_module(f"{package.__name__}.{found.name}") for found in iter_modules(package.__path__)]
+    return Routes(route for module in modules for route in module.ROUTES)

@@ -1,0 +1,97 @@
+"""The listener of the operations door: accepts within bounds and hands connections to what is loaded late.
+
+A caller can cost the broker no more than its place among `http.max.connections`: requests are bounded in size and
+time, and answers are made in slices so that Kafka's clients do not wait for them.
+"""
+
+import errno
+import logging
+import socket
+from typing import TYPE_CHECKING
+
+import trio
+
+from coordinators.waiting import in_worker
+from wire.http.surroundings import Access, HttpLimits, Surroundings
+
+if TYPE_CHECKING:
+    from wire.http.application import Application
+
+logger = logging.getLogger("tidegate.http")
+
+ACCEPTS_PER_TURN = 8
+
+
+class HttpServer:
+    """One listening socket and its connections."""
+
+    def __init__(self, surroundings: Surroundings, limits: HttpLimits, access: Access) -> None:
+        self.surroundings = surroundings
+        self._limits = limits
+        self._access = access
+        self._application: Application | None = None
+        self._loading = trio.Lock()
+        self._connections = 0
+        self._accepted = 0
+        self._refused = 0
+
+    async def serve(self, listener: socket.socket) -> None:
+        """Accept for ever; `listener` is bound, listening and non-blocking."""
+        async with trio.open_nursery() as nursery:
+            while True:
+                await trio.lowlevel.wait_readable(listener)
+                await self._accept(listener, nursery)
+
+    async def _accept(self, listener: socket.socket, nursery: trio.Nursery) -> None:
+        for _ in range(ACCEPTS_PER_TURN):
+            try:
+                sock, address = listener.accept()
+            except (BlockingIOError, ConnectionAbortedError, InterruptedError):
+                return
+            except OSError as error:
+                if error.errno not in (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM):
+                    raise
+                logger.error("cannot accept a connection: %s", error)
+                await trio.sleep(0.1)
+                return
+            if self._connections >= self._limits.max_connections:
+                self._refused += 1
+                limit = self._limits.max_connections
+                logger.warning("refused connection from %s: http.max.connections=%d is reached", address[0], limit)
+                sock.close()
+                continue
+            self._accepted += 1
+            self._connections += 1
+            nursery.start_soon(self._run, sock, address[0])
+
+    async def _run(self, sock: socket.socket, address: str) -> None:
+        try:
+            sock.setblocking(False)
+            application = await self._loaded()
+            await application.serve(trio.SocketStream(trio.socket.from_stdlib_socket(sock)), self._limits)
+        except Exception:
+            logger.exception("HTTP connection from %s failed", address)
+        finally:
+            self._connections -= 1
+            sock.close()
+
+    async def _loaded(self) -> "Application":
+        """The application; loaded in a thread, once, by the first caller."""
+        async with self._loading:
+            if self._application is None:
+                self._application = await in_worker(self.surroundings.workers, _load, self.surroundings, self._access)
+        return self._application
+
+    def statistics(self) -> dict[str, int]:
+        """Connections, now and so far."""
+        return {"connections": self._connections, "accepted": self._accepted, "refused": self._refused}
+
+    def answered(self) -> dict[tuple[str, str, int], int]:
+        """How many requests were answered, by method, route and status."""
+        return {} if self._application is None else dict(self._application.answered)
+
+
+def _load(surroundings: Surroundings, access: Access) -> "Application":
+    from wire.http.application import Application
+
+    return Application(surroundings, access)

@@ -1,0 +1,73 @@
+"""What the operations door needs of the broker around it, and the bounds it keeps."""
+
+from collections.abc import Callable
+from enum import Enum
+from typing import Any, TypeVar
+
+from attrs import define, field, frozen
+
+from coordinators.controller import Controller
+from coordinators.group.groups import Groups
+from coordinators.topics import Topics
+from coordinators.transaction.transactions import Transactions
+from coordinators.waiting import in_worker
+from engine.clock import Clock
+from engine.metrics import Metrics
+from engine.partitions import Partitions
+from engine.workers import Workers
+
+T = TypeVar("T")
+
+
+class Phase(Enum):
+    """Where in its life the broker is."""
+
+    STARTING = "starting"
+    READY = "ready"
+    STOPPING = "stopping"
+
+
+@frozen
+class HttpLimits:
+    """Bounds of the door, from the broker's configuration."""
+
+    max_connections: int = 64
+    max_request_bytes: int = 1024 * 1024
+    max_header_bytes: int = 16 * 1024
+    request_timeout_s: float = 10.0
+    max_idle_s: float = 60.0
+
+
+@frozen
+class Access:
+    """Who may call. `token` is None where none is asked for; `hosts` are the names a caller may call us by, or None
+    for any."""
+
+    token: str | None = field(default=None, repr=False)
+    hosts: frozenset[str] | None = None
+
+
+@define(eq=False)
+class Surroundings:
+    """This broker as its operations door sees it."""
+
+    version: Callable[[], str]
+    node_id: int
+    cluster_id: str
+    rack: str | None
+    addresses: tuple[tuple[str, int], ...]
+    topics: Topics
+    partitions: Partitions
+    controller: Controller
+    groups: Groups
+    transactions: Transactions
+    clock: Clock
+    workers: Workers
+    metrics: Metrics
+    connection_count: Callable[[], int] = lambda: 0
+    phase: Phase = Phase.STARTING
+    started_ms: int = 0
+
+    async def in_thread(self, function: Callable[..., T], *arguments: Any) -> T:
+        """Run what blocks, or takes long, away from the loop."""
+        return await in_worker(self.workers, function, *arguments)
