@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
+from engine.metrics import Histogram
 from engine.workers import Workers
 
 logger = logging.getLogger("tidegate.sync")
@@ -54,9 +55,17 @@ class RoundSync:
         self._now = now
         self._avoid_whole_until = 0.0
         self._pool: ThreadPoolExecutor | None = None
+        self.durations = Histogram()
+        """How long each round took the disk, in seconds."""
 
     def run(self, tickets: Sequence[SyncTicket]) -> list[BaseException | None]:
         """Per ticket: None, or why it is not durable."""
+        began = self._now()
+        outcomes = self._run(tickets)
+        self.durations.observe(self._now() - began)
+        return outcomes
+
+    def _run(self, tickets: Sequence[SyncTicket]) -> list[BaseException | None]:
         if len(tickets) <= ONE_BY_ONE:
             return [_outcome(ticket) for ticket in tickets]
         if self._whole is not None and self._now() >= self._avoid_whole_until and self._sync_whole():
@@ -155,6 +164,11 @@ class SyncRounds:
         except Exception:
             # A bug of one partition, or of somebody who waited for it; the others of the round are told all the same.
             logger.exception("what follows a sync failed")
+
+    @property
+    def durations(self) -> Histogram:
+        """How long each round took the disk, in seconds."""
+        return self._round_sync.durations
 
     def idle(self) -> bool:
         """Nothing marked and nothing under way."""

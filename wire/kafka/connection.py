@@ -127,11 +127,12 @@ class FrameBuffer:
 
 
 class Place:
-    """A response's place in the order; `parts` is None until it is ready."""
+    """A response's place in the order; `parts` is None until it is ready. `began` is when its request was decoded."""
 
-    __slots__ = ("abandon", "cost_bytes", "parts")
+    __slots__ = ("abandon", "began", "cost_bytes", "parts")
 
-    def __init__(self) -> None:
+    def __init__(self, began: float) -> None:
+        self.began = began
         self.abandon: Callable[[], object] | None = None
         self.parts: list[Part] | None = None
         self.cost_bytes = 0
@@ -149,9 +150,9 @@ class Outbox:
     def __len__(self) -> int:
         return len(self._places)
 
-    def reserve(self) -> Place:
-        """The next place in the order."""
-        place = Place()
+    def reserve(self, began: float = 0.0) -> Place:
+        """The next place in the order, for a request that was decoded at `began`."""
+        place = Place(began)
         self._places.append(place)
         return place
 

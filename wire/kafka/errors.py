@@ -1,5 +1,6 @@
 """Kafka's error codes, and the one place where the broker's errors get theirs."""
 
+from collections import Counter
 from enum import IntEnum
 from typing import Final
 
@@ -149,10 +150,12 @@ _CODES: Final[dict[type[errors.BrokerError], ErrorCode]] = {
 }
 
 
+told: Final[Counter[ErrorCode]] = Counter()
+"""How often each error was told by this process."""
+
+
 def error_code(error: errors.BrokerError) -> int:
-    """The Kafka code of a broker error."""
-    for kind in type(error).__mro__:
-        code = _CODES.get(kind)
-        if code is not None:
-            return int(code)
-    return int(ErrorCode.UNKNOWN_SERVER_ERROR)
+    """The Kafka code of a broker error, for a client that is told it now."""
+    code = next((_CODES[kind] for kind in type(error).__mro__ if kind in _CODES), ErrorCode.UNKNOWN_SERVER_ERROR)
+    told[code] += 1
+    return int(code)

@@ -18,6 +18,7 @@ from typing import Any
 
 import trio
 
+from engine.metrics import Histogram
 from wire.kafka.apis import Api, registered
 from wire.kafka.codec import (
     WireError,
@@ -49,6 +50,7 @@ class KafkaConnection:
         self.last_active = server.node.clock.monotonic()
         self._server = server
         self._node = server.node
+        self._now = server.node.clock.monotonic
         self._socket = sock
         self._limits = server.node.limits
         self._frames = FrameBuffer(self._limits.max_frame_bytes, self._limits.max_control_frame_bytes)
@@ -83,6 +85,7 @@ class KafkaConnection:
 
     def close(self, reason: str) -> None:
         """End the connection from outside."""
+        self._server.ended["idle"] += 1
         logger.info("closing connection %s:%d: %s", self.peer.address, self.peer.port, reason)
         self._scope.cancel()
 
@@ -167,12 +170,14 @@ class KafkaConnection:
             self._refuse(api, api_key, version, correlation_id)
             return None
         request = request_decoder(api_key, version)(frame, position)
+        began = self._now()
+        self._server.received_bytes += len(frame)
         context = Context(self._node, self.peer, version, client_id)
-        self._server.requests[api_key] += 1
         response = api.handle(request, context)
         if response is None:
+            self._server.latencies[api_key].observe(self._now() - began)
             return None
-        place = self._outbox.reserve()
+        place = self._outbox.reserve(began)
         if type(response) is Deferred:
             self._defer(place, api_key, version, correlation_id, response)
         elif type(response) is CoroutineType:
@@ -200,9 +205,10 @@ class KafkaConnection:
         if api_key != API_VERSIONS_KEY or api is None:
             raise WireError(f"API key {api_key} version {version} is not served")
         response = api.handle(None, Context(self._node, self.peer, version, None))
-        self._answer(self._outbox.reserve(), api_key, 0, correlation_id, response)
+        self._answer(self._outbox.reserve(self._now()), api_key, 0, correlation_id, response)
 
     def _fail(self, api_key: int, version: int, error: Exception) -> None:
+        self._server.ended["failed"] += 1
         logger.error("answering API %d version %d failed", api_key, version, exc_info=error)
         self._scope.cancel()
 
@@ -219,7 +225,10 @@ class KafkaConnection:
             assert isinstance(first, bytes), "a response begins with bytes"
             parts[0] = _length.pack(size) + header + first
             self._outbox.fulfil(place, parts, size)
-            self._server.flush(self)
+            server = self._server
+            server.sent_bytes += size
+            server.latencies[api_key].observe(self._now() - place.began)
+            server.flush(self)
         except Exception as error:
             self._fail(api_key, version, error)
 
@@ -262,6 +271,7 @@ class KafkaConnection:
             self._resume = None
 
     def _complain(self, error: BaseException) -> None:
+        self._server.ended["malformed"] += 1
         logger.warning("closed connection %s:%d: %s", self.peer.address, self.peer.port, error)
 
     def statistics(self) -> dict[str, int]:
@@ -297,7 +307,12 @@ class KafkaServer:
     def __init__(self, node: Node) -> None:
         self.node = node
         self.apis = registered()
-        self.requests: Counter[int] = Counter()
+        # From when a request was decoded to when its answer is handed out, by API.
+        self.latencies = {key: Histogram() for key in self.apis}
+        self.received_bytes = 0
+        self.sent_bytes = 0
+        # Connections that we ended, by reason.
+        self.ended: Counter[str] = Counter()
         self.receive_buffer = memoryview(bytearray(RECEIVE_BUFFER_BYTES))
         self.large_requests = LargeRequests(node.limits.max_large_request_bytes)
         self.connections: dict[int, KafkaConnection] = {}
@@ -362,6 +377,7 @@ class KafkaServer:
         try:
             await connection.run()
         except Exception:
+            self.ended["failed"] += 1
             logger.exception("connection %s:%d failed", peer.address, peer.port)
         finally:
             del self.connections[peer.connection_id]
@@ -407,5 +423,5 @@ class KafkaServer:
             "connections": len(self.connections),
             "accepted": self._accepted,
             "refused": self._refused,
-            "requests": self.requests.total(),
+            "requests": sum(latency.count for latency in self.latencies.values()),
         }
