@@ -191,9 +191,7 @@ class ClassicGroup:
 
     def elect_joined_leader(self) -> bool:
         """A leader who has joined this round, if anybody has; False if nobody has."""
-        if self.leader is None:
-            return False
-        if self.members[self.leader].join is not None:
+        if self.leader is not None and self.members[self.leader].join is not None:
             return True
         joined = next(iter(self.joining), None)
         if joined is None:

@@ -14,7 +14,7 @@ from coordinators.group.consumer import ConsumerGroup, ConsumerGroupState, Consu
 from coordinators.group.consumer_draft import Draft
 from coordinators.group.consumer_formats import ClassicMetadata, SubscriptionValue
 from coordinators.group.consumer_groups import ConsumerGroups
-from coordinators.group.consumer_migration import by_id, classic_assignment, common_protocols
+from coordinators.group.consumer_migration import by_id, can_downgrade, classic_assignment, common_protocols
 from coordinators.group.consumer_protocol import Malformed, Subscription, read_subscription
 from coordinators.group.requests import (
     NO_MEMBER,
@@ -61,10 +61,22 @@ class ClassicConsumers:
         before = self._member(draft, request, member_id)
         member = evolve(before, subscription=_subscription(request, said))
         after = self.consumers.update(draft, before, member, by_id(said.owned, self.consumers.topics))
+        members = list(draft.members.values())
+        was_mixed = any(each.subscription.classic is None for each in group.members.values())
+        if was_mixed and can_downgrade(members, self.consumers.settings):
+            return self._downgrade(draft, members, member_id)
         timeout_ms = request.rebalance_timeout_ms
         self.consumers.sessions.expect_revocation(group.group_id, member_id, after.epoch, timeout_ms)
         answer = JoinAnswer(member_id, after.epoch, CONSUMER_PROTOCOL, request.protocols[0][0], "")
         return Outcome(draft.records, answer, reload_if_refused=True)
+
+    def _downgrade(self, draft: Draft, members: list[ConsumerMember], member_id: str) -> Outcome:
+        """The last member of the new protocol came back as one of the classic: nobody has to move for that."""
+        epoch = draft.group.epoch
+        is_settled = draft.epoch == epoch and all(member.is_reconciled_to(epoch) for member in members)
+        # The others' generation: so they are told of a rebalance, and need not give all up.
+        answer = JoinAnswer(member_id, epoch, CONSUMER_PROTOCOL, common_protocols(members)[0], "")
+        return self.consumers.downgrade(draft, members, answer, is_settled=is_settled)
 
     def _checked(self, group: ConsumerGroup, request: JoinRequest) -> Subscription:
         others = [each for member_id, each in group.members.items() if member_id != request.member_id]

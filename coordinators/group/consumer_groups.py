@@ -125,20 +125,24 @@ class ConsumerGroups:
         gone = {member.member_id: member for member in members}
         for member in members:
             self.sessions.forget(group.group_id, member.member_id)
-        if can_downgrade(group, gone, self.settings):
-            return self._downgrade(draft, gone, answer)
+        left = [member for member_id, member in group.members.items() if member_id not in gone]
+        if can_downgrade(left, self.settings):
+            return self.downgrade(draft, left, answer)
         for member in members:
             draft.remove(member)
         draft.forget_unused_regexes()
         draft.raise_epoch()
         return Outcome(draft.records, answer, reload_if_refused=True)
 
-    def _downgrade(self, draft: Draft, gone: dict[str, ConsumerMember], answer: Any) -> Outcome:
+    def downgrade(
+        self, draft: Draft, left: Sequence[ConsumerMember], answer: Any, *, is_settled: bool = False
+    ) -> Outcome:
+        """The members that are left form a classic group; it rebalances, unless everybody has its share already."""
         group_id = draft.group_id
         for member_id in draft.members:
             self.sessions.forget(group_id, member_id)
         self.timers.set(("downgraded", group_id), 0, lambda _: self.downgraded(group_id))
-        records = downgrade_records(draft.group, gone, self.topics, draft.now_ms)
+        records = downgrade_records(draft.group, left, self.topics, draft.now_ms, is_settled=is_settled)
         return Outcome(records, answer, reload_if_refused=True)
 
     # -- life

@@ -1,10 +1,14 @@
 """A group with members passes from the classic protocol to the new one, and back (KIP-848), without losing a place.
 
 Up: the first member of the new protocol takes the group over; members of the classic protocol stay and are served
-by it (`consumer_classic.py`). Down: when the last member of the new protocol is gone, the others form a classic group.
+by it (`consumer_classic.py`). Down: when the last member of the new protocol is gone, or came back as a static member
+of the classic protocol, the members form a classic group.
+
+What a member that is gone had is nobody's then, until the classic group has rebalanced. Until then its record names no
+leader: so a coordinator that is loaded in between knows that a rebalance is due (as a Kafka broker would not).
 """
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 
 from coordinators.group.classic import CONSUMER_PROTOCOL, ClassicGroup
 from coordinators.group.classic_members import Member
@@ -111,19 +115,25 @@ def _upgraded(
 # -- down
 
 
-def can_downgrade(group: ConsumerGroup, gone: Mapping[str, object], settings: GroupSettings) -> bool:
-    """Whether only members of the classic protocol are left when these are gone."""
-    left = [member for member_id, member in group.members.items() if member_id not in gone]
+def can_downgrade(left: Sequence[ConsumerMember], settings: GroupSettings) -> bool:
+    """Whether these members can form a classic group: all of them are of that protocol."""
     are_classic = all(member.subscription.classic is not None for member in left) and bool(common_protocols(left))
     return are_classic and settings.consumer_migration_policy in DOWNGRADING and len(left) <= settings.max_size
 
 
-def downgrade_records(group: ConsumerGroup, gone: Mapping[str, object], topics: TopicView, now_ms: int) -> list[Record]:
-    """The rest of a consumer group in a record of the classic protocol."""
-    left = [member for member_id, member in group.members.items() if member_id not in gone]
+def downgrade_records(
+    group: ConsumerGroup,
+    left: Sequence[ConsumerMember],
+    topics: TopicView,
+    now_ms: int,
+    *,
+    is_settled: bool,
+) -> list[Record]:
+    """What is left of a consumer group in a record of the classic protocol; nobody leads it if it has to rebalance."""
     protocol = common_protocols(left)[0]
     members = tuple(_downgraded(member, protocol, topics) for member in left)
-    value = GroupValue(CONSUMER_PROTOCOL, group.epoch, protocol, left[0].member_id, now_ms, members)
+    leader = left[0].member_id if is_settled else None
+    value = GroupValue(CONSUMER_PROTOCOL, group.epoch, protocol, leader, now_ms, members)
     return [*group_tombstones(group), group_record(group.group_id, value)]
 
 
@@ -145,7 +155,7 @@ def _downgraded(member: ConsumerMember, protocol: str, topics: TopicView) -> Mem
 # -- both
 
 
-def common_protocols(members: list[ConsumerMember]) -> list[str]:
+def common_protocols(members: Sequence[ConsumerMember]) -> list[str]:
     """The protocols that all classic members know, dearest of the first one first."""
     spoken = [member.subscription.classic for member in members if member.subscription.classic is not None]
     known = [[name for name, _ in classic.protocols] for classic in spoken]

@@ -126,19 +126,25 @@ class GroupMachine:
     # -- life
 
     def _downgraded(self, group_id: str) -> Outcome:
-        """What is left of a group of the new protocol has become a classic group: its members join it."""
+        """What is left of a group of the new protocol has become a classic group."""
         group, effects = self.groups.get(group_id), Effects()
-        if group is not None and group.can_rebalance:
-            for member in group.members.values():
-                self.rebalances.touch(group, member)
-            self.rebalances.prepare(group, effects)
+        if group is not None:
+            self._begin_sessions(group, effects)
         return effects.outcome()
+
+    def _begin_sessions(self, group: ClassicGroup, effects: Effects) -> None:
+        """Members are given a new session. One that nobody leads was of the new protocol: its members join anew."""
+        for member in group.members.values():
+            self.rebalances.touch(group, member)
+        if group.members and group.leader is None and group.can_rebalance:
+            self.rebalances.prepare(group, effects)
 
     def loaded(self) -> None:
         """Members are given a new session: they could not be heard meanwhile."""
+        effects = Effects()
         for group in self.groups.values():
-            for member in group.members.values():
-                self.rebalances.touch(group, member)
+            self._begin_sessions(group, effects)
+        assert not effects.records, "nobody waits for a group that was just loaded"
         self.consumers.loaded()
         self._expire_later()
 

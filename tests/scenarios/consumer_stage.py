@@ -2,9 +2,9 @@
 at once, and say so by their next heartbeat.
 
 `topic t 4`, `delete-topic t`, `join as=A topics=t,u regex=x.* instance=i assignor=range`, `beat as=A epoch=3`,
-`leave as=A`, `away as=A` (a static member that will be back), `classic as=C` (a member of the classic protocol joins
-and asks for its assignment), `classic-beat as=C`, `classic-leave as=C`, `commit as=A t-0=5`, `fetch t-0`, `describe`,
-`delete`, `advance 1000`, `crash`.
+`leave as=A`, `away as=A` (a static member that will be back), `classic as=C instance=i` (a member of the classic
+protocol joins and asks for its assignment), `classic-beat as=C`, `classic-leave as=C`, `commit as=A t-0=5`,
+`fetch t-0`, `describe`, `delete`, `advance 1000`, `crash`.
 """
 
 from typing import Any
@@ -88,7 +88,7 @@ class Stage:
     # -- members of the classic protocol
 
     def do_classic(self, _words: list[str], options: dict[str, str]) -> str:
-        member = self.classic.setdefault(options["as"], ClassicConsumer(self.shard))
+        member = self.classic.setdefault(options["as"], ClassicConsumer(self.shard, options.get("instance")))
         joined = member.join().message
         if isinstance(joined, BrokerError) or joined == "pending":
             return joined if isinstance(joined, str) else type(joined).__name__

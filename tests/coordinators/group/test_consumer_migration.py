@@ -112,6 +112,73 @@ def test_a_static_classic_member_comes_back_in_the_new_protocol(shard: ConsumerS
     assert set(shard.group.members) == {"other", "back"}
 
 
+def mixed_group(shard: ConsumerShard) -> tuple[ClassicConsumer, Consumer]:
+    """One dynamic member of the classic protocol, one static of the new."""
+    old, new = classic_group(shard), Consumer(shard, "new", options={"instance_id": "i"})
+    new.join()
+    settle_both(old, new)
+    return old, new
+
+
+def test_the_last_member_of_the_new_protocol_comes_back_in_the_classic_one_and_nobody_moves(
+    shard: ConsumerShard,
+) -> None:
+    old, new = mixed_group(shard)
+    held = {index for _, index in places(new.owned)}
+    back = ClassicConsumer(shard, "i")
+    back.join()
+    back.sync()
+    shard.advance(1)
+    assert shard.machine.groups["g"].state is State.STABLE
+    assert back.owned == held
+    old.beat()
+    back.beat()
+
+
+def test_one_that_comes_back_with_other_wishes_makes_the_classic_group_rebalance(shard: ConsumerShard) -> None:
+    old, _ = mixed_group(shard)
+    shard.topic("u", 1)
+    back = ClassicConsumer(shard, "i")
+    back.join(protocols=(("range", subscription("u")),))
+    shard.advance(1)
+    assert shard.machine.groups["g"].state is State.PREPARING_REBALANCE
+    for member in (old, back):
+        with pytest.raises(RebalanceInProgress):
+            member.beat()
+
+
+def test_one_that_comes_back_joins_the_consumer_group_where_the_policy_forbids_to_go_down() -> None:
+    shard = ConsumerShard(settings=GroupSettings(initial_rebalance_delay_ms=0, consumer_migration_policy="upgrade"))
+    shard.topic("t", 4)
+    old, new = mixed_group(shard)
+    back = ClassicConsumer(shard, "i")
+    back.join()
+    back.sync()
+    settle_both(old, back)
+    assert shard.group.state is ConsumerGroupState.STABLE
+    assert len(back.owned) == len(places(new.owned)) == 2
+
+
+@pytest.mark.parametrize("down_twice", [False, True])
+def test_a_crash_does_not_lose_the_rebalance_of_a_group_that_is_classic_again(
+    shard: ConsumerShard, down_twice: bool
+) -> None:
+    old = classic_group(shard)
+    new = Consumer(shard, "new")
+    new.join()
+    settle_both(old, new)
+    new.leave()
+    for _ in range(1 + down_twice):
+        shard.crash()
+    with pytest.raises(RebalanceInProgress):
+        old.beat()
+    answer = old.join().message
+    assert (answer.leader, answer.generation) == (old.member_id, 3)
+    old.sync({old.member_id: write_assignment({"t": frozenset(range(4))}, 1)})
+    shard.crash()
+    old.beat()
+
+
 @pytest.mark.parametrize("policy", ["disabled", "downgrade"])
 def test_a_group_with_members_stays_classic_where_the_policy_says_so(policy: str) -> None:
     shard = ConsumerShard(settings=GroupSettings(initial_rebalance_delay_ms=0, consumer_migration_policy=policy))

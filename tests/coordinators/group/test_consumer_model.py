@@ -8,7 +8,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from coordinators.group.consumer_protocol import write_assignment
 from coordinators.group.requests import JoinAnswer, OffsetToCommit
-from engine.errors import BrokerError, UnknownMemberId
+from engine.errors import BrokerError, FencedInstanceId, UnknownMemberId
 from tests.coordinators.group.classic_consumer import ClassicConsumer
 from tests.coordinators.group.consumer_shard import Consumer, ConsumerShard, places, settle, topic_id
 
@@ -23,6 +23,8 @@ class ConsumerGroupModel(RuleBasedStateMachine):
         super().__init__()
         self.shard = ConsumerShard()
         self.members: dict[str, Consumer] = {}
+        # Static members that said that they will be back.
+        self.away: dict[str, Consumer] = {}
         # Members of the classic protocol: the group passes from one to the other as they come and go.
         self.classic: dict[str, ClassicConsumer] = {}
 
@@ -44,6 +46,7 @@ class ConsumerGroupModel(RuleBasedStateMachine):
         member = Consumer(self.shard, name, () if by_regex else tuple(topics), options)
         if not isinstance(member.join(), BrokerError):
             self.members[name] = member
+            self.away.pop(name, None)
 
     @rule(name=NAMES, times=st.integers(1, 3))
     def beat(self, name: str, times: int) -> None:
@@ -56,17 +59,23 @@ class ConsumerGroupModel(RuleBasedStateMachine):
     @rule(name=NAMES, will_be_back=st.booleans())
     def leave(self, name: str, will_be_back: bool) -> None:
         member = self.members.pop(name, None)
-        if member is not None:
-            member.leave(-2 if will_be_back and "instance_id" in member.options else -1)
+        if member is None:
+            return
+        if will_be_back and "instance_id" in member.options:
+            member.leave(-2)
+            self.away[name] = member
+        else:
+            member.leave()
 
-    @rule(name=NAMES)
-    def join_classic(self, name: str) -> None:
-        member = self.classic.setdefault(name, ClassicConsumer(self.shard))
+    @rule(name=NAMES, static=st.booleans())
+    def join_classic(self, name: str, static: bool) -> None:
+        """A static one may take the place of one of the new protocol."""
+        member = self.classic.setdefault(name, ClassicConsumer(self.shard, f"i-{name}" if static else None))
         self._join_classic(member)
 
     def _join_classic(self, member: ClassicConsumer) -> None:
         joined = member.join().message
-        if isinstance(joined, UnknownMemberId):
+        if isinstance(joined, UnknownMemberId | FencedInstanceId):
             member.member_id, member.owned = "", frozenset()
             joined = member.join().message
         if isinstance(joined, JoinAnswer):
@@ -114,12 +123,14 @@ class ConsumerGroupModel(RuleBasedStateMachine):
 
     @rule()
     def settle_down(self) -> None:
-        """Left to themselves, all members get all partitions that they want, each one once."""
+        """Left to themselves, and once all are back, members get all partitions that they want, each one once."""
         for member in self.classic.values():
             if member.member_id:
                 member.leave()
         self.classic.clear()
         self.shard.advance(1)
+        self.members |= self.away
+        self.away.clear()
         living = [each for each in self.members.values() if not isinstance(each.join(), BrokerError)]
         if not living or "g" not in self.shard.machine.consumers.groups:
             return
