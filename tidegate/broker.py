@@ -21,7 +21,6 @@ from coordinators.controller import Controller
 from coordinators.group.groups import Groups
 from coordinators.internal_topics import InternalTopics
 from coordinators.producer_ids import ProducerIds
-from coordinators.release.releases import Releases
 from coordinators.topics import Topics
 from coordinators.transaction.orphans import INTERVAL_S, Orphans
 from coordinators.transaction.transactions import Transactions
@@ -43,7 +42,6 @@ from tidegate.config import BrokerConfig
 from tidegate.data_directory import DataDirectory
 from tidegate.listening import BoundHttp, BoundListener, bind_all, bind_http
 from tidegate.operations import Operations
-from tidegate.tracing import close_tracing, open_tracing
 from wire.http.surroundings import Phase
 from wire.kafka.fetch_sessions import FetchSessions
 from wire.kafka.node import Limits, Node
@@ -127,7 +125,6 @@ class Broker:
         clean = directory.take_clean_mark()
         async with self.operations.open():
             await node.controller.open_all(clean=clean)
-            await node.releases.open_all(clean=clean)
             try:
                 async with trio.open_nursery() as nursery:
                     node.controller.start_soon = nursery.start_soon
@@ -179,9 +176,6 @@ class Broker:
         controller = Controller(topics, partitions, lambda *call: in_worker(workers, *call))
         internal_topics = InternalTopics(controller)
         groups = Groups.compose(internal_topics, topics.settings, self.clock, self._timers, workers, os.urandom)
-        tracing = await open_tracing(
-            controller, groups, self.clock, self._timers, workers, os.urandom, str(data_dir)
-        )
         producer_ids = ProducerIds(catalogue)
         node = Node(
             node_id=config.node_id,
@@ -196,7 +190,6 @@ class Broker:
             transactions=Transactions.compose(
                 internal_topics, groups, producer_ids, topics.settings, self.clock, self._timers, workers
             ),
-            releases=Releases.compose(controller, self.clock, self._timers),
             clock=self.clock,
             timers=self._timers,
             workers=workers,
@@ -207,7 +200,6 @@ class Broker:
                 self.clock,
                 SystemRandom(),
             ),
-            tracing=tracing,
         )
         self.node = node
         self.operations = Operations.compose(node, self.metrics, self._http, self.listeners)
@@ -230,23 +222,16 @@ class Broker:
 
     async def _close_logs(self, node: Node, directory: DataDirectory) -> None:
         """Sync and close every log; the mark is left only if all went well."""
-        await close_tracing(node.tracing, self._workers)
         self.cleaning.stop()
-        await self._settle(node)
-        await node.releases.close()
-        await self._settle(node)
+        while not (self._rounds.idle() and node.partitions.idle() and self.cleaning.idle()):
+            self._rounds.start_round()
+            await trio.sleep(0.001)
         try:
             await in_worker(self._workers, lambda: node.partitions.close(clean=True))
         except (BrokerError, OSError) as error:
             logger.error("a log could not be closed cleanly; the next start will recover: %s", error)
         else:
             directory.leave_clean_mark()
-
-    async def _settle(self, node: Node) -> None:
-        """Wait until nothing is written or synced any more."""
-        while not (self._rounds.idle() and node.partitions.idle() and self.cleaning.idle()):
-            self._rounds.start_round()
-            await trio.sleep(0.001)
 
     # -- tasks
 
