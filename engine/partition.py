@@ -15,6 +15,7 @@ from engine.aborted_index import AbortedTransaction
 from engine.errors import BrokerError, FencedLeaderEpoch, StorageError, UnknownLeaderEpoch
 from engine.log import AppendResult, Log, LogPosition, LogRead, Origin
 from engine.sync import SyncRounds, SyncTicket
+from engine.traffic import Traffic
 
 Durable = Callable[[BrokerError | None], object]
 Watcher = Callable[[int], object]
@@ -63,6 +64,7 @@ class Partition:
         self.high_watermark: LogPosition = log.end
         self.offline: StorageError | None = None
         self.removed = False
+        self.traffic = Traffic()
         self._rounds = rounds
         self._on_synced = on_synced
         self._on_offline = on_offline
@@ -190,6 +192,11 @@ class Partition:
             bound = self.log.offset_bound(offset, size, upto)
             found = sorted((one for one in found if one.first_offset < bound), key=lambda one: one.first_offset)
         return found
+
+    def count_sent(self, offset: int, size: int, *, committed: bool) -> None:
+        """A client is sent `size` bytes from the batch that holds `offset`; up to where is told by the index."""
+        bound = self.log.offset_bound(offset, size, self._stable if committed else self.high_watermark)
+        self.traffic.sent(max(bound - offset, 0), size)
 
     def watch(self, watcher: Watcher, *, committed: bool = False) -> None:
         """Tell `watcher` how many bytes became readable whenever the high watermark (or last stable offset) moves."""

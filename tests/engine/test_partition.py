@@ -305,3 +305,13 @@ def test_statistics_show_offsets_and_who_waits(bench: Bench) -> None:
         "waiters": 1,
         "watchers": 0,
     }
+
+
+def test_what_is_sent_is_counted_by_offsets(bench: Bench) -> None:
+    bench.partition.append(batch(3))
+    bench.partition.append(batch(2))
+    bench.sync()
+    partition = bench.partition
+    read = partition.read(1, 1_000_000, at_least_one=True)
+    partition.count_sent(1, size(read), committed=False)
+    assert (partition.traffic.sent_records, partition.traffic.sent_bytes) == (4, size(read))

@@ -67,6 +67,7 @@ class Fetch:
     has_partitions: bool = False
     failed: bool = False
     answers: list[tuple[FetchedPartition, PartitionData]] = field(factory=list)
+    sent: list[tuple[Partition, int, int]] = field(factory=list)
     watched: list[Partition] = field(factory=list)
     timer: Timer | None = None
 
@@ -80,6 +81,7 @@ class Fetch:
         """Read every partition within the byte budget."""
         self.size = 0
         self.answers = []
+        self.sent = []
         budget = min(self.request.max_bytes, self.context.node.limits.max_fetch_bytes)
         for fetched in self.partitions:
             data = self._read_one(fetched, budget - self.size)
@@ -131,6 +133,7 @@ class Fetch:
         if read.log_read is not None and read.log_read.size:
             data.records = read.log_read.regions
             self.size += read.log_read.size
+            self.sent.append((partition, wanted.fetch_offset, read.log_read.size))
         if data.diverging_epoch:
             self.failed = True
         return data
@@ -192,6 +195,8 @@ class Fetch:
 
     def response(self) -> FetchResponse:
         """What was read; in an incremental session only what the client does not know."""
+        for partition, offset, size in self.sent:
+            partition.count_sent(offset, size, committed=self.committed)
         session = self.session
         response = FetchResponse(session_id=session.session_id if session else NO_SESSION)
         last: FetchableTopicResponse | None = None

@@ -161,6 +161,8 @@ def _append(
     entry.base_offset = result.base_offset
     entry.log_append_time_ms = result.append_time_ms
     entry.log_start_offset = result.start_offset
+    if not result.duplicate:
+        partition.traffic.received(records)
     if durability is not None:
         durability.wait_for(partition, result.last_offset, deadline, entry)
 

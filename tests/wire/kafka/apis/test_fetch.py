@@ -188,3 +188,20 @@ async def test_a_session_ends_when_the_client_ends_it(tmp_path: Path) -> None:
         assert (await client.ask(FetchRequest(session_id=begun.session_id, session_epoch=-1), BY_NAME)).session_id == 0
         again = await client.ask(FetchRequest(session_id=begun.session_id, session_epoch=1), BY_NAME)
         assert again.error_code == SESSION_NOT_FOUND
+
+
+@trio_test
+async def test_what_producers_bring_and_consumers_take_is_counted(tmp_path: Path) -> None:
+    async with open_door(tmp_path) as door:
+        client = await door.connect()
+        made = await create_topic(client, "t")
+        await produced(client, "t", batch(3))
+        for _ in range(2):
+            await produced(client, "t", batch(1, producer_id=5, producer_epoch=0, base_sequence=0))
+        partition = door.broker.node.partitions.get(made.topic_id, 0)
+        assert partition is not None
+        traffic = partition.traffic
+        assert (traffic.received_batches, traffic.received_records) == (2, 4), "a duplicate counts once"
+        taken = await fetched(client, "t")
+        assert taken.records is not None
+        assert (traffic.sent_records, traffic.sent_bytes) == (4, len(taken.records))

@@ -1,0 +1,35 @@
+"""What clients brought to a partition and took from it since the broker started; counted per batch and per answer."""
+
+import struct
+
+_record_count = struct.Struct(">i")
+RECORD_COUNT_POSITION = 57
+
+
+class Traffic:
+    """Plain numbers, read at a scrape."""
+
+    __slots__ = ("received_batches", "received_bytes", "received_records", "sent_bytes", "sent_records")
+
+    def __init__(self) -> None:
+        self.received_batches = 0
+        self.received_bytes = 0
+        self.received_records = 0
+        self.sent_bytes = 0
+        self.sent_records = 0
+
+    def received(self, batch: bytes | bytearray | memoryview) -> None:
+        """A producer's batch was taken; the log, or the stage, has checked it."""
+        self.received_batches += 1
+        self.received_bytes += len(batch)
+        self.received_records += _record_count.unpack_from(batch, RECORD_COUNT_POSITION)[0]
+
+    def sent(self, records: int, size: int) -> None:
+        """A consumer is sent so much."""
+        self.sent_records += records
+        self.sent_bytes += size
+
+    def add(self, other: "Traffic") -> None:
+        """Count the other's too."""
+        for name in self.__slots__:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
