@@ -42,6 +42,7 @@ from tidegate.config import BrokerConfig
 from tidegate.data_directory import DataDirectory
 from tidegate.listening import BoundHttp, BoundListener, bind_all, bind_http
 from tidegate.operations import Operations
+from tidegate.tracing import close_tracing, open_tracing
 from wire.http.surroundings import Phase
 from wire.kafka.fetch_sessions import FetchSessions
 from wire.kafka.node import Limits, Node
@@ -176,6 +177,7 @@ class Broker:
         controller = Controller(topics, partitions, lambda *call: in_worker(workers, *call))
         internal_topics = InternalTopics(controller)
         groups = Groups.compose(internal_topics, topics.settings, self.clock, self._timers, workers, os.urandom)
+        tracing = await open_tracing(controller, groups, self.clock, self._timers, workers, os.urandom, str(data_dir))
         producer_ids = ProducerIds(catalogue)
         node = Node(
             node_id=config.node_id,
@@ -200,6 +202,7 @@ class Broker:
                 self.clock,
                 SystemRandom(),
             ),
+            tracing=tracing,
         )
         self.node = node
         self.operations = Operations.compose(node, self.metrics, self._http, self.listeners)
@@ -222,6 +225,7 @@ class Broker:
 
     async def _close_logs(self, node: Node, directory: DataDirectory) -> None:
         """Sync and close every log; the mark is left only if all went well."""
+        await close_tracing(node.tracing, self._workers)
         self.cleaning.stop()
         while not (self._rounds.idle() and node.partitions.idle() and self.cleaning.idle()):
             self._rounds.start_round()

@@ -16,6 +16,7 @@ from coordinators.group.consumer_descriptions import describe_consumer_group
 from coordinators.group.consumer_removal import group_tombstones
 from coordinators.group.consumer_requests import HeartbeatRequest
 from coordinators.group.descriptions import describe, listed
+from coordinators.group.formats import OffsetKey
 from coordinators.group.lag import PartitionLag, lag_of
 from coordinators.group.machine import GroupMachine
 from coordinators.group.requests import (
@@ -60,6 +61,7 @@ class Groups:
     clock: Clock
     random_bytes: Callable[[int], bytes]
     runtime: Runtime[GroupMachine] = field(init=False)
+    on_committed: Callable[[OffsetKey, int], object] | None = field(default=None, init=False)
     _machines: dict[int, GroupMachine] = field(factory=dict, init=False)
 
     @classmethod
@@ -90,6 +92,7 @@ class Groups:
         self._unloaded(index)
         topics = self.internal_topics.controller.topics.view
         machine = GroupMachine(timers, self.clock, self.settings, self.random_bytes, topics, self._consumer_members)
+        machine.offsets.on_stored = self.on_committed
         self._machines[index] = machine
         return machine
 

@@ -4,7 +4,7 @@ A transactional commit is pending until its transaction ends. If it commits, the
 written: a later commit outside of the transaction is not undone by it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from attrs import define, field
@@ -29,6 +29,8 @@ class Offsets:
     _pending: dict[str, dict[TopicPartition, dict[int, Committed]]] = field(factory=dict)
     _by_producer: dict[int, set[OffsetKey]] = field(factory=dict)
     _sequence: int = 0
+    on_stored: Callable[[OffsetKey, int], object] | None = None
+    """Told of every offset that counts from now on."""
 
     # -- replay
 
@@ -64,6 +66,8 @@ class Offsets:
         if group is None:
             group = self._committed[key.group_id] = {}
         group[key.topic, key.partition] = committed
+        if self.on_stored is not None:
+            self.on_stored(key, committed.value.offset)
 
     def _drop_pending(self, key: OffsetKey, producer_id: int) -> Committed:
         place = (key.topic, key.partition)

@@ -27,9 +27,11 @@ class Rate:
         self._due = max(self._due, now) + amount * self._each_s
         return True
 
-    def is_spent(self, now: float) -> bool:
-        """Whether `take` would say no."""
-        return self._due - now > self._ahead_s or self.per_second <= 0
+    def room(self, now: float) -> int:
+        """How often `take` would say yes now."""
+        if self._due - now > self._ahead_s or self.per_second <= 0:
+            return 0
+        return int((self._ahead_s - max(self._due - now, 0.0)) * self.per_second) + 1
 
 
 @define(eq=False)

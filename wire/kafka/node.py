@@ -11,6 +11,7 @@ from coordinators.group.groups import Groups
 from coordinators.internal_topics import InternalTopics
 from coordinators.producer_ids import ProducerIds
 from coordinators.topics import Topic, Topics
+from coordinators.tracing.tracing import Tracing
 from coordinators.transaction.transactions import Transactions
 from coordinators.waiting import in_worker
 from engine.clock import Clock
@@ -59,6 +60,7 @@ class Node:
     workers: Workers
     limits: Limits
     fetch_sessions: FetchSessions
+    tracing: Tracing
 
     def topic(self, name: str, topic_id: bytes, *, by_id: bool) -> Topic:
         """The topic that a request names by id or by name."""

@@ -9,15 +9,15 @@ from engine.trace.sampling import Rate, TopicSampler, spread
 def test_a_rate_gives_a_seconds_worth_at_once_and_then_evenly() -> None:
     rate = Rate(10)
     assert sum(rate.take(100.0) for _ in range(50)) == 10
-    assert rate.is_spent(100.0)
-    assert not rate.is_spent(100.11)
+    assert rate.room(100.0) == 0
+    assert rate.room(100.11) == 1
     assert rate.take(100.11)
     assert not rate.take(100.12)
 
 
 def test_no_rate_is_never() -> None:
     assert not Rate(0).take(1.0)
-    assert Rate(0).is_spent(1.0)
+    assert Rate(0).room(1.0) == 0
 
 
 @given(st.floats(0.5, 100), st.lists(st.floats(0, 0.5), max_size=200))
@@ -28,6 +28,16 @@ def test_a_rate_holds_over_any_time(per_second: float, waits: list[float]) -> No
         now += wait
         taken += rate.take(now)
     assert taken <= per_second * (now - 1000.0) + max(per_second, 1) + 1
+
+
+@given(st.integers(1, 200), st.floats(0, 2))
+def test_the_room_is_what_can_be_taken(per_second: int, later: float) -> None:
+    rate = Rate(per_second)
+    while rate.take(100.0):
+        pass
+    room = rate.room(100.0 + later)
+    taken = sum(rate.take(100.0 + later) for _ in range(per_second + 2))
+    assert abs(taken - room) <= 1, "but for rounding"
 
 
 @given(st.floats(0.001, 1), st.lists(st.integers(1, 1000), max_size=100))

@@ -7,12 +7,14 @@ the answer ends at the last stable offset and names the aborted transactions in 
 refused: there is no cluster whose member the client could be.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from typing import cast
 
 from attrs import define, field
 
 from engine.errors import BrokerError, NotLeader, OffsetOutOfRange
+from engine.files import FileRegion
 from engine.partition import Partition
 from engine.timers import Timer
 from wire.kafka.errors import error_code
@@ -211,7 +213,16 @@ class Fetch:
                 last = FetchableTopicResponse(topic_id=fetched.topic_id, topic=fetched.topic)
                 response.responses.append(last)
             last.partitions.append(data)
+            if data.records:
+                self._trace(fetched, data)
         return response
+
+    def _trace(self, fetched: FetchedPartition, data: PartitionData) -> None:
+        node, wanted = self.context.node, fetched.request
+        topic = fetched.topic or node.topics.by_id[fetched.topic_id].name
+        client_id, address = self.context.client_id, self.context.peer.address
+        regions = cast("Sequence[FileRegion]", data.records)
+        node.tracing.answered(topic, wanted.partition, wanted.fetch_offset, regions, client_id, address)
 
 
 def _refusal(

@@ -161,6 +161,7 @@ def _append(
     entry.base_offset = result.base_offset
     entry.log_append_time_ms = result.append_time_ms
     entry.log_start_offset = result.start_offset
+    node.tracing.received(topic, partition, records, result, context.client_id, context.peer.address)
     if not result.duplicate:
         partition.traffic.received(records)
     if durability is not None:

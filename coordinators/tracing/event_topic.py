@@ -1,0 +1,122 @@
+"""The topic `__trace_events`: every event of a trace, for pipelines to read.
+
+Events are collected and written a few times per second, as one batch that nobody waits for. The topic is made with
+the first event. What cannot be written (the queue is full, the disk is) is dropped and counted.
+"""
+
+import logging
+from collections import deque
+from itertools import islice
+
+from aiokafka.record.default_records import DefaultRecordBatchBuilder
+from attrs import define, field
+
+from coordinators.controller import Controller
+from coordinators.topics import TopicSpec
+from coordinators.tracing.event_json import encode_event
+from coordinators.tracing.settings import EventTopicSettings
+from engine.clock import Clock
+from engine.errors import BrokerError, TopicAlreadyExists
+from engine.log_types import Origin
+from engine.partition import Partition
+from engine.timers import Timers
+from engine.trace.record_trace import RecordTrace, TraceEvent
+
+logger = logging.getLogger("tidegate.tracing")
+
+TRACE_EVENTS_TOPIC = "__trace_events"
+LINGER_S = 0.2
+RETRY_S = 5.0
+EVENTS_PER_BATCH = 500
+BATCH_BYTES = 512 * 1024
+
+
+@define(eq=False)
+class EventTopic:
+    """A sink of traces' events."""
+
+    controller: Controller
+    clock: Clock
+    timers: Timers
+    settings: EventTopicSettings = field(factory=EventTopicSettings)
+    written: int = 0
+    dropped: int = 0
+    _queue: deque[tuple[RecordTrace, TraceEvent]] = field(factory=deque, init=False)
+    _is_waiting: bool = field(default=False, init=False)
+
+    def event(self, trace: RecordTrace, event: TraceEvent) -> None:
+        """Write it soon."""
+        if len(self._queue) >= self.settings.queue_size:
+            self.dropped += 1
+            return
+        self._queue.append((trace, event))
+        if not self._is_waiting:
+            self._wait(LINGER_S)
+
+    def statistics(self) -> dict[str, int]:
+        """Events written, waiting, dropped."""
+        return {
+            "topic_events_written": self.written,
+            "topic_events_queued": len(self._queue),
+            "topic_events_dropped": self.dropped,
+        }
+
+    def flush(self) -> None:
+        """Write what waits, if the topic is there."""
+        partition = self._partition()
+        while self._queue and partition is not None:
+            self._write(partition)
+
+    def close(self) -> None:
+        """Nothing is held but the queue."""
+
+    def _wait(self, delay_s: float) -> None:
+        self._is_waiting = True
+
+        def flush() -> None:
+            self._is_waiting = False
+            if self._partition() is None:
+                self.controller.start_soon(self._make_topic)
+            else:
+                self.flush()
+
+        self.timers.call_at(self.clock.monotonic() + delay_s, flush)
+
+    def _partition(self) -> Partition | None:
+        topic = self.controller.topics.by_name.get(TRACE_EVENTS_TOPIC)
+        return None if topic is None else self.controller.partitions.get(topic.topic_id, 0)
+
+    def _write(self, partition: Partition) -> None:
+        builder = DefaultRecordBatchBuilder(2, 0, False, -1, -1, -1, BATCH_BYTES)
+        count = 0
+        for trace, event in islice(self._queue, EVENTS_PER_BATCH):
+            value = encode_event(trace, event)
+            if builder.append(count, event.time_us // 1000, trace.trace_id.encode(), value, []) is None:
+                break
+            count += 1
+        for _ in range(max(count, 1)):
+            self._queue.popleft()
+        if count == 0:
+            self.dropped += 1  # one event alone is larger than a batch may be
+            return
+        try:
+            partition.append(bytes(builder.build()), origin=Origin.COORDINATOR)
+            self.written += count
+        except BrokerError as error:
+            self.dropped += count
+            logger.debug("events of traces cannot be written: %s", error)
+
+    async def _make_topic(self) -> None:
+        configs = {
+            "retention.ms": str(self.settings.retention_ms),
+            "segment.bytes": str(self.settings.segment_bytes),
+            "segment.ms": str(max(self.settings.retention_ms // 4, 1)),
+            # Nobody was promised an event: they need not be on disk before they are read.
+            "flush.mode": "os",
+        }
+        (result,) = await self.controller.create_topics([TopicSpec(TRACE_EVENTS_TOPIC, 1, configs=configs)])
+        if isinstance(result, BrokerError) and not isinstance(result, TopicAlreadyExists):
+            logger.error("%s cannot be made: %s", TRACE_EVENTS_TOPIC, result)
+            self._wait(RETRY_S)
+        else:
+            self.flush()

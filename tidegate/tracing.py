@@ -1,0 +1,60 @@
+"""Puts tracing together: the ring, the topic of events, the exporters, and who tells them what."""
+
+from collections.abc import Mapping
+
+from coordinators.controller import Controller
+from coordinators.group.clients import group_clients
+from coordinators.group.formats import OffsetKey
+from coordinators.group.groups import Groups
+from coordinators.tracing.event_topic import EventTopic
+from coordinators.tracing.export import ExportQueue, SpanSink
+from coordinators.tracing.exporters import make_exporters
+from coordinators.tracing.members import MemberTable
+from coordinators.tracing.settings import EventTopicSettings, ExporterSettings, TraceSettings
+from coordinators.tracing.tracing import Tracing
+from coordinators.waiting import in_worker
+from engine.clock import Clock
+from engine.config.resolve import BrokerSettings
+from engine.ids import RandomBytes
+from engine.timers import Timers
+from engine.workers import Workers
+
+
+async def open_tracing(
+    controller: Controller,
+    groups: Groups,
+    clock: Clock,
+    timers: Timers,
+    workers: Workers,
+    random_bytes: RandomBytes,
+    data_dir: str,
+) -> Tracing:
+    """Tracing as the broker's configuration wants it; `InvalidConfig` if an exporter cannot be had."""
+    settings = controller.topics.settings
+    members = MemberTable(clock, lambda: group_clients(groups.runtime.machines()))
+    tracing = Tracing(clock, random_bytes, TraceSettings.of(settings), members)
+    events = EventTopicSettings.of(settings)
+    if events.enabled:
+        tracing.sinks.append(EventTopic(controller, clock, timers, events))
+    wanted = ExporterSettings.of(settings)
+    if wanted.names:
+        made = await in_worker(workers, make_exporters, wanted, data_dir, _resource(settings, wanted.service_name))
+        queues = [ExportQueue(name, exporter, wanted.queue_size) for name, exporter in made.items()]
+        tracing.sinks.append(SpanSink(random_bytes, queues))
+    controller.on_change.append(tracing.topic_changed)
+
+    def committed(key: OffsetKey, offset: int) -> None:
+        tracing.committed(key.group_id, key.topic, key.partition, offset)
+
+    groups.on_committed = committed
+    return tracing
+
+
+async def close_tracing(tracing: Tracing, workers: Workers) -> None:
+    """Pass on what waits and end the exporters' threads; a dead collector holds this up for a moment only."""
+    tracing.flush()
+    await in_worker(workers, tracing.close)
+
+
+def _resource(settings: BrokerSettings, service_name: str) -> Mapping[str, str]:
+    return {"service.name": service_name, "service.instance.id": str(settings["node.id"])}
