@@ -3,6 +3,7 @@
 from attrs import frozen
 
 from engine.stage.headers import HeaderRules
+from engine.stage.lanes import LaneRules
 
 MEBIBYTE = 2**20
 DAY_MS = 24 * 60 * 60 * 1000
@@ -36,6 +37,11 @@ class ExtensionConfig:
     def header_rules(self) -> HeaderRules:
         """What a client's headers are held against."""
         return HeaderRules(self.delay_max_ms, self.priority_enable != "false", self.cleanup_compact)
+
+    @property
+    def lane_rules(self) -> LaneRules:
+        """How the lanes of a prioritised partition take turns."""
+        return LaneRules(self.priority_weights, self.priority_policy == "strict", self.priority_starvation_ms)
 
     def dead_letters_of(self, topic: str) -> str:
         """The name of the topic that this topic's dead letters go to."""
