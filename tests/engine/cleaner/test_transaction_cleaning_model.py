@@ -14,13 +14,14 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from engine.aborted_index import AbortedTransaction
 from engine.cleaner.offset_map import ENTRY_OVERHEAD
-from engine.records import parse_header
+from engine.records import BatchHeader, parse_header
 from tests.engine.cleaner.world import COMPACT, Seen, World
 from tests.engine.logs import read_at
 
 RETENTION_MS = 1000
 PRODUCERS = (1, 2, 3)
 NOBODY = -1
+UNDECIDED = -1
 CONFIG = evolve(COMPACT, segment_bytes=600, delete_retention_ms=RETENTION_MS, min_cleanable_dirty_ratio=0)
 Keys = list[tuple[int, bool]]
 keys_strategy = st.lists(st.tuples(st.integers(0, 4), st.booleans()), min_size=1, max_size=3)
@@ -166,9 +167,11 @@ class TransactionCleaningMachine(RuleBasedStateMachine):
             self.write([(0, False)])
             self.roll()
             self.compact()
-        needed = self.transactions_with_batches() | self.last_markers()
-        assert set(self.world.markers()) <= needed
-        assert {each.last_offset for each in self.aborted()} <= self.transactions_with_batches()
+        with_batches = set(self.batches_by_marker())
+        assert set(self.world.markers()) <= with_batches | self.last_markers()
+        assert {each.last_offset for each in self.aborted()} <= with_batches
+        committed = {record.offset for event in self.committed_events() for record in event.records}
+        assert {record.offset for record in self.world.records()} <= committed | set(self.world.markers())
 
     # -- what the list says
 
@@ -190,6 +193,17 @@ class TransactionCleaningMachine(RuleBasedStateMachine):
 
     def last_markers(self) -> set[int]:
         return set({event.producer_id: event.offset for event in self.events if not event.records}.values())
+
+    def marker_of(self) -> dict[int, int]:
+        """Where the transaction of each batch ended."""
+        found: dict[int, int] = {}
+        opened: dict[int, list[int]] = {}
+        for event in self.events:
+            if event.records:
+                opened.setdefault(event.producer_id, []).append(event.offset)
+            else:
+                found |= dict.fromkeys(opened.pop(event.producer_id, []), event.offset)
+        return dict.fromkeys((offset for offsets in opened.values() for offset in offsets), UNDECIDED) | found
 
     def committed_events(self) -> list[Event]:
         """What readers of committed records may be shown."""
@@ -219,18 +233,21 @@ class TransactionCleaningMachine(RuleBasedStateMachine):
     def aborted(self) -> list[AbortedTransaction]:
         return self.world.log.aborted_transactions(self.world.log.start_offset, self.world.log.end_offset)
 
-    def transactions_with_batches(self) -> set[int]:
-        """The markers of transactions of which the log still holds a batch, be it an empty one."""
-        found, opened = set(), set()
-        # Also what lies before the log's start, as long as its segment does.
-        stored = [header for segment in self.world.log.segments for _, header in segment.batches_by_time(-1)]
-        for header in stored:
+    def stored(self) -> list[BatchHeader]:
+        """Also what lies before the log's start, as long as its segment does."""
+        return [header for segment in self.world.log.segments for _, header in segment.batches_by_time(-1)]
+
+    def batches_by_marker(self) -> dict[int, list[int]]:
+        """The transactions of which the log still holds batches, be they empty: as whoever reads it anew sees them."""
+        found: dict[int, list[int]] = {}
+        opened: dict[int, list[int]] = {}
+        for header in self.stored():
             if header.is_control and header.record_count:
                 if header.producer_id in opened:
-                    found.add(header.base_offset)
-                opened.discard(header.producer_id)
+                    found[header.base_offset] = opened.pop(header.producer_id)
             elif header.is_transactional:
-                opened.add(header.producer_id)
+                opened.setdefault(header.producer_id, []).append(header.base_offset)
+        found[UNDECIDED] = sorted(offset for offsets in opened.values() for offset in offsets)
         return found
 
     # -- what holds
@@ -270,9 +287,17 @@ class TransactionCleaningMachine(RuleBasedStateMachine):
         assert self.world.partition.last_stable_offset == min([*opened, self.world.log.end_offset])
 
     @invariant()
-    def every_aborted_transaction_has_its_marker(self) -> None:
-        markers = set(self.world.markers())
-        assert all(each.last_offset in markers for each in self.aborted())
+    def every_batch_is_followed_by_its_own_marker(self) -> None:
+        expected = self.marker_of()
+        for marker, offsets in self.batches_by_marker().items():
+            assert {expected[offset] for offset in offsets} <= {marker}
+
+    @invariant()
+    def every_aborted_transaction_with_batches_has_its_entry(self) -> None:
+        start = self.world.log.start_offset
+        aborted = {event.offset for event in self.events if event.committed is False and event.offset >= start}
+        entries = {each.last_offset for each in self.aborted()}
+        assert aborted & set(self.batches_by_marker()) <= entries <= set(self.world.markers())
 
     @invariant()
     def the_segments_tile_the_offsets(self) -> None:
@@ -285,6 +310,6 @@ class TransactionCleaningMachine(RuleBasedStateMachine):
 
 
 TransactionCleaningMachine.TestCase.settings = settings(
-    max_examples=80, stateful_step_count=40, deadline=None, report_multiple_bugs=False
+    max_examples=60, stateful_step_count=40, deadline=None, report_multiple_bugs=False
 )
 TestTransactionCleaning = TransactionCleaningMachine.TestCase
