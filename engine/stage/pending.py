@@ -99,19 +99,26 @@ class _Tally:
     def count(cls, bases: "array[int]", chunks: Iterable[Chunk]) -> "_Tally":
         """The tally of rows that were decoded."""
         tally = cls(bases.tolist(), [0] * len(bases), [0] * len(bases))
-        rows, sizes = tally.rows, tally.bytes
         for chunk in chunks:
-            places = _words(chunk, _SEGMENTS)
-            if max(places) >= len(bases):
-                raise ValueError("a row of a segment that is not named")
-            for place, size in zip(places, _words(chunk, _SIZES), strict=True):
-                rows[place] += 1
-                sizes[place] += size
-        tally._places = {base: place for place, base in enumerate(bases) if rows[place]}
-        tally._free = [place for place, used in enumerate(rows) if not used]
+            tally._count_chunk(_words(chunk, _SEGMENTS), _words(chunk, _SIZES))
+        tally._places = {base: place for place, base in enumerate(bases) if tally.rows[place]}
+        tally._free = [place for place, used in enumerate(tally.rows) if not used]
         if len(tally._places) + len(tally._free) != len(bases):
             raise ValueError("a segment that is named twice")
         return tally
+
+    def _count_chunk(self, places: "array[int]", sizes: "array[int]") -> None:
+        first, last = min(places), max(places)
+        if last >= len(self.bases):
+            raise ValueError("a row of a segment that is not named")
+        if first == last:
+            # Most chunks: rows that came together lie together.
+            self.rows[first] += len(sizes)
+            self.bytes[first] += sum(sizes)
+            return
+        for place, size in zip(places, sizes, strict=True):
+            self.rows[place] += 1
+            self.bytes[place] += size
 
 
 @define(eq=False)

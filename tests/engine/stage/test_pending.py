@@ -270,3 +270,11 @@ def test_a_row_costs_72_bytes_and_16_for_its_id() -> None:
         named.add(row(number, id_hash=number + 1))
     assert len(encoded(plain)) < 10 * CHUNK_ROWS * 72.1
     assert len(encoded(named)) < 10 * CHUNK_ROWS * 88.1
+
+
+def test_a_segment_that_is_named_twice_is_refused() -> None:
+    table = PendingTable()
+    table.add(row(1, segment=8))
+    table.add(row(2, segment=9))
+    with pytest.raises(ValueError, match="twice"):
+        PendingTable.decode(encoded(table).replace(struct.pack("<qq", 8, 9), struct.pack("<qq", 8, 8)), 0)
