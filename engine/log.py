@@ -201,6 +201,34 @@ class Log(LogView):
         self._upkeep.note_append(size, 1)
         return AppendResult(base_offset, end_offset - 1, -1, self.start_offset)
 
+    # --- beside the stage -------------------------------------------------------------------------------
+
+    def check_client_batch(self, records: Buffer) -> tuple[BatchHeader, BatchMark | None]:
+        """What an append would ask of a client's batch that goes to the stage, and the original if it is a retry."""
+        batches = split_batches(records)
+        if len(batches) != 1:
+            raise InvalidRecord(f"{len(batches)} batches where one is expected")
+        now_ms = self._clock.now_ms()
+        _, original = accept(batches, Origin.CLIENT, self._config, self._producers, self.end_offset, now_ms, self.name)
+        return batches[0][0], original
+
+    def note_staged(self, header: BatchHeader) -> None:
+        """A batch of this producer went to the stage: one producer state is fed by both logs."""
+        if header.producer_id != NO_PRODUCER_ID:
+            self._producers.note_elsewhere(header, self._clock.now_ms())
+
+    def check_marker(self, header: BatchHeader, marker: EndMarker) -> None:
+        """Raise unless this coordinator may end this producer's transaction."""
+        self._producers.check_coordinator(header, marker.coordinator_epoch)
+
+    def note_staged_marker(self, header: BatchHeader, marker: EndMarker) -> None:
+        """A transaction was ended in the stage alone."""
+        self._producers.end_transaction(header, marker.coordinator_epoch, self._clock.now_ms())
+
+    def join_producers(self, stage: "Log") -> None:
+        """After both were opened: what the stage remembers of producers counts here."""
+        self._producers.merge(stage._producers)
+
     def _append_time(self, original: BatchMark) -> int:
         return original.timestamp_ms if self._config.timestamp_type == "LogAppendTime" else -1
 

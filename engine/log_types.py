@@ -17,6 +17,8 @@ class Origin(enum.Enum):
     CLIENT = "client"
     REPLICA = "replica"
     COORDINATOR = "coordinator"
+    RELEASE = "release"
+    """From the partition's stage, where it was checked already; renamed headers may have made it larger."""
 
 
 @frozen

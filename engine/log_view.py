@@ -94,6 +94,13 @@ class LogView:
             return LogRead((), 0, self.start_offset)
         return LogRead((FileRegion(file, position, size),), size, self.start_offset)
 
+    def read_at(self, segment: int, position: int, size: int) -> bytes:
+        """Bytes of the segment with this base offset; fewer if it ends before."""
+        try:
+            return self._segments[self._segments.number_of(segment)].file().pread(size, position)
+        except OSError as error:
+            raise StorageError(f"{self.name} cannot be read: {error}") from error
+
     def position_of(self, offset: int) -> LogPosition:
         """The start of the batch that holds `offset`, or of the next one; the end if there is none."""
         try:
@@ -127,6 +134,10 @@ class LogView:
     def has_open_transaction(self, producer_id: int, epoch: int) -> bool:
         """Whether this producer has written in a transaction that has not ended."""
         return self._producers.has_open_transaction(producer_id, epoch)
+
+    def has_open_transaction_of(self, producer_id: int) -> bool:
+        """Whether this producer has written in a transaction that has not ended, in whatever epoch."""
+        return self._producers.is_open(producer_id)
 
     def aborted_transactions(self, from_offset: int, upto_offset: int) -> list[AbortedTransaction]:
         """Those with records in [from, upto), by their markers' order."""

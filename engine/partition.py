@@ -6,19 +6,31 @@ Who reads committed records only, reads up to the last stable offset: where the 
 """
 
 from collections import deque
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Protocol
 
 from attrs import define, frozen
 
 from engine.aborted_index import AbortedTransaction
 from engine.errors import BrokerError, FencedLeaderEpoch, StorageError, UnknownLeaderEpoch
-from engine.log import AppendResult, Log, LogPosition, LogRead, Origin
+from engine.log import AppendResult, Log, LogPosition, LogRead, Origin, ProducerInfo
 from engine.sync import SyncRounds, SyncTicket
 from engine.traffic import Traffic
 
 Durable = Callable[[BrokerError | None], object]
 Watcher = Callable[[int], object]
+
+
+class Staging(Protocol):
+    """What a partition's stage lets others know (coordinators/release)."""
+
+    @property
+    def promised_end(self) -> int:
+        """The end that readers are told."""
+
+    @property
+    def store(self) -> "Partition":
+        """The stage's own log."""
 
 
 @frozen
@@ -65,6 +77,9 @@ class Partition:
         self.offline: StorageError | None = None
         self.removed = False
         self.traffic = Traffic()
+        self.staged: Any = None
+        """The partition's stage, if it has one: a `Staging`, whose owner knows more of it."""
+        self.on_online: Callable[[], object] | None = None
         self._rounds = rounds
         self._on_synced = on_synced
         self._on_offline = on_offline
@@ -145,6 +160,8 @@ class Partition:
         """The tail has been verified and synced again."""
         self.offline = None
         self._advance(self.log.end)
+        if self.on_online is not None:
+            self.on_online()
 
     # -- reading
 
@@ -161,6 +178,24 @@ class Partition:
         if epoch == self.leader_epoch:
             return epoch, self.high_watermark.offset
         return self.log.end_offset_for_epoch(epoch)
+
+    @property
+    def reported_end(self) -> int:
+        """The end that readers are told: the high watermark, or what a stage promises beyond it."""
+        return self.high_watermark.offset if self.staged is None else self.staged.promised_end
+
+    def has_open_transaction(self, producer_id: int, epoch: int) -> bool:
+        """Whether this producer has written here, or staged, in a transaction that has not ended."""
+        if self.log.has_open_transaction(producer_id, epoch):
+            return True
+        return self.staged is not None and self.staged.store.log.has_open_transaction(producer_id, epoch)
+
+    def open_producers(self) -> Iterator[ProducerInfo]:
+        """Those with a transaction open, in the log or in the stage."""
+        logs = [self.log] if self.staged is None else [self.log, self.staged.store.log]
+        for log in logs:
+            if log.first_undecided_offset is not None:
+                yield from (producer for producer in log.producers() if producer.transaction_start_offset >= 0)
 
     @property
     def stable_end(self) -> LogPosition:
@@ -207,6 +242,11 @@ class Partition:
         self._watchers.pop(watcher, None)
         self._committed_watchers.pop(watcher, None)
 
+    def nudge(self) -> None:
+        """Have everybody who waits for records look again."""
+        for watcher in (*self._watchers, *self._committed_watchers):
+            watcher(0)
+
     # -- ending
 
     def remove(self) -> None:
@@ -214,8 +254,7 @@ class Partition:
         self.removed = True
         self.offline = StorageError("the partition was deleted")
         self._fail_waiters(self.offline)
-        for watcher in (*self._watchers, *self._committed_watchers):
-            watcher(0)
+        self.nudge()
 
     def statistics(self) -> dict[str, int]:
         """Offsets, size and who waits."""

@@ -98,6 +98,26 @@ class Partitions:
         partitions.append(partition)
         return partition
 
+    def add_stage(self, partition: Partition, log: Log) -> Partition:
+        """A partition's stage: its log, looked after like any other."""
+        return Partition(
+            partition.topic_id,
+            partition.index,
+            log,
+            self.rounds,
+            leader_epoch=partition.leader_epoch,
+            sync_writes=partition.sync_writes,
+            on_synced=self._after_sync,
+            on_offline=self._went_offline,
+        )
+
+    def with_stages(self) -> Iterator[Partition]:
+        """All partitions, and the stages of those that have one."""
+        for partition in self:
+            yield partition
+            if partition.staged is not None:
+                yield partition.staged.store
+
     def create(self, specs: Iterable[PartitionSpec]) -> None:
         """Serve new, empty partitions."""
         for spec in specs:
@@ -108,11 +128,14 @@ class Partitions:
         for partition in self.of_topic(topic_id):
             partition.log.config = config
             partition.sync_writes = sync_writes
+            if partition.staged is not None:
+                partition.staged.store.sync_writes = sync_writes
 
     def remove(self, topic_id: bytes) -> list[Partition]:
         """Stop serving a topic; its files are removed by `remove_files`."""
         partitions = self._by_topic.pop(topic_id, [])
-        for partition in partitions:
+        stages = [partition.staged.store for partition in partitions if partition.staged is not None]
+        for partition in (*partitions, *stages):
             partition.remove()
             # Files that are still open keep their space on the disk; readers under way have their own references.
             partition.log.close(clean=False)
@@ -128,7 +151,7 @@ class Partitions:
 
     def close(self, *, clean: bool) -> None:
         """Close every log; a clean close leaves a snapshot at its end."""
-        for partition in self:
+        for partition in self.with_stages():
             partition.log.close(clean=clean and partition.offline is None)
 
     # -- chores
@@ -136,7 +159,7 @@ class Partitions:
     def expire_waiters(self, now: float) -> None:
         """Answer producers whose deadline has passed."""
         error = RequestTimedOut("the records were not durable before the request's timeout")
-        for partition in self:
+        for partition in self.with_stages():
             partition.expire_waiters(now, error)
 
     def _after_sync(self, partition: Partition) -> None:

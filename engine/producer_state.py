@@ -158,6 +158,10 @@ class ProducerState:
         entry = self._entries.get(producer_id)
         return entry is not None and entry.epoch == epoch and entry.transaction_first_offset != NONE
 
+    def is_open(self, producer_id: int) -> bool:
+        """Whether it has a transaction open here."""
+        return producer_id in self._open
+
     def _entry(self, header: BatchHeader) -> ProducerEntry:
         """The producer's entry, made or moved to the batch's epoch if need be."""
         entry = self._entries.get(header.producer_id)
@@ -171,21 +175,47 @@ class ProducerState:
 
     def update(self, header: BatchHeader, base_offset: int, now_ms: int) -> None:
         """Notes a batch that was written; also replays one that recovery found."""
-        count = header.last_offset_delta + 1
         entry = self._entry(header)
         if header.attributes & TRANSACTIONAL_FLAG and entry.transaction_first_offset == NONE:
             entry.transaction_first_offset = self._open[header.producer_id] = base_offset
         entry.last_timestamp_ms = header.max_timestamp
         entry.touched_ms = now_ms
-        if header.base_sequence < 0:
-            return
+        if header.base_sequence >= 0:
+            self._append_mark(entry, header, base_offset)
+
+    def _append_mark(self, entry: ProducerEntry, header: BatchHeader, base_offset: int) -> None:
+        count = header.last_offset_delta + 1
         if entry.batches and next_sequence(entry.last_sequence) != header.base_sequence:
             entry.run = 0
         entry.run = min(entry.run + count, SEQUENCES // 2)
         last = next_sequence(header.base_sequence, count - 1)
-        entry.batches.append(
-            BatchMark(header.base_sequence, last, base_offset, base_offset + count - 1, header.max_timestamp)
-        )
+        last_offset = NONE if base_offset == NONE else base_offset + count - 1
+        entry.batches.append(BatchMark(header.base_sequence, last, base_offset, last_offset, header.max_timestamp))
+
+    def note_elsewhere(self, header: BatchHeader, now_ms: int) -> None:
+        """Notes a batch that the partition's stage took: in turn here, at an offset that nobody knows yet."""
+        entry = self._entry(header)
+        entry.last_timestamp_ms = max(entry.last_timestamp_ms, header.base_timestamp)
+        entry.touched_ms = now_ms
+        if header.base_sequence >= 0:
+            self._append_mark(entry, header, NONE)
+
+    def merge(self, other: "ProducerState") -> None:
+        """Takes in what the partition's stage remembers of its producers, after both were recovered."""
+        for producer_id, theirs in other._entries.items():
+            ours = self._entries.get(producer_id)
+            if ours is None or ours.epoch < theirs.epoch:
+                first_offset = ours.transaction_first_offset if ours is not None else NONE
+                self._entries[producer_id] = ours = theirs.copy()
+                ours.transaction_first_offset = first_offset
+                ours.batches = deque(
+                    (mark._replace(base_offset=NONE, last_offset=NONE) for mark in theirs.batches), BATCHES_KEPT
+                )
+            elif ours.epoch == theirs.epoch:
+                ours.batches = _merged(ours.batches, theirs.batches)
+                ours.run = max(ours.run, theirs.run)
+            ours.touched_ms = max(ours.touched_ms, theirs.touched_ms)
+            ours.coordinator_epoch = max(ours.coordinator_epoch, theirs.coordinator_epoch)
 
     def expire(self, now_ms: int) -> int:
         """Forgets who has been silent for too long; returns how many."""
@@ -250,6 +280,19 @@ class ProducerState:
         opened = ((key, entry.transaction_first_offset) for key, entry in state._entries.items())
         state._open = dict(sorted((pair for pair in opened if pair[1] != NONE), key=lambda pair: pair[1]))
         return state, position
+
+
+def _merged(ours: Iterable[BatchMark], theirs: Iterable[BatchMark]) -> deque[BatchMark]:
+    """The last batches of one producer that two logs took in turn. Where both know one, the offset is ours."""
+    marks = {mark.first_sequence: mark._replace(base_offset=NONE, last_offset=NONE) for mark in theirs}
+    marks.update((mark.first_sequence, mark) for mark in ours)
+    if not marks:
+        return deque(maxlen=BATCHES_KEPT)
+    # Sequences start over after 2^31: the largest step between neighbours is where the oldest begins.
+    ordered = sorted(marks)
+    steps = [(first - ordered[index - 1]) % SEQUENCES for index, first in enumerate(ordered)]
+    start = steps.index(max(steps)) if len(ordered) > 1 else 0
+    return deque((marks[first] for first in ordered[start:] + ordered[:start]), maxlen=BATCHES_KEPT)
 
 
 def _check_sequence(header: BatchHeader, entry: ProducerEntry) -> BatchMark | None:

@@ -28,6 +28,8 @@ from engine.snapshot import Snapshot, list_snapshots, read_snapshot, remove_snap
 from engine.transactions import note_producer, read_marker, stable_offset
 
 START_FILE = "log-start"
+STAGE = "stage"
+"""The directory of a partition's stage, inside the partition's own."""
 _START = struct.Struct(">qI")
 
 
@@ -63,10 +65,12 @@ def read_start_offset(files: Files, directory: str) -> int | None:
     return int(_START.unpack(data)[0])
 
 
-def parents(directory: str) -> tuple[str, str]:
-    """The topic's directory and the one of all topics: an unsynced entry in them loses the partition."""
+def parents(directory: str) -> tuple[str, ...]:
+    """The topic's directory and the one of all topics, and for a stage the partition's: an unsynced entry in them
+    loses the log."""
     parent = os.path.dirname(directory)
-    return parent, os.path.dirname(parent)
+    above = os.path.dirname(parent)
+    return (parent, above, os.path.dirname(above)) if os.path.basename(directory) == STAGE else (parent, above)
 
 
 def recover(directory: str, files: Files, clock: Clock, config: LogConfig, *, clean: bool) -> LogState:

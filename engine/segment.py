@@ -85,6 +85,8 @@ class Segment:
     saved_entries: int = 0
     aborted: AbortedIndex | None = field(default=None, repr=False)
     stable_offset: int = -1
+    latest_release_ms: int | None = None
+    """Known once retention has looked for it (engine/cleaner/segment_times.py)."""
     _indexed_position: int = 0
     _pinned: bool = False
     _file: File | None = None

@@ -48,6 +48,9 @@ def accept(
     """The batches as they will be stored; or none and the original, if this is an idempotent retry."""
     pieces: list[Piece] = []
     for header, batch in batches:
+        if origin is Origin.RELEASE:
+            pieces.append(prepare(header, batch, config, now_ms))
+            continue
         check_intact(header, batch, config)
         if origin is Origin.REPLICA:
             if header.base_offset < end_offset:

@@ -21,6 +21,7 @@ from coordinators.controller import Controller
 from coordinators.group.groups import Groups
 from coordinators.internal_topics import InternalTopics
 from coordinators.producer_ids import ProducerIds
+from coordinators.release.releases import Releases
 from coordinators.topics import Topics
 from coordinators.transaction.orphans import INTERVAL_S, Orphans
 from coordinators.transaction.transactions import Transactions
@@ -126,6 +127,7 @@ class Broker:
         clean = directory.take_clean_mark()
         async with self.operations.open():
             await node.controller.open_all(clean=clean)
+            await node.releases.open_all(clean=clean)
             try:
                 async with trio.open_nursery() as nursery:
                     node.controller.start_soon = nursery.start_soon
@@ -192,6 +194,7 @@ class Broker:
             transactions=Transactions.compose(
                 internal_topics, groups, producer_ids, topics.settings, self.clock, self._timers, workers
             ),
+            releases=Releases.compose(controller, producer_ids, self.clock, self._timers),
             clock=self.clock,
             timers=self._timers,
             workers=workers,
@@ -216,6 +219,7 @@ class Broker:
         nursery.start_soon(self._drive_timers)
         nursery.start_soon(self._expire_waiters, node)
         nursery.start_soon(node.controller.finish_deletions)
+        node.releases.dead_letters.start()
         nursery.start_soon(server.close_idle)
         self.cleaning.start(nursery)
         nursery.start_soon(self._sweep_orphans, Orphans(node.transactions))
@@ -227,15 +231,21 @@ class Broker:
         """Sync and close every log; the mark is left only if all went well."""
         await close_tracing(node.tracing, self._workers)
         self.cleaning.stop()
-        while not (self._rounds.idle() and node.partitions.idle() and self.cleaning.idle()):
-            self._rounds.start_round()
-            await trio.sleep(0.001)
+        await self._settle(node)
+        await node.releases.close()
+        await self._settle(node)
         try:
             await in_worker(self._workers, lambda: node.partitions.close(clean=True))
         except (BrokerError, OSError) as error:
             logger.error("a log could not be closed cleanly; the next start will recover: %s", error)
         else:
             directory.leave_clean_mark()
+
+    async def _settle(self, node: Node) -> None:
+        """Wait until nothing is written or synced any more."""
+        while not (self._rounds.idle() and node.partitions.idle() and self.cleaning.idle()):
+            self._rounds.start_round()
+            await trio.sleep(0.001)
 
     # -- tasks
 

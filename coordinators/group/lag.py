@@ -27,5 +27,5 @@ def lag_of(offsets: Offsets, group_id: str, controller: Controller) -> list[Part
         topic = controller.topics.by_name.get(name)
         partition = None if topic is None else controller.partitions.get(topic.topic_id, index)
         if partition is not None:
-            found.append(PartitionLag(name, index, committed.value.offset, partition.high_watermark.offset))
+            found.append(PartitionLag(name, index, committed.value.offset, partition.reported_end))
     return found

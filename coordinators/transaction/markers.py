@@ -27,6 +27,8 @@ from engine.transactions import EndMarker, build_marker
 
 logger = logging.getLogger("tidegate.transactions")
 
+Done = Callable[[BrokerError | None], object]
+
 DURABLE_WITHIN_S = 30.0
 RETRY_S = 0.1
 
@@ -48,18 +50,21 @@ class MarkerTargets:
             raise UnknownTopicOrPartition(f"there is no partition {place[0]}-{place[1]}")
         return partition
 
-    def append(self, place: TopicPartition, producer_id: int, epoch: int, marker: EndMarker) -> tuple[Partition, int]:
-        """Write a marker; returns the partition and the marker's offset."""
+    def append(self, place: TopicPartition, producer_id: int, epoch: int, marker: EndMarker, done: Done) -> None:
+        """Write a marker; `done` is called once it is durable, or with why it will not be. Raises if it is refused."""
         partition = self.find(place)
         is_group_shard = place[0] == OFFSETS_TOPIC
         if is_group_shard:
             # Refused while it is being loaded: the load might end before the marker, and the shard not know of it.
             self.groups.runtime.machine(place[1])
+        if partition.staged is not None:
+            partition.staged.end_transaction(producer_id, epoch, marker, done)
+            return
         batch = build_marker(producer_id, epoch, marker, self.clock.now_ms())
         result = partition.append(batch, origin=Origin.COORDINATOR)
         if is_group_shard:
             self.groups.runtime.note_marker(place[1], producer_id, committed=marker.committed)
-        return partition, result.last_offset
+        partition.when_durable(result.last_offset, self.clock.monotonic() + DURABLE_WITHIN_S, done)
 
 
 @define(eq=False)
@@ -92,26 +97,20 @@ class MarkerWriting:
     def _write_one(self, place: TopicPartition) -> None:
         decided = self.decided
         marker = EndMarker(decided.committed, self.coordinator_epoch)
-        try:
-            partition, offset = self.targets.append(place, decided.producer_id, decided.epoch, marker)
-        except UnknownTopicOrPartition:
-            self._settled(place)
-            return
-        except (InvalidProducerEpoch, TransactionCoordinatorFenced) as error:
-            logger.warning("%s-%d needs no marker of %r: %s", *place, decided.transactional_id, error)
-            self._settled(place)
-            return
-        except BrokerError as error:
-            self._try_again(place, error)
-            return
 
-        def durable(error: BrokerError | None) -> None:
-            if error is None:
+        def ended(error: BrokerError | None) -> None:
+            if error is None or isinstance(error, UnknownTopicOrPartition):
+                self._settled(place)
+            elif isinstance(error, InvalidProducerEpoch | TransactionCoordinatorFenced):
+                logger.warning("%s-%d needs no marker of %r: %s", *place, decided.transactional_id, error)
                 self._settled(place)
             else:
                 self._try_again(place, error)
 
-        partition.when_durable(offset, self.clock.monotonic() + DURABLE_WITHIN_S, durable)
+        try:
+            self.targets.append(place, decided.producer_id, decided.epoch, marker, ended)
+        except BrokerError as error:
+            ended(error)
 
     def _settled(self, place: TopicPartition) -> None:
         self._waiting.discard(place)

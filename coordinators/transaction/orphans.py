@@ -45,12 +45,11 @@ class Orphans:
         controller = self.transactions.internal_topics.controller
         for topic in controller.topics.view:
             for partition in controller.partitions.of_topic(topic.topic_id):
-                if partition.log.first_undecided_offset is None or partition.offline is not None:
+                if partition.offline is not None:
                     continue
-                for producer in partition.log.producers():
-                    if producer.transaction_start_offset >= 0:
-                        identity = ProducerIdentity(producer.producer_id, producer.epoch)
-                        yield (topic.name, partition.index), identity, max(producer.coordinator_epoch, 0)
+                for producer in partition.open_producers():
+                    identity = ProducerIdentity(producer.producer_id, producer.epoch)
+                    yield (topic.name, partition.index), identity, max(producer.coordinator_epoch, 0)
 
     def _known(self) -> dict[int, frozenset[TopicPartition]]:
         """The partitions of transactions that their coordinator will end, by producer."""

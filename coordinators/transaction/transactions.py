@@ -180,11 +180,9 @@ class Transactions:
         """Write a marker as an administrator asks for it; None once it is durable."""
         answer = Deferred()
         try:
-            partition, offset = self.targets.append(place, producer.producer_id, producer.epoch, marker)
+            self.targets.append(place, producer.producer_id, producer.epoch, marker, answer.resolve)
         except BrokerError as error:
             answer.resolve(error)
-            return answer
-        partition.when_durable(offset, self.clock.monotonic() + 30.0, answer.resolve)
         return answer
 
     def statistics(self) -> dict[str, int]:

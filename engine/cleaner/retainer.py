@@ -90,5 +90,10 @@ class Retainer:
 def _view(partition: Partition) -> RetentionView:
     log = partition.log
     return RetentionView(
-        tuple(log.segments), log.start_offset, log.end_offset, partition.high_watermark.offset, log.config
+        tuple(log.segments),
+        log.start_offset,
+        log.end_offset,
+        partition.high_watermark.offset,
+        log.config,
+        has_releases=partition.staged is not None,
     )

@@ -1,13 +1,14 @@
 """Which segments retention lets go: whole ones, from the front, never past the high watermark.
 
-By time: those whose latest record is older than `retention.ms`, up to the first that is not. By size: the oldest, as
+By time: those whose latest record is older than `retention.ms`, up to the first that is not; a record that was held
+back counts from its release. By size: the oldest, as
 long as what is left still holds `retention.bytes`. Segments that lie wholly before the log's start go under every
 policy. The active segment goes too when it is due; the log then goes on in a new one.
 """
 
 from attrs import frozen
 
-from engine.cleaner.segment_times import largest_timestamp
+from engine.cleaner.segment_times import largest_timestamp, latest_release
 from engine.log_types import LogConfig
 from engine.segment import Segment
 
@@ -21,6 +22,8 @@ class RetentionView:
     end_offset: int
     high_watermark: int
     config: LogConfig
+    has_releases: bool = False
+    """Whether the partition has a stage, from which old records may have come lately."""
 
     def end_of(self, number: int) -> int:
         return self.segments[number + 1].base_offset if number + 1 < len(self.segments) else self.end_offset
@@ -60,5 +63,7 @@ def _by_time(view: RetentionView, now_ms: int) -> int:
         return 0
     for number, segment in enumerate(view.segments):
         if now_ms - largest_timestamp(segment) <= view.config.retention_ms:
+            return number
+        if view.has_releases and now_ms - latest_release(segment) <= view.config.retention_ms:
             return number
     return len(view.segments)

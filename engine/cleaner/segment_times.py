@@ -18,6 +18,20 @@ def first_timestamp(segment: Segment) -> int:
     return segment.first_timestamp if segment.first_timestamp >= 0 else largest_timestamp(segment)
 
 
+def latest_release(segment: Segment) -> int:
+    """[thread] When records were last released into it. A released batch has that as its base timestamp."""
+    if segment.latest_release_ms is not None:
+        return segment.latest_release_ms
+    file = segment.files.open(segment.path)
+    try:
+        latest = max((header.base_timestamp for _, header in walk_headers(file, 0, segment.size)), default=NO_TIMESTAMP)
+    finally:
+        file.close()
+    if segment.sealed:
+        segment.latest_release_ms = latest
+    return latest
+
+
 def _know_times(segment: Segment) -> None:
     """A segment whose index is loaded knows; another is told, from the index file or else from its headers."""
     if segment.index is not None or segment.max_timestamp != NO_TIMESTAMP or not segment.sealed:

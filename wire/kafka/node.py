@@ -10,6 +10,7 @@ from coordinators.controller import Controller
 from coordinators.group.groups import Groups
 from coordinators.internal_topics import InternalTopics
 from coordinators.producer_ids import ProducerIds
+from coordinators.release.releases import Releases
 from coordinators.topics import Topic, Topics
 from coordinators.tracing.tracing import Tracing
 from coordinators.transaction.transactions import Transactions
@@ -55,6 +56,7 @@ class Node:
     internal_topics: InternalTopics
     groups: Groups
     transactions: Transactions
+    releases: Releases
     clock: Clock
     timers: Timers
     workers: Workers

@@ -125,7 +125,7 @@ class TransactionalProduce:
             addition.entries.append(entry)
             return
         producer = _producer_of(records)
-        if partition.log.has_open_transaction(producer.producer_id, producer.epoch):
+        if partition.has_open_transaction(producer.producer_id, producer.epoch):
             return
         try:
             self.context.node.transactions.verify(self.transactional_id, producer, place)

@@ -1,6 +1,7 @@
 """DeleteRecords (21), versions 0-2: forgets everything before an offset (KIP-107).
 
--1 stands for the high watermark. The answer comes once the new start is durable.
+-1 stands for the high watermark. The answer comes once the new start is durable. In a prioritised partition what lies
+beyond the log's end is put in order first.
 """
 
 import trio
@@ -21,6 +22,7 @@ KEY = 21
 VERSIONS = (0, 2)
 
 HIGH_WATERMARK = -1
+ORDER_CHECK_S = 0.001
 
 
 async def handle(request: DeleteRecordsRequest, context: Context) -> DeleteRecordsResponse:
@@ -48,10 +50,14 @@ async def _delete(name: str, wanted: DeleteRecordsPartition, context: Context) -
 
 
 async def _raise_start(partition: Partition, offset: int, context: Context) -> int:
-    end = partition.high_watermark.offset
+    end = partition.reported_end
     target = end if offset == HIGH_WATERMARK else offset
     if not 0 <= target <= end:
         raise OffsetOutOfRange(f"offset {target} is not between 0 and the high watermark {end}")
+    while target > partition.high_watermark.offset:
+        if not partition.staged.linearise(target, context.node.limits.max_fetch_bytes):
+            raise OffsetOutOfRange(f"offset {target} is not between 0 and the high watermark {end}")
+        await trio.sleep(ORDER_CHECK_S)
     if target > partition.log.start_offset:
         job = partition.log.delete_records_job(target)
         with trio.CancelScope(shield=True):

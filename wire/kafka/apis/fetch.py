@@ -48,6 +48,8 @@ def handle(request: FetchRequest, context: Context) -> FetchResponse | Deferred:
         return FetchResponse(error_code=error_code(error), session_id=NO_SESSION)
     fetch = Fetch(request, context, session, partitions, incremental)
     fetch.read()
+    if fetch.order():
+        return fetch.wait_for_order()
     if fetch.is_enough():
         return fetch.settle() if fetch.may_miss_own_writes() else fetch.response()
     return fetch.wait(request.max_wait_ms / 1000, committed=fetch.committed)
@@ -71,6 +73,8 @@ class Fetch:
     answers: list[tuple[FetchedPartition, PartitionData]] = field(factory=list)
     sent: list[tuple[Partition, int, int]] = field(factory=list)
     watched: list[Partition] = field(factory=list)
+    unordered: list[tuple[Partition, int, int]] = field(factory=list)
+    """Prioritised partitions that were read to the log's end: where, and how many bytes are wanted."""
     timer: Timer | None = None
 
     def __attrs_post_init__(self) -> None:
@@ -84,6 +88,7 @@ class Fetch:
         self.size = 0
         self.answers = []
         self.sent = []
+        self.unordered = []
         budget = min(self.request.max_bytes, self.context.node.limits.max_fetch_bytes)
         for fetched in self.partitions:
             data = self._read_one(fetched, budget - self.size)
@@ -126,9 +131,21 @@ class Fetch:
         data.diverging_epoch = _divergence(partition, wanted.last_fetched_epoch, wanted.fetch_offset)
         max_bytes = 0 if data.diverging_epoch else max(0, min(wanted.partition_max_bytes, budget))
         at_least_one = self.size == 0 and not data.diverging_epoch
-        read = partition.read(wanted.fetch_offset, max_bytes, at_least_one=at_least_one, committed=self.committed)
-        data.high_watermark = read.high_watermark
-        data.last_stable_offset = read.last_stable_offset
+        offset = wanted.fetch_offset
+        promised = partition.reported_end
+        beyond = partition.high_watermark.offset < offset <= promised
+        read = partition.read(
+            partition.high_watermark.offset if beyond else offset,
+            max_bytes,
+            at_least_one=at_least_one,
+            committed=self.committed,
+        )
+        data.high_watermark = promised
+        data.last_stable_offset = (
+            promised if read.last_stable_offset == read.high_watermark else read.last_stable_offset
+        )
+        if read.high_watermark <= offset and max_bytes and partition.staged is not None:
+            self.unordered.append((partition, offset, max_bytes))
         data.log_start_offset = read.start_offset
         if read.aborted is not None:
             data.aborted_transactions = [AbortedTransaction(one.producer_id, one.first_offset) for one in read.aborted]
@@ -143,6 +160,27 @@ class Fetch:
     def _replica_id(self) -> int:
         state = self.request.replica_state
         return self.request.replica_id if state is None else state.replica_id
+
+    # -- prioritised partitions
+
+    def order(self) -> bool:
+        """Have the order fixed of what can be read next; whether anything is on its way. It becomes readable as
+        anything that is appended does."""
+        waiting = False
+        for partition, offset, wanted in self._still_unordered():
+            waiting = partition.staged.linearise(offset, wanted) or waiting
+        return waiting
+
+    def _still_unordered(self) -> Iterator[tuple[Partition, int, int]]:
+        return (entry for entry in self.unordered if entry[0].high_watermark.offset <= entry[1])
+
+    def wait_for_order(self) -> Deferred:
+        """Answer once what was ready is readable."""
+        self.needed_bytes = 1
+        return self.wait(max(SETTLE_S, self.request.max_wait_ms / 1000), committed=False)
+
+    def _promise_grew(self) -> None:
+        self.order()
 
     # -- waiting
 
@@ -169,12 +207,16 @@ class Fetch:
         for partition in self._existing():
             partition.watch(self._more_readable, committed=committed)
             self.watched.append(partition)
+            if partition.staged is not None:
+                partition.staged.watch(self._promise_grew)
         deadline = node.clock.monotonic() + duration_s
         self.timer = node.timers.call_at(deadline, self._finish)
         return self.deferred
 
     def _more_readable(self, added_bytes: int) -> None:
         self.size += added_bytes
+        if self.unordered and self.order():
+            return
         if self.size >= self.needed_bytes or added_bytes == 0:
             self._finish()
 
@@ -191,6 +233,8 @@ class Fetch:
             self.timer.cancel()
         for partition in self.watched:
             partition.unwatch(self._more_readable)
+            if partition.staged is not None:
+                partition.staged.unwatch(self._promise_grew)
         self.watched = []
 
     # -- answering

@@ -4,6 +4,7 @@ Special times: -1 latest (the high watermark, or the last stable offset under re
 -3 the record with the greatest timestamp (KIP-734), -4 the earliest offset on local disk (KIP-405; the same as
 -2 here), -5 the latest tiered offset and -6 the earliest not yet tiered one (nothing is tiered: -1 and the
 start). A time gives the first record at or after it: the record, not its batch; no match is offset -1.
+In a prioritised partition the latest offset counts the records that are ready and not yet in the log.
 A producer with acks=1 finds what it wrote: records that are written and not yet durable are waited for.
 """
 
@@ -62,8 +63,10 @@ def _unsynced(request: ListOffsetsRequest, context: Context) -> list[Partition]:
         for wanted in topic.partitions if known is not None else ():
             assert known is not None
             partition = node.partitions.get(known.topic_id, wanted.partition_index)
-            if partition is not None and partition.has_unsynced and wanted.timestamp not in FROM_THE_START:
-                found.append(partition)
+            if partition is None or wanted.timestamp in FROM_THE_START:
+                continue
+            stores = [partition] if partition.staged is None else [partition, partition.staged.store]
+            found += [store for store in stores if store.has_unsynced]
     return found
 
 
@@ -105,9 +108,12 @@ def _answer(
 
 def _look_up(partition: Partition, timestamp: int, committed: bool, entry: ListOffsetsPartitionResponse) -> None:
     log, upto = partition.log, partition.stable_end if committed else partition.high_watermark
+    promised = partition.reported_end
     if timestamp == LATEST:
-        entry.offset = upto.offset
-        entry.leader_epoch = partition.leader_epoch
+        is_stable = upto.offset == partition.high_watermark.offset
+        entry.offset = promised if is_stable else upto.offset
+        # What is promised beyond the log's end has no epoch yet: clients that compare would see a truncation.
+        entry.leader_epoch = partition.leader_epoch if entry.offset <= log.end_offset else -1
     elif timestamp in (EARLIEST, EARLIEST_LOCAL, EARLIEST_PENDING_UPLOAD):
         entry.offset = log.start_offset
         entry.leader_epoch = log.epoch_at(log.start_offset)
@@ -116,5 +122,10 @@ def _look_up(partition: Partition, timestamp: int, committed: bool, entry: ListO
         if found is not None:
             entry.offset, entry.timestamp = found.offset, found.timestamp_ms
             entry.leader_epoch = found.leader_epoch
+        elif timestamp >= 0 and partition.staged is not None:
+            ready_ms = partition.staged.stage.find_ready(timestamp)
+            if ready_ms is not None:
+                # It has no place yet; from the log's end on it will be met.
+                entry.offset, entry.timestamp = log.end_offset, ready_ms
     elif timestamp != LATEST_TIERED:
         raise UnsupportedVersion(f"time {timestamp} has no meaning")

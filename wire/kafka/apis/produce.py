@@ -6,11 +6,15 @@ where the range begins later (as Kafka 4 does it too, KIP-896). From version 13 
 refreshes its metadata. acks=1 is answered after the write, acks=-1 once the batch is under the high
 watermark. An error with per-record reasons means that the whole batch was refused (KIP-467). From version 12 a
 partition that is written in a transaction is added to it (KIP-890); before, the producer has added it.
+Batches with `tide-` headers go to the partition's stage (wire/kafka/extended_produce.py) and have no offset yet.
 """
 
 import struct
+from collections.abc import Coroutine
+from functools import partial
 from typing import Any
 
+from coordinators.release.staged import Outcome, Staged
 from engine.errors import (
     BrokerError,
     CorruptMessage,
@@ -23,6 +27,7 @@ from engine.errors import (
 from engine.partition import Partition
 from wire.kafka.codec import WireError
 from wire.kafka.errors import error_code
+from wire.kafka.extended_produce import ExtendedProduce
 from wire.kafka.messages.produce import (
     BatchIndexAndErrorMessage,
     PartitionProduceData,
@@ -59,16 +64,18 @@ _attributes = struct.Struct(">h")
 class _Durability:
     """Counts down the partitions that a producer waits for, then answers it."""
 
-    __slots__ = ("deferred", "response", "waiting")
+    __slots__ = ("acks", "deadline", "deferred", "response", "waiting")
 
-    def __init__(self, response: ProduceResponse) -> None:
+    def __init__(self, response: ProduceResponse, acks: int, deadline: float) -> None:
         self.response = response
+        self.acks = acks
+        self.deadline = deadline
         self.waiting = 1
         self.deferred = Deferred()
 
-    def wait_for(
-        self, partition: Partition, last_offset: int, deadline: float, entry: PartitionProduceResponse
-    ) -> None:
+    def wait_for(self, partition: Partition, last_offset: int, entry: PartitionProduceResponse) -> None:
+        if self.acks != -1:
+            return
         self.waiting += 1
 
         def durable(error: BrokerError | None) -> None:
@@ -77,7 +84,21 @@ class _Durability:
                 entry.log_start_offset = -1
             self.one_done()
 
-        partition.when_durable(last_offset, deadline, durable)
+        partition.when_durable(last_offset, self.deadline, durable)
+
+    def wait_for_outcome(self, partition: Partition, entry: PartitionProduceResponse, outcome: Outcome) -> None:
+        """A batch that passed through the stage has its outcome, maybe later than the request was handled."""
+        if isinstance(outcome, BrokerError):
+            _set_error(entry, outcome)
+            if isinstance(outcome, RefusedRecords):
+                entry.log_start_offset = partition.log.start_offset
+        elif isinstance(outcome, Staged):
+            self.wait_for(partition.staged.store, outcome.last_number, entry)
+            if outcome.log_end_offset is not None:
+                self.wait_for(partition, outcome.log_end_offset - 1, entry)
+        else:
+            self.wait_for(partition, outcome.last_offset, entry)
+        self.one_done()
 
     def wait_for_addition(self, addition: Addition, transactional: TransactionalProduce) -> None:
         self.waiting += 1
@@ -96,16 +117,30 @@ class _Durability:
             self.deferred.resolve(self.response)
 
 
-def handle(request: ProduceRequest, context: Context) -> Deferred | ProduceResponse | None:
+def handle(request: ProduceRequest, context: Context) -> Deferred | ProduceResponse | Coroutine[Any, Any, Any] | None:
     """Append every partition's batch; what fails is reported for its partition alone."""
+    extended = ExtendedProduce(context)
+    if extended.has_large(request):
+        return _handle_large(request, context, extended)
+    return _handle(request, context, extended)
+
+
+async def _handle_large(
+    request: ProduceRequest, context: Context, extended: ExtendedProduce
+) -> Deferred | ProduceResponse | None:
+    await extended.open_large(request)
+    return _handle(request, context, extended)
+
+
+def _handle(request: ProduceRequest, context: Context, extended: ExtendedProduce) -> Deferred | ProduceResponse | None:
     transactional = TransactionalProduce(request.transactional_id, context)
     # Producers of transactions wait for all replicas; one that does not is taken for one that adds by itself.
     if request.acks == -1:
         transactional.add(request)
     acks = request.acks
     response = ProduceResponse()
-    durability = _Durability(response) if acks == -1 else None
     deadline = context.node.clock.monotonic() + max(request.timeout_ms, 0) / 1000
+    durability = _Durability(response, acks, deadline)
     failure = ""
     for topic_data in request.topic_data:
         topic_response = TopicProduceResponse(topic_id=topic_data.topic_id, name=topic_data.name)
@@ -116,7 +151,7 @@ def handle(request: ProduceRequest, context: Context) -> Deferred | ProduceRespo
             try:
                 if acks not in (0, 1, -1):
                     raise InvalidRequiredAcks(f"acks must be 0, 1 or -1 (all), not {acks}")
-                _append(topic_data, data, context, transactional, entry, durability, deadline)
+                _append(topic_data, data, context, transactional, extended, entry, durability)
             except BrokerError as error:
                 _set_error(entry, error)
                 # The text alone: an error kept in a frame of its own traceback would live until a collection.
@@ -125,8 +160,6 @@ def handle(request: ProduceRequest, context: Context) -> Deferred | ProduceRespo
         if failure:
             raise WireError(f"a produce request with acks=0 failed: {failure}")
         return None
-    if durability is None:
-        return response
     for addition in transactional.additions:
         durability.wait_for_addition(addition, transactional)
     durability.one_done()
@@ -138,9 +171,9 @@ def _append(
     data: PartitionProduceData,
     context: Context,
     transactional: TransactionalProduce,
+    extended: ExtendedProduce,
     entry: PartitionProduceResponse,
-    durability: _Durability | None,
-    deadline: float,
+    durability: _Durability,
 ) -> None:
     node = context.node
     by_id = context.version >= FIRST_TOPIC_ID_VERSION
@@ -154,6 +187,13 @@ def _append(
     if attributes & TRANSACTIONAL_BIT:
         transactional.check((topic.name, data.index), partition, records, entry)
     try:
+        batch = extended.examine(topic, partition, records, attributes)
+        if batch is not None:
+            durability.waiting += 1
+            then = partial(durability.wait_for_outcome, partition, entry)
+            extended.append(topic, partition, batch, entry, then)
+            partition.traffic.received(records)
+            return
         result = partition.append(records)
     except RefusedRecords:
         entry.log_start_offset = partition.log.start_offset
@@ -164,8 +204,8 @@ def _append(
     node.tracing.received(topic, partition, records, result, context.client_id, context.peer.address)
     if not result.duplicate:
         partition.traffic.received(records)
-    if durability is not None:
-        durability.wait_for(partition, result.last_offset, deadline, entry)
+    node.tracing.received(topic, partition, records, result, context.client_id, context.peer.address)
+    durability.wait_for(partition, result.last_offset, entry)
 
 
 def _check_records(records: bytes | memoryview | None, version: int) -> int:

@@ -1,0 +1,242 @@
+"""All stages of this node: opened at start, made with the first record that asks for one, kept small, closed.
+
+A stage's state is checkpointed every so often, and the segments that hold nothing pending are dropped after it. What
+still waits in an otherwise empty segment is copied to the stage's end first.
+"""
+
+import logging
+import os
+from collections.abc import Callable
+from itertools import pairwise
+
+import trio
+from attrs import define, field
+
+from coordinators.controller import Controller
+from coordinators.producer_ids import ProducerIds
+from coordinators.release.dead_letters import DeadLetters
+from coordinators.release.staged import StagedPartition
+from coordinators.topic_view import Topic, TopicUpdate
+from engine.clock import Clock
+from engine.config.extension_config import extension_config
+from engine.log import Log
+from engine.partition import Partition
+from engine.partitions import Partitions
+from engine.recovery import STAGE
+from engine.stage import checkpoint
+from engine.stage.config import ExtensionConfig
+from engine.stage.opening import load_state, stage_log_config
+from engine.stage.pending import Row
+from engine.stage.stage import Stage
+from engine.stage.state import StageState
+from engine.stage.steady_clock import SteadyClock
+from engine.timers import Timers
+
+logger = logging.getLogger("tidegate.release")
+
+CHECKPOINT_BATCHES = 20_000
+MOVED_TOGETHER = 200
+SPARSE_SHARE = 0.25
+
+
+@define(eq=False)
+class Releases:
+    """See the module."""
+
+    controller: Controller
+    clock: Clock
+    timers: Timers
+    dead_letters: DeadLetters
+    _configs: dict[bytes, ExtensionConfig] = field(factory=dict)
+    _checkpoints: dict[StagedPartition, int] = field(factory=dict)
+    """Up to where each stage's state is on disk; while one is being written, up to where it will be."""
+
+    @classmethod
+    def compose(cls, controller: Controller, producer_ids: ProducerIds, clock: Clock, timers: Timers) -> "Releases":
+        """Follows the topics from the start."""
+        releases = cls(controller, clock, timers, DeadLetters(controller, producer_ids, clock))
+        controller.on_change.append(releases._topic_changed)
+        return releases
+
+    @property
+    def partitions(self) -> Partitions:
+        """Of this node."""
+        return self.controller.partitions
+
+    # -- what topics ask for
+
+    def config(self, topic: Topic) -> ExtensionConfig:
+        """The topic's keys of the extensions."""
+        found = self._configs.get(topic.topic_id)
+        if found is None:
+            found = self._configs[topic.topic_id] = extension_config(topic.config)
+        return found
+
+    def _topic_changed(self, update: TopicUpdate) -> None:
+        topic = update.after or update.before
+        assert topic is not None
+        self._configs.pop(topic.topic_id, None)
+        if update.after is None:
+            return
+        for partition in self.partitions.of_topic(topic.topic_id):
+            if partition.staged is not None:
+                partition.staged.stage.config = self.config(topic)
+                partition.staged.configured()
+
+    def pending_bytes(self, topic_id: bytes) -> int:
+        """What all stages of a topic hold."""
+        return sum(
+            partition.staged.stage.state.table.bytes
+            for partition in self.partitions.of_topic(topic_id)
+            if partition.staged is not None
+        )
+
+    # -- opening
+
+    async def open_all(self, *, clean: bool) -> None:
+        """Open the stages that there are, before anything is served."""
+        in_thread = self.controller.in_thread
+        for topic in self.controller.topics.view:
+            for partition in self.partitions.of_topic(topic.topic_id):
+                directory = self._directory(partition)
+                if await in_thread(self.partitions.files.list, directory):
+                    log = await in_thread(self._open_log, partition, clean)
+                    state = await in_thread(self._load, log, self.config(topic))
+                    self._serve(partition, topic, log, state)
+
+    def stage_of(self, partition: Partition, topic: Topic) -> StagedPartition:
+        """The partition's stage, made if there is none."""
+        if partition.staged is None:
+            log = self._open_log(partition, False)
+            self._serve(partition, topic, log, self._load(log, self.config(topic)))
+        staged = partition.staged
+        assert isinstance(staged, StagedPartition)
+        return staged
+
+    def _directory(self, partition: Partition) -> str:
+        return os.path.join(self.partitions.directory(partition.topic_id, partition.index), STAGE)
+
+    def _open_log(self, partition: Partition, clean: bool) -> Log:
+        """[thread]"""
+        return Log.open(
+            self._directory(partition),
+            files=self.partitions.files,
+            clock=self.clock,
+            config=stage_log_config(partition.log.config.producer_id_expiration_ms),
+            clean=clean,
+            name=f"{partition.log.name}/stage",
+        )
+
+    def _load(self, log: Log, config: ExtensionConfig) -> StageState:
+        """[thread]"""
+        now_ms = self.clock.now_ms()
+        return load_state(log, self.partitions.files, config.lane_rules, now_ms, now_ms)
+
+    def _serve(self, partition: Partition, topic: Topic, log: Log, state: StageState) -> None:
+        store = self.partitions.add_stage(partition, log)
+        steady = SteadyClock(self.clock, state.ahead_ms)
+        stage = Stage(store, state, steady, self.config(topic), partition.log.end_offset)
+        staged = StagedPartition(
+            partition,
+            stage,
+            self.timers,
+            self.clock,
+            has_room=lambda size: self._has_room(partition.topic_id, stage, size),
+            after_change=self._after_change,
+            on_dead_letters=self.dead_letters.wake,
+            reload=self._reload,
+        )
+        self._checkpoints[staged] = log.end_offset
+        staged.resume()
+
+    def _reload(self, staged: StagedPartition) -> None:
+        state = self._load(staged.store.log, staged.stage.config)
+        staged.stage.adopt(state, staged.partition.log.end_offset)
+
+    def _has_room(self, topic_id: bytes, stage: Stage, size: int) -> bool:
+        limit = stage.config.stage_max_bytes
+        return limit < 0 or self.pending_bytes(topic_id) + size <= limit
+
+    # -- keeping them small
+
+    def _after_change(self, staged: StagedPartition) -> None:
+        log = staged.store.log
+        if log.end_offset - self._checkpoints.get(staged, 0) >= CHECKPOINT_BATCHES:
+            self.checkpoint(staged)
+
+    def checkpoint(self, staged: StagedPartition, then: Callable[[], object] = lambda: None) -> None:
+        """Write the state as it is now, once the log is durable so far; then drop what is no longer needed."""
+        log = staged.store.log
+        offset, directory = log.end_offset, log.directory
+        staged.stage.state.fates.expire(staged.stage.clock.now_ms() - staged.stage.config.delay_fate_retention_ms)
+        pieces = checkpoint.encode(staged.stage.state)
+        self._checkpoints[staged] = offset
+
+        def written(_: object, error: BaseException | None) -> None:
+            if error is not None:
+                logger.error("%s: no checkpoint: %s", log.name, error)
+            elif not staged.partition.removed:
+                self._drop_segments(staged, offset)
+            then()
+
+        def durable(error: object) -> None:
+            if error is None and not staged.partition.removed:
+                files = self.partitions.files
+                self.partitions.workers.submit(lambda: checkpoint.write(files, directory, offset, pieces), written)
+            else:
+                then()
+
+        staged.store.when_durable(offset - 1, float("inf"), durable)
+
+    def _drop_segments(self, staged: StagedPartition, checkpointed: int) -> None:
+        store, segments = staged.store, staged.store.log.segments
+        live = staged.stage.state.live_segments()
+        sealed = [segment for segment, following in pairwise(segments) if following.base_offset <= checkpointed]
+        dead = 0
+        while dead < len(sealed) and sealed[dead].base_offset not in live:
+            dead += 1
+        if dead and store.offline is None:
+            # The snapshot first: what the stage knows of its producers must not go with the segments.
+            jobs = [*store.log.maintenance(), store.log.delete_segments_job(sealed[:dead])]
+            self.partitions.run_jobs(store, jobs)
+        elif sealed and live[sealed[0].base_offset] < SPARSE_SHARE * sealed[0].size:
+            self._move(staged, sealed[0].base_offset)
+
+    def _move(self, staged: StagedPartition, base_offset: int) -> None:
+        """Copy what an old segment still holds to the end; the next checkpoint drops it."""
+
+        def operation() -> None:
+            rows: list[Row] = []
+            for row in staged.stage.state.table.rows():
+                if row.segment == base_offset:
+                    rows.append(row)
+                if len(rows) == MOVED_TOGETHER:
+                    break
+            if rows:
+                staged.stage.move(rows)
+                self.timers.call_at(self.clock.monotonic(), lambda: self._move(staged, base_offset))
+
+        if not staged.partition.removed and staged.store.offline is None:
+            staged.submit(operation)
+
+    # -- closing
+
+    async def close(self) -> None:
+        """Leave a checkpoint of every stage, so that the next start replays nothing."""
+        for partition in tuple(self.partitions):
+            staged = partition.staged
+            if staged is None or staged.store.offline is not None:
+                continue
+            written = trio.Event()
+            self.checkpoint(staged, written.set)
+            with trio.move_on_after(10):
+                await written.wait()
+
+    def statistics(self) -> dict[str, int]:
+        """Sums over all stages."""
+        total: dict[str, int] = {}
+        for partition in self.partitions:
+            if partition.staged is not None:
+                for key, value in partition.staged.statistics().items():
+                    total[key] = total.get(key, 0) + value
+        return total

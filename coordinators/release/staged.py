@@ -1,0 +1,450 @@
+"""A partition with a stage: what is written to either passes through here, one operation after the other.
+
+Between an intent and its batch the log's end is spoken for (rule 3). What comes meanwhile, clients' batches, markers,
+the next releases, queues up and follows in its order. The rules are those of `engine/stage/stage.py`.
+"""
+
+import logging
+import math
+from collections import deque
+from collections.abc import Callable, Sequence
+
+from attrs import define, field, frozen
+
+from coordinators.release.pace import Pace
+from engine.clock import Clock
+from engine.errors import BrokerError, PolicyViolation, StorageError
+from engine.files import Buffer
+from engine.log import AppendResult
+from engine.log_types import Origin
+from engine.partition import Partition
+from engine.records import BatchHeader, parse_header
+from engine.stage.events import Intent
+from engine.stage.headers import OpenedRecord
+from engine.stage.stage import Stage
+from engine.timers import Timer, Timers
+from engine.transactions import EndMarker, build_marker
+
+logger = logging.getLogger("tidegate.release")
+
+RETRY_S = 1.0
+WALL_CHECK_S = 0.5
+NONE = -1
+
+
+@frozen
+class Staged:
+    """A client's batch was taken by the stage. Durable once the stage is so far, and the log where it was written
+    besides."""
+
+    last_number: int
+    log_end_offset: int | None
+
+
+Outcome = AppendResult | Staged | BrokerError
+Answer = Callable[[Outcome], object]
+Done = Callable[[BrokerError | None], object]
+
+
+@frozen
+class ClientBatch:
+    """A batch as it came; `section` and `opened` if it was looked into and asks for something."""
+
+    records: memoryview | bytes
+    section: Buffer | None = None
+    opened: Sequence[OpenedRecord] | None = None
+
+
+@define(eq=False)
+class StagedPartition:
+    """See the module."""
+
+    partition: Partition
+    stage: Stage
+    timers: Timers
+    clock: Clock
+    has_room: Callable[[int], bool]
+    """Whether the topic may have so many more bytes pending."""
+    after_change: Callable[["StagedPartition"], object] = field(default=lambda _: None)
+    pace: Pace = field(factory=Pace)
+    on_dead_letters: Callable[["StagedPartition"], object] = field(default=lambda _: None)
+    reload: Callable[["StagedPartition"], object] = field(default=lambda _: None)
+    """Makes the stage's state anew from its log, which may have lost its end."""
+    _busy: bool = False
+    _attempt: int = 0
+    _proceeding: bool = False
+    _blocked: BrokerError | None = None
+    _queue: deque[Callable[[], None]] = field(factory=deque)
+    _timer: Timer | None = None
+    _timer_at: float = math.inf
+    _linearising: bool = False
+    _watchers: dict[Callable[[], object], None] = field(factory=dict)
+
+    def __attrs_post_init__(self) -> None:
+        self.partition.staged = self
+        self.partition.on_online = self.resume
+        self.stage.store.on_online = self._store_online
+
+    # -- one after the other
+
+    @property
+    def in_the_way(self) -> bool:
+        """Whether a client's batch has to come through here, though it asks for nothing."""
+        return self._busy or self.stage.prioritised or bool(self._queue) or self._blocked is not None
+
+    @property
+    def store(self) -> Partition:
+        """The stage's own log."""
+        return self.stage.store
+
+    def submit(self, operation: Callable[[], None]) -> None:
+        """Run it when its turn has come."""
+        self._queue.append(operation)
+        self._proceed()
+
+    def _proceed(self) -> None:
+        if self._proceeding:
+            return
+        self._proceeding = True
+        try:
+            while self._queue and not self._busy:
+                self._queue.popleft()()
+        finally:
+            self._proceeding = False
+        if not self._busy:
+            self.after_change(self)
+        if self.stage.state.dead_letters:
+            self.on_dead_letters(self)
+        self._arm()
+
+    # -- clients' batches
+
+    def append(self, batch: ClientBatch, answer: Answer) -> None:
+        """Take a client's batch; `answer` is called with what became of it, at once if nothing is in the way."""
+
+        def operation() -> None:
+            try:
+                outcome: Outcome = self._append(batch)
+            except BrokerError as error:
+                outcome = error
+            answer(outcome)
+
+        if self._blocked is not None:
+            answer(self._blocked)
+        else:
+            self.submit(operation)
+
+    def _append(self, batch: ClientBatch) -> AppendResult | Staged:
+        if self._blocked is not None:
+            raise self._blocked
+        if batch.opened is None and not self.stage.prioritised:
+            return self.partition.append(batch.records)
+        self._check_online()
+        log = self.partition.log
+        header, original = log.check_client_batch(batch.records)
+        if original is not None:
+            if original.base_offset == NONE:
+                return Staged(self.store.log.end_offset - 1, None)
+            return AppendResult(original.base_offset, original.last_offset, -1, log.start_offset, True)
+        return self._hold(header, batch)
+
+    def _hold(self, header: BatchHeader, batch: ClientBatch) -> Staged:
+        section = batch.section
+        assert section is not None, "a batch that is staged was opened"
+        if not self.has_room(len(section)):
+            raise PolicyViolation(
+                f"{len(section)} bytes more would exceed stage.max.bytes={self.stage.config.stage_max_bytes} "
+                "pending in this topic"
+            )
+        was_prioritised = self.stage.prioritised
+        held = self.stage.hold(header, section, batch.opened, self.partition.log.end_offset)
+        self.partition.log.note_staged(header)
+        if self.stage.prioritised and not was_prioritised:
+            # Whoever waits for the log to grow has to ask anew.
+            self.store.when_durable(held.last_number, math.inf, lambda _: self.partition.nudge())
+        if self.stage.prioritised and self._watchers:
+            self.store.when_durable(held.last_number, math.inf, self._promise_grew)
+        if held.intent is None:
+            return Staged(held.last_number, None)
+        self._carry_out(held.intent)
+        return Staged(held.last_number, held.intent.end_offset)
+
+    def _check_online(self) -> None:
+        for one in (self.partition, self.store):
+            if one.offline is not None:
+                raise one.offline
+
+    # -- transactions (rule 8)
+
+    def end_transaction(self, producer_id: int, epoch: int, marker: EndMarker, done: Done) -> None:
+        """Write a marker where it belongs; `done` when it is durable there, or with why it is not."""
+        waiting = _Countdown(done)
+
+        def operation() -> None:
+            try:
+                self._end_transaction(producer_id, epoch, marker, waiting)
+            except BrokerError as error:
+                waiting.failed(error)
+            waiting.one_done(None)
+
+        if self._blocked is not None:
+            done(self._blocked)
+        else:
+            self.submit(operation)
+
+    def _end_transaction(self, producer_id: int, epoch: int, marker: EndMarker, waiting: "_Countdown") -> None:
+        self._check_online()
+        log, stage = self.partition.log, self.stage
+        batch = build_marker(producer_id, epoch, marker, self.clock.now_ms())
+        log.check_marker(parse_header(batch), marker)
+        has_staged = producer_id in stage.state.transactions
+        in_log = not stage.prioritised or log.has_open_transaction_of(producer_id)
+        if has_staged or stage.prioritised:
+            held = stage.end_transaction(producer_id, epoch, marker, log.end_offset)
+            waiting.add()
+            self.store.when_durable(self.store.log.end_offset - 1, math.inf, waiting.one_done)
+            if stage.prioritised and self._watchers:
+                self.store.when_durable(self.store.log.end_offset - 1, math.inf, self._promise_grew)
+            if held.intent is not None:
+                self._carry_out(held.intent)
+        if not in_log:
+            log.note_staged_marker(parse_header(batch), marker)
+            return
+        waiting.add()
+
+        def append_marker() -> None:
+            try:
+                result = self.partition.append(batch, origin=Origin.COORDINATOR)
+            except BrokerError as error:
+                waiting.one_done(error)
+            else:
+                self.partition.when_durable(result.last_offset, math.inf, waiting.one_done)
+
+        if self._busy:
+            # What the transaction released comes first in the log.
+            self._queue.appendleft(append_marker)
+        else:
+            append_marker()
+
+    # -- releasing (rule 3)
+
+    def _carry_out(self, intent: Intent) -> None:
+        """An intent is written: once it is durable its batches follow."""
+        self._busy = True
+        attempt = self._attempt
+
+        def durable(error: BrokerError | None) -> None:
+            if attempt != self._attempt:
+                return
+            if error is None:
+                self._write(intent)
+            else:
+                self._block(error)
+
+        self.store.when_durable(self.store.log.end_offset - 1, math.inf, durable)
+
+    def _write(self, intent: Intent) -> None:
+        log = self.partition.log
+        try:
+            batches = self.stage.batches(intent, log.end_offset, log.config.max_message_bytes)
+            self.partition.append(batches, origin=Origin.RELEASE)
+        except BrokerError as error:
+            self._block(error)
+            if self.partition.offline is None and self.store.offline is None:
+                self.timers.call_at(self.clock.monotonic() + RETRY_S, self.resume)
+            return
+        assert log.end_offset == intent.end_offset, "rule 3: a release goes to exactly its place"
+        self.partition.when_durable(log.end_offset - 1, math.inf, self._released)
+        self._busy = False
+        self._proceed()
+
+    def _released(self, error: BrokerError | None) -> None:
+        if error is not None:
+            return
+        self._linearising = False
+        for intent in self.stage.settle(self.partition.high_watermark.offset):
+            self.pace.released(intent, self.stage.clock.now_ms())
+        self._leave_priority()
+
+    def _block(self, error: BrokerError) -> None:
+        """The log's end is spoken for and cannot be written now: nothing passes until `resume`."""
+        logger.error("%s: releases wait: %s", self.partition.log.name, error)
+        self._busy, self._blocked = True, StorageError(f"the partition's releases wait: {error}")
+        self._linearising = False
+
+    def _store_online(self) -> None:
+        try:
+            self.reload(self)
+        except BrokerError as error:
+            self._block(error)
+            self.timers.call_at(self.clock.monotonic() + RETRY_S, self._store_online)
+            return
+        self.resume()
+
+    def resume(self) -> None:
+        """After a restart, a failed write, or when log or stage are online again: settle what was intended."""
+        if self.partition.removed or self.partition.offline is not None or self.store.offline is not None:
+            return
+        self._attempt += 1
+        self.partition.log.join_producers(self.store.log)
+        try:
+            self.stage.settle(self.partition.high_watermark.offset)
+            unwritten = deque(self.stage.unwritten(self.partition.log.end_offset))
+        except BrokerError as error:
+            self._block(error)
+            self.timers.call_at(self.clock.monotonic() + RETRY_S, self.resume)
+            return
+        self._busy, self._blocked = False, None
+        while unwritten:
+            intent = unwritten.pop()
+            self._queue.appendleft(lambda intent=intent: self._carry_out(intent))  # type: ignore[misc]
+        self._proceed()
+
+    # -- time
+
+    def _arm(self) -> None:
+        """Have `_run_due` called when the next record is due."""
+        steady_ms, wall_ms = self.stage.next_due()
+        now = self.clock.monotonic()
+        at = math.inf
+        if steady_ms is not None:
+            at = now + max(0, steady_ms - self.stage.clock.now_ms()) / 1000
+        if wall_ms is not None:
+            # The wall clock may be set: look again before long.
+            at = min(at, now + min(max(0, wall_ms - self.stage.clock.wall_ms()) / 1000, WALL_CHECK_S))
+        if at >= self._timer_at - 0.0005:
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer, self._timer_at = self.timers.call_at(at, self._timer_fired), at
+
+    def _timer_fired(self) -> None:
+        self._timer, self._timer_at = None, math.inf
+        if not self.partition.removed:
+            self.submit(self._run_due)
+
+    def _run_due(self) -> None:
+        if self._blocked is not None:
+            return
+        due = self.stage.collect(self.pace.limit)
+        if not due.ready and not due.expired:
+            return
+        try:
+            self._check_online()
+            intent = self.stage.release_due(due, self.partition.log.end_offset)
+        except BrokerError as error:
+            logger.error("%s: what is due waits: %s", self.partition.log.name, error)
+            self.stage.put_back(due)
+            self._timer_at = self.clock.monotonic() + RETRY_S
+            self._timer = self.timers.call_at(self._timer_at, self._timer_fired)
+            return
+        if intent is not None:
+            self.pace.due(due, self.stage.clock)
+            self._carry_out(intent)
+        elif self._watchers:
+            self.store.when_durable(self.store.log.end_offset - 1, math.inf, self._promise_grew)
+
+    # -- readers of a prioritised partition (rules 2, 4, 5)
+
+    @property
+    def promised_end(self) -> int:
+        """The end that readers are told; without lanes that is the log's high watermark."""
+        if not self.stage.prioritised:
+            return self.partition.high_watermark.offset
+        return self.stage.promised_end(self.partition.log.end_offset)
+
+    def linearise(self, offset: int, limit_bytes: int) -> bool:
+        """See to it that there is something to read at `offset`; False if there is nothing to be had.
+
+        Who asked learns of it as of anything that is appended: by the high watermark."""
+        stage, log = self.stage, self.partition.log
+        if not stage.prioritised or not len(stage.state.lanes) or not log.end_offset <= offset <= self.promised_end:
+            return False
+        if not self._linearising and self._blocked is None:
+            self._linearising = True
+            self.submit(lambda: self._linearise(offset, limit_bytes))
+        return True
+
+    def _linearise(self, offset: int, limit_bytes: int) -> None:
+        log_end, limit = self.partition.log.end_offset, self.stage.config.priority_fetch_max_records
+        intent = None
+        try:
+            self._check_online()
+            if offset > log_end:
+                intent = self.stage.linearise_first(offset - log_end, limit, log_end)
+            else:
+                intent = self.stage.linearise(limit, limit_bytes, log_end)
+        except BrokerError as error:
+            logger.error("%s: readers wait: %s", self.partition.log.name, error)
+        if intent is None:
+            self._linearising = False
+        else:
+            self._carry_out(intent)
+
+    def watch(self, watcher: Callable[[], object]) -> None:
+        """Tell `watcher` whenever the promised end grows."""
+        self._watchers[watcher] = None
+
+    def unwatch(self, watcher: Callable[[], object]) -> None:
+        """Stop telling it."""
+        self._watchers.pop(watcher, None)
+
+    def _promise_grew(self, error: BrokerError | None) -> None:
+        if error is None:
+            for watcher in tuple(self._watchers):
+                watcher()
+
+    def _leave_priority(self) -> None:
+        """Rule 12: where it was switched off, the partition goes back to plain once nothing is in the lanes."""
+        stage = self.stage
+        wanted = stage.config.priority_enable
+        if stage.prioritised and wanted == "false" and not len(stage.state.lanes) and not stage.state.transactions:
+            self.submit(self._switch_off)
+
+    def _switch_off(self) -> None:
+        if not len(self.stage.state.lanes):
+            self.stage.switch_off_priority()
+
+    def configured(self) -> None:
+        """The topic's keys have changed."""
+        self._leave_priority()
+        self._arm()
+
+    def statistics(self) -> dict[str, int]:
+        """What is pending here, and what has happened."""
+        state = self.stage.state
+        return {
+            "pending": len(state.table),
+            "pending_bytes": state.table.bytes,
+            "ready": len(state.lanes),
+            "intents": len(state.intents),
+            "queued": len(self._queue),
+            "staged": state.counters.staged,
+            "released": state.counters.released,
+            "expired": state.counters.expired,
+            "cancelled": state.counters.cancelled,
+            "replaced": state.counters.replaced,
+            "cancelled_late": state.counters.cancelled_late,
+            "cancelled_unknown": state.counters.cancelled_unknown,
+        }
+
+
+@define(eq=False)
+class _Countdown:
+    """Calls back when as many have reported as were added."""
+
+    done: Done
+    count: int = 1
+    error: BrokerError | None = None
+
+    def add(self) -> None:
+        self.count += 1
+
+    def failed(self, error: BrokerError) -> None:
+        self.error = error
+
+    def one_done(self, error: BrokerError | None) -> None:
+        self.error = self.error or error
+        self.count -= 1
+        if self.count == 0:
+            self.done(self.error)

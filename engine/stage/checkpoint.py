@@ -1,0 +1,111 @@
+"""The checkpoint of a stage: its state at one offset of its log, so that opening it replays only what came after.
+
+One file, written aside, synced and renamed once the stage is durable up to that offset. It is a shortcut where the
+whole log is still there; once old segments were dropped it is what is known of them. A damaged one is refused, then.
+"""
+
+import json
+import os
+import struct
+from collections import deque
+from typing import Any
+
+from crc32c import crc32c
+
+from engine.errors import StorageError
+from engine.files import Buffer, Files, read_whole, write_atomically
+from engine.stage.events import Intent
+from engine.stage.fates import Fates
+from engine.stage.lanes import LaneRules, Lanes, Piece
+from engine.stage.pending import PendingTable, Row
+from engine.stage.state import OpenTransaction, StageState
+from engine.stage.wheel import Wheel
+
+FILE = "stage-checkpoint"
+_MARK = b"TGSTAGE1"
+_FIXED = struct.Struct(">8sqI")
+_LENGTH = struct.Struct(">q")
+
+
+def encode(state: StageState) -> list[Buffer]:
+    """The state, taken on the loop."""
+    small = {
+        "intents": [[intent.first_offset, intent.released_ms, intent.pieces] for intent in state.intents],
+        "intended": list(state.intended.items()),
+        "transactions": {
+            str(producer_id): [open_one.numbers, open_one.holds] for producer_id, open_one in state.transactions.items()
+        },
+        "held_by": {str(number): sorted(holders) for number, holders in state.held_by.items()},
+        "dead_letters": list(state.dead_letters.items()),
+        "dead_letter_producer": state.dead_letter_producer,
+        "dead_letters_sent": state.dead_letters_sent,
+        "prioritised": state.prioritised,
+        "ahead_ms": state.ahead_ms,
+    }
+    content = json.dumps(small).encode()
+    pieces: list[Buffer] = [_LENGTH.pack(len(content)), content]
+    for part in (state.table, state.steady, state.wall, state.lanes, state.fates):
+        pieces += part.encode()
+    return pieces
+
+
+def write(files: Files, directory: str, offset: int, pieces: list[Buffer]) -> None:
+    """[thread] Put it in the place of the one before."""
+    checksum = 0
+    for piece in pieces:
+        checksum = crc32c(piece, checksum)
+    body = b"".join([_FIXED.pack(_MARK, offset, checksum), *pieces])
+    write_atomically(files, os.path.join(directory, FILE), body)
+
+
+def read(files: Files, directory: str, rules: LaneRules) -> tuple[int, StageState] | None:
+    """[thread] The offset and the state there; None if there is no checkpoint."""
+    path = os.path.join(directory, FILE)
+    data = read_whole(files, path)
+    if data is None:
+        return None
+    if len(data) < _FIXED.size:
+        raise StorageError(f"{path} is damaged")
+    mark, offset, checksum = _FIXED.unpack_from(data)
+    if mark != _MARK or crc32c(memoryview(data)[_FIXED.size :]) != checksum:
+        raise StorageError(f"{path} is damaged")
+    try:
+        return offset, _decode(data, rules)
+    except (ValueError, KeyError, IndexError, struct.error) as error:
+        raise StorageError(f"{path} cannot be read: {error}") from error
+
+
+def _decode(data: bytes, rules: LaneRules) -> StageState:
+    (length,) = _LENGTH.unpack_from(data, _FIXED.size)
+    position = _FIXED.size + _LENGTH.size
+    small: dict[str, Any] = json.loads(data[position : position + length])
+    table, position = PendingTable.decode(data, position + length)
+    steady, position = Wheel.decode(data, position)
+    wall, position = Wheel.decode(data, position)
+    lanes, position = Lanes.decode(data, position, rules)
+    fates, position = Fates.decode(data, position)
+    if position != len(data):
+        raise ValueError(f"{len(data) - position} bytes follow")
+    return StageState(
+        steady=steady,
+        wall=wall,
+        lanes=lanes,
+        table=table,
+        fates=fates,
+        intents=deque(_intent(*fields) for fields in small["intents"]),
+        intended={number: Row._make(fields) for number, fields in small["intended"]},
+        transactions={
+            int(producer_id): OpenTransaction([(number, key) for number, key in numbers], holds)
+            for producer_id, (numbers, holds) in small["transactions"].items()
+        },
+        held_by={int(number): set(holders) for number, holders in small["held_by"].items()},
+        dead_letters=dict(small["dead_letters"]),
+        dead_letter_producer=small["dead_letter_producer"],
+        dead_letters_sent=small["dead_letters_sent"],
+        prioritised=small["prioritised"],
+        ahead_ms=small["ahead_ms"],
+    )
+
+
+def _intent(first_offset: int, released_ms: int, pieces: list[list[int]]) -> Intent:
+    return Intent(first_offset, released_ms, tuple(Piece(*piece) for piece in pieces))

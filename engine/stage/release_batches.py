@@ -1,0 +1,152 @@
+"""From an intent to the batches that go into the partition's log.
+
+Records that were staged one by one are read and packed anew. A run that is released whole keeps its records as they
+are: only the header is made anew, for a released record has no producer.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from engine.errors import StorageError
+from engine.files import Buffer
+from engine.log import Log
+from engine.records import (
+    HEADER_SIZE,
+    LOG_APPEND_TIME_FLAG,
+    NO_PRODUCER_ID,
+    TRANSACTIONAL_FLAG,
+    parse_header,
+    seal_batch,
+    walk_records,
+)
+from engine.stage.events import Intent
+from engine.stage.lanes import Piece
+from engine.stage.pending import Row
+from engine.stage.repack import empty_batch, released_batch
+from engine.stage.state import HOLE
+
+_GAP_BYTES = 4096
+_SPAN_BYTES = 1 << 20
+
+Timed = tuple[Buffer, int]
+
+
+class ReleaseBatches:
+    """Reads staged records of one stage's log and packs them."""
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+
+    def read(self, row: Row) -> bytes:
+        """The bytes of one row: a record, or a run's whole batch."""
+        data = self._log.read_at(row.segment, row.position, row.size)
+        if len(data) != row.size:
+            raise StorageError(f"{self._log.name} lacks {row.size} bytes at {row.position} of segment {row.segment}")
+        return data
+
+    def build(self, intent: Intent, skip: int, rows: Mapping[int, Row], max_bytes: int) -> bytes:
+        """The batches of an intent without its first `skip` records, each of at most `max_bytes` where it can be."""
+        out: list[bytes] = []
+        single: list[Timed] = []
+        size = 0
+        pieces = [(piece, rows[piece.number]) for piece in intent.pieces]
+        for part in self._parts(_without(pieces, skip)):
+            if not isinstance(part, int | Row):
+                if single and size + len(part[0]) > max_bytes - HEADER_SIZE - 16 * (len(single) + 1):
+                    out.append(released_batch(single, intent.released_ms))
+                    single, size = [], 0
+                single.append(part)
+                size += len(part[0])
+                continue
+            if single:
+                out.append(released_batch(single, intent.released_ms))
+                single, size = [], 0
+            out.append(empty_batch(part, intent.released_ms) if isinstance(part, int) else self._whole(part, intent))
+        if single:
+            out.append(released_batch(single, intent.released_ms))
+        return b"".join(out)
+
+    def _parts(self, pieces: Sequence[tuple[Piece, Row]]) -> Iterator[Timed | int | Row]:
+        """What the batches are made of: records with their create times, numbers of holes, runs to copy whole."""
+        waiting: list[Row] = []
+        for piece, row in pieces:
+            if piece.lane >= HOLE:
+                yield from self._records(waiting)
+                waiting = []
+                yield piece.count
+                continue
+            if row.count == 1:
+                waiting.append(row)
+                continue
+            yield from self._records(waiting)
+            waiting = []
+            if piece.count == row.count:
+                yield row
+            else:
+                yield from self._part_of_run(row, piece)
+        yield from self._records(waiting)
+
+    def _records(self, rows: Sequence[Row]) -> Iterator[Timed]:
+        """Records one by one, neighbours on disk read together."""
+        start = 0
+        while start < len(rows):
+            end = start + 1
+            while end < len(rows) and _follows(rows[start], rows[end - 1], rows[end]):
+                end += 1
+            first, last = rows[start], rows[end - 1]
+            span = last.position + last.size - first.position
+            data = memoryview(self._log.read_at(first.segment, first.position, span))
+            if len(data) != span:
+                raise StorageError(f"{self._log.name} lacks {span} bytes at {first.position} of {first.segment}")
+            for row in rows[start:end]:
+                at = row.position - first.position
+                yield data[at : at + row.size], row.created_ms
+            start = end
+
+    def _part_of_run(self, row: Row, piece: Piece) -> Iterator[Timed]:
+        batch = memoryview(self.read(row))
+        header = parse_header(batch)
+        first = piece.number - row.number
+        for index, span in enumerate(walk_records(batch[HEADER_SIZE:], header.record_count)):
+            if first <= index < first + piece.count:
+                yield (
+                    batch[HEADER_SIZE + span.start : HEADER_SIZE + span.end],
+                    header.base_timestamp + span.timestamp_delta,
+                )
+
+    def _whole(self, row: Row, intent: Intent) -> bytes:
+        batch = memoryview(self.read(row))
+        header = parse_header(batch)
+        records = list(walk_records(batch[HEADER_SIZE:], header.record_count))
+        created = [header.base_timestamp + record.timestamp_delta for record in records]
+        if min(created) < intent.released_ms - _FRESH_MS:
+            spans = [batch[HEADER_SIZE + record.start : HEADER_SIZE + record.end] for record in records]
+            return released_batch(list(zip(spans, created, strict=True)), intent.released_ms)
+        plain = header._replace(
+            base_offset=0, leader_epoch=-1, attributes=header.attributes & ~(TRANSACTIONAL_FLAG | LOG_APPEND_TIME_FLAG),
+            max_timestamp=max(created), producer_id=NO_PRODUCER_ID, producer_epoch=-1, base_sequence=-1,
+        )  # fmt: skip
+        return seal_batch(plain, batch[HEADER_SIZE:])
+
+
+_FRESH_MS = 60_000
+"""A run whose records are older is packed anew, so that retention counts it from its release (rule 10)."""
+
+
+def _follows(first: Row, previous: Row, row: Row) -> bool:
+    gap = row.position - previous.position - previous.size
+    return (
+        row.segment == first.segment
+        and 0 <= gap <= _GAP_BYTES
+        and row.position + row.size - first.position <= _SPAN_BYTES
+    )
+
+
+def _without(pieces: Sequence[tuple[Piece, Row]], skip: int) -> list[tuple[Piece, Row]]:
+    """The pieces less their first `skip` records."""
+    left: list[tuple[Piece, Row]] = []
+    for piece, row in pieces:
+        passed = min(skip, piece.count)
+        skip -= passed
+        if passed < piece.count:
+            left.append((Piece(piece.lane, piece.number + passed, piece.count - passed), row))
+    return left

@@ -1,0 +1,386 @@
+"""The stage of a partition: what was acknowledged and may not be read yet, and how it gets into the log.
+
+A `Stage` is synchronous and belongs to the event loop. Every change is an append to the stage's own log, followed by
+its replay (`StageState`). Who calls, and when, is the business of `coordinators/release`.
+
+The rules:
+ 1. A batch with any record to hold goes whole into the stage in one append, with its producer id and sequence; its
+    immediate records are released before the answer, what the partition receives later follows. One producer state
+    is fed by both logs; a duplicate of a staged batch is answered like the original, with its offset unknown.
+ 2. Readiness is an event in the stage (due, committed, or the append itself for an undelayed record in a lane), never
+    computed from clock or memory. The promised end counts events under the stage's high watermark: it never moves
+    back.
+ 3. Release is write-ahead: an intent (these records, in this order, at these offsets) is durable in the stage before
+    its batch is appended at exactly its first offset. After a restart or failover the last intents are settled first:
+    if the log holds them, done; if not, they are written again. A checkpoint bounds how far back intents are read.
+ 4. A Fetch that linearised answers once its append is under the high watermark; one linearisation at a time per
+    partition; at most `priority.fetch.max.records` and the request's own byte budget. A replica never linearises.
+ 5. A Fetch at an offset beyond the log's end first linearises exactly the records that were ready first and fall
+    below it, in weighted order among themselves.
+ 6. A promised offset is always used up: an expired record leaves an empty batch there.
+ 7. Log and stage share replicas, in-sync set and leader epoch. A record counts as released only when its offset is
+    under the log's high watermark.
+ 8. Markers of transactions go to the stage, then the log, both before the answer, idempotent on retry. Staged records
+    become eligible at commit and vanish at abort; an uncommitted cancel holds its record until its transaction ends.
+    In a prioritised partition markers live in the stage alone. Nobody sees staged records of an open transaction.
+ 9. Leader epoch -1 goes with any offset beyond the log's end. DeleteRecords beyond it linearises first. A look-up by
+    time that no log record answers and a ready one does gives the log's end.
+10. Retention counts a released record from its release (the batch's base timestamp), not from its create time.
+11. Room is kept free for releases on a full disk; `stage.max.bytes` bounds what a topic may have pending.
+12. Switching priority off keeps staging until the lanes are empty.
+"""
+
+from collections import deque
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from attrs import frozen
+
+from engine.files import Buffer
+from engine.log_types import Origin
+from engine.partition import Partition
+from engine.records import (
+    CODEC_MASK,
+    HEADER_SIZE,
+    LOG_APPEND_TIME_FLAG,
+    BatchHeader,
+    parse_header,
+    seal_batch,
+)
+from engine.stage.config import ExtensionConfig
+from engine.stage.events import (
+    Cancelled,
+    ClockMoved,
+    DeadLettered,
+    Event,
+    Expired,
+    Intent,
+    Moved,
+    Priority,
+    Ready,
+    Rescheduled,
+    build_events,
+)
+from engine.stage.headers import OpenedRecord
+from engine.stage.lanes import Piece
+from engine.stage.pending import Row
+from engine.stage.release_batches import ReleaseBatches
+from engine.stage.state import HOLE, NONE, NORMAL_LANE, READY, WAITING, Placed, StageState
+from engine.stage.steady_clock import SteadyClock
+from engine.transactions import EndMarker, build_marker
+
+
+class Due(NamedTuple):
+    """Rows whose time has come, or is over."""
+
+    ready: list[Row]
+    expired: list[Row]
+
+
+@frozen
+class Held:
+    """A client's batch in the stage."""
+
+    last_number: int
+    intent: Intent | None
+
+
+class Stage:
+    """See the module. `store` is the stage's own log, synced like any partition."""
+
+    def __init__(
+        self, store: Partition, state: StageState, clock: SteadyClock, config: ExtensionConfig, log_end_offset: int
+    ) -> None:
+        self.store = store
+        self.clock = clock
+        self._config = config
+        self._batches = ReleaseBatches(store.log)
+        self.adopt(state, log_end_offset)
+
+    # -- what it is
+
+    def adopt(self, state: StageState, log_end_offset: int) -> None:
+        """Go on from this state: of a stage just opened, or one whose log has lost its end."""
+        self.state = state
+        self._fresh: deque[tuple[int, int]] = deque()
+        self._fresh_count = 0
+        self._intended_end = max([log_end_offset, *(intent.end_offset for intent in state.intents)])
+
+    @property
+    def config(self) -> ExtensionConfig:
+        """The topic's keys."""
+        return self._config
+
+    @config.setter
+    def config(self, config: ExtensionConfig) -> None:
+        self._config = config
+        self.state.lanes.rules = config.lane_rules
+
+    @property
+    def prioritised(self) -> bool:
+        """Whether every record passes through the lanes."""
+        return self.state.prioritised
+
+    @property
+    def durable_offset(self) -> int:
+        """Up to where the stage itself is durable."""
+        return self.store.high_watermark.offset
+
+    def is_empty(self) -> bool:
+        """Whether nothing waits here for anything."""
+        state = self.state
+        return not (len(state.table) or state.intents or state.transactions or state.dead_letters)
+
+    # -- writing
+
+    def hold(
+        self, header: BatchHeader, section: Buffer, opened: Sequence[OpenedRecord] | None, log_end_offset: int
+    ) -> Held:
+        """Take a client's batch whole (rule 1); what of it is immediate gets its intent in the same append.
+
+        `opened` is None for a batch that asks for nothing: a run in a prioritised partition.
+        """
+        now_ms = self.clock.now_ms()
+        batches: list[tuple[bytes, Sequence[OpenedRecord] | None]] = []
+        self._note_clock(batches, now_ms)
+        prioritised = self.prioritised or self._makes_prioritised(opened)
+        if prioritised and not self.prioritised:
+            batches.append((build_events([Priority(True)], now_ms), None))
+        first_number = self.store.log.end_offset + len(batches)
+        batches.append((_received(header, section, now_ms), opened))
+        intent = None
+        if not prioritised and not header.is_transactional:
+            intent = self._immediate(first_number, opened or (), log_end_offset, now_ms)
+        if intent is not None:
+            batches.append((build_events([intent], now_ms), None))
+        self._append(batches)
+        return Held(first_number + header.record_count - 1, intent)
+
+    def _note_clock(self, batches: list[tuple[bytes, Sequence[OpenedRecord] | None]], now_ms: int) -> None:
+        ahead_ms = self.clock.stepped()
+        if ahead_ms is not None:
+            batches.append((build_events([ClockMoved(ahead_ms)], now_ms), None))
+
+    def _makes_prioritised(self, opened: Sequence[OpenedRecord] | None) -> bool:
+        if self._config.priority_enable == "auto":
+            return any(record.directive.priority is not None for record in opened or ())
+        return self._config.priority_enable == "true"
+
+    def _immediate(
+        self, first_number: int, opened: Sequence[OpenedRecord], log_end_offset: int, now_ms: int
+    ) -> Intent | None:
+        pieces = tuple(
+            Piece(NORMAL_LANE if d.priority is None else d.priority, first_number + index, 1)
+            for index, (_, _, _, d) in enumerate(opened)
+            if d.cancel is None and d.delay_ms is None and d.deliver_at_ms is None
+        )
+        return Intent(log_end_offset, now_ms, pieces) if pieces else None
+
+    def end_transaction(self, producer_id: int, producer_epoch: int, marker: EndMarker, log_end_offset: int) -> Held:
+        """Write a transaction's marker (rule 8); what of it is immediate gets its intent in the same append."""
+        now_ms = self.clock.now_ms()
+        batches: list[tuple[bytes, Sequence[OpenedRecord] | None]] = []
+        batches.append((build_marker(producer_id, producer_epoch, marker, now_ms), None))
+        intent = None
+        transaction = self.state.transactions.get(producer_id)
+        if marker.committed and transaction is not None and not self.prioritised:
+            rows = [self.state.table.get(number) for number, _ in transaction.numbers]
+            pieces = tuple(
+                Piece(row.lane, row.number, row.count) for row in rows if row is not None and row.due_ms == NONE
+            )
+            if pieces:
+                intent = Intent(log_end_offset, now_ms, pieces)
+                batches.append((build_events([intent], now_ms), None))
+        self._append(batches)
+        return Held(self.store.log.end_offset - 1, intent)
+
+    def note(self, *events: Event) -> int:
+        """Append events; the offset of their batch."""
+        self._append([(build_events(events, self.clock.now_ms()), None)])
+        return self.store.log.end_offset - 1
+
+    def cancel(self, numbers: Sequence[int]) -> int:
+        """An administrator takes back what waits."""
+        return self.note(Cancelled(tuple(numbers)))
+
+    def reschedule(self, number: int, due_ms: int, *, relative: bool) -> int:
+        """An administrator moves what waits to another time."""
+        return self.note(Rescheduled(number, due_ms, relative))
+
+    def dead_lettered(self, numbers: Sequence[int]) -> int:
+        """These dead letters have arrived."""
+        return self.note(DeadLettered(tuple(numbers)))
+
+    def switch_off_priority(self) -> int:
+        """Rule 12: only once the lanes are empty."""
+        assert not len(self.state.lanes)
+        return self.note(Priority(False))
+
+    def _append(self, batches: Sequence[tuple[bytes, Sequence[OpenedRecord] | None]]) -> None:
+        log = self.store.log
+        offset, at = log.end_offset, log.end
+        ready_before = len(self.state.lanes)
+        self.store.append(b"".join([batch for batch, _ in batches]), origin=Origin.COORDINATOR)
+        position = at.position if log.end.segment == at.segment else 0
+        taken = 0
+        for batch, opened in batches:
+            header = parse_header(batch)._replace(base_offset=offset)
+            section = memoryview(batch)[HEADER_SIZE:]
+            self.state.replay(Placed(header, section, log.end.segment, position + HEADER_SIZE, opened))
+            offset = header.next_offset
+            position += len(batch)
+        for intent in self.state.intents:
+            if intent.end_offset > self._intended_end:
+                taken += sum(p.count for p in intent.pieces) if self.prioritised else 0
+                self._intended_end = intent.end_offset
+        self._note_fresh(len(self.state.lanes) + taken - ready_before)
+
+    # -- the promise (rule 2)
+
+    def _note_fresh(self, count: int) -> None:
+        if count > 0 and self.store.log.end_offset > self.durable_offset:
+            self._fresh.append((self.store.log.end_offset, count))
+            self._fresh_count += count
+
+    def promised_end(self, log_end_offset: int) -> int:
+        """The end that readers of a prioritised partition are told."""
+        durable = self.durable_offset
+        while self._fresh and self._fresh[0][0] <= durable:
+            self._fresh_count -= self._fresh.popleft()[1]
+        return max(log_end_offset, self._intended_end) + len(self.state.lanes) - self._fresh_count
+
+    # -- time
+
+    def next_due(self) -> tuple[int | None, int | None]:
+        """When to look again, in steady and in wall time."""
+        return self.state.steady.next_ms(), self.state.wall.next_ms()
+
+    def collect(self, limit: int) -> Due:
+        """Rows whose time has come or is over, taken out of the wheels; `release_due` or `put_back` must follow."""
+        now_ms, wall_ms = self.clock.now_ms(), self.clock.wall_ms()
+        found = self.state.steady.due(now_ms, limit)
+        found += self.state.wall.due(wall_ms, limit)
+        ready: dict[int, Row] = {}
+        expired: dict[int, Row] = {}
+        for _, number in sorted(found):
+            row = self.state.table.get(number)
+            if row is None or row.state not in (WAITING, READY):
+                continue
+            if self.has_expired(row, now_ms, wall_ms):
+                expired[row.number] = row
+            elif row.state == WAITING and row.due_ms <= (now_ms if row.relative else wall_ms):
+                ready[row.number] = row
+        return Due(list(ready.values()), list(expired.values()))
+
+    def put_back(self, due: Due) -> None:
+        """What was collected could not be written: it is due again at once."""
+        for row in (*due.ready, *due.expired):
+            self.state.steady.add(self.clock.now_ms(), row.number)
+
+    def has_expired(self, row: Row, now_ms: int, wall_ms: int) -> bool:
+        """Whether a record that waits for its time or for a reader is past its own."""
+        if row.expires_ms != NONE:
+            return wall_ms >= row.expires_ms
+        ttl_ms = row.ttl_ms if row.ttl_ms != NONE else self._config.message_ttl_ms
+        if ttl_ms < 0 or row.due_ms == NONE:
+            return False
+        return (now_ms if row.relative else wall_ms) >= row.due_ms + ttl_ms
+
+    def release_due(self, due: Due, log_end_offset: int) -> Intent | None:
+        """Note what was collected: expired ones are gone, due ones enter their lanes or get an intent."""
+        events: list[Event] = []
+        if due.expired:
+            events.append(self._expired(due.expired))
+        intent = None
+        if due.ready and self.prioritised:
+            events.append(Ready(tuple(row.number for row in due.ready)))
+        elif due.ready:
+            pieces = tuple(Piece(row.lane, row.number + row.skip, row.count - row.skip) for row in due.ready)
+            intent = Intent(log_end_offset, self.clock.now_ms(), pieces)
+            events.append(intent)
+        if events:
+            self.note(*events)
+        return intent
+
+    def _expired(self, rows: Sequence[Row]) -> Expired:
+        return Expired(tuple(row.number for row in rows), self._config.expiry_policy == "dlq")
+
+    # -- lanes (rules 4 and 5)
+
+    def linearise(self, limit_records: int, limit_bytes: int, log_end_offset: int) -> Intent | None:
+        """Fix the order of what a reader can be given next."""
+        pieces = self.state.lanes.choose(limit_records, limit_bytes, self.clock.now_ms())
+        return self._intend(pieces, log_end_offset)
+
+    def linearise_first(self, count: int, limit_records: int, log_end_offset: int) -> Intent | None:
+        """Fix the order of the `count` records that were ready first, for at most `limit_records` of them now."""
+        pieces = self.state.lanes.choose_first(count, self.clock.now_ms(), limit_records)
+        return self._intend(pieces, log_end_offset)
+
+    def find_ready(self, timestamp_ms: int) -> int | None:
+        """[thread] The create time of a record in a lane that is as late as this (rule 9)."""
+        if not len(self.state.lanes):
+            return None
+        return next(
+            (r.created_ms for r in self.state.table.rows() if r.state == READY and r.created_ms >= timestamp_ms), None
+        )
+
+    def _intend(self, pieces: Sequence[Piece], log_end_offset: int) -> Intent | None:
+        if not pieces:
+            return None
+        now_ms, wall_ms = self.clock.now_ms(), self.clock.wall_ms()
+        expired: dict[int, Row] = {}
+        marked: list[Piece] = []
+        for piece in pieces:
+            row = self.state.table.get(piece.number)
+            assert row is not None, "what is ready is staged"
+            is_over = row.state != READY
+            if not is_over and self.has_expired(row, now_ms, wall_ms):
+                expired[row.number] = row
+                is_over = True
+            marked.append(piece._replace(lane=piece.lane + HOLE) if is_over else piece)
+        intent = Intent(log_end_offset, now_ms, tuple(marked))
+        self.note(*([self._expired(list(expired.values()))] if expired else []), intent)
+        return intent
+
+    # -- releasing (rule 3)
+
+    def batches(self, intent: Intent, log_end_offset: int, max_bytes: int) -> bytes:
+        """The batches of an intent, from the one that goes to `log_end_offset` on."""
+        return self._batches.build(intent, log_end_offset - intent.first_offset, self.state.intended, max_bytes)
+
+    def unwritten(self, log_end_offset: int) -> list[Intent]:
+        """After a restart or failover: the intents that the log does not hold whole, at the places where they now
+        belong. Those whose place was lost with the end of the log are noted anew."""
+        found: list[Intent] = []
+        end = log_end_offset
+        for intent in tuple(self.state.intents):
+            if intent.end_offset <= log_end_offset:
+                continue
+            if intent.first_offset > end:
+                intent = intent._replace(first_offset=end)
+                self.note(intent)
+            found.append(intent)
+            end = intent.end_offset
+        self._intended_end = end
+        return found
+
+    def settle(self, high_watermark: int) -> list[Intent]:
+        """The log's high watermark has moved: what is under it is released."""
+        return self.state.settle(high_watermark, self.clock.now_ms())
+
+    def read(self, row: Row) -> bytes:
+        """The bytes of one row: a record, or a run's whole batch."""
+        return self._batches.read(row)
+
+    # -- keeping it small
+
+    def move(self, rows: Sequence[Row]) -> int:
+        """Copy what still waits in an old segment to the end, so that the segment can go."""
+        return self.note(*(Moved(row, self._batches.read(row)) for row in rows))
+
+
+def _received(header: BatchHeader, section: Buffer, now_ms: int) -> bytes:
+    """A client's batch as the stage keeps it: uncompressed, with the time when it came."""
+    attributes = header.attributes & ~CODEC_MASK | LOG_APPEND_TIME_FLAG
+    return seal_batch(header._replace(attributes=attributes, max_timestamp=now_ms, leader_epoch=NONE), section)

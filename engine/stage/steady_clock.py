@@ -1,0 +1,39 @@
+"""Steady time: wall time that does not step.
+
+A delay counts in it, so that setting the machine's clock neither shortens nor stretches it. It runs with the
+monotonic clock; across restarts it goes on from the wall clock, less what that had been set ahead before.
+"""
+
+from engine.clock import Clock
+
+NOTABLE_STEP_MS = 1000
+
+
+class SteadyClock:
+    """One stage's time."""
+
+    def __init__(self, clock: Clock, ahead_ms: int = 0) -> None:
+        self._clock = clock
+        self._origin_ms = clock.now_ms() - ahead_ms - clock.monotonic() * 1000
+        self.ahead_ms = ahead_ms
+        """By how much the wall clock is known to be ahead."""
+
+    def now_ms(self) -> int:
+        """Milliseconds that pass as real ones do."""
+        return int(self._origin_ms + self._clock.monotonic() * 1000)
+
+    def wall_ms(self) -> int:
+        """What the machine's clock says."""
+        return self._clock.now_ms()
+
+    def monotonic(self) -> float:
+        """Seconds that never go back."""
+        return self._clock.monotonic()
+
+    def stepped(self) -> int | None:
+        """By how much the wall clock is ahead now, if it was set since this was last asked."""
+        ahead_ms = self.wall_ms() - self.now_ms()
+        if abs(ahead_ms - self.ahead_ms) < NOTABLE_STEP_MS:
+            return None
+        self.ahead_ms = ahead_ms
+        return ahead_ms

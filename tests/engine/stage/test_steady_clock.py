@@ -1,0 +1,40 @@
+"""Steady time: setting the machine's clock does not touch it."""
+
+from engine.clock import ManualClock
+from engine.stage.steady_clock import SteadyClock
+
+
+def test_it_runs_with_real_time_whatever_the_wall_clock_does() -> None:
+    clock = ManualClock()
+    steady = SteadyClock(clock)
+    began = steady.now_ms()
+    assert began == clock.wall_ms
+    clock.wall_ms += 3_600_000
+    assert steady.now_ms() == began
+    clock.advance_ms(250)
+    assert steady.now_ms() == began + 250
+    clock.wall_ms -= 7_200_000
+    assert steady.now_ms() == began + 250
+    assert steady.wall_ms() == clock.wall_ms
+
+
+def test_a_step_is_told_once() -> None:
+    clock = ManualClock()
+    steady = SteadyClock(clock)
+    assert steady.stepped() is None
+    clock.wall_ms += 5_000
+    assert steady.stepped() == 5_000
+    assert steady.stepped() is None
+    clock.wall_ms += 999
+    assert steady.stepped() is None
+
+
+def test_after_a_restart_it_goes_on_as_if_the_clock_had_not_been_set() -> None:
+    clock = ManualClock()
+    steady = SteadyClock(clock)
+    clock.wall_ms += 86_400_000
+    ahead_ms = steady.stepped()
+    assert ahead_ms is not None
+    before = steady.now_ms()
+    restarted = ManualClock(wall_ms=clock.wall_ms + 10, seconds=0.0)
+    assert SteadyClock(restarted, ahead_ms).now_ms() == before + 10
