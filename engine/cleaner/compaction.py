@@ -66,6 +66,7 @@ class Compaction:
     read_bytes: int = field(default=0, init=False)
     offsets: OffsetMap = field(init=False)
     _aborted: list[AbortedTransaction] = field(factory=list, init=False)
+    _stable_offsets: dict[int, int] = field(factory=dict, init=False)
     _groups: Iterator[Group] = field(init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -79,6 +80,7 @@ class Compaction:
 
     def build_map(self) -> None:
         self._aborted = read_aborted(self.copies, self.dirt.end)
+        self._stable_offsets = {copy.base_offset: copy.stable_offset for copy in self.copies}
         keys = TransactionKeys(AbortedRanges(self._aborted), self.last_markers)
         for segment, end in self._with_ends():
             if end <= self.dirt.first_dirty:
@@ -137,6 +139,7 @@ class Compaction:
                 self._count(batch)
                 if header.attributes & OF_TRANSACTION:
                     kept, aborted = transactions.clean(header, batch)
+                    output.changed = output.changed or aborted is not transactions.aborted.ended_by(header)
                 else:
                     kept, aborted = clean_batch(header, batch, cleaning), None
                 output.changed = output.changed or kept is not batch
@@ -144,9 +147,7 @@ class Compaction:
                     output.append(kept, aborted)
                 dropped = header if kept is None else None
             count += 1
-            # Loaded here, in the thread: the commit needs it on the loop.
-            segment.loaded_index()
-            output.stable_offset = max(output.stable_offset, segment.stable_offset)
+            output.stable_offset = max(output.stable_offset, self._stable_offsets.get(segment.base_offset, -1))
         if dropped is not None:
             # The segments tile the offsets: something has to say where this one ends.
             output.append(place_holder(dropped))
@@ -160,4 +161,8 @@ class Compaction:
         if len(old) == 1 and not output.changed:
             output.abandon()
             return None
-        return Group(old, output.finish())
+        new = output.finish()
+        for segment in old:
+            # Loaded here, in the thread: the commit needs it on the loop.
+            segment.loaded_index()
+        return Group(old, new)

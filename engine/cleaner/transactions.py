@@ -11,7 +11,7 @@ from engine.aborted_index import AbortedIndex, AbortedTransaction
 from engine.index import SparseIndex
 from engine.records import BatchHeader
 from engine.segment import Segment
-from engine.transactions import aborted_transactions
+from engine.transactions import rebuild
 
 
 def detached(segment: Segment) -> Segment:
@@ -24,12 +24,19 @@ def detached(segment: Segment) -> Segment:
 
 
 def read_aborted(copies: Sequence[Segment], end: int) -> list[AbortedTransaction]:
-    """[thread] The aborted transactions with records below `end`."""
-    try:
-        return aborted_transactions(copies, 0, copies[0].base_offset, end)
-    finally:
-        for copy in copies:
-            copy.close()
+    """[thread] The aborted transactions with records below `end`. Of the copies only `stable_offset` is kept."""
+    found: list[AbortedTransaction] = []
+    for number, copy in enumerate(copies):
+        if copy.loaded_aborted() is None:
+            rebuild(copies[: number + 1])
+        assert copy.aborted is not None
+        complete = copy.aborted.collect(copies[0].base_offset, end, found) or copy.stable_offset >= end
+        # All indexes of a large log at once would be many.
+        copy.index = copy.aborted = None
+        copy.close()
+        if complete:
+            break
+    return found
 
 
 class AbortedRanges:

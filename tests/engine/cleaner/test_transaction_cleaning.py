@@ -166,6 +166,20 @@ def test_entries_of_aborted_transactions_go_with_their_records() -> None:
     assert aborted(world.reopened()) == []
 
 
+def test_an_entry_goes_though_nothing_else_changes_in_its_segment() -> None:
+    """The records lay in another segment, and the marker is the producer's last."""
+    world = World(EAGER)
+    world.write_in_transaction(P, (b"a", b"1"), numbered=False)
+    world.write((b"b", b"x" * 700))
+    world.roll()
+    world.end_transaction(P, committed=False)
+    world.write((b"c", b"x" * 700))
+    clean(world)
+    assert world.markers() == [2]
+    assert aborted(world) == []
+    assert aborted(world.reopened()) == []
+
+
 def test_entries_of_aborted_transactions_stay_with_their_records() -> None:
     """The last batch of a producer stays, empty; so the transaction that it belongs to is still an aborted one."""
     world = World(EAGER)

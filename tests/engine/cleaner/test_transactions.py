@@ -55,6 +55,14 @@ def test_they_are_found_on_disk() -> None:
     assert world.log.segments[0].aborted is None, "the log's own segments are left alone"
 
 
+def test_the_copies_hold_no_index_afterwards() -> None:
+    world = two_aborted(World()).reopened()
+    copies = [detached(segment) for segment in world.log.segments]
+    read_aborted(copies, 3)
+    assert [copy.index for copy in copies] == [None, None]
+    assert copies[0].stable_offset == 1
+
+
 def test_they_are_found_without_an_index() -> None:
     world = two_aborted(World()).reopened()
     world.forget("00.index")
