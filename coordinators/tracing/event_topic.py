@@ -91,14 +91,12 @@ class EventTopic:
         count = 0
         for trace, event in islice(self._queue, EVENTS_PER_BATCH):
             value = encode_event(trace, event)
+            # The first is taken whatever its size; the log refuses a batch that is too large for it.
             if builder.append(count, event.time_us // 1000, trace.trace_id.encode(), value, []) is None:
                 break
             count += 1
-        for _ in range(max(count, 1)):
+        for _ in range(count):
             self._queue.popleft()
-        if count == 0:
-            self.dropped += 1  # one event alone is larger than a batch may be
-            return
         try:
             partition.append(bytes(builder.build()), origin=Origin.COORDINATOR)
             self.written += count

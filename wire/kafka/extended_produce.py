@@ -42,6 +42,8 @@ class ExtendedProduce:
     context: Context
     _sections: dict[int, Buffer | BrokerError] = field(factory=dict)
     """Records of large batches that were decompressed beforehand, by the identity of the batch."""
+    opened: Buffer | None = None
+    """The records of the batch that was examined last, if it was compressed and has been opened."""
 
     def has_large(self, request: ProduceRequest) -> bool:
         """Whether any batch should be opened in a thread."""
@@ -77,24 +79,26 @@ class ExtendedProduce:
         self, topic: Topic, partition: Partition, records: memoryview | bytes, attributes: int
     ) -> ClientBatch | None:
         """The batch if it has to pass through the stage or queue behind it; None if it may go straight to the log."""
+        self.opened = None
         config = self.context.node.releases.config(topic)
         staged = partition.staged
         in_the_way = staged is not None and staged.in_the_way
         if not config.extensions_enable and not in_the_way:
             return None
         codec = attributes & CODEC_MASK
-        section: Buffer | None = None
+        section: Buffer
         if codec:
-            section = self._section(codec, records, config)
-        if config.extensions_enable and sniff(records if section is None else section):
-            if section is None:
-                section = memoryview(records)[HEADER_SIZE:]
+            section = self.opened = self._section(codec, records, config)
+        else:
+            section = memoryview(records)[HEADER_SIZE:]
+        opened = None
+        if config.extensions_enable and sniff(section):
             opened = self._open(records, section, config)
             if _must_hold(opened):
-                return ClientBatch(records, section, opened)
+                return ClientBatch(records, section, opened, hold=True)
         if not in_the_way and config.priority_enable != "true":
             return None
-        return ClientBatch(records, memoryview(records)[HEADER_SIZE:] if section is None else section)
+        return ClientBatch(records, section, opened)
 
     def _section(self, codec: int, records: Buffer, config: ExtensionConfig) -> Buffer:
         found = self._sections.get(id(records))

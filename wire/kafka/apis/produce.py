@@ -201,10 +201,10 @@ def _append(
     entry.base_offset = result.base_offset
     entry.log_append_time_ms = result.append_time_ms
     entry.log_start_offset = result.start_offset
-    node.tracing.received(topic, partition, records, result, context.client_id, context.peer.address)
     if not result.duplicate:
         partition.traffic.received(records)
-    node.tracing.received(topic, partition, records, result, context.client_id, context.peer.address)
+    client_id, address = context.client_id, context.peer.address
+    node.tracing.received(topic, partition, records, result, client_id, address, section=extended.opened)
     durability.wait_for(partition, result.last_offset, entry)
 
 
