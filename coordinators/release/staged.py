@@ -48,11 +48,14 @@ Done = Callable[[BrokerError | None], object]
 
 @frozen
 class ClientBatch:
-    """A batch as it came; `section` and `opened` if it was looked into and asks for something."""
+    """A batch as it came, its records uncompressed, and opened if they may ask for something.
+
+    `hold` says that they ask for what only the stage can do; others go there only with everything else."""
 
     records: memoryview | bytes
-    section: Buffer | None = None
+    section: Buffer
     opened: Sequence[OpenedRecord] | None = None
+    hold: bool = False
 
 
 @define(eq=False)
@@ -90,7 +93,7 @@ class StagedPartition:
     @property
     def in_the_way(self) -> bool:
         """Whether a client's batch has to come through here, though it asks for nothing."""
-        return self._busy or self.stage.prioritised or bool(self._queue) or self._blocked is not None
+        return self._busy or self.stage.takes_all or bool(self._queue) or self._blocked is not None
 
     @property
     def store(self) -> Partition:
@@ -137,7 +140,7 @@ class StagedPartition:
     def _append(self, batch: ClientBatch) -> AppendResult | Staged:
         if self._blocked is not None:
             raise self._blocked
-        if batch.opened is None and not self.stage.prioritised:
+        if not batch.hold and not self.stage.takes_all:
             return self.partition.append(batch.records)
         self._check_online()
         log = self.partition.log
@@ -150,7 +153,6 @@ class StagedPartition:
 
     def _hold(self, header: BatchHeader, batch: ClientBatch) -> Staged:
         section = batch.section
-        assert section is not None, "a batch that is staged was opened"
         if not self.has_room(len(section)):
             raise PolicyViolation(
                 f"{len(section)} bytes more would exceed stage.max.bytes={self.stage.config.stage_max_bytes} "

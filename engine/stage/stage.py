@@ -122,6 +122,11 @@ class Stage:
         return self.state.prioritised
 
     @property
+    def takes_all(self) -> bool:
+        """Whether every record goes to the stage, whatever it asks for."""
+        return self.state.prioritised or self._config.priority_enable == "true"
+
+    @property
     def durable_offset(self) -> int:
         """Up to where the stage itself is durable."""
         return self.store.high_watermark.offset
