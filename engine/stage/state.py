@@ -44,6 +44,7 @@ from engine.transactions import EndMarker, parse_marker
 
 NONE = -1
 NORMAL_LANE = 2
+_LONG_MAX = 2**63 - 1
 
 UNCOMMITTED, WAITING, HELD, READY, SPENT, DEAD = range(6)
 """States of a row. What is intended has left the table. A spent one has expired, but its promised offset is still to be
@@ -171,7 +172,7 @@ class StageState:
         row = Row(
             number, 1, 0, UNCOMMITTED, lane, due_ms, relative,
             batch.segment, batch.position + opened.start, opened.end - opened.start,
-            header.base_timestamp + opened.timestamp_delta, _or_none(directive.expires_at_ms),
+            _in_range(header.base_timestamp + opened.timestamp_delta), _or_none(directive.expires_at_ms),
             _or_none(directive.ttl_ms), 0,
         )  # fmt: skip
         key = id_hash(directive.schedule_id) if directive.schedule_id is not None else 0
@@ -438,6 +439,11 @@ def due_time(directive: Directive, received_ms: int) -> tuple[int, bool]:
     if directive.deliver_at_ms is not None:
         return directive.deliver_at_ms, False
     return NONE, True
+
+
+def _in_range(time_ms: int) -> int:
+    """A nonsensical create time, as near as 64 bits come to it."""
+    return max(-_LONG_MAX, min(time_ms, _LONG_MAX))
 
 
 def _or_none(value: int | None) -> int:
