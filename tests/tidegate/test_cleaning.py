@@ -43,6 +43,22 @@ def fill(broker: RunningBroker, topic: str, *, codec: str = "none", count: int =
     assert producer.flush(20) == 0
 
 
+def fill_in_transactions(broker: RunningBroker, topic: str, *, size: int) -> None:
+    """The same, `size` records to a transaction; every other one is aborted, the last one too."""
+    producer = Producer({"bootstrap.servers": broker.bootstrap, "transactional.id": topic, "linger.ms": 5})
+    producer.init_transactions(20)
+    for first in range(0, RECORDS, size):
+        producer.begin_transaction()
+        for number in range(first, first + size):
+            producer.produce(topic, key=f"key-{number % KEYS}", value=f"{number} {random.randbytes(100).hex()}")
+            producer.poll(0)
+        assert producer.flush(20) == 0
+        if first // size % 2:
+            producer.abort_transaction(20)
+        else:
+            producer.commit_transaction(20)
+
+
 def read(broker: RunningBroker, topic: str) -> list[Message]:
     # Retention may move the start between the question and the fetch: what is left of the topic is meant then.
     settings = {"group.id": "g", "enable.partition.eof": True, "auto.offset.reset": "earliest"}
@@ -136,6 +152,17 @@ def test_the_cleaner_can_be_switched_off() -> None:
         assert len(read(broker, "t")) == RECORDS
 
 
+def test_a_topic_written_in_transactions_keeps_the_last_committed_values(broker: RunningBroker) -> None:
+    make_topic(broker, "decided", cleanup_policy="compact", min_cleanable_dirty_ratio="0.01")
+    fill_in_transactions(broker, "decided", size=500)
+    eventually(lambda: stored_bytes(broker, directory_of(broker, "decided")) < 1.2 * SEGMENT_BYTES, 60)
+    found = read(broker, "decided")
+    assert len(found) < RECORDS / 4
+    last = {message.key(): int((message.value() or b"").split()[0]) for message in found}
+    latest = range(RECORDS - 500 - KEYS, RECORDS - 500)
+    assert last == {f"key-{number % KEYS}".encode(): number for number in latest}
+
+
 TRANSACTIONS = 240
 PARTITIONS = 10
 NOTE_BYTES = 2000
@@ -154,8 +181,9 @@ def test_offsets_committed_in_transactions_take_little_room() -> None:
         admin.create_topics([NewTopic("t", PARTITIONS, 1)])["t"].result(10)
         commit_offsets_in_transactions(broker)
         assert TRANSACTIONS * PARTITIONS * NOTE_BYTES > 4 * SEGMENT_BYTES
+        directory = directory_of(broker, "__consumer_offsets")
         # The active segment is not compacted; of the others little is left.
-        eventually(lambda: offsets_bytes(broker) < 1.3 * SEGMENT_BYTES)
+        eventually(lambda: stored_bytes(broker, directory) < 1.3 * SEGMENT_BYTES, 60)
         check_committed(broker)
         broker.restart()
         check_committed(broker)
@@ -190,9 +218,10 @@ def check_committed(broker: RunningBroker) -> None:
         consumer.close()
 
 
-def offsets_bytes(broker: RunningBroker) -> int:
+def directory_of(broker: RunningBroker, topic: str) -> str:
+    """The topic's id, which its directory is named by."""
     admin = AdminClient({"bootstrap.servers": broker.bootstrap})
-    (described,) = admin.describe_topics(TopicCollection(["__consumer_offsets"])).values()
+    (described,) = admin.describe_topics(TopicCollection([topic])).values()
     topic_id = described.result(10).topic_id
     bits = (topic_id.get_most_significant_bits(), topic_id.get_least_significant_bits())
-    return stored_bytes(broker, b"".join(number.to_bytes(8, "big", signed=True) for number in bits).hex())
+    return b"".join(number.to_bytes(8, "big", signed=True) for number in bits).hex()

@@ -1,5 +1,8 @@
 """Compaction of transactions: which records, markers and entries go, and when."""
 
+import errno
+import random
+
 import pytest
 from attrs import evolve
 
@@ -307,3 +310,44 @@ def test_many_transactions_leave_a_small_log(numbered: bool) -> None:
     clean_past_horizon(world)
     assert len(world.headers()) <= 8
     assert [record.value for record in world.committed() if record.key == b"offset"] == [b"198"]
+
+
+def decided(world: World) -> World:
+    """Three segments of transactions of two producers, to be compacted a second time, past the horizon."""
+    for value in (b"1", b"2", b"3"):
+        world.write_in_transaction(P, (b"a", value), (b"b", value))
+        world.write_in_transaction(Q, (b"a", b"aborted"))
+        world.end_transaction(P, committed=True)
+        world.end_transaction(Q, committed=False)
+        world.roll()
+    world.compact()
+    world.clock.advance_ms(RETENTION_MS)
+    world.write_in_transaction(Q, (b"b", b"4"))
+    world.end_transaction(Q, committed=True)
+    world.roll()
+    return world
+
+
+def _count_calls() -> int:
+    world = decided(World(EAGER))
+    world.files.calls = 0
+    world.cleaner.compact()
+    return world.files.calls
+
+
+@pytest.mark.parametrize("call", range(1, _count_calls() + 1))
+def test_a_crash_at_any_file_operation_shows_nothing_aborted_and_loses_nothing(call: int) -> None:
+    for seed in (None, 1, 2):
+        world = decided(World(EAGER))
+        known, first_markers = state(world), world.markers()
+        world.files.fail_at(call, errno.EIO, times=10_000)
+        world.cleaner.compact()
+        world.files.crash(None if seed is None else random.Random(seed))
+        again = world.reopened()
+        assert {record.key: record.value for record in again.committed()} == {b"a": b"3", b"b": b"4"}
+        assert state(again) == known
+        again.compact()
+        assert [record.value for record in again.committed()] == [b"3", b"4"]
+        assert set(again.markers()) < set(first_markers)
+        again.forget(".snapshot", ".index")
+        assert state(again.reopened()) == known
