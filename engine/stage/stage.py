@@ -372,7 +372,7 @@ class Stage:
 
     def settle(self, high_watermark: int) -> list[Intent]:
         """The log's high watermark has moved: what is under it is released."""
-        return self.state.settle(high_watermark, self.clock.now_ms())
+        return self.state.settle(high_watermark)
 
     def read(self, row: Row) -> bytes:
         """The bytes of one row: a record, or a run's whole batch."""

@@ -117,6 +117,8 @@ class StageState:
     """Records that have reached it under that producer id: the next one's sequence number."""
     prioritised: bool = False
     ahead_ms: int = 0
+    readied: int = 0
+    """Records that have entered the lanes, in this process."""
     counters: Counters = field(factory=Counters)
 
     @classmethod
@@ -144,7 +146,8 @@ class StageState:
         if header.is_transactional:
             transaction = self.transactions.setdefault(header.producer_id, OpenTransaction())
         self.counters.staged += header.record_count
-        if batch.opened is None and not sniff(batch.section):
+        # A row of one record says where the record lies, not its batch: a run has at least two.
+        if batch.opened is None and header.record_count > 1 and not sniff(batch.section):
             self._stage_run(batch, transaction)
             return
         records = batch.opened or replay_records(batch.section, header.record_count, _REPLAY_RULES)
@@ -195,18 +198,19 @@ class StageState:
 
     def _eligible(self, row: Row, now_ms: int) -> Row:
         """The row from when its time counts: an undelayed record is ready at once (rule 2: the append is the event)."""
-        if row.due_ms != NONE:
-            return row._replace(state=WAITING)
-        return row._replace(state=READY if self.prioritised else WAITING, due_ms=now_ms, relative=True)
+        if row.due_ms == NONE and self.prioritised:
+            return row._replace(state=READY, due_ms=now_ms, relative=True)
+        return row._replace(state=WAITING)
 
     def _expect(self, row: Row, now_ms: int) -> None:
         """Have its time come."""
         if row.state == READY:
             self.lanes.push(row.lane, row.number, row.count, row.size, now_ms)
+            self.readied += row.count
             if row.ttl_ms != NONE:
                 self.steady.add(now_ms + row.ttl_ms, row.number)
         else:
-            (self.steady if row.relative else self.wall).add(row.due_ms, row.number)
+            (self.steady if row.relative else self.wall).add(now_ms if row.due_ms == NONE else row.due_ms, row.number)
         if row.expires_ms != NONE:
             self.wall.add(row.expires_ms, row.number)
 
@@ -218,7 +222,7 @@ class StageState:
     def _pending(self, key: int) -> Row | None:
         number = self.table.by_id(key)
         row = self.table.get(number) if number is not None else None
-        return row if row is not None and row.state in (WAITING, HELD) else None
+        return row if row is not None and _can_be_withdrawn(row) else None
 
     def _replace(self, key: int) -> None:
         row = self._pending(key)
@@ -246,14 +250,13 @@ class StageState:
 
     def _cancel_own(self, key: int, transaction: OpenTransaction) -> bool:
         """A transaction cancels what it has scheduled itself."""
-        for index, (number, own) in enumerate(transaction.numbers):
-            row = self.table.get(number) if own == key else None
-            if row is not None and row.due_ms != NONE:
-                del transaction.numbers[index]
-                self._forget(row)
-                self.counters.cancelled += 1
-                return True
-        return False
+        rows = [self.table.get(number) for number, own in transaction.numbers if own == key]
+        found = [row for row in rows if row is not None and row.due_ms != NONE]
+        for row in found:
+            transaction.numbers.remove((row.number, key))
+            self._forget(row)
+        self.counters.cancelled += 1 if found else 0
+        return bool(found)
 
     def _hold(self, key: int, producer_id: int, transaction: OpenTransaction) -> bool:
         row = self._pending(key)
@@ -306,7 +309,8 @@ class StageState:
         match event:
             case Ready(numbers):
                 for row in self._rows(numbers):
-                    self._become_ready(row, now_ms)
+                    if row.state == WAITING:
+                        self._become_ready(row, now_ms)
             case Intent():
                 self._replay_intent(event, now_ms)
             case Expired(numbers, dead_letters):
@@ -314,12 +318,12 @@ class StageState:
                     self._expire(row, dead_letters, now_ms)
             case Cancelled(numbers):
                 for row in self._rows(numbers):
-                    self.counters.cancelled += 1
-                    self._end(row, FateKind.CANCELLED, now_ms)
+                    self._take_back(row, now_ms)
             case Rescheduled(number, due_ms, relative):
                 for row in self._rows((number,)):
-                    self.table.update(row.number, due_ms=due_ms, relative=relative)
-                    (self.steady if relative else self.wall).add(due_ms, row.number)
+                    if _can_be_withdrawn(row):
+                        self.table.update(row.number, due_ms=due_ms, relative=relative)
+                        (self.steady if relative else self.wall).add(due_ms, row.number)
             case Priority(enabled):
                 self.prioritised = enabled
             case Moved(row, record):
@@ -392,6 +396,17 @@ class StageState:
             live[row.segment] = live.get(row.segment, 0) + row.size
         return live
 
+    def _take_back(self, row: Row, now_ms: int) -> None:
+        """An administrator cancels it: what was promised leaves a hole, what is on its way stays so."""
+        if _can_be_withdrawn(row):
+            self._end(row, FateKind.CANCELLED, now_ms)
+        elif row.state == READY:
+            self._note_fate(row, FateKind.CANCELLED, NONE, now_ms)
+            self.table.update(row.number, state=SPENT, id_hash=0)
+        else:
+            return
+        self.counters.cancelled += 1
+
     def _move(self, row: Row, batch: Placed, position: int, size: int) -> None:
         known = self.table.get(row.number)
         if known is not None:
@@ -399,24 +414,30 @@ class StageState:
 
     # -- leaving
 
-    def settle(self, high_watermark: int, now_ms: int) -> list[Intent]:
+    def settle(self, high_watermark: int) -> list[Intent]:
         """Forget the intents whose records are under the log's high watermark (rule 7); returns them."""
         settled: list[Intent] = []
         while self.intents and self.intents[0].end_offset <= high_watermark:
             intent = self.intents.popleft()
             settled.append(intent)
-            self._settle(intent, now_ms)
+            self._settle(intent)
         return settled
 
-    def _settle(self, intent: Intent, now_ms: int) -> None:
+    def _settle(self, intent: Intent) -> None:
         offset = intent.first_offset
         for piece in intent.pieces:
             row = self.intended.pop(piece.number)
             if piece.lane < HOLE:
                 self.counters.released += piece.count
                 if row.count == 1:
-                    self._note_fate(row, FateKind.DELIVERED, offset, now_ms)
+                    self._note_delivered(row, offset, intent.released_ms)
             offset += piece.count
+
+    def _note_delivered(self, row: Row, offset: int, at_ms: int) -> None:
+        """After a restart this comes after the replay of all that followed: a later fate of the same id stands."""
+        later = self.fates.get(row.id_hash) if row.id_hash else None
+        if later is None or later.at_ms <= at_ms:
+            self._note_fate(row, FateKind.DELIVERED, offset, at_ms)
 
     def _end(self, row: Row, kind: FateKind, now_ms: int) -> None:
         self._note_fate(row, kind, NONE, now_ms)
@@ -430,6 +451,12 @@ class StageState:
     def _forget(self, row: Row) -> None:
         self.held_by.pop(row.number, None)
         self.table.remove(row.number)
+
+
+def _can_be_withdrawn(row: Row) -> bool:
+    """Whether it can still be cancelled, replaced or moved to another time. An undelayed record never can: it waits
+    for nothing but the intent that follows it."""
+    return row.state in (WAITING, HELD) and row.due_ms != NONE
 
 
 def due_time(directive: Directive, received_ms: int) -> tuple[int, bool]:
