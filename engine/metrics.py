@@ -14,6 +14,7 @@ something that may change meanwhile walks over a copy. It runs on the loop and m
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import TypeAlias
 
 from attrs import define, field, frozen
@@ -107,13 +108,20 @@ Collector: TypeAlias = Callable[[], Iterable[Family]]
 
 @define(eq=False)
 class Metrics:
-    """All collectors of a broker."""
+    """All collectors of a broker. `before_scrape` are called first, in a thread: there one may wait for a disk."""
 
-    _collectors: list[Collector] = field(factory=list)
+    before_scrape: list[Callable[[], object]] = field(factory=list, init=False)
+    _collectors: list[Collector] = field(factory=list, init=False)
 
     def register(self, collector: Collector) -> None:
         """Ask this one too."""
         self._collectors.append(collector)
+
+    def prepare(self) -> None:
+        """Look at what takes time; runs in a thread. What fails keeps its last figures."""
+        for look in tuple(self.before_scrape):
+            with suppress(OSError):
+                look()
 
     def families(self) -> Iterator[Family]:
         """Everything there is, in the order of registration."""

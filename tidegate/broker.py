@@ -126,13 +126,15 @@ class Broker:
         node = await self._compose(directory.path, catalogue)
         clean = directory.take_clean_mark()
         async with self.operations.open():
+            began = self.clock.monotonic()
             await node.controller.open_all(clean=clean)
             await node.releases.open_all(clean=clean)
+            self.operations.recovered(self.clock.monotonic() - began, clean=clean)
             try:
                 async with trio.open_nursery() as nursery:
                     node.controller.start_soon = nursery.start_soon
                     self._start_tasks(nursery, node)
-                    self.operations.enter(Phase.READY)
+                    self.operations.serves(self.server)
                     yield
                     nursery.cancel_scope.cancel()
             finally:

@@ -3,6 +3,7 @@
 It opens before the logs are recovered and closes after they are closed, so that probes are answered meanwhile.
 """
 
+import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -12,9 +13,13 @@ from attrs import define
 from engine.config.resolve import BrokerSettings
 from engine.metrics import Metrics
 from tidegate.listening import BoundHttp, BoundListener
+from tidegate.metrics import LifeMetrics, register_node, register_server
 from wire.http.server import HttpServer
 from wire.http.surroundings import HttpLimits, Phase, Surroundings
 from wire.kafka.node import Node
+from wire.kafka.server import KafkaServer
+
+logger = logging.getLogger("tidegate")
 
 BACKLOG = 128
 
@@ -26,6 +31,7 @@ class Operations:
     surroundings: Surroundings
     server: HttpServer | None
     bound: BoundHttp | None
+    life: LifeMetrics
 
     @classmethod
     def compose(
@@ -51,7 +57,10 @@ class Operations:
         server = None
         if bound is not None:
             server = HttpServer(surroundings, _limits(node.topics.settings), bound.access)
-        return cls(surroundings, server, bound)
+        life = LifeMetrics(_version, node.node_id, server)
+        metrics.register(life.collect)
+        register_node(metrics, node)
+        return cls(surroundings, server, bound, life)
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
@@ -64,6 +73,20 @@ class Operations:
                 yield
             finally:
                 nursery.cancel_scope.cancel()
+
+    def recovered(self, took_s: float, *, clean: bool) -> None:
+        """The logs are open."""
+        partitions = list(self.surroundings.partitions)
+        self.life.recovery_s = took_s
+        self.life.recovered_bytes = sum(each.log.recovery.scanned_bytes for each in partitions)
+        figures = {"partitions": len(partitions), "seconds": round(took_s, 3), "clean": clean}
+        logger.info("the logs are open", extra={**figures, "scanned_bytes": self.life.recovered_bytes})
+
+    def serves(self, server: KafkaServer) -> None:
+        """Kafka's clients are let in."""
+        register_server(self.surroundings.metrics, server)
+        self.surroundings.connection_count = lambda: len(server.connections)
+        self.enter(Phase.READY)
 
     def enter(self, phase: Phase) -> None:
         """The broker is ready, or stops."""

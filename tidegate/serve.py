@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 import trio
 
 from engine.errors import BrokerError
+from tidegate import logs
 from tidegate.broker import Broker
 from tidegate.config import BrokerConfig
 from tidegate.data_directory import DataDirectoryInUse
@@ -24,17 +25,20 @@ SWITCH_INTERVAL_S = 0.0005
 GARBAGE_THRESHOLDS = (50_000, 20, 50)
 
 
+logger = logging.getLogger("tidegate")
+
+
 class CannotStart(Exception):
     """Why the broker did not start, in a sentence."""
 
 
 def serve(*, config_file: str | None, environment: Mapping[str, str], assignments: Sequence[str]) -> None:
     """Run until told to stop."""
-    logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     _allow_many_files()
     try:
         config = BrokerConfig.load(file=config_file, environment=environment, assignments=assignments)
+        logs.configure(config.settings)
         trio.run(_serve, config)
     except (BrokerError, DataDirectoryInUse, CannotListen, OSError) as error:
         raise CannotStart(str(error)) from error
@@ -48,7 +52,9 @@ async def _serve(config: BrokerConfig) -> None:
             gc.set_threshold(*GARBAGE_THRESHOLDS)
             sys.stdout.write(_ready_line(broker))
             sys.stdout.flush()
-            async for _ in signals:
+            logger.info("the broker is ready", extra={"kafka": broker.kafka_address, "http": broker.http_address})
+            async for signal_number in signals:
+                logger.info("the broker stops", extra={"signal": signal.Signals(signal_number).name})
                 break
 
 

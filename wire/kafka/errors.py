@@ -1,10 +1,13 @@
 """Kafka's error codes, and the one place where the broker's errors get theirs."""
 
+import logging
 from collections import Counter
 from enum import IntEnum
 from typing import Final
 
 from engine import errors
+
+logger = logging.getLogger("tidegate.kafka")
 
 
 class ErrorCode(IntEnum):
@@ -150,6 +153,8 @@ _CODES: Final[dict[type[errors.BrokerError], ErrorCode]] = {
 }
 
 
+_FENCED = (ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH)
+
 told: Final[Counter[ErrorCode]] = Counter()
 """How often each error was told by this process."""
 
@@ -158,4 +163,6 @@ def error_code(error: errors.BrokerError) -> int:
     """The Kafka code of a broker error, for a client that is told it now."""
     code = next((_CODES[kind] for kind in type(error).__mro__ if kind in _CODES), ErrorCode.UNKNOWN_SERVER_ERROR)
     told[code] += 1
+    if code in _FENCED:
+        logger.warning("a producer is fenced: %s", error, extra={"error": code.name})
     return int(code)

@@ -275,6 +275,10 @@ class KafkaConnection:
         self._server.ended["malformed"] += 1
         logger.warning("closed connection %s:%d: %s", self.peer.address, self.peer.port, error)
 
+    def under_way(self) -> tuple[int, int, int]:
+        """Requests not yet answered, bytes of answers not yet sent, bytes of a request that is not whole."""
+        return len(self._outbox), self._outbox.ready_bytes, self._frames.buffered_bytes
+
     def statistics(self) -> dict[str, int]:
         """Requests not yet answered, parts of answers not yet sent, bytes of a request that is not whole."""
         return {
@@ -418,6 +422,12 @@ class KafkaServer:
             connection.flush()
         else:
             self._corked[connection] = None
+
+    def under_way(self) -> tuple[int, int, int]:
+        """As each connection tells it, over all of them."""
+        each = [connection.under_way() for connection in self.connections.values()]
+        unanswered, unsent, buffered = (sum(column) for column in zip(*each, strict=True)) if each else (0, 0, 0)
+        return unanswered, unsent, buffered
 
     def statistics(self) -> dict[str, int]:
         """Connections and requests."""

@@ -1,0 +1,1 @@
+"""Figures of topics, groups and transactions, made when somebody asks; `docs/operations/metrics.md` lists them."""

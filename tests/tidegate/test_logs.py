@@ -1,0 +1,151 @@
+"""The program's own log: for people and for machines, and no client can flood it or forge its lines."""
+
+import io
+import json
+import logging
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.config.resolve import BrokerSettings
+from tests.tidegate.processes import serving
+from tidegate import logs
+
+
+@pytest.fixture(autouse=True)
+def _own_logging() -> Iterator[None]:
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield
+    root.handlers[:], root.level = handlers, level
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def configured(stream: io.StringIO, **settings: Any) -> logging.Logger:
+    logs.configure(BrokerSettings({f"logging.{name}": value for name, value in settings.items()}), stream)
+    return logging.getLogger("tidegate.test")
+
+
+def objects(stream: io.StringIO) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in stream.getvalue().splitlines()]
+
+
+def test_elsewhere_than_on_a_terminal_a_line_is_json() -> None:
+    stream = io.StringIO()
+    configured(stream).info("topic %s is made", "orders", extra={"partitions": 3})
+    (line,) = objects(stream)
+    assert line.pop("timestamp").endswith("Z")
+    assert line == {"event": "topic orders is made", "level": "info", "logger": "tidegate.test", "partitions": 3}
+
+
+def test_on_a_terminal_it_is_for_people() -> None:
+    stream = Terminal()
+    configured(stream).info("topic %s is made", "orders", extra={"partitions": 3})
+    text = stream.getvalue()
+    assert "topic orders is made" in text
+    assert "\x1b[" in text, "in colour"
+    with pytest.raises(json.JSONDecodeError):
+        json.loads(text)
+
+
+@pytest.mark.parametrize(("chosen", "is_json"), [("json", True), ("text", False)])
+def test_the_form_can_be_chosen(chosen: str, is_json: bool) -> None:
+    stream = io.StringIO()
+    configured(stream, format=chosen).info("hello")
+    assert stream.getvalue().startswith("{") is is_json
+    assert "\x1b[" not in stream.getvalue()
+
+
+def test_what_is_below_the_level_is_not_written() -> None:
+    stream = io.StringIO()
+    logger = configured(stream, level="warning")
+    logger.info("no")
+    logger.warning("yes")
+    assert [line["event"] for line in objects(stream)] == ["yes"]
+
+
+@pytest.mark.parametrize("chosen", ["json", "text"])
+def test_a_clients_text_cannot_make_a_line_of_its_own(chosen: str) -> None:
+    stream = io.StringIO()
+    logger = configured(stream, format=chosen)
+    logger.warning("closed: %s", "x\nforged line\x1b[31m", extra={"client": "y\r\nforged too"})
+    assert len(stream.getvalue().splitlines()) == 1
+    assert "\x1b" not in stream.getvalue()
+
+
+@pytest.mark.parametrize("chosen", ["json", "text"])
+def test_a_bug_is_written_with_where_it_happened(chosen: str) -> None:
+    stream = io.StringIO()
+    logger = configured(stream, format=chosen)
+    try:
+        raise ZeroDivisionError("a bug")
+    except ZeroDivisionError:
+        logger.exception("it failed")
+    assert "it failed" in stream.getvalue()
+    assert "ZeroDivisionError: a bug" in stream.getvalue()
+    assert "test_logs.py" in stream.getvalue()
+
+
+def test_a_flood_of_one_kind_is_cut_and_the_next_line_tells_how_many() -> None:
+    times = [0.0]
+    limit = logs.RateLimit(2, lambda: times[0])
+
+    def let_through(line: int, message: str) -> logging.LogRecord | None:
+        record = logging.LogRecord("n", logging.WARNING, "file.py", line, message, (), None)
+        return record if limit.filter(record) else None
+
+    assert [let_through(1, f"refused {number}") is not None for number in range(5)] == [True, True, False, False, False]
+    assert let_through(2, "another kind") is not None
+    times[0] = 1.5
+    record = let_through(1, "refused again")
+    assert record is not None
+    assert record.__dict__["suppressed"] == 3
+    assert limit.suppressed == 3
+    assert limit.written == {"warning": 4}
+
+
+def test_the_suppressed_lines_are_told_in_the_log() -> None:
+    stream = io.StringIO()
+    logger = configured(stream, **{"rate.limit": 1})
+    for number in range(3):
+        logger.warning("refused %d", number)
+    assert [line["event"] for line in objects(stream)] == ["refused 0"]
+    written, suppressed = logs.line_counts()
+    assert (written["warning"], suppressed) == (1, 2)
+
+
+def test_no_limit_is_no_limit() -> None:
+    stream = io.StringIO()
+    logger = configured(stream, **{"rate.limit": 0})
+    for _ in range(100):
+        logger.info("again")
+    assert len(objects(stream)) == 100
+
+
+def test_structlog_brings_nothing_along_and_hides_nothing() -> None:
+    program = (
+        "import sys; from tidegate import logs; from engine.config.resolve import BrokerSettings; "
+        "logs.configure(BrokerSettings()); print([m for m in sys.modules if m.startswith('rich')]); import rich"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=30)
+    assert done.stdout.strip() == "[]"
+
+
+def test_a_server_tells_its_start_and_its_end(tmp_path: Path) -> None:
+    with serving(tmp_path) as server:
+        ended = server.end()
+    lines = [json.loads(line) for line in ended.stderr.splitlines()]
+    events = [line["event"] for line in lines]
+    assert events == ["the logs are open", "the broker is ready", "the broker stops"]
+    assert lines[0]["partitions"] == 0
+    assert lines[0]["seconds"] >= 0
+    assert lines[1]["kafka"] == server.address
+    assert lines[2]["signal"] == "SIGTERM"

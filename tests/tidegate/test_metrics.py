@@ -1,0 +1,60 @@
+"""The figures of a whole broker, as one scrape tells them."""
+
+from pathlib import Path
+
+from trio.testing import trio_test
+
+import tidegate
+from tests.wire.http.door import open_http_door
+from tests.wire.http.scraping import scrape
+from tests.wire.kafka.door import until
+from tests.wire.kafka.requests import batch, create_topic, produced
+from tidegate.data_directory import CLEAN_MARK
+from tidegate.metrics import Disk
+
+
+@trio_test
+async def test_one_scrape_tells_of_every_part(tmp_path: Path) -> None:
+    async with open_http_door(tmp_path) as door:
+        client = await door.connect()
+        await create_topic(client, "t")
+        await produced(client, "t", batch())
+        await door.ask("GET", "/health")
+        await until(lambda: door.broker.node.partitions.rounds.idle())
+        found = await scrape(door)
+        assert found("tidegate_build_info", version=tidegate.__version__, node_id="1") == 1
+        assert found("tidegate_recovery_seconds") >= 0
+        assert found("tidegate_recovery_scanned_bytes") == 0
+        assert found("tidegate_requests_total", api="Produce") == 1
+        assert found("tidegate_topic_received_records_total", topic="t") == 1
+        assert found("tidegate_syncs_total") >= 1
+        assert found("tidegate_sync_duration_seconds_count") >= 1
+        assert found("tidegate_sync_failures_total") == 0
+        assert found("tidegate_transactions", state="Ongoing") == 0
+        assert found("tidegate_http_requests_total", method="GET", route="/health", code="200") == 1
+        assert found("tidegate_http_connections") == 1
+        assert 0 < found("tidegate_disk_free_bytes") <= found("tidegate_disk_size_bytes")
+
+
+def _forget_the_clean_end(data_dir: Path) -> None:
+    (data_dir / CLEAN_MARK).unlink()
+    for snapshot in data_dir.glob("topics/*/*/*.snapshot"):
+        snapshot.unlink()
+
+
+@trio_test
+async def test_recovery_after_a_crash_is_told(tmp_path: Path) -> None:
+    async with open_http_door(tmp_path) as door:
+        client = await door.connect()
+        await create_topic(client, "t")
+        await produced(client, "t", batch(100))
+    _forget_the_clean_end(tmp_path)
+    async with open_http_door(tmp_path) as door:
+        assert (await scrape(door))("tidegate_recovery_scanned_bytes") > 0
+
+
+def test_room_on_the_disk_is_looked_at_when_told(tmp_path: Path) -> None:
+    disk = Disk(str(tmp_path))
+    assert disk.size_bytes == 0
+    disk.look()
+    assert disk.size_bytes >= disk.free_bytes > 0

@@ -1,0 +1,119 @@
+"""Which figures a broker has: the collectors of its parts, and those of the process around them."""
+
+import os
+from collections.abc import Callable, Iterator
+
+from attrs import define
+
+from coordinators.metrics.groups import GroupMetrics
+from coordinators.metrics.topics import TopicMetrics
+from coordinators.metrics.transactions import TransactionMetrics
+from engine.metrics import Family, Metrics
+from engine.sync import SyncRounds
+from tidegate.logs import line_counts
+from wire.http.server import HttpServer
+from wire.kafka.metrics import KafkaMetrics
+from wire.kafka.node import Node
+from wire.kafka.server import KafkaServer
+
+
+def register_node(metrics: Metrics, node: Node) -> None:
+    """What there is from the start."""
+    settings = node.topics.settings
+    topic_limit, partition_limit, group_limit = (
+        settings.integer(f"metrics.{name}.limit") for name in ("topic", "partition", "group")
+    )
+    metrics.register(TopicMetrics(node.topics, node.partitions, topic_limit, partition_limit).collect)
+    metrics.register(GroupMetrics(node.groups, group_limit, partition_limit).collect)
+    metrics.register(TransactionMetrics(node.transactions, node.clock).collect)
+    metrics.register(lambda: _syncs(node.partitions.rounds))
+    disk = Disk(node.partitions.data_dir)
+    metrics.before_scrape.append(disk.look)
+    metrics.register(disk.collect)
+    metrics.register(_log_lines)
+
+
+def register_server(metrics: Metrics, server: KafkaServer) -> None:
+    """What there is once Kafka's clients are served."""
+    metrics.register(KafkaMetrics(server).collect)
+
+
+@define(eq=False)
+class Disk:
+    """The room on the disk that holds the data; looked at in a thread, for a disk may be slow to answer."""
+
+    path: str
+    size_bytes: int = 0
+    free_bytes: int = 0
+
+    def look(self) -> None:
+        """Ask the file system."""
+        found = os.statvfs(self.path)
+        self.size_bytes = found.f_frsize * found.f_blocks
+        self.free_bytes = found.f_frsize * found.f_bavail
+
+    def collect(self) -> Iterator[Family]:
+        """As it was when last looked at."""
+        meaning = "Size of the file system that holds the data."
+        yield Family.gauge("tidegate_disk_size_bytes", meaning, [({}, self.size_bytes)])
+        meaning = "Room that is left on it for the broker."
+        yield Family.gauge("tidegate_disk_free_bytes", meaning, [({}, self.free_bytes)])
+
+
+@define(eq=False)
+class LifeMetrics:
+    """How the broker came up, and its operations door. `recovery_s` is None until the logs are open."""
+
+    version: Callable[[], str]
+    node_id: int
+    server: HttpServer | None
+    recovery_s: float | None = None
+    recovered_bytes: int = 0
+
+    def collect(self) -> Iterator[Family]:
+        """Everything about this process that others do not tell."""
+        labels = {"version": self.version(), "node_id": str(self.node_id)}
+        yield Family.gauge("tidegate_build_info", "1, with the version and the number of this node.", [(labels, 1)])
+        if self.recovery_s is not None:
+            meaning = "How long opening and recovering the logs took at the last start."
+            yield Family.gauge("tidegate_recovery_seconds", meaning, [({}, self.recovery_s)])
+            meaning = "Bytes of logs that were read to recover them at the last start; 0 after a clean shutdown."
+            yield Family.gauge("tidegate_recovery_scanned_bytes", meaning, [({}, self.recovered_bytes)])
+        if self.server is not None:
+            yield from _door(self.server)
+
+
+def _door(server: HttpServer) -> Iterator[Family]:
+    statistics = server.statistics()
+    meaning = "Connections to the operations door."
+    yield Family.gauge("tidegate_http_connections", meaning, [({}, statistics["connections"])])
+    meaning = "Connections to the operations door that were refused by http.max.connections."
+    yield Family.counter("tidegate_http_connections_refused_total", meaning, [({}, statistics["refused"])])
+    yield Family.counter(
+        "tidegate_http_requests_total",
+        "Requests to the operations door, by route and status.",
+        [
+            ({"method": method, "route": route, "code": str(status)}, count)
+            for (method, route, status), count in sorted(server.answered().items())
+        ],
+    )
+
+
+def _syncs(rounds: SyncRounds) -> Iterator[Family]:
+    statistics = rounds.statistics()
+    meaning = "How long a round of syncs took the disk."
+    yield Family.histogram("tidegate_sync_duration_seconds", meaning, [({}, rounds.durations)])
+    meaning = "Logs that were synced; a round syncs all that were written meanwhile."
+    yield Family.counter("tidegate_syncs_total", meaning, [({}, statistics["syncs"])])
+    meaning = "Logs that could not be synced, and went offline until verified."
+    yield Family.counter("tidegate_sync_failures_total", meaning, [({}, statistics["failures"])])
+
+
+def _log_lines() -> Iterator[Family]:
+    written, suppressed = line_counts()
+    meaning = "Lines written to the program's own log, by level."
+    yield Family.counter(
+        "tidegate_log_lines_total", meaning, [({"level": level}, count) for level, count in sorted(written.items())]
+    )
+    meaning = "Lines left out of the program's own log (logging.rate.limit)."
+    yield Family.counter("tidegate_log_lines_suppressed_total", meaning, [({}, suppressed)])

@@ -1,0 +1,67 @@
+"""Figures of the Kafka door: requests, their latencies and errors, connections, bytes."""
+
+from collections.abc import Iterator
+
+from engine.metrics import Family
+from wire.kafka.errors import told
+from wire.kafka.server import KafkaServer
+
+
+class KafkaMetrics:
+    """A collector over one server."""
+
+    def __init__(self, server: KafkaServer) -> None:
+        self._server = server
+        self._names = {key: api_name(api.name) for key, api in server.apis.items()}
+
+    def collect(self) -> Iterator[Family]:
+        """Everything about the door."""
+        yield from self._requests()
+        yield from self._connections()
+
+    def _requests(self) -> Iterator[Family]:
+        server, names = self._server, self._names
+        yield Family.counter(
+            "tidegate_requests_total",
+            "Requests that arrived, by API.",
+            [({"api": names[key]}, count) for key, count in sorted(server.requests.items())],
+        )
+        yield Family.histogram(
+            "tidegate_request_duration_seconds",
+            "From when a request was decoded to when its answer was handed out, waiting included, by API.",
+            (({"api": names[key]}, server.latencies[key]) for key in sorted(server.requests)),
+        )
+        yield Family.counter(
+            "tidegate_errors_total",
+            "Errors told to clients, by Kafka's names; a request may be told several.",
+            [({"error": code.name}, count) for code, count in sorted(told.items())],
+        )
+
+    def _connections(self) -> Iterator[Family]:
+        server = self._server
+        statistics = server.statistics()
+        unanswered, unsent, buffered = server.under_way()
+        for name, meaning, value in (
+            ("tidegate_connections", "Connections of Kafka clients.", statistics["connections"]),
+            ("tidegate_requests_in_progress", "Requests that have not been answered.", unanswered),
+            ("tidegate_responses_unsent_bytes", "Bytes of answers that are ready and not sent.", unsent),
+            ("tidegate_requests_buffered_bytes", "Bytes of requests that have not arrived whole.", buffered),
+        ):
+            yield Family.gauge(name, meaning, [({}, value)])
+        for name, meaning, value in (
+            ("tidegate_connections_accepted_total", "Connections accepted.", statistics["accepted"]),
+            ("tidegate_connections_refused_total", "Connections refused by a limit.", statistics["refused"]),
+            ("tidegate_network_received_bytes_total", "Bytes of requests.", server.received_bytes),
+            ("tidegate_network_sent_bytes_total", "Bytes of answers.", server.sent_bytes),
+        ):
+            yield Family.counter(name, meaning, [({}, value)])
+        yield Family.counter(
+            "tidegate_connections_closed_total",
+            "Connections that the broker ended, by reason: idle, malformed (what came was no request), failed (a bug).",
+            [({"reason": reason}, server.ended[reason]) for reason in ("idle", "malformed", "failed")],
+        )
+
+
+def api_name(module: str) -> str:
+    """`list_offsets` -> `ListOffsets`, Kafka's name of the API."""
+    return "".join(word.capitalize() for word in module.split("_"))
