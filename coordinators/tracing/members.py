@@ -7,8 +7,9 @@ from attrs import define, field
 
 from engine.clock import Clock
 
-# The table is read from the groups again after so long, or on a miss; reading it never takes more than this share.
-REFRESH_S = 5.0
+# The table is read from the groups again after so long, or where it names no group or several; reading it never takes
+# more than this share of the time.
+REFRESH_S = 1.0
 SHARE = 0.01
 
 Client = tuple[str, str]
@@ -30,11 +31,15 @@ class MemberTable:
         """The one group it can be, or None."""
         client = (client_id, address)
         age_s = self.clock.monotonic() - self._read_at
-        if (age_s > REFRESH_S or client not in self._groups) and age_s > self._took_s / SHARE:
+        found = self._groups_of(client, topic)
+        if (age_s > REFRESH_S or len(found) != 1) and age_s > self._took_s / SHARE:
             self._refresh()
-        candidates = self._groups.get(client, {})
-        found = [group for group, is_subscribed_to in candidates.items() if is_subscribed_to(topic)]
+            found = self._groups_of(client, topic)
         return found[0] if len(found) == 1 else None
+
+    def _groups_of(self, client: Client, topic: str) -> list[str]:
+        candidates = self._groups.get(client, {})
+        return [group for group, is_subscribed_to in candidates.items() if is_subscribed_to(topic)]
 
     def _refresh(self) -> None:
         began = self.clock.monotonic()

@@ -54,6 +54,17 @@ def test_a_member_that_is_new_is_found_and_one_that_left_is_forgotten() -> None:
     assert table.group_of("cook", "10.0.0.7", "orders") is None
 
 
+def test_a_client_that_went_to_another_group() -> None:
+    old = {"orders"}
+    groups = Groups(groups={"kitchen": (old, [("cook", "10.0.0.7")])})
+    table = groups.table()
+    assert table.group_of("cook", "10.0.0.7", "orders") == "kitchen"
+    old.clear()
+    groups.groups["bar"] = ({"orders"}, [("cook", "10.0.0.7")])
+    groups.clock.seconds += 0.01
+    assert table.group_of("cook", "10.0.0.7", "orders") == "bar"
+
+
 def test_strangers_do_not_keep_the_broker_busy() -> None:
     groups = Groups(takes_s=0.1)
     table = groups.table()

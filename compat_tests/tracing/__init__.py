@@ -1,0 +1,1 @@
+"""The broker's spans in a client's own trace, as an OpenTelemetry collector sees them."""
