@@ -62,6 +62,10 @@ class ExtendedProduce:
         """Decompress what is large, away from the loop."""
         node = self.context.node
         by_id = self.context.version >= FIRST_TOPIC_ID_VERSION
+        # Another connection fills the shared buffer, where they lie, as soon as this task sleeps.
+        for topic_data in request.topic_data:
+            for data in topic_data.partition_data:
+                data.records = None if data.records is None else bytes(data.records)
         for topic_data in request.topic_data:
             topics = node.topics
             topic = topics.by_id.get(topic_data.topic_id) if by_id else topics.by_name.get(topic_data.name)
