@@ -61,7 +61,7 @@ compat-reference: setup  ## the same scenarios against Apache Kafka
 bench: setup  ## measure against Apache Kafka on this machine (BENCH_ARGS="--help")
 	@$(PY) -m tools.bench $(BENCH_ARGS)
 
-soak: venv  ## kill -9 a loaded broker a thousand times and check (SOAK_ARGS="--cycles N")
+soak: venv  ## kill -9 a loaded broker again and again and check (SOAK_ARGS="--cycles N --workload staged")
 	@$(PY) -m tools.soak $(SOAK_ARGS)
 
 fuzz: venv  ## mutated frames through the decoders (FUZZ_ARGS="--iterations N --seed N")

@@ -1,10 +1,11 @@
-"""Runs a crash campaign and says what it found; the status is 1 if anything was lost, doubled or reordered."""
+"""Runs crash campaigns and says what they found; the status is 1 if any of them found anything wrong."""
 
 import argparse
 import sys
 from collections.abc import Sequence
 
 from tools.soak.crash import crash_campaign
+from tools.soak.staged_crash import staged_crash_campaign
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -12,13 +13,37 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.soak", description=__doc__)
     parser.add_argument("--cycles", type=int, default=1000, help="how often the broker is killed (default: 1000)")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument(
+        "--workload",
+        choices=("idempotent", "staged", "all"),
+        default="all",
+        help="plain records, or delay, cancel, priority and transactions with them, or one after the other (default)",
+    )
     options = parser.parse_args(arguments)
-    report = crash_campaign(options.cycles, options.seed)
+    clean = True
+    if options.workload != "staged":
+        clean = _idempotent(options.cycles, options.seed)
+    if options.workload != "idempotent":
+        clean = _staged(options.cycles, options.seed) and clean
+    return 0 if clean else 1
+
+
+def _idempotent(cycles: int, seed: int) -> bool:
+    report = crash_campaign(cycles, seed)
     print(
-        f"{report.cycles} crashes, {report.sent:,} records sent, {report.acknowledged:,} acknowledged, "
+        f"idempotent: {report.cycles} crashes, {report.sent:,} records sent, {report.acknowledged:,} acknowledged, "
         f"slowest start {report.slowest_start_s:.2f} s: {'clean' if report.verdict.clean else report.verdict}"
     )
-    return 0 if report.verdict.clean else 1
+    return report.verdict.clean
+
+
+def _staged(cycles: int, seed: int) -> bool:
+    report = staged_crash_campaign(cycles, seed)
+    print(
+        f"staged: {report.cycles} crashes, {report.sent:,} records sent, {report.read:,} read, "
+        f"{report.ends_asked:,} ends compared, slowest start {report.slowest_start_s:.2f} s: {report.verdict.summary()}"
+    )
+    return report.verdict.clean
 
 
 if __name__ == "__main__":

@@ -79,8 +79,6 @@ class Workload:
 
 def crash_campaign(cycles: int, seed: int) -> CrashReport:
     """Kill and restart a broker `cycles` times under load."""
-    chance = random.Random(seed)
-    slowest = 0.0
     with testing.broker(timeout_s=60) as broker:
         admin = AdminClient({"bootstrap.servers": broker.bootstrap})
         admin.create_topics([NewTopic(TOPIC, PARTITIONS, 1)])[TOPIC].result(30)
@@ -88,12 +86,7 @@ def crash_campaign(cycles: int, seed: int) -> CrashReport:
         thread = threading.Thread(target=work.run)
         thread.start()
         try:
-            for _ in range(cycles):
-                time.sleep(chance.uniform(0.05, 0.5))
-                broker.kill()
-                began = time.monotonic()
-                broker.start()
-                slowest = max(slowest, time.monotonic() - began)
+            slowest = kill_again_and_again(broker, cycles, random.Random(seed))
         finally:
             work.stopping.set()
             thread.join()
@@ -101,6 +94,20 @@ def crash_campaign(cycles: int, seed: int) -> CrashReport:
         verdict = judge(work.sent, _read_all(broker.bootstrap), acknowledged=work.acknowledged)
     sent = sum(map(len, work.sent.values()))
     return CrashReport(cycles, sent, len(work.acknowledged), slowest, verdict)
+
+
+def kill_again_and_again(
+    broker: testing.RunningBroker, cycles: int, chance: random.Random, longest_life_s: float = 0.5
+) -> float:
+    """Kill the broker at random instants and start it again; how long the slowest start took."""
+    slowest = 0.0
+    for _ in range(cycles):
+        time.sleep(chance.uniform(0.05, longest_life_s))
+        broker.kill()
+        began = time.monotonic()
+        broker.start()
+        slowest = max(slowest, time.monotonic() - began)
+    return slowest
 
 
 def _read_all(bootstrap: str) -> dict[int, list[bytes]]:
