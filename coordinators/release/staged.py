@@ -29,6 +29,7 @@ logger = logging.getLogger("tidegate.release")
 
 RETRY_S = 1.0
 WALL_CHECK_S = 0.5
+TIMER_GRAIN_S = 0.0005
 NONE = -1
 
 
@@ -57,6 +58,10 @@ class ClientBatch:
     opened: Sequence[OpenedRecord] | None = None
     hold: bool = False
 
+    def copied(self) -> "ClientBatch":
+        """The same in memory of its own."""
+        return ClientBatch(bytes(self.records), bytes(self.section), self.opened, self.hold)
+
 
 @define(eq=False)
 class StagedPartition:
@@ -80,6 +85,7 @@ class StagedPartition:
     _queue: deque[Callable[[], None]] = field(factory=deque)
     _timer: Timer | None = None
     _timer_at: float = math.inf
+    _not_before: float = 0.0
     _linearising: bool = False
     _watchers: dict[Callable[[], object], None] = field(factory=dict)
 
@@ -124,6 +130,9 @@ class StagedPartition:
 
     def append(self, batch: ClientBatch, answer: Answer) -> None:
         """Take a client's batch; `answer` is called with what became of it, at once if nothing is in the way."""
+        if self._busy or self._queue or self._proceeding:
+            # Its bytes lie in the buffer of a connection, which is filled again before its turn has come.
+            batch = batch.copied()
 
         def operation() -> None:
             try:
@@ -314,7 +323,8 @@ class StagedPartition:
         if wall_ms is not None:
             # The wall clock may be set: look again before long.
             at = min(at, now + min(max(0, wall_ms - self.stage.clock.wall_ms()) / 1000, WALL_CHECK_S))
-        if at >= self._timer_at - 0.0005:
+        at = max(at, self._not_before)
+        if at >= self._timer_at - TIMER_GRAIN_S:
             return
         if self._timer is not None:
             self._timer.cancel()
@@ -337,8 +347,7 @@ class StagedPartition:
         except BrokerError as error:
             logger.error("%s: what is due waits: %s", self.partition.log.name, error)
             self.stage.put_back(due)
-            self._timer_at = self.clock.monotonic() + RETRY_S
-            self._timer = self.timers.call_at(self._timer_at, self._timer_fired)
+            self._not_before = self.clock.monotonic() + RETRY_S
             return
         if intent is not None:
             self.pace.due(due, self.stage.clock)

@@ -1,0 +1,130 @@
+"""A partition with a stage on a disk in memory; syncs and time pass when told."""
+
+from collections.abc import Sequence
+
+from attrs import define, field
+
+from coordinators.release.staged import ClientBatch, Outcome, StagedPartition
+from engine.clock import ManualClock
+from engine.errors import BrokerError
+from engine.log import Log, LogConfig
+from engine.memory_files import MemoryFiles
+from engine.partition import Partition
+from engine.records import HEADER_SIZE, parse_header, split_batches, walk_records
+from engine.stage.config import ExtensionConfig
+from engine.stage.headers import open_records, sniff
+from engine.stage.opening import load_state, stage_log_config
+from engine.stage.stage import Stage
+from engine.stage.steady_clock import SteadyClock
+from engine.sync import SyncRounds
+from engine.timers import Timers
+from engine.transactions import EndMarker
+from engine.workers import InlineWorkers
+from tests.engine.logs import DIRECTORY, NOW_MS, memory_files
+from tests.engine.stage.world import Record, client_batch
+
+STAGE_DIRECTORY = f"{DIRECTORY}/stage"
+
+
+@define
+class Bench:
+    """See the module."""
+
+    config: ExtensionConfig = field(factory=ExtensionConfig)
+    log_config: LogConfig = field(factory=lambda: LogConfig(timestamp_after_max_ms=2**60))
+    room: int = 2**60
+    files: MemoryFiles = field(factory=memory_files)
+    clock: ManualClock = field(factory=lambda: ManualClock(NOW_MS))
+    workers: InlineWorkers = field(init=False)
+    timers: Timers = field(init=False)
+    rounds: SyncRounds = field(init=False)
+    partition: Partition = field(init=False)
+    staged: StagedPartition = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.open()
+
+    def open(self) -> None:
+        """As a start of the broker does it."""
+        self.workers, self.timers = InlineWorkers(hold=True), Timers()
+        self.rounds = SyncRounds(self.workers, lambda: None)
+        self.partition = Partition(b"\1" * 16, 0, self._log(DIRECTORY, self.log_config), self.rounds)
+        log = self._log(STAGE_DIRECTORY, stage_log_config(86_400_000))
+        state = load_state(log, self.files, self.config.lane_rules, self.clock.now_ms(), self.clock.now_ms())
+        store = Partition(b"\1" * 16, 0, log, self.rounds)
+        stage = Stage(store, state, SteadyClock(self.clock, state.ahead_ms), self.config, self.partition.log.end_offset)
+        self.staged = StagedPartition(
+            self.partition, stage, self.timers, self.clock, has_room=lambda size: size <= self.room, reload=self._reload
+        )
+        self.staged.resume()
+
+    def _log(self, directory: str, config: LogConfig) -> Log:
+        return Log.open(directory, files=self.files, clock=self.clock, config=config)
+
+    def _reload(self, staged: StagedPartition) -> None:
+        now_ms = self.clock.now_ms()
+        state = load_state(staged.store.log, self.files, self.config.lane_rules, now_ms, now_ms)
+        staged.stage.adopt(state, self.partition.log.end_offset)
+
+    def lose_power(self) -> None:
+        """What was not synced is gone; then a new start."""
+        self.files.crash()
+        self.open()
+
+    # -- doing
+
+    def produce(self, *records: Record, **producer: int | bool) -> list[Outcome]:
+        """Hand a batch in; its outcome follows in the list that is returned, maybe later."""
+        batch = client_batch(records, **producer)  # type: ignore[arg-type]
+        section = memoryview(batch)[HEADER_SIZE:]
+        opened = None
+        if sniff(section):
+            rules = self.config.header_rules
+            opened = open_records(section, len(records), rules, self.clock.now_ms())
+        outcomes: list[Outcome] = []
+        self.staged.append(ClientBatch(batch, section, opened, hold=opened is not None), outcomes.append)
+        return outcomes
+
+    def end(self, producer_id: int, *, committed: bool, epoch: int = 0) -> list[BrokerError | None]:
+        """End a transaction; the answer follows in the list."""
+        answers: list[BrokerError | None] = []
+        self.staged.end_transaction(producer_id, epoch, EndMarker(committed, 0), answers.append)
+        return answers
+
+    def sync(self, rounds: int = 4) -> None:
+        """Everything that is written, and what follows from it, becomes durable."""
+        for _ in range(rounds):
+            self.rounds.start_round()
+            self.workers.run_held()
+
+    def pass_ms(self, duration_ms: int) -> None:
+        """Time passes, timers are called, everything is synced."""
+        self.clock.advance_ms(duration_ms)
+        for _ in range(5):
+            self.timers.run_due(self.clock.monotonic())
+            self.sync(2)
+
+    # -- seeing
+
+    def log_values(self) -> list[tuple[int, bytes]]:
+        """What consumers read: offsets and values, in the log under its high watermark."""
+        found: list[tuple[int, bytes]] = []
+        for header, batch in self._batches():
+            section = batch[HEADER_SIZE:]
+            for span in walk_records(section, header.record_count):
+                if not header.is_control:
+                    found.append((header.base_offset + span.offset_delta, bytes(span.value or b"")))
+        return found
+
+    def values(self) -> list[bytes]:
+        return [value for _, value in self.log_values()]
+
+    def _batches(self) -> Sequence[tuple]:  # type: ignore[type-arg]
+        read = self.partition.read(self.partition.log.start_offset, 2**31, at_least_one=True)
+        if read.log_read is None:
+            return []
+        found = []
+        for region in read.log_read.regions:
+            data = region.file.pread(region.size, region.position)
+            found += [(parse_header(batch), batch) for _, batch in split_batches(data)]
+        return found

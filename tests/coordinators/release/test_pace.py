@@ -1,0 +1,29 @@
+"""How late releases were, by bounds."""
+
+from coordinators.release.pace import LATENESS_BOUNDS_MS, Pace
+from engine.clock import ManualClock
+from engine.stage.pending import Row
+from engine.stage.stage import Due
+from engine.stage.steady_clock import SteadyClock
+
+
+def row(due_ms: int, *, relative: bool) -> Row:
+    return Row(0, 1, 0, 1, 2, due_ms, relative, 0, 0, 10, 0)
+
+
+def test_lateness_counts_in_the_clock_that_the_record_goes_by() -> None:
+    clock = ManualClock(1_000_000)
+    steady = SteadyClock(clock)
+    clock.wall_ms += 30
+    pace = Pace()
+    pace.due(Due([row(1_000_000, relative=True), row(1_000_000, relative=False)], []), steady)
+    assert pace.lateness[0] == 1
+    assert pace.lateness[LATENESS_BOUNDS_MS.index(50)] == 1
+    assert pace.lateness_sum_ms == 30
+
+
+def test_what_is_later_than_every_bound_is_counted_too() -> None:
+    clock = ManualClock(10_000_000)
+    pace = Pace()
+    pace.due(Due([row(0, relative=False)], []), SteadyClock(clock))
+    assert pace.lateness[-1] == 1

@@ -1,0 +1,199 @@
+"""All stages of a node: made when needed, opened again, kept small, gone with their topic."""
+
+import os
+
+import pytest
+import trio
+from attrs import define, field
+from trio.testing import trio_test
+
+import coordinators.release.releases as releases_module
+from coordinators.configs import AlterOperation, ConfigAlteration, ConfigResource, ResourceType
+from coordinators.controller import Controller
+from coordinators.producer_ids import ProducerIds
+from coordinators.release.releases import Releases
+from coordinators.release.staged import ClientBatch, Outcome, StagedPartition
+from coordinators.topic_creation import TopicSpec
+from coordinators.topic_view import Topic
+from coordinators.waiting import in_worker
+from engine.clock import ManualClock
+from engine.errors import PolicyViolation
+from engine.memory_files import MemoryFiles
+from engine.partition import Partition
+from engine.partitions import Partitions
+from engine.records import HEADER_SIZE
+from engine.stage import opening
+from engine.stage.headers import open_records
+from engine.stage.opening import stage_log_config
+from engine.sync import SyncRounds
+from engine.timers import Timers
+from engine.workers import InlineWorkers
+from tests.coordinators.conftest import Desk
+from tests.engine.logs import NOW_MS, memory_files
+from tests.engine.stage.world import Record, client_batch, record
+
+
+@define(eq=False)
+class Bench:
+    """Releases over a catalogue and a disk in memory; syncs happen at once."""
+
+    desk: Desk
+    files: MemoryFiles = field(factory=memory_files)
+    clock: ManualClock = field(factory=lambda: ManualClock(NOW_MS))
+    timers: Timers = field(init=False)
+    controller: Controller = field(init=False)
+    releases: Releases = field(init=False)
+    rounds: SyncRounds = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.restart()
+
+    def restart(self) -> None:
+        self.timers, workers = Timers(), InlineWorkers()
+        self.rounds = SyncRounds(workers, lambda: None)
+        topics = self.desk.restart()
+        partitions = Partitions("/data", self.files, self.clock, workers, self.rounds, lambda *_: None)
+        self.controller = Controller(topics, partitions, lambda *call: in_worker(workers, *call))
+        self.releases = Releases.compose(self.controller, ProducerIds(self.desk.catalogue), self.clock, self.timers)
+
+    async def create(self, name: str = "t", partitions: int = 1, **configs: str) -> Topic:
+        spec = TopicSpec(name, partitions, configs={key.replace("_", "."): value for key, value in configs.items()})
+        (topic,) = await self.controller.create_topics([spec])
+        assert isinstance(topic, Topic), topic
+        return topic
+
+    def partition(self, topic: Topic, index: int = 0) -> Partition:
+        found = self.controller.partitions.get(topic.topic_id, index)
+        assert found is not None
+        return found
+
+    def hold(self, topic: Topic, *records: Record, index: int = 0) -> Outcome:
+        batch = client_batch(records)
+        section = batch[HEADER_SIZE:]
+        opened = open_records(section, len(records), self.releases.config(topic).header_rules, self.clock.now_ms())
+        outcomes: list[Outcome] = []
+        staged = self.releases.stage_of(self.partition(topic, index), topic)
+        staged.append(ClientBatch(batch, section, opened, hold=True), outcomes.append)
+        self.sync()
+        return outcomes[0]
+
+    def sync(self) -> None:
+        for _ in range(5):
+            self.rounds.start_round()
+
+    def pass_ms(self, duration_ms: int) -> None:
+        self.clock.advance_ms(duration_ms)
+        for _ in range(10):
+            self.timers.run_due(self.clock.monotonic())
+            self.sync()
+
+    def staged(self, topic: Topic, index: int = 0) -> StagedPartition:
+        staged = self.partition(topic, index).staged
+        assert isinstance(staged, StagedPartition)
+        return staged
+
+
+@pytest.fixture
+def bench(desk: Desk) -> Bench:
+    return Bench(desk)
+
+
+@trio_test
+async def test_a_partition_gets_a_stage_with_the_first_record_that_needs_one(bench: Bench) -> None:
+    topic = await bench.create(partitions=2)
+    assert bench.partition(topic).staged is None
+    bench.hold(topic, record("later", delay=1_000))
+    assert bench.partition(topic).staged is not None
+    assert bench.partition(topic, 1).staged is None
+    assert bench.files.list(bench.controller.partitions.directory(topic.topic_id, 0) + "/stage")
+
+
+@trio_test
+async def test_a_restart_finds_what_waits(bench: Bench) -> None:
+    topic = await bench.create()
+    bench.hold(topic, record("later", delay=1_000))
+    bench.restart()
+    await bench.controller.open_all(clean=False)
+    await bench.releases.open_all(clean=False)
+    bench.pass_ms(999)
+    assert bench.partition(topic).log.end_offset == 0
+    bench.pass_ms(1)
+    assert bench.partition(topic).log.end_offset == 1
+
+
+@trio_test
+async def test_closing_leaves_a_checkpoint_so_that_nothing_is_replayed(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topic = await bench.create()
+    bench.hold(topic, *(record(str(number), delay=1_000 + number) for number in range(20)))
+    await bench.releases.close()
+    bench.restart()
+    await bench.controller.open_all(clean=False)
+    monkeypatch.setattr(opening.StageState, "replay", lambda *_: pytest.fail("replayed"))
+    await bench.releases.open_all(clean=False)
+    assert len(bench.staged(topic).stage.state.table) == 20
+
+
+@trio_test
+async def test_a_topic_has_room_for_so_many_bytes_over_all_its_partitions(bench: Bench) -> None:
+    topic = await bench.create(partitions=2, stage_max_bytes="300")
+    assert not isinstance(bench.hold(topic, record("x" * 150, delay=100)), PolicyViolation)
+    assert isinstance(bench.hold(topic, record("x" * 150, delay=100), index=1), PolicyViolation)
+    bench.pass_ms(100)
+    assert not isinstance(bench.hold(topic, record("x" * 150, delay=100), index=1), PolicyViolation)
+
+
+@trio_test
+async def test_changed_keys_are_in_force_at_once(bench: Bench) -> None:
+    topic = await bench.create()
+    bench.hold(topic, record("x", delay=100))
+    resource = ConfigResource(ResourceType.TOPIC, "t")
+    await bench.controller.alter_configs([(resource, [ConfigAlteration("stage.max.bytes", AlterOperation.SET, "77")])])
+    assert bench.staged(topic).stage.config.stage_max_bytes == 77
+
+
+@trio_test
+async def test_segments_with_nothing_pending_go_after_a_checkpoint(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        releases_module, "stage_log_config", lambda expiration_ms: stage_log_config(expiration_ms, 2_000)
+    )
+    monkeypatch.setattr(releases_module, "CHECKPOINT_BATCHES", 30)
+    topic = await bench.create()
+    bench.hold(topic, record("far away", delay=3_600_000))
+    for number in range(100):
+        bench.hold(topic, record(f"{number}" * 20, delay=1))
+        bench.pass_ms(1)
+    for _ in range(3):
+        bench.releases.checkpoint(bench.staged(topic))
+        bench.pass_ms(1)
+    log = bench.staged(topic).store.log
+    assert log.start_offset > 100
+    assert log.size_bytes < 20_000
+    bench.restart()
+    await bench.controller.open_all(clean=False)
+    await bench.releases.open_all(clean=False)
+    bench.pass_ms(3_600_000)
+    assert bench.partition(topic).log.end_offset == 101
+
+
+@trio_test
+async def test_a_deleted_topic_takes_its_stage_along(bench: Bench) -> None:
+    topic = await bench.create()
+    bench.hold(topic, record("later", delay=100))
+    directory = bench.controller.partitions.directory(topic.topic_id)
+    await bench.controller.delete_topics(["t"])
+    await bench.controller.remove_files(topic.topic_id)
+    bench.pass_ms(1_000)
+    assert bench.files.list(os.path.join(directory, "0", "stage")) == {}
+
+
+@trio_test
+async def test_statistics_add_up(bench: Bench) -> None:
+    topic = await bench.create(partitions=2)
+    bench.hold(topic, record("a", delay=100))
+    bench.hold(topic, record("b", delay=100), index=1)
+    await trio.lowlevel.checkpoint()
+    assert bench.releases.statistics()["pending"] == 2

@@ -1,0 +1,289 @@
+"""A partition with a stage: one after the other, write-ahead, nothing lost when log or stage fail."""
+
+import errno
+
+from attrs import evolve
+
+from coordinators.release.staged import Staged
+from engine.errors import InvalidProducerEpoch, PolicyViolation, StorageError
+from engine.log import AppendResult
+from engine.stage.config import ExtensionConfig
+from tests.coordinators.release.bench import Bench
+from tests.engine.stage.world import record
+
+PRIORITISED = ExtensionConfig(priority_enable="true")
+
+
+def test_a_delayed_record_is_read_when_its_time_has_come_and_not_before() -> None:
+    bench = Bench()
+    (outcome,) = bench.produce(record("later", delay=1000))
+    assert outcome == Staged(0, None)
+    bench.sync()
+    bench.pass_ms(999)
+    assert bench.values() == []
+    bench.pass_ms(1)
+    assert bench.log_values() == [(0, b"later")]
+
+
+def test_records_due_at_once_keep_their_order_of_arrival() -> None:
+    bench = Bench()
+    bench.produce(record("b", delay=100), record("a", delay=100), record("first", delay=50))
+    bench.produce(record("c", delay=100))
+    bench.pass_ms(100)
+    assert bench.values() == [b"first", b"b", b"a", b"c"]
+
+
+def test_immediate_records_of_a_mixed_batch_are_released_and_what_comes_later_follows() -> None:
+    bench = Bench()
+    (mixed,) = bench.produce(record("now"), record("later", delay=500))
+    plain = bench.produce(record("plain"))
+    assert plain == []  # the log's end is spoken for
+    assert bench.values() == []
+    bench.sync()
+    assert isinstance(mixed, Staged)
+    assert mixed.log_end_offset == 1
+    assert bench.log_values() == [(0, b"now"), (1, b"plain")]
+    assert isinstance(plain[0], AppendResult)
+    assert plain[0].base_offset == 1
+
+
+def test_the_intent_is_durable_before_its_batch_is_written() -> None:
+    bench = Bench()
+    bench.produce(record("now"), record("later", delay=500))
+    assert bench.partition.log.end_offset == 0
+    bench.lose_power()
+    assert bench.values() == []
+    assert bench.staged.stage.is_empty()
+
+
+def test_after_a_power_cut_what_was_intended_is_written_and_only_once() -> None:
+    bench = Bench()
+    bench.produce(record("now"), record("later", delay=500))
+    bench.sync(1)  # the intent is durable, its batch written and not synced
+    assert bench.partition.log.end_offset == 1
+    bench.lose_power()
+    bench.sync()
+    assert bench.values() == [b"now"]
+    bench.lose_power()
+    bench.pass_ms(500)
+    assert bench.values() == [b"now", b"later"]
+
+
+def test_what_fell_due_during_downtime_is_released_at_once_in_order_of_its_time() -> None:
+    bench = Bench()
+    bench.produce(record("second", delay=200), record("first", delay=100), record("third", delay=60_000))
+    bench.sync()
+    bench.clock.advance_ms(10_000)
+    bench.open()
+    bench.pass_ms(0)
+    assert bench.values() == [b"first", b"second"]
+
+
+def test_a_step_of_the_wall_clock_does_not_release_early() -> None:
+    bench = Bench()
+    bench.produce(record("by delay", delay=10_000))
+    bench.produce(record("by time", deliver_at=bench.clock.now_ms() + 10_000))
+    bench.sync()
+    bench.clock.wall_ms += 3_600_000
+    bench.pass_ms(1_000)
+    assert bench.values() == [b"by time"]
+    bench.clock.wall_ms -= 7_200_000
+    bench.pass_ms(8_999)
+    assert bench.values() == [b"by time"]
+    bench.pass_ms(1)
+    assert bench.values() == [b"by time", b"by delay"]
+
+
+def test_a_retry_of_a_staged_batch_is_answered_like_the_original() -> None:
+    bench = Bench()
+    one = record("once", delay=100)
+    bench.produce(one, producer_id=7, epoch=0, sequence=0)
+    bench.produce(record("plain"), producer_id=7, epoch=0, sequence=1)
+    assert isinstance(bench.produce(one, producer_id=7, epoch=0, sequence=0)[0], Staged)
+    bench.sync()
+    bench.open()
+    assert isinstance(bench.produce(one, producer_id=7, epoch=0, sequence=0)[0], Staged)
+    bench.pass_ms(100)
+    assert bench.values() == [b"plain", b"once"]
+
+
+def test_a_topic_takes_no_more_than_its_room() -> None:
+    bench = Bench(room=10)
+    (outcome,) = bench.produce(record("x" * 100, delay=5))
+    assert isinstance(outcome, PolicyViolation)
+    assert "stage.max.bytes" in str(outcome)
+    assert bench.staged.stage.is_empty()
+
+
+def test_a_transaction_releases_at_commit() -> None:
+    bench = Bench()
+    producer = {"producer_id": 7, "epoch": 0, "transactional": True}
+    bench.produce(record("now"), record("later", delay=50), sequence=0, **producer)  # type: ignore[arg-type]
+    bench.pass_ms(100)
+    assert bench.values() == []
+    answers = bench.end(7, committed=True)
+    assert answers == []
+    bench.sync()
+    assert answers == [None]
+    assert bench.values() == [b"now"]
+    bench.pass_ms(0)
+    assert bench.values() == [b"now", b"later"]
+
+
+def test_an_aborted_transaction_leaves_nothing() -> None:
+    bench = Bench()
+    bench.produce(record("kept", delay=50, schedule_id="a"))
+    producer = {"producer_id": 7, "epoch": 0, "transactional": True}
+    bench.produce(record("x", delay=50), record("", cancel="a"), sequence=0, **producer)  # type: ignore[arg-type]
+    bench.pass_ms(100)
+    assert bench.values() == []  # the uncommitted cancel holds it
+    bench.end(7, committed=False)
+    bench.pass_ms(1)
+    assert bench.values() == [b"kept"]
+
+
+def test_a_marker_of_an_older_epoch_is_refused() -> None:
+    bench = Bench()
+    producer = {"producer_id": 7, "epoch": 3, "transactional": True}
+    bench.produce(record("x", delay=50), sequence=0, **producer)  # type: ignore[arg-type]
+    (error,) = bench.end(7, committed=True, epoch=2)
+    assert isinstance(error, InvalidProducerEpoch)
+
+
+def test_the_promised_end_counts_what_is_ready_and_durable() -> None:
+    bench = Bench(PRIORITISED)
+    bench.produce(record("a"), record("b"))
+    assert bench.staged.promised_end == 0
+    bench.sync()
+    assert bench.staged.promised_end == 2
+    assert bench.partition.high_watermark.offset == 0
+    assert bench.partition.reported_end == 2
+
+
+def test_a_reader_gets_the_critical_record_first() -> None:
+    bench = Bench(PRIORITISED)
+    for number in range(20):
+        bench.produce(record(f"n{number}"))
+    bench.produce(record("critical", priority="critical"))
+    bench.sync()
+    assert bench.staged.linearise(0, 2**20)
+    bench.sync()
+    assert bench.values()[0] == b"critical"
+    assert len(bench.values()) == 21
+    assert bench.staged.promised_end == 21
+
+
+def test_who_starts_at_the_promised_end_misses_nothing_that_came_later() -> None:
+    bench = Bench(PRIORITISED)
+    bench.produce(record("old"), record("older"))
+    bench.sync()
+    start = bench.staged.promised_end
+    bench.produce(record("new", priority="critical"))
+    bench.sync()
+    for _ in range(3):
+        bench.staged.linearise(start, 2**20)
+        bench.sync()
+    assert dict(bench.log_values())[start] == b"new"
+
+
+def test_a_first_record_with_a_priority_makes_the_partition_prioritised() -> None:
+    bench = Bench()
+    bench.produce(record("plain"))
+    bench.sync()
+    told: list[int] = []
+    bench.partition.watch(told.append)
+    bench.produce(record("urgent", priority="high"))
+    bench.sync()
+    assert bench.staged.stage.prioritised
+    assert told == [0]  # whoever waits for the log to grow asks anew
+    assert isinstance(bench.produce(record("after"))[0], Staged)
+
+
+def test_switched_off_it_stages_until_the_lanes_are_empty() -> None:
+    bench = Bench(PRIORITISED)
+    bench.produce(record("a"))
+    bench.sync()
+    bench.staged.stage.config = evolve(PRIORITISED, priority_enable="false")
+    bench.staged.configured()
+    assert bench.staged.stage.prioritised
+    bench.produce(record("b"))
+    bench.sync()
+    bench.staged.linearise(0, 2**20)
+    bench.sync()
+    assert not bench.staged.stage.prioritised
+    assert isinstance(bench.produce(record("c"))[0], AppendResult)
+    bench.sync()
+    assert bench.values() == [b"a", b"b", b"c"]
+
+
+def test_watchers_are_told_of_what_became_ready() -> None:
+    bench = Bench(PRIORITISED)
+    bench.produce(record("first"))
+    bench.sync()
+    told: list[int] = []
+    bench.staged.watch(lambda: told.append(1))
+    bench.produce(record("a", delay=50))
+    bench.sync()
+    before = len(told)
+    bench.pass_ms(50)
+    assert len(told) > before
+
+
+def test_an_expired_record_leaves_its_promised_offset_empty() -> None:
+    bench = Bench(PRIORITISED)
+    bench.produce(record("gone", ttl=100), record("kept"))
+    bench.pass_ms(100)
+    assert bench.staged.promised_end == 2
+    bench.staged.linearise(0, 2**20)
+    bench.sync()
+    assert bench.log_values() == [(1, b"kept")]
+
+
+def test_a_full_disk_holds_releases_back_and_loses_none() -> None:
+    bench = Bench()
+    bench.produce(record("later", delay=100))
+    bench.sync()
+    bench.files.fail_at(1, errno.ENOSPC, only=frozenset({"write"}))
+    bench.pass_ms(100)
+    assert bench.values() == []
+    bench.pass_ms(1_000)
+    assert bench.values() == [b"later"]
+
+
+def test_a_full_disk_between_intent_and_batch_keeps_others_out_until_there_is_room() -> None:
+    bench = Bench()
+    bench.produce(record("now"), record("later", delay=60_000))
+    bench.rounds.start_round()
+    bench.files.fail_at(1, errno.ENOSPC, only=frozenset({"write"}))
+    bench.workers.run_held()
+    (refused,) = bench.produce(record("plain"))
+    assert isinstance(refused, StorageError)
+    bench.pass_ms(1_000)
+    assert bench.values() == [b"now"]
+    bench.produce(record("plain"))
+    bench.sync()
+    assert bench.values() == [b"now", b"plain"]
+
+
+def test_a_failed_sync_of_the_stage_stops_it_until_it_was_verified() -> None:
+    bench = Bench()
+    bench.produce(record("now"), record("later", delay=100))
+    bench.files.fail_at(1, errno.EIO, only=frozenset({"sync"}))
+    bench.sync(1)
+    assert isinstance(bench.produce(record("plain"))[0], StorageError)
+    bench.staged.store.log.reverify()
+    bench.staged.store.bring_online()
+    bench.pass_ms(100)
+    assert bench.values() == [b"now", b"later"]
+
+
+def test_statistics_tell_what_happened() -> None:
+    bench = Bench()
+    bench.produce(record("a", delay=50, schedule_id="a"), record("b", delay=10))
+    bench.produce(record("", cancel="a"))
+    bench.produce(record("", cancel="never heard of"))
+    bench.pass_ms(10)
+    statistics = bench.staged.statistics()
+    assert (statistics["cancelled"], statistics["cancelled_unknown"], statistics["released"]) == (1, 1, 1)
+    bench.produce(record("", cancel="a"))
+    assert bench.staged.statistics()["cancelled_late"] == 1
