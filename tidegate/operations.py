@@ -52,6 +52,7 @@ class Operations:
             clock=node.clock,
             workers=node.workers,
             metrics=metrics,
+            needs_token=bound is not None and bound.access.token is not None,
             started_ms=node.clock.now_ms(),
         )
         server = None

@@ -99,7 +99,7 @@ class TopicMetrics:
         yield Family.gauge(
             "tidegate_partition_end_offset",
             "The offset that comes next for readers of a partition.",
-            ((labels, partition.high_watermark.offset) for labels, partition in rows),
+            ((labels, partition.reported_end) for labels, partition in rows),
         )
         yield Family.gauge(
             "tidegate_partition_size_bytes",

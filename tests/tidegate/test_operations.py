@@ -35,7 +35,7 @@ async def test_probes_are_answered_while_logs_are_recovered(tmp_path: Path, monk
         await reached.wait()
         assert broker.http_address is not None
         port = int(broker.http_address.rsplit(":", 1)[1])
-        for path, status in (("/health/live", 200), ("/health/ready", 503), ("/metrics", 200)):
+        for path, status in (("/health/live", 200), ("/health/ready", 503), ("/topics", 503), ("/metrics", 200)):
             async with await trio.open_tcp_stream("127.0.0.1", port) as stream:
                 assert (await Caller(stream).ask("GET", path)).status == status, path
         go_on.set()

@@ -125,13 +125,13 @@ class HttpConnection:
     async def _send(self, response: Response, *, with_body: bool) -> None:
         headers = {
             "Date": formatdate(usegmt=True),
-            "Content-Type": response.media_type,
-            "Content-Length": str(len(response.body)),
+            **_content(response),
             "Cache-Control": "no-store",
             "X-Content-Type-Options": "nosniff",
             **response.headers,
         }
-        head = h11.Response(status_code=response.status, headers=list(headers.items()))
+        reason = HTTPStatus(response.status).phrase.encode()
+        head = h11.Response(status_code=response.status, headers=list(headers.items()), reason=reason)
         data = self._protocol.send(head) or b""
         if with_body:
             data += self._protocol.send(h11.Data(data=response.body)) or b""
@@ -153,6 +153,12 @@ class HttpConnection:
                 if not piece:
                     return
                 taken += len(piece)
+
+
+def _content(response: Response) -> dict[str, str]:
+    if response.status == HTTPStatus.NO_CONTENT:
+        return {}
+    return {"Content-Type": response.media_type, "Content-Length": str(len(response.body))}
 
 
 def _hinted(error: h11.RemoteProtocolError) -> HTTPStatus:

@@ -65,6 +65,7 @@ class Surroundings:
     workers: Workers
     metrics: Metrics
     connection_count: Callable[[], int] = lambda: 0
+    needs_token: bool = False
     phase: Phase = Phase.STARTING
     started_ms: int = 0
 

@@ -1,0 +1,76 @@
+"""The OpenAPI document says what is served, and what it says is kept: schemathesis calls every route by it."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from tidegate import testing
+from wire.http.openapi import document
+from wire.http.routing import load_routes
+
+# The value of a topic's setting, or what one node can replicate, is no matter of a schema.
+NOT_BY_SCHEMA = "positive_data_acceptance"
+EXAMPLES = 15
+
+
+def whole(*, needs_token: bool = False) -> dict[str, Any]:
+    return json.loads(document("1.2.3", needs_token))  # type: ignore[no-any-return]
+
+
+def test_every_route_is_described() -> None:
+    described = {(method.upper(), path) for path, methods in whole()["paths"].items() for method in methods}
+    assert described == {(route.method, route.path) for route in load_routes()}
+    assert whole()["openapi"] == "3.1.0"
+    assert whole()["info"]["version"] == "1.2.3"
+
+
+def test_every_reference_leads_somewhere() -> None:
+    schemas = whole()["components"]["schemas"]
+    references = set(re.findall(r'"#/components/schemas/(\w+)"', document("1.2.3", False).decode()))
+    assert references <= set(schemas)
+
+
+def test_a_lists_pages_are_described() -> None:
+    parameters = {each["name"]: each for each in whole()["paths"]["/topics"]["get"]["parameters"]}
+    assert parameters["limit"]["schema"] == {"type": "integer", "minimum": 1, "maximum": 1000, "default": 100}
+    assert {"skip", "prefix", "internal"} <= set(parameters)
+
+
+def test_a_call_that_changes_without_a_body_needs_the_header() -> None:
+    parameters = whole()["paths"]["/topics/{topic}"]["delete"]["parameters"]
+    assert [each["name"] for each in parameters if each["in"] == "header"] == ["X-Tidegate"]
+
+
+def test_errors_are_problem_documents_everywhere() -> None:
+    for methods in whole()["paths"].values():
+        for operation in methods.values():
+            assert list(operation["responses"]["default"]["content"]) == ["application/problem+json"]
+
+
+def test_the_token_is_described_where_one_is_needed() -> None:
+    paths = whole(needs_token=True)["paths"]
+    assert paths["/topics"]["get"]["security"] == [{"token": []}]
+    assert "security" not in paths["/health/live"]["get"]
+    assert "securitySchemes" not in whole()["components"]
+
+
+def run_schemathesis(directory: Path, url: str, *arguments: str) -> None:
+    command = [str(Path(sys.executable).parent / "schemathesis"), "run", f"{url}/openapi.json", "--no-color"]
+    command += ["--phases", "coverage,fuzzing", "--seed", "1", "--max-examples", str(EXAMPLES), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False, cwd=directory)
+    assert done.returncode == 0, done.stdout[-6000:] + done.stderr
+
+
+def test_schemathesis_finds_nothing(tmp_path: Path) -> None:
+    with testing.broker(timeout_s=30) as broker:
+        run_schemathesis(tmp_path, broker.http_url, "--checks", "all", "--exclude-checks", NOT_BY_SCHEMA)
+        assert "Traceback" not in broker.log()
+
+
+def test_schemathesis_finds_no_way_around_the_token(tmp_path: Path) -> None:
+    with testing.broker({"http.token": "secret"}, timeout_s=30) as broker:
+        checks = ["--checks", "ignored_auth,not_a_server_error", "--max-examples", "3"]
+        run_schemathesis(tmp_path, broker.http_url, "--header", "Authorization: Bearer secret", *checks)

@@ -1,0 +1,217 @@
+"""`/groups` and `/groups/{group}`: who reads what, and how far behind they are."""
+
+from typing import Annotated, Any
+
+import msgspec
+
+from coordinators.group.consumer_protocol import read_assignment
+from coordinators.group.consumer_requests import DescribedConsumer, DescribedConsumerGroup
+from coordinators.group.groups import OFFSETS_TOPIC, Groups
+from coordinators.group.lag import PartitionLag
+from coordinators.group.requests import DescribedGroup, DescribedMember
+from coordinators.waiting import result_of
+from engine.errors import BrokerError, GroupIdNotFound
+from wire.http.breathing import Breathing
+from wire.http.messages import Call
+from wire.http.paging import Count, Page, PageQuery
+from wire.http.routing import Route
+from wire.http.surroundings import Surroundings
+
+CONSUMER_PROTOCOL = "consumer"
+
+
+class GroupPlace(msgspec.Struct):
+    """Which group."""
+
+    group: Annotated[str, msgspec.Meta(min_length=1, description="The group's id.")]
+
+
+class GroupsQuery(PageQuery, kw_only=True):
+    """Which groups."""
+
+    state: Annotated[str, msgspec.Meta(description="Only groups in this state, in any case.")] = ""
+
+
+class GroupSummary(msgspec.Struct):
+    """A group in a list. `type` is its protocol: classic or consumer; `lag` is null while it is being loaded."""
+
+    group: str
+    type: str
+    state: str
+    lag: Count | None
+
+
+class GroupPage(Page):
+    """Groups by id."""
+
+    items: list[GroupSummary]
+
+
+class Assignment(msgspec.Struct):
+    """Partitions of one topic that a member reads."""
+
+    topic: str
+    partitions: list[int]
+
+
+class Member(msgspec.Struct):
+    """A member. `assignment` is null where it is not known, or is of a protocol that the broker does not read."""
+
+    member_id: str
+    instance_id: str | None
+    client_id: str
+    client_host: str
+    assignment: list[Assignment] | None
+
+
+class MemberPage(Page):
+    """Members of a group."""
+
+    items: list[Member]
+
+
+class Place(msgspec.Struct):
+    """How far a group is in a partition."""
+
+    topic: str
+    partition: int
+    committed_offset: int
+    end_offset: int
+    lag: Count
+
+
+class PlacePage(Page):
+    """A group's places, by topic and partition."""
+
+    items: list[Place]
+
+
+class GroupDetail(msgspec.Struct):
+    """A group with a page of its members and a page of its places; `lag` is over all of them."""
+
+    group: str
+    type: str
+    state: str
+    protocol: str
+    lag: Count
+    members: MemberPage
+    offsets: PlacePage
+
+
+async def list_groups(call: Call) -> GroupPage:
+    """Groups by id, a page of them, each with its lag."""
+    query: GroupsQuery = call.query
+    groups = call.broker.groups
+    listed = [each for each in groups.list_groups() if query.state.lower() in ("", each.state.lower())]
+    listed.sort(key=lambda each: each.group_id)
+    breathing, items = Breathing(), []
+    for each in query.of(listed):
+        lags = _lags(call.broker, each.group_id)
+        lag = None if lags is None else sum(place.lag for place in lags)
+        items.append(GroupSummary(each.group_id, each.type, each.state, lag))
+        await breathing.did(1 + len(lags or ()))
+    return GroupPage(items=items, total=len(listed), limit=query.limit, skip=query.skip)
+
+
+async def describe_group(call: Call) -> GroupDetail:
+    """One group: its members and their partitions, its places and lag."""
+    place: GroupPlace = call.place
+    query: PageQuery = call.query
+    groups = _groups(call)
+    kind, found = "classic", await result_of(groups.describe(place.group))
+    if isinstance(found, GroupIdNotFound):
+        kind, found = "consumer", await result_of(groups.describe_consumers(place.group))
+    if isinstance(found, GroupIdNotFound):
+        raise GroupIdNotFound(f"no group is called {place.group!r}")
+    if isinstance(found, BrokerError):
+        raise found
+    lags = groups.lag(place.group)
+    return GroupDetail(
+        group=place.group,
+        type=kind,
+        state=found.state,
+        protocol=found.assignor if isinstance(found, DescribedConsumerGroup) else found.protocol,
+        lag=sum(each.lag for each in lags),
+        members=_members(found, query),
+        offsets=PlacePage(
+            items=[
+                Place(each.topic, each.partition, each.committed_offset, each.end_offset, each.lag)
+                for each in query.of(lags)
+            ],
+            total=len(lags),
+            limit=query.limit,
+            skip=query.skip,
+        ),
+    )
+
+
+async def delete_group(call: Call) -> None:
+    """Delete a group that has no members, with its committed offsets."""
+    place: GroupPlace = call.place
+    refusal = await result_of(_groups(call).delete(place.group))
+    if isinstance(refusal, BrokerError):
+        raise refusal
+
+
+def _groups(call: Call) -> Groups:
+    """The coordinator; as long as it has no topic there is no group."""
+    if OFFSETS_TOPIC not in call.broker.topics.by_name:
+        raise GroupIdNotFound(f"no group is called {call.place.group!r}")
+    return call.broker.groups
+
+
+def _lags(broker: Surroundings, group_id: str) -> list[PartitionLag] | None:
+    try:
+        return broker.groups.lag(group_id)
+    except BrokerError:
+        return None
+
+
+def _members(found: DescribedGroup | DescribedConsumerGroup, query: PageQuery) -> MemberPage:
+    shown: Any = query.of(found.members)
+    is_readable = isinstance(found, DescribedGroup) and found.protocol_type == CONSUMER_PROTOCOL
+    items = [
+        _consumer(each) if isinstance(each, DescribedConsumer) else _classic(each, is_readable=is_readable)
+        for each in shown
+    ]
+    return MemberPage(items=items, total=len(found.members), limit=query.limit, skip=query.skip)
+
+
+def _classic(member: DescribedMember, *, is_readable: bool) -> Member:
+    assignment = None
+    if is_readable and member.assignment:
+        try:
+            places, _ = read_assignment(member.assignment)
+            assignment = [Assignment(topic, sorted(partitions)) for topic, partitions in sorted(places.items())]
+        except ValueError:
+            pass  # a client's own idea of an assignment
+    return Member(member.member_id, member.instance_id, member.client_id, member.client_host, assignment)
+
+
+def _consumer(member: DescribedConsumer) -> Member:
+    assignment = [Assignment(each.topic, sorted(each.partitions)) for each in member.assignment]
+    return Member(member.member_id, member.instance_id, member.client_id, member.client_host, assignment)
+
+
+ROUTES = (
+    Route("GET", "/groups", list_groups, "Groups by id, with their lag", answer=GroupPage, query=GroupsQuery),
+    Route(
+        "GET",
+        "/groups/{group}",
+        describe_group,
+        "One group: members, committed offsets, lag",
+        answer=GroupDetail,
+        place=GroupPlace,
+        query=PageQuery,
+        problems=(404,),
+    ),
+    Route(
+        "DELETE",
+        "/groups/{group}",
+        delete_group,
+        "Delete a group without members, with its committed offsets",
+        place=GroupPlace,
+        status=204,
+        problems=(404, 409),
+    ),
+)

@@ -1,0 +1,240 @@
+"""`/topics` and `/topics/{topic}`: what there is, how large, from where to where; creating and deleting."""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import msgspec
+
+from coordinators.configs import ConfigResource, ResourceType
+from coordinators.topics import Topic, TopicSpec
+from engine.errors import BrokerError, PolicyViolation, UnknownTopicOrPartition
+from engine.ids import id_text
+from engine.partition import Partition
+from wire.http.breathing import Breathing
+from wire.http.messages import Call, Response
+from wire.http.paging import Count, Page, PageQuery
+from wire.http.routing import Route
+from wire.http.surroundings import Surroundings
+
+DEFAULT = -1
+INT_MAX = 2**31 - 1
+
+TopicName = Annotated[
+    str, msgspec.Meta(pattern=r"^[a-zA-Z0-9._-]+$", min_length=1, max_length=249, description="The topic's name.")
+]
+
+
+class TopicPlace(msgspec.Struct):
+    """Which topic."""
+
+    topic: TopicName
+
+
+class TopicsQuery(PageQuery, kw_only=True):
+    """Which topics."""
+
+    prefix: Annotated[str, msgspec.Meta(description="Only topics whose names begin so.")] = ""
+    internal: Annotated[bool, msgspec.Meta(description="Whether the broker's own topics are listed too.")] = True
+
+
+class TopicSummary(msgspec.Struct):
+    """A topic in a list. `size_bytes` is what its logs take on disk."""
+
+    name: str
+    topic_id: str
+    internal: bool
+    partitions: Count
+    size_bytes: Count
+
+
+class TopicPage(Page):
+    """Topics by name."""
+
+    items: list[TopicSummary]
+
+
+class PartitionDetail(msgspec.Struct):
+    """A partition; readers find the offsets from `start_offset` up to `end_offset`."""
+
+    partition: int
+    leader: int
+    leader_epoch: int
+    replicas: list[int]
+    isr: list[int]
+    start_offset: int
+    end_offset: int
+    last_stable_offset: int
+    size_bytes: Count
+    offline: bool
+
+
+class PartitionPage(Page):
+    """Partitions by number."""
+
+    items: list[PartitionDetail]
+
+
+class ConfigValue(msgspec.Struct):
+    """A key in force. `value` is null where it is unset or may not be shown; `source` says who set it."""
+
+    name: str
+    value: str | None
+    source: str
+
+
+class TopicDetail(msgspec.Struct):
+    """A topic with its settings and a page of its partitions."""
+
+    name: str
+    topic_id: str
+    internal: bool
+    size_bytes: Count
+    configs: list[ConfigValue]
+    partitions: PartitionPage
+
+
+class NewTopic(msgspec.Struct, forbid_unknown_fields=True):
+    """A topic to make; what is left out is as the broker's settings say."""
+
+    name: TopicName
+    partitions: Annotated[int, msgspec.Meta(ge=1, le=INT_MAX)] | None = None
+    replication_factor: Annotated[int, msgspec.Meta(ge=1, le=2**15 - 1)] | None = None
+    configs: dict[str, str] = {}
+
+
+async def list_topics(call: Call) -> TopicPage:
+    """Topics by name, a page of them."""
+    query: TopicsQuery = call.query
+    found = sorted(
+        (
+            topic
+            for topic in call.broker.topics.view
+            if topic.name.startswith(query.prefix) and (query.internal or not topic.internal)
+        ),
+        key=lambda topic: topic.name,
+    )
+    breathing = Breathing()
+    items = []
+    for topic in query.of(found):
+        items.append(_summary(topic, call.broker))
+        await breathing.did(1 + topic.partition_count)
+    return TopicPage(items=items, total=len(found), limit=query.limit, skip=query.skip)
+
+
+async def describe_topic(call: Call) -> TopicDetail:
+    """One topic: its settings, and a page of its partitions."""
+    query: PageQuery = call.query
+    broker, topic = call.broker, _topic(call)
+    partitions = broker.partitions.of_topic(topic.topic_id)
+    shown = query.of(partitions)
+    summary = _summary(topic, broker)
+    return TopicDetail(
+        name=topic.name,
+        topic_id=summary.topic_id,
+        internal=topic.internal,
+        size_bytes=summary.size_bytes,
+        configs=_configs(topic, broker),
+        partitions=PartitionPage(
+            items=[_partition(topic, partition) for partition in shown],
+            total=len(partitions),
+            limit=query.limit,
+            skip=query.skip,
+        ),
+    )
+
+
+async def create_topic(call: Call) -> Response:
+    """Make a topic; where it is found is in the header Location."""
+    wanted: NewTopic = call.body
+    spec = TopicSpec(
+        wanted.name,
+        wanted.partitions or DEFAULT,
+        wanted.replication_factor or DEFAULT,
+        configs=dict(wanted.configs),
+    )
+    topic = _done(await call.broker.controller.create_topics([spec]))
+    location = {"Location": f"/topics/{topic.name}"}
+    return Response(201, msgspec.json.encode(_summary(topic, call.broker)), headers=location)
+
+
+async def delete_topic(call: Call) -> None:
+    """Delete a topic with all its records."""
+    topic = _topic(call)
+    if topic.internal:
+        raise PolicyViolation(f"{topic.name} is the broker's own and is not deleted from here")
+    _done(await call.broker.controller.delete_topics([topic.topic_id]))
+
+
+def _topic(call: Call) -> Topic:
+    place: TopicPlace = call.place
+    topic = call.broker.topics.by_name.get(place.topic)
+    if topic is None:
+        raise UnknownTopicOrPartition(f"no topic is called {place.topic!r}")
+    return topic
+
+
+def _done(results: Sequence[Topic | BrokerError]) -> Topic:
+    (result,) = results
+    if isinstance(result, BrokerError):
+        raise result
+    return result
+
+
+def _summary(topic: Topic, broker: Surroundings) -> TopicSummary:
+    size = sum(partition.log.size_bytes for partition in broker.partitions.of_topic(topic.topic_id))
+    return TopicSummary(topic.name, id_text(topic.topic_id), topic.internal, topic.partition_count, size)
+
+
+def _configs(topic: Topic, broker: Surroundings) -> list[ConfigValue]:
+    entries = broker.topics.describe_configs(ConfigResource(ResourceType.TOPIC, topic.name))
+    return [ConfigValue(entry.key.name, entry.text, entry.source.name.lower()) for entry in entries]
+
+
+def _partition(topic: Topic, partition: Partition) -> PartitionDetail:
+    held = topic.partitions[partition.index]
+    return PartitionDetail(
+        partition=partition.index,
+        leader=held.leader,
+        leader_epoch=held.leader_epoch,
+        replicas=list(held.replicas),
+        isr=list(held.isr),
+        start_offset=partition.log.start_offset,
+        end_offset=partition.reported_end,
+        last_stable_offset=partition.last_stable_offset,
+        size_bytes=partition.log.size_bytes,
+        offline=partition.offline is not None,
+    )
+
+
+ROUTES = (
+    Route("GET", "/topics", list_topics, "Topics by name", answer=TopicPage, query=TopicsQuery),
+    Route(
+        "POST",
+        "/topics",
+        create_topic,
+        "Make a topic",
+        answer=TopicSummary,
+        body=NewTopic,
+        status=201,
+        problems=(403, 409),
+    ),
+    Route(
+        "GET",
+        "/topics/{topic}",
+        describe_topic,
+        "One topic: settings, partitions with offsets and sizes",
+        answer=TopicDetail,
+        place=TopicPlace,
+        query=PageQuery,
+        problems=(404,),
+    ),
+    Route(
+        "DELETE",
+        "/topics/{topic}",
+        delete_topic,
+        "Delete a topic with all its records",
+        place=TopicPlace,
+        status=204,
+        problems=(403, 404),
+    ),
+)
