@@ -77,7 +77,7 @@ GROUP_KEYS = (
         ConfigType.INT,
         100 * 1024 * 1024,
         "The size of a segment file of that topic, in bytes; small ones are compacted sooner and load faster.",
-        at_least(14),
+        at_least(1024 * 1024),
         dynamic=False,
         importance=Importance.HIGH,
     ),

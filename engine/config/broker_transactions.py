@@ -53,7 +53,7 @@ TRANSACTION_KEYS = (
         ConfigType.INT,
         8 * 1024 * 1024,
         "The size of a segment file of that topic, in bytes; small ones are compacted sooner and load faster.",
-        at_least(14),
+        at_least(1024 * 1024),
         dynamic=False,
         importance=Importance.HIGH,
         default_reason="every transaction writes some hundred bytes, of which only the last hundred matter at a start.",
