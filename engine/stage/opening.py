@@ -1,6 +1,7 @@
 """Opening a stage: its checkpoint, and the replay of what its log holds beyond."""
 
 import logging
+import os
 from collections.abc import Iterator
 
 from engine.errors import StorageError
@@ -61,6 +62,9 @@ def _checkpoint(log: Log, files: Files, rules: LaneRules) -> tuple[int, StageSta
             raise StorageError(f"{log.name}: the stage's checkpoint is missing, its log begins at {log.start_offset}")
         return found
     if is_whole:
+        # Once the log has grown past it again, it would be taken for a state of what was never written.
+        files.unlink(os.path.join(log.directory, checkpoint.FILE))
+        files.sync_directory(log.directory)
         return None
     raise StorageError(f"{log.name}: the stage's checkpoint is of {found[0]}, its log ends at {log.end_offset}")
 

@@ -10,10 +10,9 @@ from engine.errors import StorageError
 from engine.files import Buffer
 from engine.log import Log
 from engine.records import (
+    CODEC_MASK,
     HEADER_SIZE,
-    LOG_APPEND_TIME_FLAG,
     NO_PRODUCER_ID,
-    TRANSACTIONAL_FLAG,
     parse_header,
     seal_batch,
     walk_records,
@@ -43,29 +42,42 @@ class ReleaseBatches:
             raise StorageError(f"{self._log.name} lacks {row.size} bytes at {row.position} of segment {row.segment}")
         return data
 
-    def build(self, intent: Intent, skip: int, rows: Mapping[int, Row], max_bytes: int) -> bytes:
-        """The batches of an intent without its first `skip` records, each of at most `max_bytes` where it can be."""
+    def build(
+        self, intent: Intent, skip: int, rows: Mapping[int, Row], max_bytes: int, limit_bytes: int | None = None
+    ) -> bytes:
+        """The batches of an intent without its first `skip` records, each of at most `max_bytes` where it can be.
+
+        With a limit, as many whole batches as fit, one at least: what one append can take."""
         out: list[bytes] = []
+        total = 0
+        pieces = [(piece, rows[piece.number]) for piece in intent.pieces]
+        batch_bytes = max_bytes if limit_bytes is None else min(max_bytes, limit_bytes)
+        for batch in self._built(_without(pieces, skip), intent, batch_bytes):
+            total += len(batch)
+            if out and limit_bytes is not None and total > limit_bytes:
+                break
+            out.append(batch)
+        return b"".join(out)
+
+    def _built(self, pieces: Sequence[tuple[Piece, Row]], intent: Intent, max_bytes: int) -> Iterator[bytes]:
         single: list[Timed] = []
         size = 0
-        pieces = [(piece, rows[piece.number]) for piece in intent.pieces]
-        for part in self._parts(_without(pieces, skip)):
+        for part in self._parts(pieces, max_bytes):
             if not isinstance(part, int | Row):
                 if single and size + len(part[0]) > max_bytes - HEADER_SIZE - 16 * (len(single) + 1):
-                    out.append(released_batch(single, intent.released_ms))
+                    yield released_batch(single, intent.released_ms)
                     single, size = [], 0
                 single.append(part)
                 size += len(part[0])
                 continue
             if single:
-                out.append(released_batch(single, intent.released_ms))
+                yield released_batch(single, intent.released_ms)
                 single, size = [], 0
-            out.append(empty_batch(part, intent.released_ms) if isinstance(part, int) else self._whole(part, intent))
+            yield empty_batch(part, intent.released_ms) if isinstance(part, int) else self._whole(part, intent)
         if single:
-            out.append(released_batch(single, intent.released_ms))
-        return b"".join(out)
+            yield released_batch(single, intent.released_ms)
 
-    def _parts(self, pieces: Sequence[tuple[Piece, Row]]) -> Iterator[Timed | int | Row]:
+    def _parts(self, pieces: Sequence[tuple[Piece, Row]], max_bytes: int) -> Iterator[Timed | int | Row]:
         """What the batches are made of: records with their create times, numbers of holes, runs to copy whole."""
         waiting: list[Row] = []
         for piece, row in pieces:
@@ -79,7 +91,7 @@ class ReleaseBatches:
                 continue
             yield from self._records(waiting)
             waiting = []
-            if piece.count == row.count:
+            if piece.count == row.count and row.size <= max_bytes:
                 yield row
             else:
                 yield from self._part_of_run(row, piece)
@@ -122,7 +134,7 @@ class ReleaseBatches:
             spans = [batch[HEADER_SIZE + record.start : HEADER_SIZE + record.end] for record in records]
             return released_batch(list(zip(spans, created, strict=True)), intent.released_ms)
         plain = header._replace(
-            base_offset=0, leader_epoch=-1, attributes=header.attributes & ~(TRANSACTIONAL_FLAG | LOG_APPEND_TIME_FLAG),
+            base_offset=0, leader_epoch=-1, attributes=header.attributes & CODEC_MASK,
             max_timestamp=max(created), producer_id=NO_PRODUCER_ID, producer_epoch=-1, base_sequence=-1,
         )  # fmt: skip
         return seal_batch(plain, batch[HEADER_SIZE:])

@@ -65,9 +65,12 @@ from engine.stage.headers import OpenedRecord
 from engine.stage.lanes import Piece
 from engine.stage.pending import Row
 from engine.stage.release_batches import ReleaseBatches
-from engine.stage.state import HOLE, NONE, NORMAL_LANE, READY, WAITING, Placed, StageState
+from engine.stage.state import HOLE, NONE, NORMAL_LANE, PLAIN_FLAG, READY, WAITING, Placed, StageState
 from engine.stage.steady_clock import SteadyClock
 from engine.transactions import EndMarker, build_marker
+
+MOVED_BYTES = 2**20
+"""Copied in one append, or a single row if that is larger."""
 
 
 class Due(NamedTuple):
@@ -89,22 +92,21 @@ class Stage:
     """See the module. `store` is the stage's own log, synced like any partition."""
 
     def __init__(
-        self, store: Partition, state: StageState, clock: SteadyClock, config: ExtensionConfig, log_end_offset: int
+        self, store: Partition, state: StageState, clock: SteadyClock, config: ExtensionConfig, _log_end_offset: int = 0
     ) -> None:
         self.store = store
         self.clock = clock
         self._config = config
         self._batches = ReleaseBatches(store.log)
-        self.adopt(state, log_end_offset)
+        self.adopt(state)
 
     # -- what it is
 
-    def adopt(self, state: StageState, log_end_offset: int) -> None:
+    def adopt(self, state: StageState, _log_end_offset: int = 0) -> None:
         """Go on from this state: of a stage just opened, or one whose log has lost its end."""
         self.state = state
         self._fresh: deque[tuple[int, int]] = deque()
         self._fresh_count = 0
-        self._intended_end = max([log_end_offset, *(intent.end_offset for intent in state.intents)])
 
     @property
     def config(self) -> ExtensionConfig:
@@ -152,7 +154,10 @@ class Stage:
         if prioritised and not self.prioritised:
             batches.append((build_events([Priority(True)], now_ms), None))
         first_number = self.store.log.end_offset + len(batches)
-        batches.append((_received(header, section, now_ms), opened))
+        plain = opened is None and not self._config.extensions_enable
+        # Without priorities the opened records do not show their lanes; a replay may, and both must come to the same.
+        shown = opened if self._config.priority_enable != "false" else None
+        batches.append((_received(header, section, now_ms, plain), shown))
         intent = None
         if not prioritised and not header.is_transactional:
             intent = self._immediate(first_number, opened or (), log_end_offset, now_ms)
@@ -162,7 +167,7 @@ class Stage:
         return Held(first_number + header.record_count - 1, intent)
 
     def _note_clock(self, batches: list[tuple[bytes, Sequence[OpenedRecord] | None]], now_ms: int) -> None:
-        ahead_ms = self.clock.stepped()
+        ahead_ms = self.clock.stepped(self.state.ahead_ms)
         if ahead_ms is not None:
             batches.append((build_events([ClockMoved(ahead_ms)], now_ms), None))
 
@@ -185,6 +190,7 @@ class Stage:
         """Write a transaction's marker (rule 8); what of it is immediate gets its intent in the same append."""
         now_ms = self.clock.now_ms()
         batches: list[tuple[bytes, Sequence[OpenedRecord] | None]] = []
+        self._note_clock(batches, now_ms)
         batches.append((build_marker(producer_id, producer_epoch, marker, now_ms), None))
         intent = None
         transaction = self.state.transactions.get(producer_id)
@@ -201,8 +207,20 @@ class Stage:
 
     def note(self, *events: Event) -> int:
         """Append events; the offset of their batch."""
-        self._append([(build_events(events, self.clock.now_ms()), None)])
+        now_ms = self.clock.now_ms()
+        batches: list[tuple[bytes, Sequence[OpenedRecord] | None]] = []
+        self._note_clock(batches, now_ms)
+        if events:
+            batches.append((build_events(events, now_ms), None))
+        if batches:
+            self._append(batches)
         return self.store.log.end_offset - 1
+
+    def watch_clock(self) -> None:
+        """To be called every second or so: a step of the wall clock must be known before the next restart, or delays
+        would be shortened by it."""
+        if self.clock.stepped(self.state.ahead_ms) is not None:
+            self.note()
 
     def cancel(self, numbers: Sequence[int]) -> int:
         """An administrator takes back what waits."""
@@ -224,21 +242,16 @@ class Stage:
     def _append(self, batches: Sequence[tuple[bytes, Sequence[OpenedRecord] | None]]) -> None:
         log = self.store.log
         offset, at = log.end_offset, log.end
-        ready_before = len(self.state.lanes)
+        readied = self.state.readied
         self.store.append(b"".join([batch for batch, _ in batches]), origin=Origin.COORDINATOR)
         position = at.position if log.end.segment == at.segment else 0
-        taken = 0
         for batch, opened in batches:
             header = parse_header(batch)._replace(base_offset=offset)
             section = memoryview(batch)[HEADER_SIZE:]
             self.state.replay(Placed(header, section, log.end.segment, position + HEADER_SIZE, opened))
             offset = header.next_offset
             position += len(batch)
-        for intent in self.state.intents:
-            if intent.end_offset > self._intended_end:
-                taken += sum(p.count for p in intent.pieces) if self.prioritised else 0
-                self._intended_end = intent.end_offset
-        self._note_fresh(len(self.state.lanes) + taken - ready_before)
+        self._note_fresh(self.state.readied - readied)
 
     # -- the promise (rule 2)
 
@@ -247,12 +260,15 @@ class Stage:
             self._fresh.append((self.store.log.end_offset, count))
             self._fresh_count += count
 
-    def promised_end(self, log_end_offset: int) -> int:
-        """The end that readers of a prioritised partition are told."""
+    def promised_end(self, high_watermark: int) -> int:
+        """The end that readers of a prioritised partition are told, from the log's high watermark on: what lies beyond
+        it in the log may be lost with a crash, what is intended or ready is not."""
         durable = self.durable_offset
         while self._fresh and self._fresh[0][0] <= durable:
             self._fresh_count -= self._fresh.popleft()[1]
-        return max(log_end_offset, self._intended_end) + len(self.state.lanes) - self._fresh_count
+        intents = self.state.intents
+        intended = sum(max(0, intent.end_offset - max(intent.first_offset, high_watermark)) for intent in intents)
+        return high_watermark + intended + len(self.state.lanes) - self._fresh_count
 
     # -- time
 
@@ -274,13 +290,16 @@ class Stage:
             if self.has_expired(row, now_ms, wall_ms):
                 expired[row.number] = row
             elif row.state == WAITING and row.due_ms <= (now_ms if row.relative else wall_ms):
-                ready[row.number] = row
+                ready[row.number] = row if row.due_ms != NONE else row._replace(due_ms=now_ms)
         return Due(list(ready.values()), list(expired.values()))
 
     def put_back(self, due: Due) -> None:
-        """What was collected could not be written: it is due again at once."""
+        """What was collected could not be written: it is due again, each by its own clock."""
+        state = self.state
         for row in (*due.ready, *due.expired):
-            self.state.steady.add(self.clock.now_ms(), row.number)
+            (state.steady if row.relative else state.wall).add(row.due_ms, row.number)
+            if row.expires_ms != NONE:
+                state.wall.add(row.expires_ms, row.number)
 
     def has_expired(self, row: Row, now_ms: int, wall_ms: int) -> bool:
         """Whether a record that waits for its time or for a reader is past its own."""
@@ -350,9 +369,13 @@ class Stage:
 
     # -- releasing (rule 3)
 
-    def batches(self, intent: Intent, log_end_offset: int, max_bytes: int) -> bytes:
-        """The batches of an intent, from the one that goes to `log_end_offset` on."""
-        return self._batches.build(intent, log_end_offset - intent.first_offset, self.state.intended, max_bytes)
+    def batches(self, intent: Intent, log_end_offset: int, max_bytes: int, limit_bytes: int | None = None) -> bytes:
+        """The batches of an intent, from the one that goes to `log_end_offset` on; with a limit, those that fit.
+
+        Their time is the wall's, by which retention counts; steady time may be years away from it."""
+        skip = log_end_offset - intent.first_offset
+        timed = intent._replace(released_ms=self.clock.wall_ms())
+        return self._batches.build(timed, skip, self.state.intended, max_bytes, limit_bytes)
 
     def unwritten(self, log_end_offset: int) -> list[Intent]:
         """After a restart or failover: the intents that the log does not hold whole, at the places where they now
@@ -367,7 +390,6 @@ class Stage:
                 self.note(intent)
             found.append(intent)
             end = intent.end_offset
-        self._intended_end = end
         return found
 
     def settle(self, high_watermark: int) -> list[Intent]:
@@ -382,10 +404,18 @@ class Stage:
 
     def move(self, rows: Sequence[Row]) -> int:
         """Copy what still waits in an old segment to the end, so that the segment can go."""
-        return self.note(*(Moved(row, self._batches.read(row)) for row in rows))
+        moved: list[Moved] = []
+        size = 0
+        for row in rows:
+            if moved and size + row.size > MOVED_BYTES:
+                self.note(*moved)
+                moved, size = [], 0
+            moved.append(Moved(row, self._batches.read(row)))
+            size += row.size
+        return self.note(*moved)
 
 
-def _received(header: BatchHeader, section: Buffer, now_ms: int) -> bytes:
+def _received(header: BatchHeader, section: Buffer, now_ms: int, plain: bool) -> bytes:
     """A client's batch as the stage keeps it: uncompressed, with the time when it came."""
-    attributes = header.attributes & ~CODEC_MASK | LOG_APPEND_TIME_FLAG
+    attributes = header.attributes & ~CODEC_MASK | LOG_APPEND_TIME_FLAG | (PLAIN_FLAG if plain else 0)
     return seal_batch(header._replace(attributes=attributes, max_timestamp=now_ms, leader_epoch=NONE), section)

@@ -36,7 +36,7 @@ from engine.stage.events import (
     read_events,
 )
 from engine.stage.fates import FateKind, Fates, id_hash
-from engine.stage.headers import Directive, HeaderRules, OpenedRecord, replay_records, sniff
+from engine.stage.headers import NO_DIRECTIVE, Directive, HeaderRules, OpenedRecord, replay_records, sniff
 from engine.stage.lanes import LaneRules, Lanes, Piece
 from engine.stage.pending import PendingTable, Row
 from engine.stage.wheel import Wheel
@@ -52,6 +52,9 @@ used up; a dead one only waits until it has reached the dead-letter topic."""
 
 HOLE = 16
 """Added to the lane of an intent's piece: its records have expired, an empty batch uses up their offsets (rule 6)."""
+
+PLAIN_FLAG = 0x4000
+"""In the attributes of a staged batch: its headers are plain data, for extensions were off when it came."""
 
 _REPLAY_RULES = HeaderRules(delay_max_ms=2**62, priority=True)
 
@@ -147,11 +150,14 @@ class StageState:
             transaction = self.transactions.setdefault(header.producer_id, OpenTransaction())
         self.counters.staged += header.record_count
         # A row of one record says where the record lies, not its batch: a run has at least two.
-        if batch.opened is None and header.record_count > 1 and not sniff(batch.section):
+        plain = bool(header.attributes & PLAIN_FLAG)
+        if batch.opened is None and header.record_count > 1 and (plain or not sniff(batch.section)):
             self._stage_run(batch, transaction)
             return
         records = batch.opened or replay_records(batch.section, header.record_count, _REPLAY_RULES)
         for index, opened in enumerate(records):
+            if plain:
+                opened = opened._replace(directive=NO_DIRECTIVE)
             if opened.directive.cancel is not None:
                 self._cancel(id_hash(opened.directive.cancel), header, transaction)
             else:

@@ -6,7 +6,7 @@ monotonic clock; across restarts it goes on from the wall clock, less what that 
 
 from engine.clock import Clock
 
-NOTABLE_STEP_MS = 1000
+NOTABLE_STEP_MS = 20
 
 
 class SteadyClock:
@@ -15,8 +15,6 @@ class SteadyClock:
     def __init__(self, clock: Clock, ahead_ms: int = 0) -> None:
         self._clock = clock
         self._origin_ms = clock.now_ms() - ahead_ms - clock.monotonic() * 1000
-        self.ahead_ms = ahead_ms
-        """By how much the wall clock is known to be ahead."""
 
     def now_ms(self) -> int:
         """Milliseconds that pass as real ones do."""
@@ -30,10 +28,7 @@ class SteadyClock:
         """Seconds that never go back."""
         return self._clock.monotonic()
 
-    def stepped(self) -> int | None:
-        """By how much the wall clock is ahead now, if it was set since this was last asked."""
+    def stepped(self, known_ms: int) -> int | None:
+        """By how much the wall clock is ahead now, if that is not what is known of it."""
         ahead_ms = self.wall_ms() - self.now_ms()
-        if abs(ahead_ms - self.ahead_ms) < NOTABLE_STEP_MS:
-            return None
-        self.ahead_ms = ahead_ms
-        return ahead_ms
+        return None if abs(ahead_ms - known_ms) < NOTABLE_STEP_MS else ahead_ms

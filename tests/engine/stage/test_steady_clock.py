@@ -18,22 +18,23 @@ def test_it_runs_with_real_time_whatever_the_wall_clock_does() -> None:
     assert steady.wall_ms() == clock.wall_ms
 
 
-def test_a_step_is_told_once() -> None:
+def test_a_step_is_told_until_it_is_known() -> None:
     clock = ManualClock()
     steady = SteadyClock(clock)
-    assert steady.stepped() is None
+    assert steady.stepped(0) is None
     clock.wall_ms += 5_000
-    assert steady.stepped() == 5_000
-    assert steady.stepped() is None
-    clock.wall_ms += 999
-    assert steady.stepped() is None
+    assert steady.stepped(0) == 5_000
+    assert steady.stepped(0) == 5_000
+    assert steady.stepped(5_000) is None
+    clock.wall_ms += 10
+    assert steady.stepped(5_000) is None
 
 
 def test_after_a_restart_it_goes_on_as_if_the_clock_had_not_been_set() -> None:
     clock = ManualClock()
     steady = SteadyClock(clock)
     clock.wall_ms += 86_400_000
-    ahead_ms = steady.stepped()
+    ahead_ms = steady.stepped(0)
     assert ahead_ms is not None
     before = steady.now_ms()
     restarted = ManualClock(wall_ms=clock.wall_ms + 10, seconds=0.0)
