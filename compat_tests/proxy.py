@@ -13,7 +13,6 @@ from contextlib import contextmanager, suppress
 from attrs import define, field
 
 from compat_tests.brokers import broker
-from tools.reference.broker import free_port
 
 PRODUCE = 0
 # Records go one way, and short answers the other.
@@ -62,9 +61,9 @@ class Plan:
 
 @define
 class Proxy:
-    """Listens on a port of its own and passes on to `upstream_port`."""
+    """Listens on a port of its own and passes on to `upstream_port`, from its start on."""
 
-    upstream_port: int
+    upstream_port: int = 0
     plan: Plan = field(factory=Plan)
     _listener: socket.socket = field(init=False)
     _open: set[socket.socket] = field(factory=set, init=False)
@@ -169,9 +168,9 @@ def _cut(end: socket.socket) -> None:
 @contextmanager
 def broker_behind_proxy() -> Iterator[Proxy]:
     """A broker of its own that is reached through the proxy alone."""
-    port = free_port()
-    proxy = Proxy(port)
-    with broker({"advertised.listeners": f"PLAINTEXT://{proxy.address}"}, port=port):
+    proxy = Proxy()
+    with broker({"advertised.listeners": f"PLAINTEXT://{proxy.address}"}) as address:
+        proxy.upstream_port = int(address.rsplit(":", 1)[1])
         proxy.start()
         try:
             yield proxy

@@ -9,19 +9,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from attrs import define, field
+from attrs import define
 
 from compat_tests import brokers
-from tools.reference.broker import free_port
 
 
 @define(eq=False)
 class MortalBroker:
-    """Tidegate on a fixed port and directory."""
+    """Tidegate on one directory, and on the port that it got when it first started."""
 
     directory: Path
     settings: dict[str, str]
-    port: int = field(factory=free_port)
+    port: int = 0
     _process: "subprocess.Popen[bytes] | None" = None
 
     @property
@@ -38,7 +37,7 @@ class MortalBroker:
             self._process = subprocess.Popen(
                 command, cwd=brokers.PROJECT_ROOT, stdout=subprocess.PIPE, stderr=log, stdin=subprocess.DEVNULL
             )
-        brokers._ready_address(self._process, log_file)
+        self.port = int(brokers._ready_address(self._process, log_file).rsplit(":", 1)[1])
 
     def kill(self) -> None:
         assert self._process is not None

@@ -10,9 +10,11 @@ import os
 import select
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from attrs import define, field
@@ -29,19 +31,29 @@ class Consumer:
 
     name: str
     _process: "subprocess.Popen[bytes]"
+    _complaints: Path
     assigned: set[tuple[str, int]] = field(factory=set)
     records: list[tuple[int, int, str]] = field(factory=list)
     events: list[dict[str, Any]] = field(factory=list)
     _buffer: bytes = b""
+    _is_expected_to_end: bool = False
+    has_ended: bool = False
 
-    def read(self, wait_s: float = 0.05) -> None:
-        """Take in what it has said since."""
+    def fileno(self) -> int:
+        """Where it speaks, to be waited for."""
         assert self._process.stdout is not None
-        if select.select([self._process.stdout], [], [], wait_s)[0]:
-            self._buffer += os.read(self._process.stdout.fileno(), 1 << 16)
-        *lines, self._buffer = self._buffer.split(b"\n")
+        return self._process.stdout.fileno()
+
+    def read(self) -> None:
+        """Take in what it has said since; there has to be something, or its end."""
+        said = os.read(self.fileno(), 1 << 16)
+        *lines, self._buffer = (self._buffer + said).split(b"\n")
         for line in lines:
             self._take(json.loads(line))
+        self.has_ended = not said
+        if self.has_ended and not self._is_expected_to_end:
+            status, complaints = self._process.wait(), self._complaints.read_text()[-2000:]
+            raise AssertionError(f"{self.name} has ended by itself, with status {status}: {complaints}")
 
     def _take(self, event: dict[str, Any]) -> None:
         self.events.append(event)
@@ -66,15 +78,21 @@ class Consumer:
         self._process.stdin.write(command.encode() + b"\n")
         self._process.stdin.flush()
 
+    def leave(self) -> None:
+        """Tell it to leave its group, and to end."""
+        self._is_expected_to_end = True
+        self.tell("close")
+
     def close(self) -> None:
-        """Let it leave its group."""
+        """Let it leave its group, and wait until it has."""
         if self._process.poll() is None:
-            self.tell("close")
+            self.leave()
             wait_until(lambda: any("closed" in event for event in self.events), [self])
         self._process.wait(PATIENCE_SECONDS)
 
     def kill(self) -> None:
         """End it without a word to anybody."""
+        self._is_expected_to_end = True
         self._process.kill()
         self._process.wait()
 
@@ -85,8 +103,8 @@ def wait_until(
     """Listen to the consumers until the condition holds."""
     deadline = time.monotonic() + seconds
     while not condition():
-        for consumer in consumers:
-            consumer.read(0.02)
+        for consumer in select.select([each for each in consumers if not each.has_ended], [], [], 0.1)[0]:
+            consumer.read()
         state = [(c.name, sorted(c.assigned), len(c.records), c.errors) for c in consumers]
         assert time.monotonic() < deadline, f"after {seconds:g} s: {state}"
 
@@ -106,18 +124,22 @@ def consumers(bootstrap: str, group: str, topic: str) -> Iterator[Callable[..., 
     def start(kind: str = "confluent", **options: object) -> Consumer:
         arguments = json.dumps({"bootstrap": bootstrap, "group": group, "topic": topic, **options})
         command = [sys.executable, "-m", f"compat_tests.groups.run_{kind}", arguments]
-        process = subprocess.Popen(
-            command, cwd=PROJECT_ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-        )
-        consumer = Consumer(f"{kind}-{len(started)}", process)
+        name = f"{kind}-{len(started)}"
+        complaints = Path(folder) / name
+        with complaints.open("wb") as stderr:
+            process = subprocess.Popen(
+                command, cwd=PROJECT_ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr
+            )
+        consumer = Consumer(name, process, complaints)
         started.append(consumer)
         return consumer
 
-    try:
-        yield start
-    finally:
-        for consumer in started:
-            consumer.kill()
-            for pipe in (consumer._process.stdin, consumer._process.stdout):
-                if pipe is not None:
-                    pipe.close()
+    with tempfile.TemporaryDirectory(prefix="compat-consumers-") as folder:
+        try:
+            yield start
+        finally:
+            for consumer in started:
+                consumer.kill()
+                for pipe in (consumer._process.stdin, consumer._process.stdout):
+                    if pipe is not None:
+                        pipe.close()

@@ -3,7 +3,7 @@
 from typing import Any
 
 from kafka import ConsumerRebalanceListener, KafkaConsumer
-from kafka.errors import KafkaError
+from kafka.errors import KafkaConnectionError, KafkaError
 
 from compat_tests.groups.speaking import commands, options, say
 
@@ -14,6 +14,19 @@ class Listener(ConsumerRebalanceListener):  # type: ignore[misc]
 
     def on_partitions_revoked(self, revoked: Any) -> None:
         say(revoked=[[each.topic, each.partition] for each in revoked])
+
+
+def _poll(consumer: KafkaConsumer) -> dict[Any, list[Any]]:
+    """While the broker is away polling may fail, as may anything; a program that lives on polls again.
+
+    A poll takes longer than a rebalance: a join whose answer comes between two polls is sometimes forgotten, and the
+    member is then silent until its session ends.
+    """
+    try:
+        return dict(consumer.poll(timeout_ms=1000, max_records=20))
+    except KafkaConnectionError as error:
+        say(error=repr(error))
+        return {}
 
 
 def main() -> None:
@@ -32,9 +45,7 @@ def main() -> None:
     )
     consumer.subscribe([given["topic"]], listener=Listener())
     while True:
-        # Longer than a rebalance takes: a join whose answer comes between two polls is sometimes forgotten, and the
-        # member is then silent until its session ends.
-        for records in consumer.poll(timeout_ms=1000, max_records=20).values():
+        for records in _poll(consumer).values():
             for record in records:
                 say(record=[record.partition, record.offset, record.value.decode()])
             if given.get("commit", True):

@@ -38,7 +38,7 @@ def test_a_stable_group_keeps_its_generation(broker: MortalBroker) -> None:
 
 
 def test_a_member_that_does_not_come_back_is_out_after_its_session(broker: MortalBroker) -> None:
-    member = Member(broker.bootstrap, "g", session_ms=1000)
+    member = Member(broker.bootstrap, "g", session_ms=4000)
     member.settle()
     broker.restart()
     watcher = Member(broker.bootstrap, "g")

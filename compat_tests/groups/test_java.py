@@ -10,7 +10,7 @@ import pytest
 from compat_tests.clients import CLIENTS, Record
 from compat_tests.groups.consumers import consumers, share, wait_until
 from compat_tests.groups.member import Member
-from compat_tests.java.tool import tool
+from compat_tests.java.tool import console_text, tool
 from tools.reference.java import java_command, java_tool
 
 GROUPS = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
@@ -155,10 +155,11 @@ def test_kafkas_decoders_read_the_topic(
     member.settle()
     member.commit(make_topic(), 3, metadata="note", leader_epoch=0)
     member.leave()
-    done = java_tool(
-        "ConsoleConsumer",
-        *("--bootstrap-server", bootstrap, "--topic", "__consumer_offsets", "--from-beginning"),
-        *("--formatter", f"org.apache.kafka.tools.consumer.{formatter}", "--timeout-ms", "5000"),
+    ours = re.compile(f'"group":"{group}"(?:(?!"group":).)*{re.escape(expected)}')
+    shown = console_text(
+        bootstrap,
+        *("--topic", "__consumer_offsets", "--from-beginning"),
+        *("--formatter", f"org.apache.kafka.tools.consumer.{formatter}"),
+        until=ours.search,
     )
-    lines = [line for line in done.stdout.splitlines() if f'"group":"{group}"' in line]
-    assert any(expected in line for line in lines), done.stdout[-3000:] + done.stderr[-2000:]
+    assert ours.search(shown), shown[-3000:]

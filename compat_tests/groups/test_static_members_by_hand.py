@@ -134,8 +134,8 @@ def test_static_members_are_removed_by_their_instances(make_member: MakeMember) 
 
 
 def test_a_static_member_that_stays_away_is_out_after_its_session(make_member: MakeMember) -> None:
-    leader, follower = pair(make_member, session_ms=1500)
-    deadline = time.monotonic() + 10
+    leader, follower = pair(make_member, session_ms=2500)
+    deadline = time.monotonic() + 20
     while leader.heartbeat() == 0:
         assert time.monotonic() < deadline
         time.sleep(0.05)

@@ -11,7 +11,7 @@ from kafka import KafkaConsumer
 from kafka import TopicPartition as KafkaPythonTopicPartition
 
 from compat_tests.clients.kcat import kcat
-from tools.reference.java import java_tool
+from compat_tests.java.tool import console_text
 
 END = "END"
 PATIENCE_S = 20.0
@@ -86,12 +86,8 @@ def kcat_reader(bootstrap: str, topic: str, isolation: str) -> list[str]:
 
 
 def java(bootstrap: str, topic: str, isolation: str) -> list[str]:
-    done = java_tool(
-        "ConsoleConsumer",
-        *("--bootstrap-server", bootstrap, "--topic", topic, "--partition", "0", "--offset", "0"),
-        *("--isolation-level", isolation, "--timeout-ms", "4000"),
-    )
-    return done.stdout.splitlines()
+    where = ("--topic", topic, "--partition", "0", "--offset", "0", "--isolation-level", isolation)
+    return console_text(bootstrap, *where, until=lambda text: text.endswith(f"{END}\n")).splitlines()
 
 
 READERS: dict[str, Reader] = {

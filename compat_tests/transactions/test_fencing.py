@@ -67,7 +67,7 @@ def test_a_transaction_past_its_timeout_is_aborted_and_its_producer_fenced(
     producer.produce(topic, "slow", partition=0)
     producer.flush(PATIENCE_S)
     # No longer than the timeout and ten seconds.
-    eventually(lambda: end_offsets(bootstrap, topic), (2, 2), seconds=11.0)
+    eventually(lambda: end_offsets(bootstrap, topic), (2, 2), seconds=20.0)
     with pytest.raises(KafkaException):
         producer.commit_transaction(PATIENCE_S)
     assert kcat_reader(bootstrap, topic, "read_committed") == []

@@ -8,7 +8,7 @@ import pytest
 from confluent_kafka import KafkaException
 
 from compat_tests import admin, brokers
-from compat_tests.java.tool import tool
+from compat_tests.java.tool import console_text, tool
 from compat_tests.transactions.readers import kcat_reader
 from compat_tests.transactions.test_fencing import end_offsets
 from compat_tests.transactions.writers import PATIENCE_S, confluent_producer
@@ -79,14 +79,14 @@ def test_the_coordinators_records_are_read_by_kafkas_own_formatter(
     producer.begin_transaction()
     producer.produce(topic, "one", partition=0)
     producer.commit_transaction(PATIENCE_S)
-    shown = tool(
-        "ConsoleConsumer",
+    state = re.compile(rf'"transactionalId":"{topic}".*?"transactionStatus":(\d)')
+    shown = console_text(
         bootstrap,
-        *("--topic", "__transaction_state", "--from-beginning", "--timeout-ms", "8000"),
+        *("--topic", "__transaction_state", "--from-beginning"),
         *("--formatter", "org.apache.kafka.tools.consumer.TransactionLogMessageFormatter"),
+        until=lambda text: len(state.findall(text)) >= 3,
     )
-    states = re.findall(rf'"transactionalId":"{topic}".*?"transactionStatus":(\d)', shown)
-    assert states[:3] == ["0", "1", "2"], shown
+    assert state.findall(shown)[:3] == ["0", "1", "2"], shown
 
 
 @pytest.mark.skipif(brokers.target() == "kafka", reason="the reference broker is not ours to kill")

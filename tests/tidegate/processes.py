@@ -5,12 +5,13 @@ import selectors
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from attrs import frozen
+
+from tests.tidegate.timing import Timing, timed
 
 PATIENCE_S = 15.0
 # Several servers run at one time: without an operations door unless a test asks for one.
@@ -103,9 +104,9 @@ def serving(data_dir: Path, *arguments: str, environment: dict[str, str] | None 
             server.kill()
 
 
-def seconds_to_ready(data_dir: Path) -> float:
-    began = time.monotonic()
-    with serving(data_dir) as server:
-        took = time.monotonic() - began
-        server.end()
-    return took
+def time_to_ready(data_dir: Path) -> Timing:
+    with timed() as (timing, note):
+        server = Server("--data-dir", str(data_dir), "--kafka-port", "0")
+        note(server.process.pid)
+    server.end()
+    return timing
