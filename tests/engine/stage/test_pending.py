@@ -44,7 +44,7 @@ class PendingMachine(RuleBasedStateMachine):
         return next((each for each in self.rows.values() if each.number <= number < each.number + each.count), None)
 
     @rule(
-        number=st.integers(0, 40),
+        number=st.integers(0, 20),
         count=st.integers(1, 4),
         values=st.tuples(st.integers(0, 255), st.integers(0, 4), MS, st.booleans(), st.sampled_from((0, 700, 2**40))),
         place=st.tuples(st.integers(0, 2**32 - 1), st.integers(0, 2**32 - 1), MS, MS, MS),
@@ -144,7 +144,7 @@ class PendingMachine(RuleBasedStateMachine):
 
 
 TestPending = PendingMachine.TestCase
-TestPending.settings = settings(max_examples=60, stateful_step_count=40)
+TestPending.settings = settings(max_examples=150, stateful_step_count=50)
 
 
 def test_a_number_inside_a_run_gives_the_run() -> None:
@@ -162,6 +162,36 @@ def test_a_run_is_removed_by_its_own_number_only() -> None:
     assert len(table) == 5
     assert table.remove(10) == row(10, count=5)
     assert len(table) == 0
+
+
+@pytest.mark.parametrize(("number", "count"), [(9, 2), (10, 1), (12, 1), (14, 5), (8, 20), (20, 1), (19, 9), (15, 6)])
+def test_rows_do_not_overlap(number: int, count: int) -> None:
+    table = PendingTable()
+    table.add(row(10, count=5))
+    table.add(row(20))
+    before = encoded(table)
+    with pytest.raises(ValueError, match="the row"):
+        table.add(row(number, count=count))
+    assert encoded(table) == before
+
+
+def test_the_latest_run_is_not_overlapped() -> None:
+    table = PendingTable()
+    table.add(row(10, count=5))
+    with pytest.raises(ValueError, match="begins inside"):
+        table.add(row(14))
+    table.add(row(15))
+
+
+def test_an_id_is_the_latest_row_s_alone() -> None:
+    table = PendingTable()
+    table.add(row(1, id_hash=5))
+    table.add(row(2, id_hash=5))
+    table.remove(1)
+    assert table.by_id(5) == 2
+    table.add(row(3, id_hash=5))
+    table.remove(3)
+    assert table.by_id(5) is None
 
 
 def test_the_flag_comes_back_as_one() -> None:

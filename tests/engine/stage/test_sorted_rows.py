@@ -11,7 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from engine.stage.sorted_rows import SortedRows, from_little_endian
 
 LAYOUT = struct.Struct("<qB")
-KEYS = st.integers(0, 60)
+KEYS = st.integers(0, 25)
 
 
 def rows(count: int, step: int = 1) -> SortedRows:
@@ -93,7 +93,16 @@ class SortedRowsMachine(RuleBasedStateMachine):
 
 
 TestSortedRows = SortedRowsMachine.TestCase
-TestSortedRows.settings = settings(max_examples=60, stateful_step_count=40)
+TestSortedRows.settings = settings(max_examples=100, stateful_step_count=50)
+
+
+def test_a_key_that_is_gone_is_not_found_wherever_it_stood() -> None:
+    for first in (0, 512, 1024):
+        table = rows(3 * 512)
+        for gone in range(first, first + 500):
+            table.delete(table.find_exactly(gone) or (9, 9))
+            place = table.find(gone)
+            assert (table.key(place) if place else -1) == first - 1
 
 
 def test_rows_that_come_in_order_fill_their_chunks() -> None:

@@ -155,7 +155,8 @@ def test_what_is_added_after_the_clock_went_back_comes_in_time() -> None:
 
 
 def test_a_pile_of_one_instant_is_moved_ahead_and_comes_out_in_slices(monkeypatch: pytest.MonkeyPatch) -> None:
-    count, due_ms = 100_000, NOW_MS + 3_600_000 + 7
+    # At the very beginning of an hour, hence of slots of all levels: what is not moved ahead is late.
+    count, due_ms = 100_000, (NOW_MS // 3_600_000 + 2) * 3_600_000
     wheel = wheel_of(*[due_ms] * count)
     moved: list[int] = []
     move = Wheel._move
@@ -192,12 +193,22 @@ def test_a_jump_of_the_clock_over_a_pile_is_worked_off_in_bounded_calls() -> Non
 
 
 def test_slots_with_little_in_them_count_as_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    wheel = wheel_of(*(NOW_MS + 10_000 + number * 10 for number in range(MOVES)))
+    wheel = wheel_of(*(NOW_MS + 2_000 + number * 10 for number in range(MOVES)))
     turns: list[int] = []
     advance = Wheel._advance
     monkeypatch.setattr(Wheel, "_advance", lambda self, now_ms: (turns.append(now_ms), advance(self, now_ms))[1])
     wheel.due(NOW_MS + 60_000, 10)
     assert len(turns) < MOVES / 5
+
+
+def test_the_buffer_holds_only_what_is_near() -> None:
+    day_ms = (NOW_MS // 86_400_000 + 2) * 86_400_000
+    wheel = wheel_of(*(day_ms + number * 8_640 for number in range(10_000)))
+    while (at_ms := wheel.next_ms() or 0) < day_ms + 60_000:
+        wheel.due(at_ms, 200)
+        near, _ = wheel.histogram([at_ms + 2 * LEVELS[0][1]])
+        assert len(wheel._near) <= near
+    assert len(wheel) > 9_900
 
 
 def test_a_histogram_samples_a_large_slot() -> None:
