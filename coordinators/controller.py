@@ -106,13 +106,13 @@ class Controller:
         if after is None:
             assert before is not None
             self.partitions.remove(before.topic_id)
-            logger.info("topic %s is deleted", before.name)
+            logger.info("topic deleted", extra={"topic": before.name})
             self.start_soon(self.remove_files, before.topic_id)
             return
         have = len(self.partitions.of_topic(after.topic_id))
         self.partitions.create(self._specs(after)[have:])
         if before is None:
-            logger.info("topic %s is made with %d partitions", after.name, after.partition_count)
+            logger.info("topic created", extra={"topic": after.name, "partitions": after.partition_count})
         else:
             self._configure(after)
 

@@ -3,6 +3,7 @@
 An operation changes nothing itself, yet each of its steps has to see what the ones before decided.
 """
 
+import logging
 from collections.abc import Iterable, Mapping
 from hashlib import blake2b
 
@@ -25,6 +26,8 @@ from coordinators.group.consumer_formats import (
 from coordinators.runtime import Record
 from coordinators.topic_view import TopicView
 from engine.ids import TopicId
+
+logger = logging.getLogger("tidegate.groups")
 
 
 @define(eq=False)
@@ -136,6 +139,7 @@ class Draft:
     def raise_epoch(self) -> None:
         """Something about the group has changed: a new assignment is due."""
         self.epoch += 1
+        logger.info("group rebalances", extra={"group": self.group_id, "epoch": self.epoch})
         self.metadata_hash = self.topics_hash()
         self.records.append(epoch_record(self.group_id, EpochValue(self.epoch, self.metadata_hash)))
 

@@ -8,6 +8,7 @@ A member's session is a deadline that every sign of life moves; its timer looks 
 only when it fires. So a heartbeat costs one assignment.
 """
 
+import logging
 from typing import Any
 
 from attrs import define
@@ -21,6 +22,8 @@ from coordinators.group.settings import GroupSettings
 from coordinators.runtime import Outcome, ShardTimers
 from engine.clock import Clock
 from engine.errors import RebalanceInProgress, UnknownMemberId
+
+logger = logging.getLogger("tidegate.groups")
 
 # A member that has never been answered cannot heartbeat, and its connection may be gone.
 NEW_MEMBER_TIMEOUT_MS = 300_000
@@ -54,6 +57,7 @@ class Rebalances:
         self.timers.cancel(("sync", group.group_id))
         group.unsynced.clear()
         is_first = group.state is State.EMPTY
+        logger.info("group rebalances", extra={"group": group.group_id, "members": len(group.members)})
         group.enter(State.PREPARING_REBALANCE, self.clock.now_ms())
         if is_first:
             self._wait_for_more(group, group.rebalance_timeout_ms)
@@ -107,6 +111,8 @@ class Rebalances:
             self._wait_for_all(group)
             return
         group.next_generation()
+        facts = {"group": group.group_id, "generation": group.generation, "members": len(group.members)}
+        logger.info("group has a new generation" if group.members else "group is empty", extra=facts)
         if not group.members:
             effects.reload_if_refused = True
             effects.records.append(group_record(group.group_id, group.record_value({}, self.clock.now_ms())))

@@ -10,10 +10,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import trio
+from trio.testing import trio_test
 
 from engine.config.resolve import BrokerSettings
 from tests.tidegate.processes import serving
+from tests.wire.http.door import open_http_door
+from tests.wire.kafka.door import until
+from tests.wire.kafka.groups import group_door
+from tests.wire.kafka.requests import create_topic
+from tests.wire.kafka.transacting import Producer, transacting
 from tidegate import logs
+from wire.kafka.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 
 
 @pytest.fixture(autouse=True)
@@ -149,3 +157,54 @@ def test_a_server_tells_its_start_and_its_end(tmp_path: Path) -> None:
     assert lines[0]["seconds"] >= 0
     assert lines[1]["kafka"] == server.address
     assert lines[2]["signal"] == "SIGTERM"
+
+
+def facts(caplog: pytest.LogCaptureFixture, event: str) -> dict[str, Any]:
+    """What goes with the last line that begins so."""
+    return next(record.__dict__ for record in reversed(caplog.records) if record.getMessage().startswith(event))
+
+
+@trio_test
+async def test_topics_are_told_as_they_come_and_go(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    async with open_http_door(tmp_path) as door:
+        await create_topic(await door.connect(), "t", 3)
+        assert (facts(caplog, "topic created")["topic"], facts(caplog, "topic created")["partitions"]) == ("t", 3)
+        await door.ask("DELETE", "/topics/t", {"x-tidegate": "1"})
+        assert facts(caplog, "topic deleted")["topic"] == "t"
+
+
+@trio_test
+async def test_groups_are_told_with_their_generations(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    async with group_door(tmp_path) as door:
+        await (await door.member()).settle()
+        new = facts(caplog, "group has a new generation")
+        assert (new["group"], new["generation"], new["members"]) == ("g", 1, 1)
+        join = ConsumerGroupHeartbeatRequest(
+            "new", "a", 0, rebalance_timeout_ms=30_000, subscribed_topic_names=["t"], topic_partitions=[]
+        )
+        await door.client.ask(join, 1)
+        assert (facts(caplog, "group rebalances")["group"], facts(caplog, "group rebalances")["epoch"]) == ("new", 1)
+
+
+@trio_test
+async def test_a_fenced_producer_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async with transacting(tmp_path) as (_, producer):
+        newer = Producer(producer.client)
+        await newer.init()
+        await producer.end()
+        assert facts(caplog, "a producer is fenced")["error"] in ("PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH")
+
+
+@trio_test
+async def test_refused_and_malformed_connections_are_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async with open_http_door(tmp_path, {"max.connections": 1}) as door:
+        client = await door.connect()
+        await create_topic(client, "t")
+        await (await door.connect()).wait_closed()
+        assert facts(caplog, "connection refused: max.connections=1")["address"] == "127.0.0.1"
+        await client.send_bytes(b"GET / HTTP/1.1\r\n\r\n")
+        with trio.fail_after(10):
+            await until(lambda: not door.broker.server.connections)
+        assert facts(caplog, "connection closed: ")["port"] > 0

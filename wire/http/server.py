@@ -57,7 +57,8 @@ class HttpServer:
             if self._connections >= self._limits.max_connections:
                 self._refused += 1
                 limit = self._limits.max_connections
-                logger.warning("refused connection from %s: http.max.connections=%d is reached", address[0], limit)
+                where = {"address": address[0]}
+                logger.warning("connection refused: http.max.connections=%d is reached", limit, extra=where)
                 sock.close()
                 continue
             self._accepted += 1

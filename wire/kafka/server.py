@@ -86,7 +86,7 @@ class KafkaConnection:
     def close(self, reason: str) -> None:
         """End the connection from outside."""
         self._server.ended["idle"] += 1
-        logger.info("closing connection %s:%d: %s", self.peer.address, self.peer.port, reason)
+        logger.info("connection closed: %s", reason, extra=self._address())
         self._scope.cancel()
 
     async def _read_requests(self) -> None:
@@ -273,7 +273,10 @@ class KafkaConnection:
 
     def _complain(self, error: BaseException) -> None:
         self._server.ended["malformed"] += 1
-        logger.warning("closed connection %s:%d: %s", self.peer.address, self.peer.port, error)
+        logger.warning("connection closed: %s", error, extra=self._address())
+
+    def _address(self) -> dict[str, object]:
+        return {"address": self.peer.address, "port": self.peer.port}
 
     def under_way(self) -> tuple[int, int, int]:
         """Requests not yet answered, bytes of answers not yet sent, bytes of a request that is not whole."""
@@ -352,7 +355,7 @@ class KafkaServer:
             refusal = self._limit_reached(address[0])
             if refusal is not None:
                 self._refused += 1
-                logger.warning("refused connection from %s: %s", address[0], refusal)
+                logger.warning("connection refused: %s", refusal, extra={"address": address[0]})
                 sock.close()
                 continue
             self._start(sock, address, endpoint, nursery)
