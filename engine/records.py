@@ -196,6 +196,8 @@ def _bytes(view: memoryview, position: int, end: int) -> tuple[memoryview | None
 
 def read_varint(view: memoryview, position: int, end: int) -> tuple[int, int]:
     """A zigzag varint of at most ten bytes, and where it ends."""
+    if position < end and (byte := view[position]) < 0x80:
+        return (byte >> 1) ^ -(byte & 1), position + 1  # nearly all of them
     result = shift = 0
     while position < end and shift < 70:
         byte = view[position]

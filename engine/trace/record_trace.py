@@ -56,6 +56,8 @@ class RecordTrace:
     events: list[TraceEvent] = field(factory=list)
     dropped_events: int = 0
     sequence: int = -1
+    # Its unchanging part as JSON, once somebody has needed it.
+    json_part: str = ""
     _rank: int = -1
 
     @property
