@@ -120,6 +120,24 @@ def test_static_members_are_restarted_one_by_one_without_a_rebalance(
         wait_until(lambda: set(values(*members.values())) >= sent, list(members.values()))
 
 
+def test_a_static_member_that_is_rolled_back_to_the_classic_protocol_has_its_place_again(
+    bootstrap: str, make_topic: MakeTopic, group: str
+) -> None:
+    topic = make_topic(partitions=PARTITIONS)
+    with consumers(bootstrap, group, topic) as start:
+        other, new = start("confluent", strategy="range"), start(NEW, instance="i")
+        wait_until(lambda: balanced([other, new], topic, PARTITIONS), [other, new], seconds=60)
+        held, rebalances = set(new.assigned), other.rebalances
+        new.close()
+        back = start("confluent", strategy="range", instance="i")
+        wait_until(lambda: back.assigned == held, [other, back], seconds=60)
+        assert other.rebalances == rebalances, "nobody else has to move"
+        sent = fill(bootstrap, topic)
+        wait_until(lambda: set(values(other, back)) >= sent, [other, back])
+        listed = admin.admin_client(bootstrap).list_consumer_groups().result(20).valid
+        assert [each.type.name for each in listed if each.group_id == group] == ["CLASSIC"]
+
+
 @pytest.mark.skipif(target() == "kafka", reason="Kafka's members come back every five seconds at the earliest")
 def test_a_rebalance_of_twenty_members_settles_soon(bootstrap: str, make_topic: MakeTopic, group: str) -> None:
     topic = make_topic(partitions=100)
