@@ -196,7 +196,7 @@ class Broker:
             transactions=Transactions.compose(
                 internal_topics, groups, producer_ids, topics.settings, self.clock, self._timers, workers
             ),
-            releases=Releases.compose(controller, producer_ids, self.clock, self._timers),
+            releases=Releases.compose(controller, producer_ids, self.clock, self._timers, tracing),
             clock=self.clock,
             timers=self._timers,
             workers=workers,

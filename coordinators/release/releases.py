@@ -15,8 +15,11 @@ from attrs import define, field
 from coordinators.controller import Controller
 from coordinators.producer_ids import ProducerIds
 from coordinators.release.dead_letters import DeadLetters
+from coordinators.release.rates import LaneRates
+from coordinators.release.stage_traces import StageTraces
 from coordinators.release.staged import StagedPartition
 from coordinators.topic_view import Topic, TopicUpdate
+from coordinators.tracing.tracing import Tracing
 from engine.clock import Clock
 from engine.config.extension_config import extension_config
 from engine.log import Log
@@ -28,7 +31,7 @@ from engine.stage.config import ExtensionConfig
 from engine.stage.opening import load_state, stage_log_config
 from engine.stage.pending import Row
 from engine.stage.stage import Stage
-from engine.stage.state import StageState
+from engine.stage.state import Counters, StageState
 from engine.stage.steady_clock import SteadyClock
 from engine.timers import Timers
 
@@ -47,14 +50,26 @@ class Releases:
     clock: Clock
     timers: Timers
     dead_letters: DeadLetters
+    tracing: Tracing | None = None
+    rates: LaneRates = field(init=False)
     _configs: dict[bytes, ExtensionConfig] = field(factory=dict)
     _checkpoints: dict[StagedPartition, int] = field(factory=dict)
     """Up to where each stage's state is on disk; while one is being written, up to where it will be."""
 
+    def __attrs_post_init__(self) -> None:
+        self.rates = LaneRates(self.stages, self.clock, self.timers)
+
     @classmethod
-    def compose(cls, controller: Controller, producer_ids: ProducerIds, clock: Clock, timers: Timers) -> "Releases":
+    def compose(
+        cls,
+        controller: Controller,
+        producer_ids: ProducerIds,
+        clock: Clock,
+        timers: Timers,
+        tracing: Tracing | None = None,
+    ) -> "Releases":
         """Follows the topics from the start."""
-        releases = cls(controller, clock, timers, DeadLetters(controller, producer_ids, clock))
+        releases = cls(controller, clock, timers, DeadLetters(controller, producer_ids, clock), tracing)
         controller.on_change.append(releases._topic_changed)
         return releases
 
@@ -62,6 +77,10 @@ class Releases:
     def partitions(self) -> Partitions:
         """Of this node."""
         return self.controller.partitions
+
+    def stages(self) -> list[StagedPartition]:
+        """All there are."""
+        return [partition.staged for partition in self.partitions if partition.staged is not None]
 
     # -- what topics ask for
 
@@ -103,6 +122,7 @@ class Releases:
                     log = await in_thread(self._open_log, partition, clean)
                     state = await in_thread(self._load, log, self.config(topic))
                     self._serve(partition, topic, log, state)
+        self.rates.start()
 
     def stage_of(self, partition: Partition, topic: Topic) -> StagedPartition:
         """The partition's stage, made if there is none."""
@@ -134,6 +154,8 @@ class Releases:
 
     def _serve(self, partition: Partition, topic: Topic, log: Log, state: StageState) -> None:
         store = self.partitions.add_stage(partition, log)
+        # What was replayed has been counted by the process that did it.
+        state.counters = Counters()
         steady = SteadyClock(self.clock, state.ahead_ms)
         stage = Stage(store, state, steady, self.config(topic), partition.log.end_offset)
         staged = StagedPartition(
@@ -145,12 +167,18 @@ class Releases:
             after_change=self._after_change,
             on_dead_letters=self.dead_letters.wake,
             reload=self._reload,
+            observer=self._observer(partition),
         )
         self._checkpoints[staged] = log.end_offset
         staged.resume()
 
+    def _observer(self, partition: Partition) -> StageTraces | None:
+        tracing = self.tracing
+        return None if tracing is None else StageTraces(tracing, self.controller.topics.view, partition)
+
     def _reload(self, staged: StagedPartition) -> None:
         state = self._load(staged.store.log, staged.stage.config)
+        state.counters = staged.stage.state.counters
         staged.stage.adopt(state, staged.partition.log.end_offset)
 
     def _has_room(self, topic_id: bytes, stage: Stage, size: int) -> bool:

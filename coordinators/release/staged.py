@@ -9,9 +9,10 @@ import math
 from collections import deque
 from collections.abc import Callable, Sequence
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
 from coordinators.release.pace import Pace
+from coordinators.release.stage_traces import NO_CLIENT, Client, StageObserver
 from engine.clock import Clock
 from engine.errors import BrokerError, PolicyViolation, StorageError
 from engine.files import Buffer
@@ -57,10 +58,11 @@ class ClientBatch:
     section: Buffer
     opened: Sequence[OpenedRecord] | None = None
     hold: bool = False
+    client: Client = NO_CLIENT
 
     def copied(self) -> "ClientBatch":
         """The same in memory of its own."""
-        return ClientBatch(bytes(self.records), bytes(self.section), self.opened, self.hold)
+        return evolve(self, records=bytes(self.records), section=bytes(self.section))
 
 
 @define(eq=False)
@@ -75,6 +77,7 @@ class StagedPartition:
     """Whether the topic may have so many more bytes pending."""
     after_change: Callable[["StagedPartition"], object] = field(default=lambda _: None)
     pace: Pace = field(factory=Pace)
+    observer: StageObserver | None = None
     on_dead_letters: Callable[["StagedPartition"], object] = field(default=lambda _: None)
     reload: Callable[["StagedPartition"], object] = field(default=lambda _: None)
     """Makes the stage's state anew from its log, which may have lost its end."""
@@ -93,6 +96,8 @@ class StagedPartition:
         self.partition.staged = self
         self.partition.on_online = self.resume
         self.stage.store.on_online = self._store_online
+        if self.observer is not None:
+            self.stage.observe(self.observer)
 
     # -- one after the other
 
@@ -170,6 +175,9 @@ class StagedPartition:
         was_prioritised = self.stage.prioritised
         held = self.stage.hold(header, section, batch.opened, self.partition.log.end_offset)
         self.partition.log.note_staged(header)
+        if self.observer is not None:
+            first_number = held.last_number - header.record_count + 1
+            self.observer.held(section, batch.opened, first_number, self.stage.clock.now_ms(), batch.client)
         if self.stage.prioritised and not was_prioritised:
             # Whoever waits for the log to grow has to ask anew.
             self.store.when_durable(held.last_number, math.inf, lambda _: self.partition.nudge())
@@ -265,6 +273,8 @@ class StagedPartition:
                 self.timers.call_at(self.clock.monotonic() + RETRY_S, self.resume)
             return
         assert log.end_offset == intent.end_offset, "rule 3: a release goes to exactly its place"
+        if self.observer is not None:
+            self.observer.released(intent, self.stage.state.intended)
         self.partition.when_durable(log.end_offset - 1, math.inf, self._released)
         self._busy = False
         self._proceed()

@@ -65,7 +65,7 @@ from engine.stage.headers import OpenedRecord
 from engine.stage.lanes import Piece
 from engine.stage.pending import Row
 from engine.stage.release_batches import ReleaseBatches
-from engine.stage.state import HOLE, NONE, NORMAL_LANE, PLAIN_FLAG, READY, WAITING, Placed, StageState
+from engine.stage.state import HOLE, NONE, NORMAL_LANE, PLAIN_FLAG, READY, WAITING, Placed, StageState, StateObserver
 from engine.stage.steady_clock import SteadyClock
 from engine.transactions import EndMarker, build_marker
 
@@ -98,13 +98,14 @@ class Stage:
         self.clock = clock
         self._config = config
         self._batches = ReleaseBatches(store.log)
+        self.observer: StateObserver | None = None
         self.adopt(state)
 
     # -- what it is
 
     def adopt(self, state: StageState, _log_end_offset: int = 0) -> None:
         """Go on from this state: of a stage just opened, or one whose log has lost its end."""
-        self.state = state
+        state.observer, self.state = self.observer, state
         self._fresh: deque[tuple[int, int]] = deque()
         self._fresh_count = 0
 
@@ -185,6 +186,10 @@ class Stage:
             if d.cancel is None and d.delay_ms is None and d.deliver_at_ms is None
         )
         return Intent(log_end_offset, now_ms, pieces) if pieces else None
+
+    def observe(self, observer: StateObserver) -> None:
+        """Have it told of what becomes of single records."""
+        self.observer = self.state.observer = observer
 
     def end_transaction(self, producer_id: int, producer_epoch: int, marker: EndMarker, log_end_offset: int) -> Held:
         """Write a transaction's marker (rule 8); what of it is immediate gets its intent in the same append."""

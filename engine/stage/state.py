@@ -15,7 +15,7 @@ transaction that has cancelled or replaced it.
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from attrs import define, field
 
@@ -97,6 +97,16 @@ class Counters:
     cancelled_unknown: int = 0
 
 
+class StateObserver(Protocol):
+    """Who follows single records."""
+
+    def ready(self, row: Row) -> None:
+        """A delayed record has entered its lane."""
+
+    def ended(self, row: Row, kind: FateKind) -> None:
+        """It was cancelled, or has expired."""
+
+
 @define(eq=False)
 class StageState:
     """See the module."""
@@ -123,6 +133,8 @@ class StageState:
     readied: int = 0
     """Records that have entered the lanes, in this process."""
     counters: Counters = field(factory=Counters)
+    observer: "StateObserver | None" = None
+    """Told of what happens live; nobody is while the stage is being opened."""
 
     @classmethod
     def empty(cls, steady_ms: int, wall_ms: int, rules: LaneRules) -> "StageState":
@@ -221,6 +233,8 @@ class StageState:
             self.wall.add(row.expires_ms, row.number)
 
     def _become_ready(self, row: Row, now_ms: int) -> None:
+        if self.observer is not None:
+            self.observer.ready(row)
         self._expect(self.table.update(row.number, state=READY, due_ms=now_ms, relative=True), now_ms)
 
     # -- cancelling and replacing
@@ -384,6 +398,8 @@ class StageState:
 
     def _expire(self, row: Row, dead_letters: bool, now_ms: int) -> None:
         self.counters.expired += row.count - row.skip
+        if self.observer is not None:
+            self.observer.ended(row, FateKind.EXPIRED)
         if row.due_ms != NONE:
             self.fates.note(row.id_hash or number_key(row.number), FateKind.EXPIRED, NONE, now_ms)
         if dead_letters:
@@ -446,6 +462,8 @@ class StageState:
             self._note_fate(row, FateKind.DELIVERED, offset, at_ms)
 
     def _end(self, row: Row, kind: FateKind, now_ms: int) -> None:
+        if self.observer is not None:
+            self.observer.ended(row, kind)
         self._note_fate(row, kind, NONE, now_ms)
         self._forget(row)
 

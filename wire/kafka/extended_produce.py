@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 
 from attrs import define, field
 
+from coordinators.release.stage_traces import Client
 from coordinators.release.staged import ClientBatch, Outcome, Staged
 from coordinators.topics import Topic
 from engine.compression import decompress
@@ -99,10 +100,13 @@ class ExtendedProduce:
         if config.extensions_enable and sniff(section):
             opened = self._open(records, section, config)
             if _must_hold(opened):
-                return ClientBatch(records, section, opened, hold=True)
+                return ClientBatch(records, section, opened, hold=True, client=self._client())
         if not in_the_way and config.priority_enable != "true":
             return None
-        return ClientBatch(records, section, opened)
+        return ClientBatch(records, section, opened, client=self._client())
+
+    def _client(self) -> Client:
+        return Client(self.context.client_id, self.context.peer.address)
 
     def _section(self, codec: int, records: Buffer, config: ExtensionConfig) -> Buffer:
         found = self._sections.get(id(records))

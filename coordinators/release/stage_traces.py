@@ -1,0 +1,140 @@
+"""What happens to traced records in a stage, told to their traces."""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from attrs import define
+
+from coordinators.topic_view import Topic, TopicView
+from coordinators.tracing.tracing import Tracing
+from engine.files import Buffer
+from engine.partition import Partition
+from engine.stage.events import Intent
+from engine.stage.fates import FateKind
+from engine.stage.headers import OpenedRecord
+from engine.stage.pending import Row
+from engine.stage.state import HOLE, NORMAL_LANE, due_time
+from engine.trace.context import TraceContext
+from engine.trace.kinds import EventKind
+from engine.trace.sniff import mark_in, with_context
+
+TRACED_TOGETHER = 100
+"""Of one batch at most so many records are looked at for a trace."""
+
+
+class StageObserver(Protocol):
+    """Who wants to know what becomes of staged records. Called on the loop; must not wait."""
+
+    def held(
+        self,
+        section: Buffer,
+        opened: Sequence[OpenedRecord] | None,
+        first_number: int,
+        received_ms: int,
+        client: "Client",
+    ) -> None:
+        """A client's batch was staged, its first record as `first_number`."""
+
+    def ready(self, row: Row) -> None:
+        """A delayed record has entered its lane."""
+
+    def ended(self, row: Row, kind: FateKind) -> None:
+        """It was cancelled or has expired."""
+
+    def released(self, intent: Intent, rows: Mapping[int, Row]) -> None:
+        """These were just appended to the log."""
+
+
+@define(frozen=True)
+class Client:
+    """Who produced it."""
+
+    client_id: str | None = None
+    address: str | None = None
+
+
+NO_CLIENT = Client()
+
+
+@define(eq=False)
+class StageTraces:
+    """The traces of one partition's staged records."""
+
+    tracing: Tracing
+    topics: TopicView
+    partition: Partition
+
+    @property
+    def _topic(self) -> Topic | None:
+        return self.topics.by_id.get(self.partition.topic_id)
+
+    def held(
+        self,
+        section: Buffer,
+        opened: Sequence[OpenedRecord] | None,
+        first_number: int,
+        received_ms: int,
+        client: Client,
+    ) -> None:
+        """Begin the traces of a batch: of the records that ask for one, or its first if the topic samples it."""
+        topic = self._topic
+        if topic is None:
+            return
+        mark = mark_in(section)
+        found = with_context(section, mark, TRACED_TOGETHER) if mark >= 0 else []
+        traced = [(record.offset_delta, record.context, record.key) for record in found] or [(0, None, None)]
+        for delta, context, key in traced:
+            due_ms, lane = None, NORMAL_LANE
+            if opened is not None and delta < len(opened):
+                directive = opened[delta].directive
+                if directive.cancel is not None:
+                    continue
+                due, _ = due_time(directive, received_ms)
+                due_ms = due if due >= 0 else None
+                lane = NORMAL_LANE if directive.priority is None else directive.priority
+            self.tracing.staged(
+                topic,
+                self.partition.index,
+                first_number + delta,
+                _header(context),
+                due_ms,
+                lane,
+                key=key,
+                client_id=client.client_id,
+                address=client.address,
+            )
+
+    def ready(self, row: Row) -> None:
+        """It is due, and waits for a reader."""
+        self._tell(row.number, EventKind.DELAY_READY)
+        self._tell(row.number, EventKind.PRIORITY_QUEUED, lane=row.lane)
+
+    def ended(self, row: Row, kind: FateKind) -> None:
+        """It will not be released."""
+        cancelled = kind is FateKind.CANCELLED
+        self._tell(row.number, EventKind.DELAY_CANCELLED if cancelled else EventKind.DELAY_EXPIRED)
+
+    def released(self, intent: Intent, rows: Mapping[int, Row]) -> None:
+        """From now on the log's offsets name them."""
+        offset = intent.first_offset
+        in_lanes = self.partition.staged.stage.prioritised
+        kind = EventKind.PRIORITY_RELEASED if in_lanes else EventKind.DELAY_READY
+        for piece in intent.pieces:
+            if piece.lane < HOLE:
+                lane = rows[piece.number].lane if in_lanes else None
+                for number in range(piece.number, piece.number + piece.count):
+                    self._tell(number, kind, offset=offset + number - piece.number, lane=lane)
+            offset += piece.count
+
+    def _tell(self, number: int, kind: EventKind, *, offset: int | None = None, lane: int | None = None) -> None:
+        topic = self._topic
+        if topic is None or self.tracing.store.staged(topic.name, self.partition.index, number) is None:
+            return
+        released_to = self.partition if offset is not None else None
+        self.tracing.stage_event(
+            topic, self.partition.index, number, kind, released_to=released_to, offset=offset, lane=lane
+        )
+
+
+def _header(context: TraceContext | None) -> bytes | None:
+    return None if context is None else f"00-{context.trace_id}-{context.parent_id}-01".encode()
