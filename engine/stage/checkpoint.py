@@ -51,7 +51,7 @@ def encode(state: StageState) -> list[Buffer]:
 
 def write(files: Files, directory: str, offset: int, pieces: list[Buffer]) -> None:
     """[thread] Put it in the place of the one before."""
-    checksum = 0
+    checksum = crc32c(_LENGTH.pack(offset))
     for piece in pieces:
         checksum = crc32c(piece, checksum)
     body = b"".join([_FIXED.pack(_MARK, offset, checksum), *pieces])
@@ -67,7 +67,7 @@ def read(files: Files, directory: str, rules: LaneRules) -> tuple[int, StageStat
     if len(data) < _FIXED.size:
         raise StorageError(f"{path} is damaged")
     mark, offset, checksum = _FIXED.unpack_from(data)
-    if mark != _MARK or crc32c(memoryview(data)[_FIXED.size :]) != checksum:
+    if mark != _MARK or crc32c(memoryview(data)[_FIXED.size :], crc32c(_LENGTH.pack(offset))) != checksum:
         raise StorageError(f"{path} is damaged")
     try:
         return offset, _decode(data, rules)
