@@ -43,6 +43,8 @@ class Partitions:
     rounds: SyncRounds
     call_later: Callable[[float, Callable[[], object]], object]
     log_error: Callable[[str], object] = lambda _: None
+    refusal: StorageError | None = None
+    """Why nothing is taken from clients at the moment."""
     _by_topic: dict[bytes, list[Partition]] = field(factory=dict, init=False)
     _under_way: int = field(default=0, init=False)
 

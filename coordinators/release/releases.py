@@ -22,10 +22,12 @@ from coordinators.topic_view import Topic, TopicUpdate
 from coordinators.tracing.tracing import Tracing
 from engine.clock import Clock
 from engine.config.extension_config import extension_config
+from engine.errors import StorageError
 from engine.log import Log
 from engine.partition import Partition
 from engine.partitions import Partitions
 from engine.recovery import STAGE
+from engine.reserve import Reserve
 from engine.stage import checkpoint
 from engine.stage.config import ExtensionConfig
 from engine.stage.opening import load_state, stage_log_config
@@ -40,6 +42,8 @@ logger = logging.getLogger("tidegate.release")
 CHECKPOINT_BATCHES = 20_000
 MOVED_TOGETHER = 200
 SPARSE_SHARE = 0.25
+RESERVE_FILE = "reserve"
+RESERVE_RETRY_S = 5.0
 
 
 @define(eq=False)
@@ -50,6 +54,7 @@ class Releases:
     clock: Clock
     timers: Timers
     dead_letters: DeadLetters
+    reserve: Reserve
     tracing: Tracing | None = None
     rates: LaneRates = field(init=False)
     _configs: dict[bytes, ExtensionConfig] = field(factory=dict)
@@ -69,7 +74,11 @@ class Releases:
         tracing: Tracing | None = None,
     ) -> "Releases":
         """Follows the topics from the start."""
-        releases = cls(controller, clock, timers, DeadLetters(controller, producer_ids, clock), tracing)
+        partitions = controller.partitions
+        size = controller.topics.settings.integer("stage.reserve.bytes")
+        reserve = Reserve(partitions.files, os.path.join(partitions.data_dir, RESERVE_FILE), size)
+        dead_letters = DeadLetters(controller, producer_ids, clock)
+        releases = cls(controller, clock, timers, dead_letters, reserve, tracing)
         controller.on_change.append(releases._topic_changed)
         return releases
 
@@ -166,10 +175,13 @@ class Releases:
             has_room=lambda size: self._has_room(partition.topic_id, stage, size),
             after_change=self._after_change,
             on_dead_letters=self.dead_letters.wake,
+            on_full=self._make_room,
             reload=self._reload,
             observer=self._observer(partition),
         )
         self._checkpoints[staged] = log.end_offset
+        if not self.reserve.held and self.partitions.refusal is None:
+            self._lay_by()
         staged.resume()
 
     def _observer(self, partition: Partition) -> StageTraces | None:
@@ -184,6 +196,26 @@ class Releases:
     def _has_room(self, topic_id: bytes, stage: Stage, size: int) -> bool:
         limit = stage.config.stage_max_bytes
         return limit < 0 or self.pending_bytes(topic_id) + size <= limit
+
+    # -- a full disk (rule 11)
+
+    def _make_room(self) -> bool:
+        if not self.reserve.give_up():
+            return False
+        logger.error("the disk is full: clients are refused until there is room again; what was staged goes on")
+        self.partitions.refusal = StorageError("the disk is full; what is left is for records that were staged before")
+        self.timers.call_at(self.clock.monotonic() + RESERVE_RETRY_S, self._lay_by)
+        return True
+
+    def _lay_by(self) -> None:
+        def done(_: object, error: BaseException | None) -> None:
+            if error is None:
+                self.partitions.refusal = None
+            else:
+                logger.error("no room can be kept free for staged records: %s", error)
+                self.timers.call_at(self.clock.monotonic() + RESERVE_RETRY_S, self._lay_by)
+
+        self.partitions.workers.submit(self.reserve.lay_by, done)
 
     # -- keeping them small
 

@@ -20,6 +20,7 @@ from engine.log import AppendResult
 from engine.log_types import Origin
 from engine.partition import Partition
 from engine.records import BatchHeader, parse_header
+from engine.reserve import is_full
 from engine.stage.events import Intent
 from engine.stage.headers import OpenedRecord
 from engine.stage.stage import Stage
@@ -79,6 +80,8 @@ class StagedPartition:
     pace: Pace = field(factory=Pace)
     observer: StageObserver | None = None
     on_dead_letters: Callable[["StagedPartition"], object] = field(default=lambda _: None)
+    on_full: Callable[[], bool] = field(default=lambda: False)
+    """Makes room on a full disk; whether there was any to make."""
     reload: Callable[["StagedPartition"], object] = field(default=lambda _: None)
     """Makes the stage's state anew from its log, which may have lost its end."""
     _busy: bool = False
@@ -270,7 +273,7 @@ class StagedPartition:
         except BrokerError as error:
             self._block(error)
             if self.partition.offline is None and self.store.offline is None:
-                self.timers.call_at(self.clock.monotonic() + RETRY_S, self.resume)
+                self.timers.call_at(self._retry_at(error), self.resume)
             return
         assert log.end_offset == intent.end_offset, "rule 3: a release goes to exactly its place"
         if self.observer is not None:
@@ -278,6 +281,11 @@ class StagedPartition:
         self.partition.when_durable(log.end_offset - 1, math.inf, self._released)
         self._busy = False
         self._proceed()
+
+    def _retry_at(self, error: BrokerError) -> float:
+        """When to try again: at once where there was no room and some could be made (rule 11)."""
+        has_room = is_full(error) and self.on_full()
+        return self.clock.monotonic() + (0 if has_room else RETRY_S)
 
     def _released(self, error: BrokerError | None) -> None:
         if error is not None:
@@ -357,7 +365,7 @@ class StagedPartition:
         except BrokerError as error:
             logger.error("%s: what is due waits: %s", self.partition.log.name, error)
             self.stage.put_back(due)
-            self._not_before = self.clock.monotonic() + RETRY_S
+            self._not_before = self._retry_at(error)
             return
         if intent is not None:
             self.pace.due(due, self.stage.clock)

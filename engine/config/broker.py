@@ -177,6 +177,15 @@ LOG = (
         dynamic=False,
     ),
     ConfigKey(
+        "stage.reserve.bytes",
+        ConfigType.LONG,
+        16 * 1024 * 1024,
+        "Tidegate's own key. Room that is kept free on the disk, once anything was staged, so that delayed records are "
+        "still released when it is full; while the reserve is in use nothing is taken from producers. 0 keeps none.",
+        at_least(0),
+        dynamic=False,
+    ),
+    ConfigKey(
         "log.sync.threads",
         ConfigType.INT,
         16,

@@ -197,3 +197,25 @@ async def test_statistics_add_up(bench: Bench) -> None:
     bench.hold(topic, record("b", delay=100), index=1)
     await trio.lowlevel.checkpoint()
     assert bench.releases.statistics()["pending"] == 2
+
+
+@trio_test
+async def test_on_a_full_disk_what_was_staged_is_released_and_clients_are_refused(bench: Bench) -> None:
+    topic = await bench.create()
+    bench.hold(topic, record("later", delay=100))
+    assert bench.releases.reserve.held
+    bench.files.capacity_bytes = 0
+    bench.clock.advance_ms(100)
+    bench.timers.run_due(bench.clock.monotonic())
+    assert bench.partition(topic).log.end_offset == 0
+    assert not bench.releases.reserve.held
+    assert bench.controller.partitions.refusal is not None
+    bench.files.capacity_bytes = bench.files.used_bytes() + 100_000
+    bench.pass_ms(1)
+    assert bench.partition(topic).log.end_offset == 1
+    bench.pass_ms(5_000)
+    assert bench.controller.partitions.refusal is not None
+    bench.files.capacity_bytes = None
+    bench.pass_ms(5_000)
+    assert bench.controller.partitions.refusal is None
+    assert bench.releases.reserve.held

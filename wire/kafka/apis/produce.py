@@ -181,6 +181,8 @@ def _append(
     if topic.internal:
         raise InvalidTopic(f"{topic.name} is written by the broker alone")
     partition = node.partition(topic, data.index)
+    if node.partitions.refusal is not None:
+        raise node.partitions.refusal
     records = data.records
     attributes = _check_records(records, context.version)
     assert records is not None
