@@ -211,7 +211,7 @@ async def test_on_a_full_disk_what_was_staged_is_released_and_clients_are_refuse
     assert not bench.releases.reserve.held
     assert bench.controller.partitions.refusal is not None
     bench.files.capacity_bytes = bench.files.used_bytes() + 100_000
-    bench.pass_ms(1)
+    bench.pass_ms(1_000)
     assert bench.partition(topic).log.end_offset == 1
     bench.pass_ms(5_000)
     assert bench.controller.partitions.refusal is not None
