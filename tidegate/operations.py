@@ -49,6 +49,7 @@ class Operations:
             controller=node.controller,
             groups=node.groups,
             transactions=node.transactions,
+            tracing=node.tracing,
             clock=node.clock,
             workers=node.workers,
             metrics=metrics,

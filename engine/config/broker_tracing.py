@@ -34,7 +34,7 @@ BOUNDS = (
         ConfigType.INT,
         10_000,
         "Tidegate's own key. How many traces the broker keeps in memory, each of one record; the oldest goes first.",
-        between(1, 10_000_000),
+        between(1, 1_000_000),
         dynamic=False,
     ),
     ConfigKey(

@@ -158,13 +158,16 @@ class TraceStore:
         held = self._places.get((topic, partition))
         return None if held is None else held.by_offset.get(offset)
 
+    def newest_first(self, trace_id: str | None = None) -> list[RecordTrace]:
+        """All traces, or those of one id, in a list of its own: for who looks through them little by little."""
+        return list(reversed(self._ring if trace_id is None else self._by_id.get(trace_id, ())))
+
     def search(self, query: TraceQuery | None = None, *, limit: int = 100, skip: int = 0) -> TracePage:
         """What matches, newest first: `limit` traces after the first `skip`."""
         query = query or TraceQuery()
-        traces = self._by_id.get(query.trace_id, ()) if query.trace_id is not None else self._ring
         found: list[RecordTrace] = []
         total = 0
-        for trace in reversed(traces):
+        for trace in self.newest_first(query.trace_id):
             if query.matches(trace):
                 if skip <= total < skip + limit:
                     found.append(trace)

@@ -9,6 +9,7 @@ from attrs import define, field, frozen
 from coordinators.controller import Controller
 from coordinators.group.groups import Groups
 from coordinators.topics import Topics
+from coordinators.tracing.tracing import Tracing
 from coordinators.transaction.transactions import Transactions
 from coordinators.waiting import in_worker
 from engine.clock import Clock
@@ -61,6 +62,7 @@ class Surroundings:
     controller: Controller
     groups: Groups
     transactions: Transactions
+    tracing: Tracing
     clock: Clock
     workers: Workers
     metrics: Metrics

@@ -1,0 +1,228 @@
+"""`/traces`: the last traces, a search in them, the timeline of one record, and what tracing has dropped."""
+
+from http import HTTPStatus
+from typing import Annotated, Any, TypeAlias
+
+import msgspec
+
+from engine.trace.kinds import Outcome
+from engine.trace.query import TraceQuery
+from engine.trace.record_trace import RecordTrace
+from engine.trace.timeline import as_json, as_table, summary
+from wire.http.breathing import Breathing
+from wire.http.messages import Call, Response
+from wire.http.paging import Count, Page, PageQuery
+from wire.http.problems import Problem
+from wire.http.routing import Route
+
+LONG_MAX = 2**53
+
+TraceId = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{32}$", description="The trace's id, 32 hexadecimal digits.")]
+Number: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=LONG_MAX)]
+Milliseconds: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=LONG_MAX)]
+
+
+class TracePlace(msgspec.Struct):
+    """Which trace."""
+
+    trace: TraceId
+
+
+class RecordPlace(msgspec.Struct):
+    """Which record."""
+
+    topic: Annotated[str, msgspec.Meta(pattern=r"^[a-zA-Z0-9._-]+$", min_length=1, max_length=249)]
+    partition: Number
+    offset: Number
+
+
+class SearchQuery(PageQuery, kw_only=True):
+    """Which traces: every part that is given must hold. Times are milliseconds since 1970."""
+
+    trace_id: TraceId | None = None
+    topic: str | None = None
+    partition: Number | None = None
+    offset: Number | None = None
+    key: Annotated[str, msgspec.Meta(description="The record's key, as text.")] | None = None
+    since_ms: Annotated[int, msgspec.Meta(ge=0, le=LONG_MAX, description="Begun then or later.")] | None = None
+    until_ms: Annotated[int, msgspec.Meta(ge=0, le=LONG_MAX, description="Begun before then.")] | None = None
+    min_duration_ms: Milliseconds | None = None
+    max_duration_ms: Milliseconds | None = None
+    status: Annotated[Outcome, msgspec.Meta(description="How far the record has come.")] | None = None
+    group: str | None = None
+
+    def wanted(self) -> TraceQuery:
+        """The same for the store."""
+        return TraceQuery(
+            trace_id=self.trace_id,
+            topic=self.topic,
+            partition=self.partition,
+            offset=self.offset,
+            key=None if self.key is None else self.key.encode(),
+            since_ms=self.since_ms,
+            until_ms=self.until_ms,
+            min_duration_ms=self.min_duration_ms,
+            max_duration_ms=self.max_duration_ms,
+            outcome=self.status,
+            group=self.group,
+        )
+
+
+class TraceSummary(msgspec.Struct):
+    """A traced record. `offset` is null while it is not in the log; a key that is no text is in `key_base64`."""
+
+    trace_id: str
+    parent_id: str | None
+    topic: str
+    partition: int
+    offset: int | None
+    key: str | None
+    key_base64: str | None
+    sampled_by: str
+    status: str
+    groups: list[str]
+    start: str
+    start_us: int
+    duration_us: int
+    events: Count
+    dropped_events: Count
+
+
+class TracePage(Page):
+    """Traced records, newest first."""
+
+    items: list[TraceSummary]
+
+
+class Step(msgspec.Struct):
+    """Something that happened, and how long after the step before and after the first."""
+
+    event: str
+    time: str
+    time_us: int
+    gap_us: int
+    since_start_us: int
+    attributes: dict[str, Any]
+
+
+class Timeline(TraceSummary):
+    """A traced record with every step."""
+
+    steps: list[Step]
+
+
+class TimelinePage(Page):
+    """The records of one trace, newest first."""
+
+    items: list[Timeline]
+
+
+async def list_traces(call: Call) -> TracePage:
+    """The last traced records, newest first."""
+    return await _page(call, TraceQuery())
+
+
+async def search_traces(call: Call) -> TracePage:
+    """Traced records that match, newest first."""
+    query: SearchQuery = call.query
+    return await _page(call, query.wanted())
+
+
+async def show_trace(call: Call) -> TimelinePage:
+    """The timelines of a trace's records."""
+    traces = _of_trace(call)
+    query: PageQuery = call.query
+    items = [_timeline(trace) for trace in query.of(traces)]
+    return TimelinePage(items=items, total=len(traces), limit=query.limit, skip=query.skip)
+
+
+async def show_trace_table(call: Call) -> Response:
+    """The timelines of a trace's records as text, for people."""
+    traces = _of_trace(call)
+    query: PageQuery = call.query
+    text = "\n".join(as_table(trace) for trace in query.of(traces))
+    return Response(200, text.encode("utf-8", "replace"), "text/plain")
+
+
+async def show_record(call: Call) -> Timeline:
+    """The timeline of the record at a place."""
+    place: RecordPlace = call.place
+    trace = call.broker.tracing.store.at(place.topic, place.partition, place.offset)
+    if trace is None:
+        where = f"{place.topic}-{place.partition} at offset {place.offset}"
+        raise Problem(HTTPStatus.NOT_FOUND, f"the record of {where} is not traced, or its trace is no longer kept")
+    return _timeline(trace)
+
+
+async def show_statistics(call: Call) -> dict[str, int]:
+    """How many traces are kept, and what was noted, written, sent and dropped."""
+    return call.broker.tracing.statistics()
+
+
+async def _page(call: Call, wanted: TraceQuery) -> TracePage:
+    query: PageQuery = call.query
+    breathing, items, total = Breathing(), [], 0
+    for trace in call.broker.tracing.store.newest_first(wanted.trace_id):
+        if wanted.matches(trace):
+            if query.skip <= total < query.skip + query.limit:
+                items.append(_summary(trace))
+            total += 1
+        await breathing.did()
+    return TracePage(items=items, total=total, limit=query.limit, skip=query.skip)
+
+
+def _of_trace(call: Call) -> list[RecordTrace]:
+    place: TracePlace = call.place
+    traces = call.broker.tracing.store.newest_first(place.trace)
+    if not traces:
+        raise Problem(
+            HTTPStatus.NOT_FOUND, f"no trace {place.trace} is kept; the last {len(call.broker.tracing.store)} are"
+        )
+    return traces
+
+
+def _summary(trace: RecordTrace) -> TraceSummary:
+    said = summary(trace)
+    return TraceSummary(status=said.pop("outcome"), **said)
+
+
+def _timeline(trace: RecordTrace) -> Timeline:
+    said = as_json(trace)
+    steps = [Step(**step) for step in said.pop("steps")]
+    return Timeline(status=said.pop("outcome"), steps=steps, **said)
+
+
+ROUTES = (
+    Route("GET", "/traces", list_traces, "The last traced records", answer=TracePage, query=PageQuery),
+    Route("GET", "/traces/search", search_traces, "Search traced records", answer=TracePage, query=SearchQuery),
+    Route("GET", "/traces/stats", show_statistics, "What tracing has kept and dropped", answer=dict[str, int]),
+    Route(
+        "GET",
+        "/traces/{trace}",
+        show_trace,
+        "The timelines of one trace",
+        answer=TimelinePage,
+        place=TracePlace,
+        query=PageQuery,
+        problems=(404,),
+    ),
+    Route(
+        "GET",
+        "/traces/{trace}/table",
+        show_trace_table,
+        "The same as a table",
+        place=TracePlace,
+        query=PageQuery,
+        media_type="text/plain",
+        problems=(404,),
+    ),
+    Route(
+        "GET",
+        "/traces/at/{topic}/{partition}/{offset}",
+        show_record,
+        "The timeline of one record",
+        answer=Timeline,
+        place=RecordPlace,
+        problems=(404,),
+    ),
+)
