@@ -20,6 +20,7 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from heapq import heapify, heappop, heappush
+from itertools import islice
 
 from attrs import define, field
 
@@ -146,6 +147,19 @@ class Wheel:
         for level in self._levels:
             for slot in level.slots.values():
                 yield from zip(slot[::2], slot[1::2], strict=True)
+
+    def soonest(self) -> list[Entry]:
+        """Some of the earliest entries in order, the very earliest among them: the caller may find that the first ones
+        mean nothing any more. Of a large slot one alone is given."""
+        found = list(islice(self._near, _COUNTED_ENTRIES))
+        for level in self._levels:
+            slot = level.slots[level.order[0]] if level.order else array("q")
+            if len(slot) > 2 * _COUNTED_ENTRIES:
+                dues = slot[::2]
+                place = dues.index(min(dues))
+                slot = slot[2 * place : 2 * place + 2]
+            found += zip(slot[::2], slot[1::2], strict=True)
+        return sorted(found)
 
     def histogram(self, edges: Sequence[int]) -> list[int]:
         """How many entries are due before the first edge, from each edge to the next, and from the last one on. Of a

@@ -220,6 +220,22 @@ def test_a_histogram_samples_a_large_slot() -> None:
     assert wheel.histogram([]) == [100_001]
 
 
+@given(distances=st.lists(DISTANCES, max_size=30), later_ms=SPANS)
+@settings(max_examples=50, deadline=None)
+def test_the_soonest_entries_begin_with_the_earliest(distances: list[int], later_ms: int) -> None:
+    wheel = wheel_of(*(NOW_MS + distance for distance in distances))
+    wheel.due(NOW_MS + later_ms, 5)
+    entries, soonest = sorted(wheel.entries()), wheel.soonest()
+    assert soonest[:1] == entries[:1]
+    assert soonest == sorted(soonest)
+    assert set(soonest) <= set(entries)
+
+
+def test_of_a_large_slot_the_earliest_alone_is_told() -> None:
+    wheel = wheel_of(*(NOW_MS + 30 * 86_400_000 + (7 * index) % 5_000 for index in range(5_000)))
+    assert wheel.soonest() == [min(wheel.entries())]
+
+
 def test_a_million_rows_and_entries_take_well_under_120_mb() -> None:
     table, wheel = PendingTable(), Wheel(NOW_MS)
     count = 50_000
