@@ -2,8 +2,8 @@
 
 A batch is opened only if its bytes contain `tide-`; compressed ones are decompressed to see that, within a bound, and
 in a thread where they are large. A producer whose batch was staged is told no offset, for there is none yet: base
-offset -1. librdkafka and franz-go add a record's place in the batch to it; they are told a base so far below zero that
-no sum looks like an offset.
+offset -1. librdkafka, franz-go and aiokafka add a record's place in the batch to it; they are told a base so
+far below zero that no sum looks like an offset.
 """
 
 from collections.abc import Callable, Sequence
@@ -26,7 +26,7 @@ from wire.kafka.request import Context
 
 NO_OFFSET = -1
 FAR_BELOW_ZERO = -(2**40)
-ADDING_CLIENTS = ("librdkafka", "confluent-kafka", "rust-rdkafka", "kgo", "franz-go")
+ADDING_CLIENTS = ("librdkafka", "confluent-kafka", "rust-rdkafka", "kgo", "franz-go", "aiokafka")
 """How clients name themselves that add a record's place to whatever base offset they get."""
 
 LARGE_BYTES = 64 * 1024
@@ -124,7 +124,8 @@ class ExtendedProduce:
 
     def unknown_offset(self) -> int:
         """What this client is told as the base offset of a batch that has none yet."""
-        name = self.context.peer.software_name
+        # aiokafka speaks an ApiVersions too old to name itself in; there is only the client id that it makes up.
+        name = self.context.peer.software_name or self.context.client_id or ""
         return FAR_BELOW_ZERO if name.startswith(ADDING_CLIENTS) else NO_OFFSET
 
     def append(
