@@ -22,6 +22,7 @@ serve: venv  ## run a broker on 127.0.0.1:9092 (SERVE_ARGS="--data-dir DIR ...")
 
 setup: venv  ## install what the tests need: kcat, Java, Maven, Kafka's jars
 	@sh tools/setup/system.sh
+	@sh tools/setup/promtool.sh
 	@echo "== setup: Kafka's jars"
 	@$(PY) -m tools.reference.install
 

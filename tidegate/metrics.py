@@ -16,6 +16,8 @@ from wire.kafka.metrics import KafkaMetrics
 from wire.kafka.node import Node
 from wire.kafka.server import KafkaServer
 
+LEVELS = ("debug", "info", "warning", "error", "critical")
+
 
 def register_node(metrics: Metrics, node: Node) -> None:
     """What there is from the start."""
@@ -112,8 +114,6 @@ def _syncs(rounds: SyncRounds) -> Iterator[Family]:
 def _log_lines() -> Iterator[Family]:
     written, suppressed = line_counts()
     meaning = "Lines written to the program's own log, by level."
-    yield Family.counter(
-        "tidegate_log_lines_total", meaning, [({"level": level}, count) for level, count in sorted(written.items())]
-    )
+    yield Family.counter("tidegate_log_lines_total", meaning, [({"level": level}, written[level]) for level in LEVELS])
     meaning = "Lines left out of the program's own log (logging.rate.limit)."
     yield Family.counter("tidegate_log_lines_suppressed_total", meaning, [({}, suppressed)])

@@ -1,0 +1,133 @@
+"""What docs/operations says of the metrics is true: every metric is listed, every one that is used exists."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trio
+from trio.testing import trio_test
+
+from engine.metrics import Family
+from tests.wire.http.door import HttpDoor, open_http_door
+from tests.wire.kafka.groups import group_door
+from tests.wire.kafka.requests import batch, create_topic, produced
+from tests.wire.kafka.transacting import Producer
+from wire.http.routing import load_routes
+
+ROOT = Path(__file__).resolve().parent.parent
+OPERATIONS = ROOT / "docs" / "operations"
+
+# Named in the alerts and the dashboard before they are there.
+PLANNED = {"tidegate_release_lateness_seconds_bucket", "tidegate_stage_pending_records", "tidegate_stage_ready_records"}
+
+NAME = re.compile(r"\btidegate_\w+")
+
+
+async def families(data_dir: Path) -> list[tuple[Family, set[str]]]:
+    """Every family of a broker that has something of everything, with the labels it uses."""
+    settings: dict[str, Any] = {"http.port": -1, "transaction.state.log.num.partitions": 1}
+    async with group_door(data_dir, **settings) as door:
+        await produced(door.client, "t", batch())
+        await produced(door.client, "nothing", batch())
+        await door.commit(0)
+        await Producer(door.client).init()
+        await HttpDoor(door.door).get("/health")
+        metrics = door.door.broker.metrics
+        await trio.to_thread.run_sync(metrics.prepare)
+        return [(family, _labels(family)) for family in metrics.families()]
+
+
+def _labels(family: Family) -> set[str]:
+    return {label for sample in family.samples for label in sample.labels if label != "le"}
+
+
+async def told(data_dir: Path) -> list[str]:
+    """The rows of the table in docs/operations/metrics.md as the code has them."""
+    return sorted(
+        f"| `{family.name}` | {family.kind} | {', '.join(sorted(labels))} | {family.meaning} |"
+        for family, labels in await families(data_dir)
+    )
+
+
+@trio_test
+async def test_every_metric_is_listed_as_the_code_has_it(tmp_path: Path) -> None:
+    rows = (OPERATIONS / "metrics.md").read_text().splitlines()
+    assert [row for row in rows if row.startswith("| `tidegate_")] == await told(tmp_path)
+
+
+def _series(family: Family) -> set[str]:
+    suffixes = ("_bucket", "_sum", "_count") if family.kind == "histogram" else ("",)
+    return {family.name + suffix for suffix in suffixes}
+
+
+def expressions(document: Any) -> list[str]:
+    """Every `expr` in a dashboard."""
+    if isinstance(document, dict):
+        own = [document["expr"]] if "expr" in document else []
+        return own + [found for value in document.values() for found in expressions(value)]
+    if isinstance(document, list):
+        return [found for value in document for found in expressions(value)]
+    return []
+
+
+def used() -> dict[str, set[str]]:
+    dashboard = json.loads((OPERATIONS / "dashboard.json").read_text())
+    alerts = (OPERATIONS / "alerts.yml").read_text()
+    return {
+        "dashboard.json": set(NAME.findall("\n".join(expressions(dashboard)))),
+        "alerts.yml": set(NAME.findall(alerts)),
+    }
+
+
+@trio_test
+async def test_every_metric_of_the_dashboard_and_the_alerts_exists(tmp_path: Path) -> None:
+    there = {name for family, _ in await families(tmp_path) for name in _series(family)}
+    for file, names in used().items():
+        assert names, f"{file} names no metric"
+        assert names - there - PLANNED == set(), file
+    assert not PLANNED & there, "no longer planned: they are there"
+
+
+def test_the_alerts_cover_what_must_wake_somebody() -> None:
+    names = set(re.findall(r"alert: (\w+)", (OPERATIONS / "alerts.yml").read_text()))
+    assert {"TidegateLagGrows", "TidegateDiskAlmostFull", "TidegateTransactionStuck", "TidegateErrors"} <= names
+
+
+def test_every_route_is_listed() -> None:
+    listed = set(re.findall(r"^\| `([A-Z]+ /\S*)` \|", (OPERATIONS / "http.md").read_text(), re.MULTILINE))
+    assert listed == {f"{route.method} {route.path}" for route in load_routes()}
+
+
+def promtool(*arguments: str, given: bytes = b"") -> None:
+    """Run promtool; fails with what it finds."""
+    found = shutil.which("promtool", path=f"{ROOT / '.cache' / 'promtool'}{os.pathsep}{os.environ['PATH']}")
+    if found is None:
+        pytest.skip("promtool is not here (make setup fetches it where it can be had; Debian: prometheus)")
+    done = subprocess.run(
+        [found, *arguments], cwd=OPERATIONS, input=given, capture_output=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, (done.stdout + done.stderr).decode()
+
+
+def test_promtool_finds_nothing_wrong_with_the_rules() -> None:
+    promtool("check", "rules", "alerts.yml")
+
+
+def test_the_rules_alert_when_they_should() -> None:
+    promtool("test", "rules", "alerts_test.yml")
+
+
+@trio_test
+async def test_promtool_finds_nothing_wrong_with_a_scrape(tmp_path: Path) -> None:
+    async with open_http_door(tmp_path) as door:
+        client = await door.connect()
+        await create_topic(client, "t")
+        await produced(client, "t", batch())
+        scrape = (await door.ask("GET", "/metrics")).body
+    await trio.to_thread.run_sync(partial(promtool, "check", "metrics", given=scrape))
