@@ -171,10 +171,19 @@ class PendingTable:
     def remove(self, number: int) -> Row | None:
         """Removes the row that begins with this number, and gives it; None if no row begins there."""
         place = self._rows.find_exactly(number)
+        return None if place is None else self._remove(number, place, self._rows.read(place))
+
+    def remove_single(self, number: int) -> Row | None:
+        """The same for a row of one record; None also if a run begins there."""
+        place = self._rows.find_exactly(number)
         if place is None:
             return None
-        row = self._read(place)
-        self._tally.remove(self._rows.read(place)[_SEGMENTS], row.size)
+        values = self._rows.read(place)
+        return self._remove(number, place, values) if values[_COUNTS] == 1 else None
+
+    def _remove(self, number: int, place: Place, values: tuple[int, ...]) -> Row:
+        row = self._row(number, values)
+        self._tally.remove(values[_SEGMENTS], row.size)
         self._rows.delete(place)
         self._records -= row.count - row.skip
         self.bytes -= row.size

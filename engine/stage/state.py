@@ -373,11 +373,15 @@ class StageState:
         self.intents.append(intent)
         from_lanes: list[Piece] = []
         for piece in intent.pieces:
-            row = self.table.get(piece.number)
+            row = None if self.dead_letters or self.held_by else self.table.remove_single(piece.number)
+            is_gone = row is not None
+            row = row or self.table.get(piece.number)
             assert row is not None, "an intent names what is staged"
             if row.state in (READY, SPENT):
                 from_lanes.append(piece._replace(lane=row.lane))
             self.intended[piece.number] = row
+            if is_gone:
+                continue
             if piece.number + piece.count < row.number + row.count:
                 self.table.update(row.number, skip=piece.number + piece.count - row.number)
             elif row.number in self.dead_letters:

@@ -308,3 +308,14 @@ def test_a_segment_that_is_named_twice_is_refused() -> None:
     table.add(row(2, segment=9))
     with pytest.raises(ValueError, match="twice"):
         PendingTable.decode(encoded(table).replace(struct.pack("<qq", 8, 9), struct.pack("<qq", 8, 8)), 0)
+
+
+def test_a_single_record_can_be_taken_out_at_once_and_a_run_cannot() -> None:
+    table = PendingTable()
+    single, run = row(5), row(10)._replace(count=3)
+    table.add(single)
+    table.add(run)
+    assert table.remove_single(5) == single
+    assert table.remove_single(5) is None
+    assert table.remove_single(10) is None
+    assert len(table) == 3
