@@ -50,14 +50,16 @@ def tracer(backend: Collector, service: str) -> Tracer:
     return provider.get_tracer("test")
 
 
-def produce_under_a_span(bootstrap: str, backend: Collector, topic: str, **config: str) -> tuple[str, str]:
-    """Ten records, one of them traced; the trace's id and that of the producer's span."""
+def produce_under_a_span(
+    bootstrap: str, backend: Collector, topic: str, more: dict[str, str] | None = None, **config: str
+) -> tuple[str, str]:
+    """Ten records, one of them traced, with `more` headers; the trace's id and that of the producer's span."""
     producer = Producer({"bootstrap.servers": bootstrap, "client.id": "till", "linger.ms": 50, **config})
     with tracer(backend, "till").start_as_current_span("order placed", kind=SpanKind.PRODUCER) as span:
         carrier: dict[str, str] = {}
         inject(carrier)
         for number in range(10):
-            headers = list(carrier.items()) if number == 4 else [("plain", b"x")]
+            headers = list((carrier | (more or {})).items()) if number == 4 else [("plain", b"x")]
             producer.produce(topic, f"order {number}", key=f"k{number}", headers=headers)
         assert producer.flush(PATIENCE_S) == 0
     context = span.get_span_context()
@@ -139,6 +141,24 @@ def test_publish_fetch_and_commit_are_one_trace(
     services = {span.service for span in backend.of_trace(trace_id)}
     assert services == {"till", "tidegate", "cook"}, "the client's own spans and the broker's are one trace"
     assert "secret" in {headers.get("X-Api-Key", headers.get("x-api-key")) for headers in backend.headers}
+
+
+def test_a_delayed_record_is_one_trace_too(traced_broker: str, backend: Collector, topic_name: str) -> None:
+    admin.create_topic(traced_broker, topic_name, 1, {})
+    trace_id, producer_span = produce_under_a_span(traced_broker, backend, topic_name, {"tide-delay": "1000"})
+    consume_in_a_group(traced_broker, backend, topic_name, f"group-{topic_name}")
+    backend.wait_for(trace_id, f"commit {topic_name}")
+    spans = broker_spans(backend, trace_id)
+    assert [span.name for span in spans] == [
+        f"publish {topic_name}", f"delay {topic_name}", f"fetch {topic_name}", f"commit {topic_name}",
+    ]  # fmt: skip
+    publish, delay, fetch, commit = spans
+    assert {span.parent_id for span in spans} == {producer_span}
+    assert publish.events == ["publish.received", "delay.scheduled", "publish.persisted"]
+    assert (delay.events[0], delay.events[-1]) == ("delay.scheduled", "delay.ready")
+    assert delay.end_ns - delay.start_ns >= 900_000_000, "it was held for a second"
+    assert publish.start_ns <= delay.start_ns < delay.end_ns <= fetch.start_ns <= commit.start_ns
+    assert fetch.attributes["messaging.kafka.offset"] == 9, "it came after those that did not wait"
 
 
 def test_a_pipeline_reads_the_same_events_from_the_topic(

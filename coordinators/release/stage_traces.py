@@ -102,6 +102,7 @@ class StageTraces:
                 key=key,
                 client_id=client.client_id,
                 address=client.address,
+                store=self.partition.staged.store,
             )
 
     def ready(self, row: Row) -> None:

@@ -187,10 +187,12 @@ class Tracing:
         key: bytes | memoryview | None = None,
         client_id: str | None = None,
         address: str | None = None,
+        store: Partition | None = None,
     ) -> None:
         """A record went into the stage, as `number` there: until `due_ms`, or into a lane (0 is critical) at once.
 
-        Traced are those whose `traceparent` is sampled, and of those without one what the topic samples."""
+        Traced are those whose `traceparent` is sampled, and of those without one what the topic samples. `store` is the
+        stage's own log, which tells when the record is persisted."""
         known = self._samplers.get(topic.name)
         sampler = known[1] if known is not None and known[0] is topic else self._sampler(topic)
         if not sampler.enabled:
@@ -210,6 +212,8 @@ class Tracing:
             self._note(trace, EventKind.DELAY_SCHEDULED, {"due_ms": due_ms, "lane": _lane(lane)})
         elif lane is not None:
             self._note(trace, EventKind.PRIORITY_QUEUED, {"lane": _lane(lane)})
+        if store is not None:
+            store.when_durable(number, float("inf"), lambda error: self._persisted([trace], error))
 
     def stage_event(
         self,

@@ -46,9 +46,9 @@ def bench(desk: Desk) -> TracedBench:
 async def test_a_delayed_record_is_followed_to_its_offset(bench: TracedBench) -> None:
     topic = await bench.create()
     bench.hold(topic, record("other", delay=50), traced(record("x", delay=100)))
-    assert bench.steps() == ["publish.received", "delay.scheduled"]
+    assert bench.steps() == ["publish.received", "delay.scheduled", "publish.persisted"]
     bench.pass_ms(100)
-    assert bench.steps() == ["publish.received", "delay.scheduled", "delay.ready"]
+    assert bench.steps() == ["publish.received", "delay.scheduled", "publish.persisted", "delay.ready"]
     assert bench.trace().offset == 1
 
 
@@ -60,7 +60,7 @@ async def test_a_prioritised_record_is_followed_through_its_lane(bench: TracedBe
     staged = bench.staged(topic)
     staged.linearise(0, 1 << 20)
     bench.sync()
-    assert bench.steps()[1:] == ["delay.scheduled", "delay.ready", "priority.queued", "priority.released"]
+    assert bench.steps()[2:] == ["publish.persisted", "delay.ready", "priority.queued", "priority.released"]
     assert bench.trace().events[-1].attributes["lane"] == "high"
     assert bench.trace().offset == 0
 

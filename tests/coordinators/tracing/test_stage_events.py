@@ -35,6 +35,16 @@ def test_a_delayed_record_that_is_released() -> None:
     assert world.tracing.store.at("orders", 0, 1) is trace
 
 
+def test_the_stages_log_tells_when_it_is_persisted() -> None:
+    world = World()
+    number = world.partition.append(batch([(b"b", b"2", ())])).last_offset
+    world.tracing.staged(world.topic, 0, number, traceparent(), due_ms=DUE_MS, store=world.partition)
+    (trace,) = world.traces()
+    assert world.kinds(trace) == ["publish.received", "delay.scheduled"]
+    world.sync()
+    assert world.kinds(trace) == ["publish.received", "delay.scheduled", "publish.persisted"]
+
+
 def test_a_record_in_a_lane() -> None:
     world = World()
     world.tracing.staged(world.topic, 0, 3, traceparent(), lane=0)
