@@ -9,7 +9,7 @@ from heapq import heappush, heappushpop
 from typing import Literal, NamedTuple, TypeAlias
 
 import trio
-from attrs import frozen
+from attrs import define, field, frozen
 
 from coordinators.release.lookup import StateName, ahead_ms, due_wall_ms, is_delayed, state_of
 from coordinators.release.staged import StagedPartition
@@ -60,9 +60,10 @@ class PendingRecord:
 
 @frozen
 class PendingPage:
-    """Some of a topic's pending records; the next ones begin at `next_skip`, None if there are no more."""
+    """Some of `total` pending records; the next ones begin at `next_skip`, None if there are no more."""
 
     records: tuple[PendingRecord, ...]
+    total: int
     next_skip: int | None
 
 
@@ -100,8 +101,6 @@ class Window:
 class _Place(NamedTuple):
     """A row that will be shown, if it is still there."""
 
-    due_ms: int
-    partition: int
     number: int
     staged: StagedPartition
 
@@ -139,60 +138,68 @@ async def count_between(stages: Sequence[StagedPartition], place_of: Callable[[i
 async def page(stages: Sequence[StagedPartition], window: Window, workers: Workers) -> PendingPage:
     """The wanted records, in order of due time (then partition and number) or of partition and number."""
     window.check()
-    places = await (_by_due(stages, window) if window.order == "due" else _by_number(stages, window))
-    has_more = len(places) > window.limit
+    total, places = await _walk(stages, window)
     records: list[PendingRecord] = []
     taken = size = 0
-    for place in places[: window.limit]:
+    for place in places:
         if size >= PAGE_BYTES:
-            has_more = True
             break
         taken += 1
         shown = await shown_record(place.staged, place.number, workers)
         if shown is not None:
             records.append(shown[0])
             size += len(shown[0].key or b"") + sum(len(h.name) + len(h.value or b"") for h in shown[0].headers)
-    return PendingPage(tuple(records), window.skip + taken if has_more else None)
+    next_skip = window.skip + taken
+    return PendingPage(tuple(records), total, next_skip if taken and next_skip < total else None)
 
 
-async def _by_due(stages: Sequence[StagedPartition], window: Window) -> list[_Place]:
-    """The wanted ones and one more, if there is one."""
-    kept = window.skip + window.limit + 1
-    # A heap with the latest on top: what is earlier takes its place.
-    heap: list[tuple[int, int, int]] = []
+async def _walk(stages: Sequence[StagedPartition], window: Window) -> tuple[int, list[_Place]]:
+    """How many there are, and the places of those on the page."""
+    total = 0
+    kept = _Earliest(window) if window.order == "due" else _InTurn(window)
+    for found in delayed_rows(stages):
+        if found is None:
+            await trio.lowlevel.checkpoint()
+            continue
+        staged, row, due_ms = found
+        if window.holds(due_ms):
+            kept.see(total, due_ms, staged, row)
+            total += 1
     by_index = {staged.partition.index: staged for staged in stages}
-    for found in delayed_rows(stages):
-        if found is None:
-            await trio.lowlevel.checkpoint()
-            continue
-        staged, row, due_ms = found
-        if not window.holds(due_ms):
-            continue
+    return total, [_Place(number, by_index[index]) for index, number in kept.places()]
+
+
+@define(eq=False)
+class _Earliest:
+    """Keeps those that are due first: a heap with the latest of them on top, which makes room for an earlier one."""
+
+    window: Window
+    _heap: list[tuple[int, int, int]] = field(factory=list)
+
+    def see(self, _place: int, due_ms: int, staged: StagedPartition, row: Row) -> None:
         item = (-due_ms, -staged.partition.index, -row.number)
-        if len(heap) < kept:
-            heappush(heap, item)
-        elif item > heap[0]:
-            heappushpop(heap, item)
-    ordered = sorted(heap, reverse=True)[window.skip :]
-    return [_Place(-due, -index, -number, by_index[-index]) for due, index, number in ordered]
+        if len(self._heap) < self.window.skip + self.window.limit:
+            heappush(self._heap, item)
+        elif item > self._heap[0]:
+            heappushpop(self._heap, item)
+
+    def places(self) -> list[tuple[int, int]]:
+        return [(-index, -number) for _, index, number in sorted(self._heap, reverse=True)[self.window.skip :]]
 
 
-async def _by_number(stages: Sequence[StagedPartition], window: Window) -> list[_Place]:
-    places: list[_Place] = []
-    passed = 0
-    for found in delayed_rows(stages):
-        if found is None:
-            await trio.lowlevel.checkpoint()
-            continue
-        staged, row, due_ms = found
-        if not window.holds(due_ms):
-            continue
-        passed += 1
-        if passed > window.skip:
-            places.append(_Place(due_ms, staged.partition.index, row.number, staged))
-            if len(places) > window.limit:
-                break
-    return places
+@define(eq=False)
+class _InTurn:
+    """Keeps those of the page, as they come."""
+
+    window: Window
+    _places: list[tuple[int, int]] = field(factory=list)
+
+    def see(self, place: int, _due_ms: int, staged: StagedPartition, row: Row) -> None:
+        if 0 <= place - self.window.skip < self.window.limit:
+            self._places.append((staged.partition.index, row.number))
+
+    def places(self) -> list[tuple[int, int]]:
+        return self._places
 
 
 # -- contents
