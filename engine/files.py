@@ -18,6 +18,7 @@ Buffer = bytes | bytearray | memoryview
 # Linux takes at most 1,024 buffers in one writev.
 MAX_BUFFERS = 1024
 KEPT_OPEN = 256
+TEMPORARY_SUFFIX = ".tmp"
 
 
 class File(Protocol):
@@ -88,7 +89,7 @@ class FileRegion:
 
 def write_atomically(files: Files, path: str, content: bytes) -> None:
     """After this returns, the file holds `content` whatever happens; before, the old content or this."""
-    temporary = path + ".tmp"
+    temporary = path + TEMPORARY_SUFFIX
     file = files.open(temporary, create=True)
     try:
         file.truncate(0)

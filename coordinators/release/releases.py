@@ -40,6 +40,8 @@ from engine.timers import Timers
 logger = logging.getLogger("tidegate.release")
 
 CHECKPOINT_BATCHES = 20_000
+CHECKPOINT_BATCHES_MOST = 100_000
+"""A checkpoint holds everything that is pending: the more that is, the seldomer; but replaying must stay short."""
 MOVED_TOGETHER = 200
 SPARSE_SHARE = 0.25
 RESERVE_FILE = "reserve"
@@ -60,6 +62,7 @@ class Releases:
     _configs: dict[bytes, ExtensionConfig] = field(factory=dict)
     _checkpoints: dict[StagedPartition, int] = field(factory=dict)
     """Up to where each stage's state is on disk; while one is being written, up to where it will be."""
+    _being_written: dict[StagedPartition, trio.Event] = field(factory=dict)
 
     def __attrs_post_init__(self) -> None:
         self.rates = LaneRates(self.stages, self.clock, self.timers)
@@ -221,7 +224,8 @@ class Releases:
 
     def _after_change(self, staged: StagedPartition) -> None:
         log = staged.store.log
-        if log.end_offset - self._checkpoints.get(staged, 0) >= CHECKPOINT_BATCHES:
+        bound = max(CHECKPOINT_BATCHES, min(len(staged.stage.state.table) // 4, CHECKPOINT_BATCHES_MOST))
+        if log.end_offset - self._checkpoints.get(staged, 0) >= bound and staged not in self._being_written:
             self.checkpoint(staged)
 
     def checkpoint(self, staged: StagedPartition, then: Callable[[], object] = lambda: None) -> None:
@@ -231,8 +235,10 @@ class Releases:
         staged.stage.state.fates.expire(staged.stage.clock.now_ms() - staged.stage.config.delay_fate_retention_ms)
         pieces = checkpoint.encode(staged.stage.state)
         self._checkpoints[staged] = offset
+        self._being_written[staged] = trio.Event()
 
         def written(_: object, error: BaseException | None) -> None:
+            self._being_written.pop(staged).set()
             if error is not None:
                 logger.error("%s: no checkpoint: %s", log.name, error)
             elif not staged.partition.removed:
@@ -244,6 +250,7 @@ class Releases:
                 files = self.partitions.files
                 self.partitions.workers.submit(lambda: checkpoint.write(files, directory, offset, pieces), written)
             else:
+                self._being_written.pop(staged).set()
                 then()
 
         staged.store.when_durable(offset - 1, float("inf"), durable)
@@ -287,6 +294,8 @@ class Releases:
             staged = partition.staged
             if staged is None or staged.store.offline is not None:
                 continue
+            if staged in self._being_written:
+                await self._being_written[staged].wait()
             written = trio.Event()
             self.checkpoint(staged, written.set)
             with trio.move_on_after(10):

@@ -8,12 +8,14 @@ import json
 import os
 import struct
 from collections import deque
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Any
 
 from crc32c import crc32c
 
 from engine.errors import StorageError
-from engine.files import Buffer, Files, read_whole, write_atomically
+from engine.files import TEMPORARY_SUFFIX, Buffer, Files, read_whole
 from engine.stage.events import Intent
 from engine.stage.fates import Fates
 from engine.stage.lanes import LaneRules, Lanes, Piece
@@ -25,10 +27,11 @@ FILE = "stage-checkpoint"
 _MARK = b"TGSTAGE1"
 _FIXED = struct.Struct(">8sqI")
 _LENGTH = struct.Struct(">q")
+_WRITE_BYTES = 1 << 20
 
 
-def encode(state: StageState) -> list[Buffer]:
-    """The state, taken on the loop."""
+def encode(state: StageState) -> Iterator[Buffer]:
+    """The state as it is now, taken on the loop: it may change before all of this is consumed, in a thread."""
     small = {
         "intents": [[intent.first_offset, intent.released_ms, intent.pieces] for intent in state.intents],
         "intended": list(state.intended.items()),
@@ -43,19 +46,43 @@ def encode(state: StageState) -> list[Buffer]:
         "ahead_ms": state.ahead_ms,
     }
     content = json.dumps(small).encode()
-    pieces: list[Buffer] = [_LENGTH.pack(len(content)), content]
-    for part in (state.table, state.steady, state.wall, state.lanes, state.fates):
-        pieces += part.encode()
-    return pieces
+    rest = [piece for part in (state.steady, state.wall, state.lanes, state.fates) for piece in part.encode()]
+    # The table, by far the largest, is a snapshot that costs nothing until it is consumed.
+    return chain((_LENGTH.pack(len(content)), content), state.table.encode(), rest)
 
 
-def write(files: Files, directory: str, offset: int, pieces: list[Buffer]) -> None:
-    """[thread] Put it in the place of the one before."""
-    checksum = crc32c(_LENGTH.pack(offset))
+def write(files: Files, directory: str, offset: int, pieces: Iterable[Buffer]) -> None:
+    """[thread] Put it in the place of the one before; one at a time. Never holds all of it in memory."""
+    path = os.path.join(directory, FILE)
+    file = files.open(path + TEMPORARY_SUFFIX, create=True)
+    try:
+        file.truncate(0)
+        checksum, position = crc32c(_LENGTH.pack(offset)), _FIXED.size
+        for group in _grouped(pieces):
+            for piece in group:
+                checksum = crc32c(piece, checksum)
+            file.write(group, position)
+            position += sum(map(len, group))
+        file.write([_FIXED.pack(_MARK, offset, checksum)], 0)
+        file.sync()
+    finally:
+        file.close()
+    files.rename(path + TEMPORARY_SUFFIX, path)
+    files.sync_directory(directory)
+
+
+def _grouped(pieces: Iterable[Buffer]) -> Iterator[list[Buffer]]:
+    """So many at a time as make a write worth while."""
+    group: list[Buffer] = []
+    size = 0
     for piece in pieces:
-        checksum = crc32c(piece, checksum)
-    body = b"".join([_FIXED.pack(_MARK, offset, checksum), *pieces])
-    write_atomically(files, os.path.join(directory, FILE), body)
+        group.append(piece)
+        size += len(piece)
+        if size >= _WRITE_BYTES:
+            yield group
+            group, size = [], 0
+    if group:
+        yield group
 
 
 def read(files: Files, directory: str, rules: LaneRules) -> tuple[int, StageState] | None:
