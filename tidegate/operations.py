@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 import trio
 from attrs import define
 
+from coordinators.release.inspection import Inspection
 from engine.config.resolve import BrokerSettings
 from engine.metrics import Metrics
 from tidegate.listening import BoundHttp, BoundListener
@@ -50,6 +51,7 @@ class Operations:
             groups=node.groups,
             transactions=node.transactions,
             tracing=node.tracing,
+            inspection=Inspection(node.releases, node.workers),
             clock=node.clock,
             workers=node.workers,
             metrics=metrics,

@@ -6,6 +6,7 @@ from typing import Final
 
 import msgspec
 
+from coordinators.release.lookup import NoSuchRecord, TooLate
 from engine import errors
 from wire.http.messages import Response
 
@@ -49,7 +50,9 @@ _STATUSES: Final[dict[type[errors.BrokerError], HTTPStatus]] = {
     errors.UnknownTopicId: HTTPStatus.NOT_FOUND,
     errors.GroupIdNotFound: HTTPStatus.NOT_FOUND,
     errors.TransactionalIdNotFound: HTTPStatus.NOT_FOUND,
+    NoSuchRecord: HTTPStatus.NOT_FOUND,
     errors.TopicAlreadyExists: HTTPStatus.CONFLICT,
+    TooLate: HTTPStatus.CONFLICT,
     errors.NonEmptyGroup: HTTPStatus.CONFLICT,
     errors.PolicyViolation: HTTPStatus.FORBIDDEN,
     errors.InvalidTopic: HTTPStatus.UNPROCESSABLE_ENTITY,

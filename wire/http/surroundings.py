@@ -8,6 +8,7 @@ from attrs import define, field, frozen
 
 from coordinators.controller import Controller
 from coordinators.group.groups import Groups
+from coordinators.release.inspection import Inspection
 from coordinators.topics import Topics
 from coordinators.tracing.tracing import Tracing
 from coordinators.transaction.transactions import Transactions
@@ -63,6 +64,7 @@ class Surroundings:
     groups: Groups
     transactions: Transactions
     tracing: Tracing
+    inspection: Inspection
     clock: Clock
     workers: Workers
     metrics: Metrics

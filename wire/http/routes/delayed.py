@@ -1,0 +1,277 @@
+"""`/topics/{topic}/delayed`: records that wait for their time; looked at, taken back, moved, released now.
+
+A record's id is its `tide-schedule-id`, or `#` and its number in the stage where it has none. What became of a record
+is remembered for a while after it has gone.
+"""
+
+from http import HTTPStatus
+from typing import Annotated, Literal
+
+import msgspec
+
+from coordinators.release.inspection import EDGES_MAX, DelayedRecord, DueBucket
+from coordinators.release.listing import PendingRecord, Window
+from engine.config.keys import INT_MAX
+from wire.http.messages import Call
+from wire.http.paging import Count, Page, PageQuery
+from wire.http.problems import Problem
+from wire.http.routes.topics import TopicName
+from wire.http.routing import Route
+from wire.http.texts import as_base64, as_text
+
+Milliseconds = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
+Number = Annotated[int, msgspec.Meta(ge=0, le=INT_MAX)]
+
+
+class StagedTopicPlace(msgspec.Struct):
+    """Which topic."""
+
+    topic: TopicName
+
+
+class RecordPlace(msgspec.Struct):
+    """Which record."""
+
+    topic: TopicName
+    partition: Annotated[Number, msgspec.Meta(description="The partition's number.")]
+    id: Annotated[str, msgspec.Meta(min_length=1, description="Its tide-schedule-id, or # and its number.")]
+
+
+class DelayedQuery(PageQuery, kw_only=True):
+    """Which records: of one partition or all, due from one time up to another (milliseconds since 1970)."""
+
+    partition: Annotated[Number, msgspec.Meta(description="Of this partition alone.")] | None = None
+    order: Annotated[Literal["due", "number"], msgspec.Meta(description="By due time, or as they came.")] = "due"
+    due_from_ms: Annotated[Milliseconds, msgspec.Meta(description="Due then or later.")] | None = None
+    due_until_ms: Annotated[Milliseconds, msgspec.Meta(description="Due before then.")] | None = None
+
+
+class HistogramQuery(msgspec.Struct, forbid_unknown_fields=True):
+    """How the records are divided by due time."""
+
+    partition: Annotated[Number, msgspec.Meta(description="Of this partition alone.")] | None = None
+    edges_ms: Annotated[
+        str,
+        msgspec.Meta(
+            pattern="^([0-9]{1,16}(,[0-9]{1,16})*)?$",
+            description=f"Times at which to divide, rising, at most {EDGES_MAX}; left out: from now to 30 days on.",
+        ),
+    ] = ""
+
+
+class RecordHeader(msgspec.Struct):
+    """A header of a record; a value that is no text is in `value_base64`."""
+
+    name: str
+    value: str | None
+    value_base64: str | None
+
+
+class Pending(msgspec.Struct):
+    """A record that waits. Times are milliseconds since 1970; lane 0 is critical, 4 background."""
+
+    partition: int
+    id: str
+    state: str
+    due_ms: int
+    created_ms: int
+    expires_ms: int | None
+    ttl_ms: int | None
+    lane: int
+    size_bytes: Count
+    key: str | None
+    key_base64: str | None
+    headers: list[RecordHeader]
+
+
+class PendingRecordPage(Page):
+    """Records that wait. `next_skip` is where the next page begins, null if there is none."""
+
+    items: list[Pending]
+    next_skip: int | None
+
+
+class Histogram(msgspec.Struct):
+    """How many records are due when: null is any time before, or after."""
+
+    buckets: list[DueBucket]
+
+
+class FateDetail(msgspec.Struct):
+    """A record by its id: what became of it; while it is pending also itself and its value."""
+
+    topic: str
+    partition: int
+    id: str
+    fate: Literal["PENDING", "DELIVERED", "CANCELLED", "EXPIRED", "UNKNOWN"]
+    offset: int | None
+    at_ms: int | None
+    record: Pending | None
+    value: str | None
+    value_base64: str | None
+
+
+class Reschedule(msgspec.Struct, forbid_unknown_fields=True):
+    """Another time for a record: one of the three."""
+
+    deliver_at_ms: Milliseconds | None = None
+    delay_ms: Milliseconds | None = None
+    release_now: Literal[True] | None = None
+
+
+class Rescheduled(msgspec.Struct):
+    """When the record is due now."""
+
+    due_ms: int
+
+
+async def list_delayed(call: Call) -> PendingRecordPage:
+    """Records of a topic that wait for their time, a page of them."""
+    place, query, inspection = call.place, call.query, call.broker.inspection
+    if query.due_from_ms is not None and query.due_until_ms is not None and query.due_from_ms >= query.due_until_ms:
+        raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, "due_from_ms must be before due_until_ms")
+    window = Window(query.limit, query.skip, query.order, query.due_from_ms, query.due_until_ms)
+    window.check()
+    found = await inspection.list_pending(place.topic, window, query.partition)
+    return PendingRecordPage(
+        items=[_pending(record) for record in found.records],
+        total=await _total(call),
+        limit=query.limit,
+        skip=query.skip,
+        next_skip=found.next_skip,
+    )
+
+
+async def _total(call: Call) -> int:
+    query, inspection = call.query, call.broker.inspection
+    edges = [edge for edge in (query.due_from_ms, query.due_until_ms) if edge is not None]
+    if not edges:
+        return await inspection.count_pending(call.place.topic, query.partition)
+    buckets = await inspection.histogram(call.place.topic, edges, query.partition)
+    return sum(
+        bucket.records
+        for bucket in buckets
+        if (query.due_from_ms is None or bucket.from_ms is not None)
+        and (query.due_until_ms is None or bucket.until_ms is not None)
+    )
+
+
+async def show_histogram(call: Call) -> Histogram:
+    """How many records of a topic are due when."""
+    query: HistogramQuery = call.query
+    edges = [int(edge) for edge in query.edges_ms.split(",")] if query.edges_ms else None
+    return Histogram(list(await call.broker.inspection.histogram(call.place.topic, edges, query.partition)))
+
+
+async def show_delayed(call: Call) -> FateDetail:
+    """One record: pending, or what became of it."""
+    place: RecordPlace = call.place
+    return _detail(await call.broker.inspection.look(place.topic, place.partition, place.id))
+
+
+async def cancel_delayed(call: Call) -> None:
+    """Take back a record that waits; it is never delivered."""
+    place: RecordPlace = call.place
+    await call.broker.inspection.cancel(place.topic, place.partition, place.id)
+
+
+async def reschedule_delayed(call: Call) -> Rescheduled:
+    """Move a record that waits to another time, or release it now."""
+    place: RecordPlace = call.place
+    wanted: Reschedule = call.body
+    if sum(each is not None for each in (wanted.deliver_at_ms, wanted.delay_ms, wanted.release_now)) != 1:
+        detail = "one of deliver_at_ms, delay_ms and release_now must be given, and no other"
+        raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, detail)
+    due_ms = await call.broker.inspection.reschedule(
+        place.topic,
+        place.partition,
+        place.id,
+        deliver_at_ms=wanted.deliver_at_ms,
+        delay_ms=0 if wanted.release_now else wanted.delay_ms,
+    )
+    return Rescheduled(due_ms)
+
+
+def _pending(record: PendingRecord) -> Pending:
+    return Pending(
+        partition=record.partition,
+        id=record.id,
+        state=record.state,
+        due_ms=record.due_ms,
+        created_ms=record.created_ms,
+        expires_ms=record.expires_ms,
+        ttl_ms=record.ttl_ms,
+        lane=record.lane,
+        size_bytes=record.size,
+        key=as_text(record.key),
+        key_base64=as_base64(record.key),
+        headers=[
+            RecordHeader(header.name, as_text(header.value), as_base64(header.value)) for header in record.headers
+        ],
+    )
+
+
+def _detail(found: DelayedRecord) -> FateDetail:
+    return FateDetail(
+        topic=found.topic,
+        partition=found.partition,
+        id=found.id,
+        fate=found.fate,
+        offset=found.offset,
+        at_ms=found.at_ms,
+        record=None if found.record is None else _pending(found.record),
+        value=as_text(found.value),
+        value_base64=as_base64(found.value),
+    )
+
+
+ROUTES = (
+    Route(
+        "GET",
+        "/topics/{topic}/delayed",
+        list_delayed,
+        "Records that wait for their time",
+        answer=PendingRecordPage,
+        place=StagedTopicPlace,
+        query=DelayedQuery,
+        problems=(404,),
+    ),
+    Route(
+        "GET",
+        "/topics/{topic}/delayed/histogram",
+        show_histogram,
+        "How many records are due when",
+        answer=Histogram,
+        place=StagedTopicPlace,
+        query=HistogramQuery,
+        problems=(404,),
+    ),
+    Route(
+        "GET",
+        "/topics/{topic}/delayed/{partition}/{id}",
+        show_delayed,
+        "One delayed record and its fate",
+        answer=FateDetail,
+        place=RecordPlace,
+        problems=(404,),
+    ),
+    Route(
+        "DELETE",
+        "/topics/{topic}/delayed/{partition}/{id}",
+        cancel_delayed,
+        "Cancel a delayed record",
+        place=RecordPlace,
+        status=204,
+        problems=(404, 409),
+    ),
+    Route(
+        "PATCH",
+        "/topics/{topic}/delayed/{partition}/{id}",
+        reschedule_delayed,
+        "Reschedule a delayed record, or release it now",
+        answer=Rescheduled,
+        place=RecordPlace,
+        body=Reschedule,
+        problems=(404, 409),
+    ),
+)
