@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from attrs import define
 
 from coordinators.metrics.groups import GroupMetrics
+from coordinators.metrics.stages import StageMetrics
 from coordinators.metrics.topics import TopicMetrics
 from coordinators.metrics.transactions import TransactionMetrics
 from engine.metrics import Family, Metrics
@@ -26,6 +27,7 @@ def register_node(metrics: Metrics, node: Node) -> None:
         settings.integer(f"metrics.{name}.limit") for name in ("topic", "partition", "group")
     )
     metrics.register(TopicMetrics(node.topics, node.partitions, topic_limit, partition_limit).collect)
+    metrics.register(StageMetrics(node.topics, node.partitions, topic_limit).collect)
     metrics.register(GroupMetrics(node.groups, group_limit, partition_limit).collect)
     metrics.register(TransactionMetrics(node.transactions, node.clock).collect)
     metrics.register(lambda: _syncs(node.partitions.rounds))
