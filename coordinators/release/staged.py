@@ -367,8 +367,8 @@ class StagedPartition:
             self.stage.put_back(due)
             self._not_before = self._retry_at(error)
             return
+        self.pace.due(due, self.stage.clock)
         if intent is not None:
-            self.pace.due(due, self.stage.clock)
             self._carry_out(intent)
         elif self._watchers:
             self.store.when_durable(self.store.log.end_offset - 1, math.inf, self._promise_grew)

@@ -25,6 +25,15 @@ def test_what_waits_and_what_became_of_the_rest_is_counted() -> None:
     assert found.lateness.counts[found.lateness.bounds_ms.index(10)] == 1
 
 
+def test_a_delayed_record_is_as_late_as_it_enters_its_lane() -> None:
+    bench = Bench(ExtensionConfig(priority_enable="true"))
+    bench.produce(record("a", delay=100))
+    bench.sync()
+    bench.pass_ms(107)
+    found = delay_statistics(bench.staged).lateness
+    assert (sum(found.counts), found.sum_ms) == (1, 7)
+
+
 def test_the_next_due_time_is_that_of_a_record_which_still_waits() -> None:
     bench = Bench()
     assert next_due_ms(bench.staged.stage) is None
