@@ -423,10 +423,11 @@ class StageState:
         return live
 
     def _take_back(self, row: Row, now_ms: int) -> None:
-        """An administrator cancels it: what was promised leaves a hole, what is on its way stays so."""
+        """An administrator cancels it: what was promised leaves a hole, what is on its way stays so. Records of a run
+        share everything, their end too: none of them is cancelled."""
         if _can_be_withdrawn(row):
             self._end(row, FateKind.CANCELLED, now_ms)
-        elif row.state == READY:
+        elif row.state == READY and row.count == 1:
             self._note_fate(row, FateKind.CANCELLED, NONE, now_ms)
             self.table.update(row.number, state=SPENT, id_hash=0)
         else:

@@ -219,9 +219,9 @@ class Leader:
         """The follower fetches so many batches of the stage, and of the log, and syncs them."""
         if self.follower is None:
             return
-        _copy(self.store.log, self.follower.store, batches)
+        copy_batches(self.store.log, self.follower.store, batches)
         if log:
-            _copy(self.partition.log, self.follower.log, batches)
+            copy_batches(self.partition.log, self.follower.log, batches)
         self.store.move_high_watermark()
         self.partition.move_high_watermark()
 
@@ -244,7 +244,7 @@ class Leader:
     def append(self, batch: bytes, *, wait: bool = True) -> Held | int:
         """A client's batch: the stage's answer, or the offset that it got in the log. `wait`: it is durable then."""
         found = opened(batch, self.config, self.node.clock.now_ms())
-        if found is None and not self.stage.prioritised:
+        if found is None and not self.stage.takes_all:
             offset = self.partition.append(batch).base_offset
             if wait:
                 self.make_durable()
@@ -371,7 +371,7 @@ class Leader:
         return [one.value.decode() for one in self.records()]
 
 
-def _copy(source: Log, target: Log, count: int | None) -> None:
+def copy_batches(source: Log, target: Log, count: int | None) -> None:
     """What a follower's fetch does: the leader's batches as they are."""
     for header, batch in read_batches(source, target.end_offset):
         if count is not None and count <= 0:
@@ -381,6 +381,16 @@ def _copy(source: Log, target: Log, count: int | None) -> None:
     ticket = target.capture_sync()
     ticket.run()
     target.synced(ticket)
+
+
+def follow_from(follower: Node, leader: Node, common: tuple[int, int]) -> None:
+    """Drop what lies beyond the common ends of stage and log, and copy all that the leader has."""
+    for own, theirs, end in ((follower.store, leader.store, common[0]), (follower.log, leader.log, common[1])):
+        own.truncate_to(min(end, theirs.end_offset))
+        if own.end_offset < theirs.start_offset:
+            first = next((header.base_offset for header, _ in read_batches(theirs, theirs.start_offset)), None)
+            own.truncate_fully_and_start_at(theirs.start_offset if first is None else first)
+        copy_batches(theirs, own, None)
 
 
 def reopened(leader: Leader) -> Leader:
