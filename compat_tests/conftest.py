@@ -10,6 +10,13 @@ import pytest
 from compat_tests import admin, brokers
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Scenarios live in real time, with processes and sockets: one that a busy machine let fail is tried once more. The
+    summary names it."""
+    for item in items:
+        item.add_marker(pytest.mark.flaky(reruns=1))
+
+
 @pytest.fixture(scope="session")
 def bootstrap() -> Iterator[str]:
     """The address of the broker that the whole session shares."""
