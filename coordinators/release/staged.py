@@ -107,7 +107,9 @@ class StagedPartition:
     @property
     def in_the_way(self) -> bool:
         """Whether a client's batch has to come through here, though it asks for nothing."""
-        return self._busy or self.stage.takes_all or bool(self._queue) or self._blocked is not None
+        stage = self.stage
+        waits = self._busy or bool(self._queue) or self._blocked is not None
+        return waits or stage.takes_all or bool(stage.state.transactions)
 
     @property
     def store(self) -> Partition:
@@ -157,7 +159,7 @@ class StagedPartition:
     def _append(self, batch: ClientBatch) -> AppendResult | Staged:
         if self._blocked is not None:
             raise self._blocked
-        if not batch.hold and not self.stage.takes_all:
+        if not batch.hold and not self.stage.takes_all and not self._follows_staged(batch):
             return self.partition.append(batch.records)
         self._check_online()
         log = self.partition.log
@@ -167,6 +169,11 @@ class StagedPartition:
                 return Staged(self.store.log.end_offset - 1, None)
             return AppendResult(original.base_offset, original.last_offset, -1, log.start_offset, True)
         return self._hold(header, batch)
+
+    def _follows_staged(self, batch: ClientBatch) -> bool:
+        """Whether its transaction has records in the stage, which come into the log at its end: these come after."""
+        header = parse_header(batch.records)
+        return header.is_transactional and header.producer_id in self.stage.state.transactions
 
     def _hold(self, header: BatchHeader, batch: ClientBatch) -> Staged:
         section = batch.section
