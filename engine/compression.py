@@ -61,8 +61,12 @@ def compress(codec: int, data: Buffer, level: int | None = None) -> bytes:
     return bytes(cramjam.zstd.compress(data, level=chosen))
 
 
+class TooLargeDecompressed(CorruptMessage):
+    """Records that may be sound, but are larger than the caller wants to have them."""
+
+
 def _too_large(bound: int) -> CorruptMessage:
-    return CorruptMessage(f"records are larger than {bound} bytes when decompressed")
+    return TooLargeDecompressed(f"records are larger than {bound} bytes when decompressed")
 
 
 def _gunzip(data: Buffer, bound: int) -> bytes:

@@ -13,8 +13,8 @@ from attrs import define, field
 from coordinators.release.stage_traces import Client
 from coordinators.release.staged import ClientBatch, Outcome, Staged
 from coordinators.topics import Topic
-from engine.compression import decompress
-from engine.errors import BrokerError, CorruptMessage
+from engine.compression import TooLargeDecompressed, decompress
+from engine.errors import BrokerError, CorruptMessage, RecordTooLarge
 from engine.files import Buffer
 from engine.log import AppendResult
 from engine.partition import Partition
@@ -155,6 +155,9 @@ def _decompressed(codec: int, records: Buffer, config: ExtensionConfig) -> Buffe
     """[thread] The records of a compressed batch, or why they cannot be had."""
     try:
         return decompress(codec, memoryview(records)[HEADER_SIZE:], config.extensions_max_decompressed_bytes)
+    except TooLargeDecompressed as error:
+        # Not as damaged, which clients send again and again; a batch too large they split, if they can.
+        return RecordTooLarge(f"{error}, which is the topic's extensions.max.decompressed.bytes")
     except BrokerError as error:
         return error
 
