@@ -9,7 +9,8 @@ objects that do the counting, so that counting costs an addition; names, labels 
     metrics.register(collect)
 
 A scrape takes families and samples one by one and lets the loop go on in between: a collector that walks over
-something that may change meanwhile walks over a copy. It runs on the loop and must not wait for anything.
+something that may change meanwhile walks over a copy. It runs on the loop and must not wait for anything; where it has
+to reckon for long before it has a family, it gives None now and then: a good moment for others.
 """
 
 from bisect import bisect_left
@@ -103,7 +104,7 @@ def _histogram_samples(values: Iterable[tuple[Labels, Histogram]]) -> Iterator[S
         yield Sample(labels, histogram.total, "_sum")
 
 
-Collector: TypeAlias = Callable[[], Iterable[Family]]
+Collector: TypeAlias = Callable[[], Iterable[Family | None]]
 
 
 @define(eq=False)
@@ -123,7 +124,11 @@ class Metrics:
             with suppress(OSError):
                 look()
 
-    def families(self) -> Iterator[Family]:
-        """Everything there is, in the order of registration."""
+    def steps(self) -> Iterator[Family | None]:
+        """Everything there is, in the order of registration; None is a moment for others."""
         for collector in tuple(self._collectors):
             yield from collector()
+
+    def families(self) -> Iterator[Family]:
+        """The same in one go, for who has the time."""
+        return (family for family in self.steps() if family is not None)

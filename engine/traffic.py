@@ -31,5 +31,8 @@ class Traffic:
 
     def add(self, other: "Traffic") -> None:
         """Count the other's too."""
-        for name in self.__slots__:
-            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.received_batches += other.received_batches
+        self.received_bytes += other.received_bytes
+        self.received_records += other.received_records
+        self.sent_bytes += other.sent_bytes
+        self.sent_records += other.sent_records

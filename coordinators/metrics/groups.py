@@ -33,7 +33,7 @@ class GroupMetrics:
     def __attrs_post_init__(self) -> None:
         self._labels = BoundedLabels(self.group_limit)
 
-    def collect(self) -> Iterator[Family]:
+    def collect(self) -> Iterator[Family | None]:
         """Everything about groups that are loaded."""
         rows = [row for machine in self.groups.runtime.machines() for row in _rows(machine)]
         self._labels.update(row.group_id for row in rows)
@@ -48,7 +48,7 @@ class GroupMetrics:
         yield from _of_groups(named)
         yield from self._of_places(named)
 
-    def _of_places(self, named: list[_Row]) -> Iterator[Family]:
+    def _of_places(self, named: list[_Row]) -> Iterator[Family | None]:
         sums: list[tuple[Labels, float]] = []
         places: list[tuple[Labels, PartitionLag]] = []
         for row in named:
@@ -56,6 +56,7 @@ class GroupMetrics:
                 lags = self.groups.lag(row.group_id)
             except BrokerError:
                 continue  # its shard is just being loaded
+            yield None
             sums.append(({"consumergroup": row.group_id}, sum(each.lag for each in lags)))
             for each in lags[: self.partition_limit - len(places)]:
                 labels = {"consumergroup": row.group_id, "topic": each.topic, "partition": str(each.partition)}

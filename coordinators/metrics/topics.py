@@ -36,7 +36,7 @@ class TopicMetrics:
     def __attrs_post_init__(self) -> None:
         self._labels = BoundedLabels(self.topic_limit)
 
-    def collect(self) -> Iterator[Family]:
+    def collect(self) -> Iterator[Family | None]:
         """Everything about topics."""
         topics = [topic for topic in self.topics.view if not topic.internal]
         topics += [topic for topic in self.topics.view if topic.internal]
@@ -48,25 +48,34 @@ class TopicMetrics:
         yield from self._traffic(named, others)
         yield from self._per_partition(named, sum(topic.partition_count for topic in topics))
 
-    def _totals(self, topics: list[Topic]) -> Iterator[Family]:
-        everywhere = [partition for topic in topics for partition in self.partitions.of_topic(topic.topic_id)]
-        offline = sum(partition.offline is not None for partition in everywhere)
-        size = sum(partition.log.size_bytes for partition in everywhere)
+    def _totals(self, topics: list[Topic]) -> Iterator[Family | None]:
+        count = offline = size = 0
+        for topic in topics:
+            for partition in self.partitions.of_topic(topic.topic_id):
+                count += 1
+                offline += partition.offline is not None
+                size += partition.log.size_bytes
+            yield None
         yield Family.gauge("tidegate_topics", "Topics.", [({}, len(topics))])
-        yield Family.gauge("tidegate_partitions", "Partitions of all topics.", [({}, len(everywhere))])
+        yield Family.gauge("tidegate_partitions", "Partitions of all topics.", [({}, count)])
         yield Family.gauge("tidegate_partitions_offline", "Partitions that cannot be written.", [({}, offline)])
         yield Family.gauge("tidegate_log_size_bytes", "Bytes of all logs on disk, without indexes.", [({}, size)])
         left_out = self._labels.left_out()
         meaning = 'Topics whose figures are summed as topic="other" (metrics.topic.limit).'
         yield Family.gauge("tidegate_metrics_topics_left_out", meaning, [({}, left_out)])
 
-    def _traffic(self, named: list[Topic], others: list[Topic]) -> Iterator[Family]:
-        rows = [({"topic": topic.name}, self._traffic_of(topic)) for topic in named]
-        if others or any(getattr(self._gone, name) for name in Traffic.__slots__):
-            self._others = {topic.topic_id: self._traffic_of(topic) for topic in others}
+    def _traffic(self, named: list[Topic], others: list[Topic]) -> Iterator[Family | None]:
+        rows: list[tuple[Labels, Traffic]] = []
+        for topic in named:
+            rows.append(({"topic": topic.name}, self._traffic_of(topic)))
+            yield None
+        if others or self._gone.received_batches or self._gone.sent_bytes:
             together = Traffic()
-            for traffic in (self._gone, *self._others.values()):
+            together.add(self._gone)
+            for topic in others:
+                traffic = self._others[topic.topic_id] = self._traffic_of(topic)
                 together.add(traffic)
+                yield None
             rows.append(({"topic": OTHER}, together))
         for name, meaning in _TRAFFIC.items():
             values = [(labels, getattr(traffic, name)) for labels, traffic in rows]

@@ -18,15 +18,16 @@ class TransactionMetrics:
     transactions: Transactions
     clock: Clock
 
-    def collect(self) -> Iterator[Family]:
+    def collect(self) -> Iterator[Family | None]:
         """Everything about transactions whose shards are loaded."""
         states: Counter[str] = Counter({state.label: 0 for state in State if state is not State.DEAD})
         oldest_ms = now_ms = self.clock.now_ms()
-        for machine in self.transactions.runtime.machines():
+        for machine in list(self.transactions.runtime.machines()):
             for transaction in machine.transactions.values():
                 states[transaction.state.label] += 1
                 if transaction.state is State.ONGOING or transaction.state in PREPARED:
                     oldest_ms = min(oldest_ms, transaction.started_ms)
+            yield None
         yield Family.gauge(
             "tidegate_transactions",
             "Transactional ids by state.",

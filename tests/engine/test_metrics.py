@@ -38,7 +38,7 @@ def test_every_collector_is_asked_each_time_in_order() -> None:
         return [Family.gauge("first", "First.", [({}, len(calls))])]
 
     metrics.register(collect)
-    metrics.register(lambda: [Family.counter("second_total", "Second.", [({}, 7)])])
+    metrics.register(lambda: [None, Family.counter("second_total", "Second.", [({}, 7)])])
     for expected in (1, 2):
         found = [(family.name, family.kind, [s.value for s in family.samples]) for family in metrics.families()]
         assert found == [("first", "gauge", [expected]), ("second_total", "counter", [7])]

@@ -1,7 +1,9 @@
 """The figures of a whole broker, as one scrape tells them."""
 
+import time
 from pathlib import Path
 
+import trio
 from trio.testing import trio_test
 
 import tidegate
@@ -58,3 +60,35 @@ def test_room_on_the_disk_is_looked_at_when_told(tmp_path: Path) -> None:
     assert disk.size_bytes == 0
     disk.look()
     assert disk.size_bytes >= disk.free_bytes > 0
+
+
+class LongestStep(trio.abc.Instrument):
+    """How much CPU time the longest step of any task of the door took."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self._began = time.thread_time()
+
+    def before_task_step(self, task: trio.lowlevel.Task) -> None:
+        self._began = time.thread_time()
+
+    def after_task_step(self, task: trio.lowlevel.Task) -> None:
+        if "HttpServer" in task.name:
+            self.seconds = max(self.seconds, time.thread_time() - self._began)
+
+
+@trio_test
+async def test_no_look_at_thousands_of_partitions_holds_the_loop_for_long(tmp_path: Path) -> None:
+    async with open_http_door(tmp_path) as door:
+        client = await door.connect()
+        for number in range(12):
+            await create_topic(client, f"t{number}", 250)
+        await door.ask("GET", "/metrics")
+        longest = LongestStep()
+        trio.lowlevel.add_instrument(longest)
+        try:
+            for path in ("/metrics", "/topics?limit=1000", "/metadata?limit=1000", "/health"):
+                assert (await door.ask("GET", path)).status == 200
+        finally:
+            trio.lowlevel.remove_instrument(longest)
+        assert longest.seconds < 0.05

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
+import trio
 from prometheus_client import CollectorRegistry, ProcessCollector
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.metrics_core import Metric
@@ -17,7 +18,10 @@ async def gather(metrics: Metrics) -> list[Metric]:
     """Every figure as of now, or of some slices ago."""
     breathing = Breathing(SAMPLES_PER_SLICE)
     found: list[Metric] = []
-    for family in metrics.families():
+    for family in metrics.steps():
+        if family is None:
+            await trio.lowlevel.checkpoint()
+            continue
         metric = _metric(family)
         for sample in family.samples:
             metric.add_sample(_sample_name(family, sample.suffix), dict(sample.labels), sample.value)

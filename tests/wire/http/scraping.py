@@ -28,10 +28,13 @@ class Scrape:
         return {dict(labels)[label] for each, labels in self._values if each == name}
 
 
-def collected(families: Iterable[Family]) -> Scrape:
+def collected(families: Iterable[Family | None]) -> Scrape:
     """What a collector gives."""
     return Scrape(
-        (family.name + sample.suffix, sample.labels, sample.value) for family in families for sample in family.samples
+        (family.name + sample.suffix, sample.labels, sample.value)
+        for family in families
+        if family is not None
+        for sample in family.samples
     )
 
 

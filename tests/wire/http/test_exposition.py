@@ -76,3 +76,26 @@ async def test_others_go_on_during_a_long_scrape() -> None:
         gathered = await gather(metrics)
     assert len(gathered[0].samples) == 20 * SAMPLES_PER_SLICE
     assert len(set(turns)) >= 5
+
+
+@trio_test
+async def test_others_go_on_while_a_collector_reckons() -> None:
+    turns: list[str] = []
+
+    def collect() -> Iterator[Family | None]:
+        for _ in range(10):
+            turns.append("reckons")
+            yield None
+        yield Family.gauge("sum", "Sum.", [({}, 1)])
+
+    async def other() -> None:
+        for _ in range(3):
+            turns.append("other")
+            await trio.lowlevel.checkpoint()
+
+    metrics = Metrics()
+    metrics.register(collect)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(other)
+        assert len(await gather(metrics)) == 1
+    assert "reckons" in turns[turns.index("other") :]

@@ -72,6 +72,7 @@ class Pending(msgspec.Struct):
 
     partition: int
     id: str
+    number: int
     state: str
     due_ms: int
     created_ms: int
@@ -135,24 +136,10 @@ async def list_delayed(call: Call) -> PendingRecordPage:
     found = await inspection.list_pending(place.topic, window, query.partition)
     return PendingRecordPage(
         items=[_pending(record) for record in found.records],
-        total=await _total(call),
+        total=found.total,
         limit=query.limit,
         skip=query.skip,
         next_skip=found.next_skip,
-    )
-
-
-async def _total(call: Call) -> int:
-    query, inspection = call.query, call.broker.inspection
-    edges = [edge for edge in (query.due_from_ms, query.due_until_ms) if edge is not None]
-    if not edges:
-        return await inspection.count_pending(call.place.topic, query.partition)
-    buckets = await inspection.histogram(call.place.topic, edges, query.partition)
-    return sum(
-        bucket.records
-        for bucket in buckets
-        if (query.due_from_ms is None or bucket.from_ms is not None)
-        and (query.due_until_ms is None or bucket.until_ms is not None)
     )
 
 
@@ -166,7 +153,7 @@ async def show_histogram(call: Call) -> Histogram:
 async def show_delayed(call: Call) -> FateDetail:
     """One record: pending, or what became of it."""
     place: RecordPlace = call.place
-    return _detail(await call.broker.inspection.look(place.topic, place.partition, place.id))
+    return detail(await call.broker.inspection.look(place.topic, place.partition, place.id))
 
 
 async def cancel_delayed(call: Call) -> None:
@@ -196,6 +183,7 @@ def _pending(record: PendingRecord) -> Pending:
     return Pending(
         partition=record.partition,
         id=record.id,
+        number=record.number,
         state=record.state,
         due_ms=record.due_ms,
         created_ms=record.created_ms,
@@ -211,7 +199,8 @@ def _pending(record: PendingRecord) -> Pending:
     )
 
 
-def _detail(found: DelayedRecord) -> FateDetail:
+def detail(found: DelayedRecord) -> FateDetail:
+    """A record by its id, as callers are told of it."""
     return FateDetail(
         topic=found.topic,
         partition=found.partition,
