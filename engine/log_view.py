@@ -94,10 +94,14 @@ class LogView:
             return LogRead((), 0, self.start_offset)
         return LogRead((FileRegion(file, position, size),), size, self.start_offset)
 
+    def segment_file(self, segment: int) -> File:
+        """The file of the segment with this base offset."""
+        return self._segments[self._segments.number_of(segment)].file()
+
     def read_at(self, segment: int, position: int, size: int) -> bytes:
         """Bytes of the segment with this base offset; fewer if it ends before."""
         try:
-            return self._segments[self._segments.number_of(segment)].file().pread(size, position)
+            return self.segment_file(segment).pread(size, position)
         except OSError as error:
             raise StorageError(f"{self.name} cannot be read: {error}") from error
 

@@ -174,6 +174,7 @@ class Releases:
             partition,
             stage,
             self.timers,
+            self.partitions.workers,
             self.clock,
             has_room=lambda size: self._has_room(partition.topic_id, stage, size),
             after_change=self._after_change,

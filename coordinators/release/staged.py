@@ -26,6 +26,7 @@ from engine.stage.headers import OpenedRecord
 from engine.stage.stage import Stage
 from engine.timers import Timer, Timers
 from engine.transactions import EndMarker, build_marker
+from engine.workers import Workers
 
 logger = logging.getLogger("tidegate.release")
 
@@ -73,6 +74,7 @@ class StagedPartition:
     partition: Partition
     stage: Stage
     timers: Timers
+    workers: Workers
     clock: Clock
     has_room: Callable[[int], bool]
     """Whether the topic may have so many more bytes pending."""
@@ -272,11 +274,19 @@ class StagedPartition:
 
         self.store.when_durable(self.store.log.end_offset - 1, math.inf, durable)
 
-    def _write(self, intent: Intent) -> None:
+    def _write(self, intent: Intent, *, is_warm: bool = False) -> None:
         log = self.partition.log
         try:
-            batches = self.stage.batches(intent, log.end_offset, log.config.max_message_bytes)
-            self.partition.append(batches, origin=Origin.RELEASE)
+            job = None if is_warm else self.stage.warming(intent)
+            if job is not None:
+                self._warm(intent, job)
+                return
+            while log.end_offset < intent.end_offset:
+                # What one append takes must fit into a segment.
+                batches = self.stage.batches(
+                    intent, log.end_offset, log.config.max_message_bytes, log.config.segment_bytes
+                )
+                self.partition.append(batches, origin=Origin.RELEASE)
         except BrokerError as error:
             self._block(error)
             if self.partition.offline is None and self.store.offline is None:
@@ -288,6 +298,16 @@ class StagedPartition:
         self.partition.when_durable(log.end_offset - 1, math.inf, self._released)
         self._busy = False
         self._proceed()
+
+    def _warm(self, intent: Intent, job: Callable[[], object]) -> None:
+        """Its records are not in memory: a thread reads them, so that a slow disk never stops the loop."""
+        attempt = self._attempt
+
+        def warmed(_: object, _error: BaseException | None) -> None:
+            if attempt == self._attempt and not self.partition.removed:
+                self._write(intent, is_warm=True)
+
+        self.workers.submit(job, warmed)
 
     def _retry_at(self, error: BrokerError) -> float:
         """When to try again: at once where there was no room and some could be made (rule 11)."""

@@ -4,11 +4,13 @@ Records that were staged one by one are read and packed anew. A run that is rele
 are: only the header is made anew, for a released record has no producer.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 
 from engine.errors import StorageError
-from engine.files import Buffer
+from engine.files import Buffer, File
 from engine.log import Log
+from engine.page_cache import is_resident, warm
 from engine.records import (
     CODEC_MASK,
     HEADER_SIZE,
@@ -41,6 +43,17 @@ class ReleaseBatches:
         if len(data) != row.size:
             raise StorageError(f"{self._log.name} lacks {row.size} bytes at {row.position} of segment {row.segment}")
         return data
+
+    def warming(self, rows: Sequence[Row]) -> Callable[[], None] | None:
+        """A job that reads what of these rows is not in memory; None if all of it is."""
+        cold: list[tuple[File, int, int]] = []
+        for group in _neighbours(rows):
+            first, last = group[0], group[-1]
+            file = self._log.segment_file(first.segment)
+            descriptor, size = file.fileno(), last.position + last.size - first.position
+            if descriptor is not None and not is_resident(descriptor, first.position, size):
+                cold.append((file, first.position, size))
+        return partial(_warm, cold) if cold else None
 
     def build(
         self, intent: Intent, skip: int, rows: Mapping[int, Row], max_bytes: int, limit_bytes: int | None = None
@@ -99,20 +112,15 @@ class ReleaseBatches:
 
     def _records(self, rows: Sequence[Row]) -> Iterator[Timed]:
         """Records one by one, neighbours on disk read together."""
-        start = 0
-        while start < len(rows):
-            end = start + 1
-            while end < len(rows) and _follows(rows[start], rows[end - 1], rows[end]):
-                end += 1
-            first, last = rows[start], rows[end - 1]
+        for group in _neighbours(rows):
+            first, last = group[0], group[-1]
             span = last.position + last.size - first.position
             data = memoryview(self._log.read_at(first.segment, first.position, span))
             if len(data) != span:
                 raise StorageError(f"{self._log.name} lacks {span} bytes at {first.position} of {first.segment}")
-            for row in rows[start:end]:
+            for row in group:
                 at = row.position - first.position
                 yield data[at : at + row.size], row.created_ms
-            start = end
 
     def _part_of_run(self, row: Row, piece: Piece) -> Iterator[Timed]:
         batch = memoryview(self.read(row))
@@ -142,6 +150,25 @@ class ReleaseBatches:
 
 _FRESH_MS = 60_000
 """A run whose records are older is packed anew, so that retention counts it from its release (rule 10)."""
+
+
+def _neighbours(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
+    """Rows that lie close together on disk and follow one another."""
+    start = 0
+    while start < len(rows):
+        end = start + 1
+        while end < len(rows) and _follows(rows[start], rows[end - 1], rows[end]):
+            end += 1
+        yield rows[start:end]
+        start = end
+
+
+def _warm(cold: Sequence[tuple[File, int, int]]) -> None:
+    """[thread]"""
+    for file, position, size in cold:
+        descriptor = file.fileno()
+        if descriptor is not None:
+            warm(descriptor, position, size)
 
 
 def _follows(first: Row, previous: Row, row: Row) -> bool:

@@ -31,7 +31,7 @@ The rules:
 """
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from attrs import frozen
@@ -267,12 +267,15 @@ class Stage:
 
     def promised_end(self, high_watermark: int) -> int:
         """The end that readers of a prioritised partition are told, from the log's high watermark on: what lies beyond
-        it in the log may be lost with a crash, what is intended or ready is not."""
+        it in the log may be lost with a crash, what went through a lane is not."""
         durable = self.durable_offset
         while self._fresh and self._fresh[0][0] <= durable:
             self._fresh_count -= self._fresh.popleft()[1]
-        intents = self.state.intents
-        intended = sum(max(0, intent.end_offset - max(intent.first_offset, high_watermark)) for intent in intents)
+        intended = sum(
+            max(0, intent.end_offset - max(intent.first_offset, high_watermark))
+            for intent in self.state.intents
+            if self.state.intended[intent.pieces[0].number].state != WAITING
+        )
         return high_watermark + intended + len(self.state.lanes) - self._fresh_count
 
     # -- time
@@ -381,6 +384,10 @@ class Stage:
         skip = log_end_offset - intent.first_offset
         timed = intent._replace(released_ms=self.clock.wall_ms())
         return self._batches.build(timed, skip, self.state.intended, max_bytes, limit_bytes)
+
+    def warming(self, intent: Intent) -> Callable[[], None] | None:
+        """What brings the records of an intent into memory, for a thread; None if they are there."""
+        return self._batches.warming([self.state.intended[piece.number] for piece in intent.pieces])
 
     def unwritten(self, log_end_offset: int) -> list[Intent]:
         """After a restart or failover: the intents that the log does not hold whole, at the places where they now

@@ -54,7 +54,13 @@ class Bench:
         store = Partition(b"\1" * 16, 0, log, self.rounds)
         stage = Stage(store, state, SteadyClock(self.clock, state.ahead_ms), self.config, self.partition.log.end_offset)
         self.staged = StagedPartition(
-            self.partition, stage, self.timers, self.clock, has_room=lambda size: size <= self.room, reload=self._reload
+            self.partition,
+            stage,
+            self.timers,
+            self.workers,
+            self.clock,
+            has_room=lambda size: size <= self.room,
+            reload=self._reload,
         )
         self.staged.resume()
 
