@@ -1,6 +1,6 @@
 """The topic `__trace_events`: every event of a trace, for pipelines to read.
 
-Events are collected and written a few times per second, as one batch that nobody waits for. The topic is made with
+Events are collected and written once per second, as one batch that nobody waits for. The topic is made with
 the first event. What cannot be written (the queue is full, the disk is) is dropped and counted.
 """
 
@@ -25,7 +25,7 @@ from engine.trace.record_trace import RecordTrace, TraceEvent
 logger = logging.getLogger("tidegate.tracing")
 
 TRACE_EVENTS_TOPIC = "__trace_events"
-LINGER_S = 0.2
+LINGER_S = 1.0
 RETRY_S = 5.0
 EVENTS_PER_BATCH = 500
 BATCH_BYTES = 512 * 1024

@@ -11,7 +11,7 @@ class TraceSettings:
 
     max_traces: int = 10_000
     max_events_per_trace: int = 64
-    max_per_second: int = 1000
+    max_per_second: int = 200
     compressed_batch_max_bytes: int = 64 * 1024
     compressed_bytes_per_second: int = 2 * 1024 * 1024
 

@@ -124,10 +124,12 @@ class Tracing:
         by_ratio = sampler.by_ratio(count)
         numbers = spread(by_ratio, count) if by_ratio else [0] if is_picked else []
         reason = SampledBy.RATIO if by_ratio else SampledBy.RATE
-        return [(record, reason) for record in without_context(section, numbers) if self._may_begin(now)]
+        least = self.settings.max_per_second // 2
+        return [(record, reason) for record in without_context(section, numbers) if self._may_begin(now, least)]
 
-    def _may_begin(self, now: float) -> bool:
-        if self._traces.take(now):
+    def _may_begin(self, now: float, least_room: int = 0) -> bool:
+        """Within the bound; `least_room` of it is for others."""
+        if self._traces.room(now) > least_room and self._traces.take(now):
             return True
         self.counts["dropped_traces"] += 1
         return False
@@ -201,7 +203,8 @@ class Tracing:
         context = parse_traceparent(traceparent)
         if context is None and not (sampler.by_rate(now) or sampler.by_ratio(1)):
             return
-        if (context is not None and not context.sampled) or not self._may_begin(now):
+        least = self.settings.max_per_second // 2 if context is None else 0
+        if (context is not None and not context.sampled) or not self._may_begin(now, least):
             return
         reason = SampledBy.RATE if context is None else SampledBy.TRACEPARENT
         trace = self._begin(context, reason, topic.name, partition, key)

@@ -131,6 +131,14 @@ def test_no_more_traces_than_the_broker_takes() -> None:
     assert world.partition.log.end_offset == 40, "every record is stored all the same"
 
 
+def test_what_topics_sample_leaves_room_for_who_asked() -> None:
+    world = World({"trace.sample.ratio": "1"}, settings=TraceSettings(max_per_second=10))
+    world.produce([(b"a", b"1", PLAIN)] * 20)
+    assert len(world.traces()) == 5
+    world.produce([(b"b", b"2", TRACED)] * 20)
+    assert [trace.sampled_by for trace in world.traces()[5:]] == [SampledBy.TRACEPARENT] * 5
+
+
 # -- compressed batches
 
 
