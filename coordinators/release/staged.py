@@ -407,7 +407,7 @@ class StagedPartition:
         """The end that readers are told; without lanes that is the log's high watermark."""
         if not self.stage.prioritised:
             return self.partition.high_watermark.offset
-        return self.stage.promised_end(self.partition.log.end_offset)
+        return self.stage.promised_end(self.partition.high_watermark.offset)
 
     def linearise(self, offset: int, limit_bytes: int) -> bool:
         """See to it that there is something to read at `offset`; False if there is nothing to be had.
