@@ -9,7 +9,7 @@ SOAK_ARGS ?=
 FUZZ_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help venv serve setup test lint types layers tidy unit compat compat-reference bench soak fuzz wheel clean
+.PHONY: help venv serve setup test lint types layers tidy unit compat compat-reference spark bench soak fuzz wheel clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{printf "%-24s %s\n", $$1, $$2}'
@@ -20,11 +20,12 @@ venv:  ## make .venv with the project and its development tools
 serve: venv  ## run a broker on 127.0.0.1:9092 (SERVE_ARGS="--data-dir DIR ...")
 	@exec $(PY) -m tidegate serve $(SERVE_ARGS)
 
-setup: venv  ## install what the tests need: kcat, Java, Maven, Kafka's jars
+setup: venv  ## install what the tests need: kcat, Java, Maven, the jars of Kafka and of Spark's connector
 	@sh tools/setup/system.sh
 	@sh tools/setup/promtool.sh
 	@echo "== setup: Kafka's jars"
 	@$(PY) -m tools.reference.install
+	@$(PY) -m tools.reference.spark
 
 test: setup lint types layers tidy unit compat  ## every check; what CI runs
 	@echo "== all checks passed"
@@ -58,6 +59,10 @@ compat: setup  ## real clients against Tidegate
 compat-reference: setup  ## the same scenarios against Apache Kafka
 	@echo "== compatibility tests against Apache Kafka"
 	@COMPAT_TARGET=kafka $(PYTEST) compat_tests $(TEST_ARGS)
+
+spark: setup  ## Spark and the pipelines against Tidegate, the slow scenarios too
+	@echo "== Spark against Tidegate"
+	@COMPAT_TARGET=tidegate SPARK_SLOW=1 $(PYTEST) compat_tests/spark $(TEST_ARGS)
 
 bench: setup  ## measure against Apache Kafka on this machine (BENCH_ARGS="--help")
 	@$(PY) -m tools.bench $(BENCH_ARGS)

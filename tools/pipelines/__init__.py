@@ -1,0 +1,1 @@
+"""PySpark jobs that a data team runs over its topics."""
