@@ -1,6 +1,7 @@
 """Prioritised topics: a record overtakes whatever nobody has read yet, and all readers see one order."""
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -90,6 +91,23 @@ def test_every_client_reads_by_priority_and_whoever_comes_later_the_same(
     assert [record.value for record in found] == wanted
     assert [record.offset for record in found] == list(range(15))
     assert [record.value for record in CLIENTS["confluent"].consume(bootstrap, topic, 15)] == wanted
+
+
+def test_readers_at_the_same_time_see_one_order(bootstrap: str, make_topic: MakeTopic) -> None:
+    """Whoever comes first fixes the order for all, while more arrives."""
+    topic = make_topic(priority_enable="true")
+    records = [Record(b"%d" % number, b"k", tide(priority=number % 5)) for number in range(3000)]
+    names = ("confluent", "kafkapython", "aio", "confluent")
+    with ThreadPoolExecutor(len(names)) as pool:
+        readers = [pool.submit(CLIENTS[name].consume, bootstrap, topic, len(records)) for name in names]
+        for start in range(0, len(records), 60):
+            send(bootstrap, topic, *records[start : start + 60])
+        first, *others = [[record.value for record in reader.result(60)] for reader in readers]
+    assert sorted(first, key=lambda value: int(value or b"")) == [record.value for record in records]
+    for priority in range(5):
+        lane = [value for value in first if int(value or b"") % 5 == priority]
+        assert lane == [record.value for record in records[priority::5]]
+    assert [other == first for other in others] == [True] * 3
 
 
 @pytest.mark.parametrize("name", CLIENTS)
