@@ -228,10 +228,13 @@ class Partition:
             found = sorted((one for one in found if one.first_offset < bound), key=lambda one: one.first_offset)
         return found
 
-    def count_sent(self, offset: int, size: int, *, committed: bool) -> None:
-        """A client is sent `size` bytes from the batch that holds `offset`; up to where is told by the index."""
-        bound = self.log.offset_bound(offset, size, self._stable if committed else self.high_watermark)
-        self.traffic.sent(max(bound - offset, 0), size)
+    def count_sent(self, offset: int, read: LogRead, *, committed: bool) -> None:
+        """A client is sent what was just read from `offset`; where that ends in the midst of a log the index tells."""
+        upto = self._stable if committed else self.high_watermark
+        last = read.regions[-1]
+        is_all = offset >= upto.segment and last.position + last.size == upto.position
+        bound = upto.offset if is_all else self.log.offset_bound(offset, read.size, upto)
+        self.traffic.sent(max(bound - offset, 0), read.size)
 
     def watch(self, watcher: Watcher, *, committed: bool = False) -> None:
         """Tell `watcher` how many bytes became readable whenever the high watermark (or last stable offset) moves."""

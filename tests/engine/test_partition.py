@@ -312,6 +312,10 @@ def test_what_is_sent_is_counted_by_offsets(bench: Bench) -> None:
     bench.partition.append(batch(2))
     bench.sync()
     partition = bench.partition
-    read = partition.read(1, 1_000_000, at_least_one=True)
-    partition.count_sent(1, size(read), committed=False)
-    assert (partition.traffic.sent_records, partition.traffic.sent_bytes) == (4, size(read))
+    for offset, max_bytes, records in ((1, 1_000_000, 4), (0, 1, 3)):
+        before = partition.traffic.sent_records
+        read = partition.read(offset, max_bytes, at_least_one=True)
+        assert read.log_read is not None
+        partition.count_sent(offset, read.log_read, committed=False)
+        assert partition.traffic.sent_records - before in (records, 5), "to the next index entry at most"
+    assert partition.traffic.sent_records >= 7

@@ -15,6 +15,7 @@ from attrs import define, field
 
 from engine.errors import BrokerError, NotLeader, OffsetOutOfRange
 from engine.files import FileRegion
+from engine.log_types import LogRead
 from engine.partition import Partition
 from engine.timers import Timer
 from wire.kafka.errors import error_code
@@ -71,7 +72,7 @@ class Fetch:
     has_partitions: bool = False
     failed: bool = False
     answers: list[tuple[FetchedPartition, PartitionData]] = field(factory=list)
-    sent: list[tuple[Partition, int, int]] = field(factory=list)
+    sent: list[tuple[Partition, int, LogRead]] = field(factory=list)
     watched: list[Partition] = field(factory=list)
     unordered: list[tuple[Partition, int, int]] = field(factory=list)
     """Prioritised partitions that were read to the log's end: where, and how many bytes are wanted."""
@@ -152,7 +153,7 @@ class Fetch:
         if read.log_read is not None and read.log_read.size:
             data.records = read.log_read.regions
             self.size += read.log_read.size
-            self.sent.append((partition, wanted.fetch_offset, read.log_read.size))
+            self.sent.append((partition, wanted.fetch_offset, read.log_read))
         if data.diverging_epoch:
             self.failed = True
         return data
@@ -241,8 +242,8 @@ class Fetch:
 
     def response(self) -> FetchResponse:
         """What was read; in an incremental session only what the client does not know."""
-        for partition, offset, size in self.sent:
-            partition.count_sent(offset, size, committed=self.committed)
+        for partition, offset, log_read in self.sent:
+            partition.count_sent(offset, log_read, committed=self.committed)
         session = self.session
         response = FetchResponse(session_id=session.session_id if session else NO_SESSION)
         last: FetchableTopicResponse | None = None
