@@ -128,8 +128,11 @@ def _gone(stage: Stage, record_id: str) -> InvalidRequest:
 
 
 def ahead_ms(stage: Stage) -> int:
-    """By how much the wall clock is ahead of the stage's own time."""
-    return stage.clock.wall_ms() - stage.clock.now_ms()
+    """By how much the wall clock is ahead of the stage's own time. As long as it was not set, always the same: what is
+    told of a record must not change from call to call by a millisecond of rounding."""
+    known_ms = stage.state.ahead_ms
+    stepped_ms = stage.clock.stepped(known_ms)
+    return known_ms if stepped_ms is None else stepped_ms
 
 
 def due_wall_ms(row: Row, ahead: int) -> int:

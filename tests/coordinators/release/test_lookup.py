@@ -2,7 +2,7 @@
 
 import pytest
 
-from coordinators.release.lookup import Fate, NoSuchRecord, TooLate, fate, find, to_change
+from coordinators.release.lookup import Fate, NoSuchRecord, TooLate, ahead_ms, fate, find, to_change
 from engine.stage.config import ExtensionConfig
 from tests.coordinators.release.bench import Bench
 from tests.engine.logs import NOW_MS
@@ -119,3 +119,12 @@ def test_what_expired_in_a_lane_is_not_pending_while_its_place_is_filled() -> No
     bench.staged.linearise(0, 1 << 20)
     assert states(bench, f"#{first}", f"#{first + 1}") == [None, "releasing"]
     assert fates(bench, f"#{first}") == ["EXPIRED"]
+
+
+def test_a_due_time_by_the_wall_clock_moves_only_when_that_was_set() -> None:
+    bench = Bench()
+    assert ahead_ms(bench.staged.stage) == 0
+    bench.clock.wall_ms += 3
+    assert ahead_ms(bench.staged.stage) == 0
+    bench.clock.wall_ms += 5_000
+    assert ahead_ms(bench.staged.stage) == 5_003
