@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from compat_tests import brokers
 from tools.pipelines.session import spark_session
 
 SETTINGS = {
@@ -19,6 +20,23 @@ SETTINGS = {
     "spark.sql.streaming.pollingDelay": "20ms",
     "spark.cleaner.referenceTracking.cleanCheckpoints": "false",
 }
+
+
+# The cleaner works at once; nothing is deleted for its age but where a topic says so.
+BROKER = {
+    "log.cleaner.backoff.ms": "200",
+    "log.initial.task.delay.ms": "500",
+    "log.retention.check.interval.ms": "500",
+    "log.retention.ms": "-1",
+    "group.initial.rebalance.delay.ms": "0",
+}
+
+
+@pytest.fixture(scope="package")
+def bootstrap() -> Iterator[str]:
+    """The address of the broker that all scenarios with Spark share."""
+    with brokers.broker(BROKER) as address:
+        yield address
 
 
 @pytest.fixture(scope="package")

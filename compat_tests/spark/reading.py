@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 from attrs import frozen
+from confluent_kafka import TopicPartition
 
+from compat_tests.admin import admin_client
 from compat_tests.clients import confluent
 from compat_tests.clients.base import Header, Record
 
@@ -80,3 +82,9 @@ def send(bootstrap: str, topic: str, records: Sequence[Record]) -> None:
 def numbered(count: int, start: int = 0, partitions: int = 1) -> list[Record]:
     """Records whose values are numbers, spread over the partitions in turn."""
     return [Record(b"%d" % n, b"k%d" % (n % 10), partition=n % partitions) for n in range(start, start + count)]
+
+
+def delete_before(bootstrap: str, topic: str, offset: int, partition: int = 0) -> None:
+    """Deletes the records of a partition that lie before an offset."""
+    (deleted,) = admin_client(bootstrap).delete_records([TopicPartition(topic, partition, offset)]).values()
+    assert deleted.result(20).low_watermark == offset
