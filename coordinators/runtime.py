@@ -15,7 +15,6 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
-from aiokafka.record.default_records import DefaultRecordBatch
 from attrs import define, field, frozen
 
 from coordinators.deferred import Deferred
@@ -312,6 +311,9 @@ def replay_batch(machine: Machine, header: BatchHeader, records: Sequence[Record
 
 def _read_chunk(partition: Partition, offset: int) -> tuple[list[tuple[BatchHeader, list[Record]]], int]:
     """The batches from `offset` on, some of them, and the offset that follows; runs in a thread."""
+    # Imported late: the package brings a whole client along, a tenth of the broker's start.
+    from aiokafka.record.default_records import DefaultRecordBatch
+
     read = partition.log.read(offset, LOAD_CHUNK_BYTES, partition.high_watermark, at_least_one=True)
     data = memoryview(b"".join(region.read() for region in read.regions))
     batches: list[tuple[BatchHeader, list[Record]]] = []

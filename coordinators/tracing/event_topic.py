@@ -8,7 +8,6 @@ import logging
 from collections import deque
 from itertools import islice
 
-from aiokafka.record.default_records import DefaultRecordBatchBuilder
 from attrs import define, field
 
 from coordinators.controller import Controller
@@ -19,6 +18,7 @@ from engine.clock import Clock
 from engine.errors import BrokerError, TopicAlreadyExists
 from engine.log_types import Origin
 from engine.partition import Partition
+from engine.records import MAGIC, NO_PRODUCER_ID, BatchHeader, pack_record, seal_batch
 from engine.timers import Timers
 from engine.trace.record_trace import RecordTrace, TraceEvent
 
@@ -87,18 +87,22 @@ class EventTopic:
         return None if topic is None else self.controller.partitions.get(topic.topic_id, 0)
 
     def _write(self, partition: Partition) -> None:
-        builder = DefaultRecordBatchBuilder(2, 0, False, -1, -1, -1, BATCH_BYTES)
-        count = 0
+        records: list[bytes] = []
+        times = [event.time_us // 1000 for _, event in islice(self._queue, EVENTS_PER_BATCH)]
+        size = 0
         for trace, event in islice(self._queue, EVENTS_PER_BATCH):
-            value = encode_event(trace, event)
+            number = len(records)
+            record = pack_record(number, times[number] - times[0], trace.trace_id.encode(), encode_event(trace, event))
+            size += len(record)
             # The first is taken whatever its size; the log refuses a batch that is too large for it.
-            if builder.append(count, event.time_us // 1000, trace.trace_id.encode(), value, []) is None:
+            if records and size > BATCH_BYTES:
                 break
-            count += 1
+            records.append(record)
+        count = len(records)
         for _ in range(count):
             self._queue.popleft()
         try:
-            partition.append(bytes(builder.build()), origin=Origin.COORDINATOR)
+            partition.append(_batch(records, times[:count]), origin=Origin.COORDINATOR)
             self.written += count
         except BrokerError as error:
             self.dropped += count
@@ -118,3 +122,9 @@ class EventTopic:
             self._wait(RETRY_S)
         else:
             self.flush()
+
+
+def _batch(records: list[bytes], times: list[int]) -> bytes:
+    count = len(records)
+    header = BatchHeader(0, 0, -1, MAGIC, 0, 0, count - 1, times[0], max(times), NO_PRODUCER_ID, -1, -1, count)
+    return seal_batch(header, b"".join(records))
