@@ -581,9 +581,11 @@ class Log(LogView):
             self._files.unlink(os.path.join(self.directory, START_FILE))
             for segment in reversed(self.segments):
                 remove_segment_files(segment)
-            self._files.remove_tree(self.directory)
+            # Files only: the partition's stage is a directory in here, and not touched by this.
+            for name in self._files.list(self.directory):
+                self._files.unlink(os.path.join(self.directory, name))
             if self._exists:
-                self._files.sync_directory(os.path.dirname(self.directory))
+                self._files.sync_directory(self.directory)
             producers = type(self._producers)(self._config.producer_id_expiration_ms)
             self._adopt(LogState([], producers, type(self._epochs)(), offset, offset))
             self._activate(self._create_segment(self._clock.now_ms()))

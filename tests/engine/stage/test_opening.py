@@ -119,6 +119,15 @@ def test_a_checkpoint_beyond_the_end_of_a_log_that_is_not_whole_is_refused() -> 
         reopened(leader)
 
 
+def test_emptying_the_log_leaves_its_stage_alone() -> None:
+    leader = lead()
+    leader.append(client_batch([record("plain")]))
+    leader.partition.log.truncate_to(0)
+    after = reopened(leader)
+    assert after.log_end == 0
+    assert dump(after.state) == dump(leader.state)
+
+
 def test_nothing_in_a_stage_ages() -> None:
     config = stage_log_config(86_400_000)
     assert not config.cleanup_delete
