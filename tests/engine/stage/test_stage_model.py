@@ -47,7 +47,6 @@ STATUSES = {
     states.HELD: model.HELD,
     states.READY: model.READY,
     states.SPENT: model.SPENT,
-    states.DEAD: model.DEAD,
 }
 
 ids = st.sampled_from(["x", "y"])
@@ -418,11 +417,12 @@ class StageMachine(RuleBasedStateMachine):
         state = self.leader.state
         statuses: dict[int, str] = {}
         for row in state.table.rows():
-            first = row.number + (
-                state.dead_letters.get(row.number, row.skip) if row.state == states.DEAD else row.skip
-            )
-            for number in range(first, row.number + row.count):
-                statuses[number] = STATUSES[row.state]
+            letters = state.dead_letters.get(row.number, row.count)
+            for place in range(row.count):
+                if place >= row.skip and row.state != states.DEAD:
+                    statuses[row.number + place] = STATUSES[row.state]
+                elif place >= letters:
+                    statuses[row.number + place] = model.DEAD
         assert statuses == self.model.statuses()
         assert len(state.lanes) == len(self.model.ready)
         assert state.prioritised == self.model.prioritised
