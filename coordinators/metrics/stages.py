@@ -81,15 +81,8 @@ class Figures:
     ready: list[int] = field(factory=_zeros)
     starved_turns: list[int] = field(factory=_zeros)
 
-    @classmethod
-    def of(cls, stages: Iterable[StagedPartition]) -> "Figures":
-        """As they are now."""
-        figures = cls()
-        for staged in stages:
-            figures._see(staged)
-        return figures
-
-    def _see(self, staged: StagedPartition) -> None:
+    def see(self, staged: StagedPartition) -> None:
+        """Take a stage into account, as it is now."""
         state, clock = staged.stage.state, staged.stage.clock
         self.totals.add_stage(staged)
         self.pending["records"] += len(state.table)
@@ -134,9 +127,11 @@ class StageMetrics:
     def __attrs_post_init__(self) -> None:
         self._labels = BoundedLabels(self.topic_limit)
 
-    def collect(self) -> Iterator[Family]:
+    def collect(self) -> Iterator[Family | None]:
         """Everything about stages."""
-        rows = self._rows()
+        rows: list[tuple[Labels, Figures]] = []
+        for _ in self._reckon(rows):
+            yield None
         for name, (metric, meaning) in _PENDING.items():
             yield Family.gauge(metric, meaning, [(labels, figures.pending[name]) for labels, figures in rows])
         yield Family.gauge(
@@ -163,24 +158,29 @@ class StageMetrics:
             ((labels, figures.totals.histogram()) for labels, figures in rows),
         )
 
-    def _rows(self) -> list[tuple[Labels, Figures]]:
+    def _reckon(self, rows: list[tuple[Labels, Figures]]) -> Iterator[None]:
+        """Fill the rows, with a moment for others after every stage."""
         staged = [(topic, stages) for topic in self.topics.view if (stages := self._stages(topic))]
         for topic_id in self._labels.update(topic.topic_id for topic, _ in staged):
             self._gone.add(self._others.pop(topic_id, Totals()))
-        rows: list[tuple[Labels, Figures]] = []
+        # Asked now: another scrape may find a topic gone meanwhile.
+        named = {topic.topic_id for topic, _ in staged if self._labels.is_named(topic.topic_id)}
         together = Figures()
-        self._others = {}
+        others: dict[TopicId, Totals] = {}
         for topic, stages in staged:
-            figures = Figures.of(stages)
-            if self._labels.is_named(topic.topic_id):
+            figures = Figures()
+            for each in stages:
+                figures.see(each)
+                yield
+            if topic.topic_id in named:
                 rows.append(({"topic": topic.name}, figures))
             else:
-                self._others[topic.topic_id] = figures.totals
+                others[topic.topic_id] = figures.totals
                 together.add(figures)
+        self._others = others
         together.totals.add(self._gone)
-        if self._others or any(self._gone.counted.values()):
+        if others or any(self._gone.counted.values()):
             rows.append(({"topic": OTHER}, together))
-        return rows
 
     def _stages(self, topic: Topic) -> list[StagedPartition]:
         found = self.partitions.of_topic(topic.topic_id)

@@ -116,3 +116,17 @@ async def test_after_a_restart_counting_begins_anew(tmp_path: Path) -> None:
         found = scraped(metrics_of(door))
         assert found("tidegate_staged_records_total", topic="t") == 0
         assert found("tidegate_stage_pending_records", topic="t") == 1
+
+
+@trio_test
+async def test_a_topic_may_go_while_it_is_reckoned_with(tmp_path: Path) -> None:
+    async with open_door(tmp_path) as door:
+        client, metrics = await door.connect(), metrics_of(door)
+        for name in ("a", "b"):
+            await create_topic(client, name)
+            await hold(client, name, record("x", delay=HOUR_MS))
+        scrape = metrics.collect()
+        assert next(scrape) is None
+        await client.ask(DeleteTopicsRequest(topics=[DeleteTopicState(name="b")], timeout_ms=10_000))
+        assert scraped(metrics).labels("tidegate_stage_pending_records", "topic") == {"a"}
+        assert collected(scrape).labels("tidegate_stage_pending_records", "topic") == {"a", "b"}
