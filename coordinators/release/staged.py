@@ -33,6 +33,7 @@ logger = logging.getLogger("tidegate.release")
 RETRY_S = 1.0
 WALL_CHECK_S = 0.5
 TIMER_GRAIN_S = 0.0005
+TTL_CHECK_S = 1.0
 NONE = -1
 
 
@@ -369,6 +370,8 @@ class StagedPartition:
             # The wall clock may be set: look again before long.
             at = min(at, now + min(max(0, wall_ms - self.stage.clock.wall_ms()) / 1000, WALL_CHECK_S))
         at = max(at, self._not_before)
+        if self.stage.config.message_ttl_ms >= 0 and len(self.stage.state.lanes):
+            at = min(at, now + TTL_CHECK_S)
         if at >= self._timer_at - TIMER_GRAIN_S:
             return
         if self._timer is not None:
@@ -384,6 +387,8 @@ class StagedPartition:
         if self._blocked is not None:
             return
         due = self.stage.collect(self.pace.limit)
+        if not due.ready and not due.expired and self.stage.config.message_ttl_ms >= 0:
+            due = self.stage.outlived(self.pace.limit)
         if not due.ready and not due.expired:
             return
         try:

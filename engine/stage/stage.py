@@ -32,6 +32,7 @@ The rules:
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 from attrs import frozen
@@ -71,6 +72,10 @@ from engine.transactions import EndMarker, build_marker
 
 MOVED_BYTES = 2**20
 """Copied in one append, or a single row if that is larger."""
+
+
+LOOKED_AT = 20
+"""So many rows are looked at for one that may have expired."""
 
 
 class Due(NamedTuple):
@@ -300,6 +305,14 @@ class Stage:
             elif row.state == WAITING and row.due_ms <= (now_ms if row.relative else wall_ms):
                 ready[row.number] = row if row.due_ms != NONE else row._replace(due_ms=now_ms)
         return Due(list(ready.values()), list(expired.values()))
+
+    def outlived(self, limit: int) -> Due:
+        """Rows in the lanes that have outlived the topic's own `message.ttl.ms`, for which no wheel is set; the oldest
+        come first, and only some are looked at in one call."""
+        now_ms, wall_ms = self.clock.now_ms(), self.clock.wall_ms()
+        looked_at = islice(self.state.table.rows(), LOOKED_AT * limit)
+        expired = (row for row in looked_at if row.state == READY and self.has_expired(row, now_ms, wall_ms))
+        return Due([], list(islice(expired, limit)))
 
     def put_back(self, due: Due) -> None:
         """What was collected could not be written: it is due again, each by its own clock."""

@@ -239,6 +239,21 @@ def test_an_expired_record_leaves_its_promised_offset_empty() -> None:
     assert bench.log_values() == [(1, b"kept")]
 
 
+def test_the_topic_s_own_time_to_live_is_kept_though_nobody_reads() -> None:
+    bench = Bench(evolve(PRIORITISED, message_ttl_ms=5_000))
+    bench.produce(record("gone"), record("too"))
+    bench.sync()
+    bench.pass_ms(4_999)
+    assert bench.staged.statistics()["expired"] == 0
+    bench.pass_ms(1_000)
+    assert bench.staged.statistics()["expired"] == 2
+    assert bench.staged.promised_end == 2
+    bench.staged.linearise(0, 2**20)
+    bench.sync()
+    assert bench.values() == []
+    assert bench.partition.high_watermark.offset == 2
+
+
 def test_a_full_disk_holds_releases_back_and_loses_none() -> None:
     bench = Bench()
     bench.produce(record("later", delay=100))
