@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+from engine.stage.headers import NAMES, PREFIX
 from wire.kafka.apis import registered
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -18,6 +19,12 @@ def test_every_api_is_listed_with_its_versions() -> None:
     listed = rows((DOCS / "compatibility.md").read_text())
     served = {key: (_words(api.name), f"{api.first_version}-{api.last_version}") for key, api in registered().items()}
     assert listed == served
+
+
+def test_every_extension_header_is_explained() -> None:
+    pages = (DOCS / "delay.md").read_text() + (DOCS / "priority.md").read_text()
+    assert set(re.findall(r"`(tide-[a-z-]+)[`=]", pages)) >= set(NAMES)
+    assert set(re.findall(r"`(tide-[a-z-]+)`", pages)) <= {*NAMES, PREFIX.decode()}
 
 
 def test_every_relative_link_leads_somewhere() -> None:

@@ -277,6 +277,9 @@ _PARSERS: tuple[tuple[str, Callable[[str, bytes], int | bytes]], ...] = (
     ("tide-expires-at", _duration),
 )
 # By name: the header as text, the place of its value in a `Directive`, and how the value is read.
+NAMES = tuple(name for name, _ in _PARSERS)
+"""All extension headers."""
+
 _KNOWN = {name.encode(): (name, slot, parse) for slot, (name, parse) in enumerate(_PARSERS)}
 
 
