@@ -17,6 +17,8 @@ from tools.soak.staged_history import History, Outcome, Sent
 
 PARTITIONS = 2
 DRAIN_S = 60.0
+QUEUED_MAX = 5_000
+CALL_S = 5.0
 PAUSE_S = 0.004
 DELAYS_MS = (0, 30, 100, 300, 700)
 PRIORITIES = (b"critical", b"high", b"normal", b"low", b"background")
@@ -36,6 +38,7 @@ class StagedWorkload:
     chance: random.Random = field(init=False)
     producer: Producer = field(init=False)
     _number: int = 0
+    _ends_s: float = 0.0
 
     TOPICS: ClassVar[dict[str, dict[str, str]]] = {}
     """The topics that it writes, with their config."""
@@ -63,8 +66,9 @@ class StagedWorkload:
             while not self.stopping.is_set():
                 self.step()
                 self.producer.poll(PAUSE_S)
-            if self.producer.flush(DRAIN_S):
-                self.failures.append("records were neither acknowledged nor refused in time")
+                while len(self.producer) > QUEUED_MAX and not self.stopping.is_set():
+                    self.producer.poll(PAUSE_S)
+            self.flush()
         except Exception as error:
             self.failures.append(f"{type(self).__name__}: {error!r}")
             raise
@@ -72,6 +76,18 @@ class StagedWorkload:
     def is_at_work(self) -> bool:
         """Whether anything has been acknowledged."""
         return any(record.outcome is Outcome.ACKNOWLEDGED for record in list(self.history.sent))
+
+    def flush(self) -> None:
+        """Until everything sent is acknowledged or refused."""
+        while left := self.producer.flush(1.0):
+            self.be_patient(f"{left} records are neither acknowledged nor refused")
+
+    def be_patient(self, trouble: str) -> None:
+        """The broker is away again and again; but once it stays, what is under way has to come to an end."""
+        if self.stopping.is_set():
+            self._ends_s = self._ends_s or time.monotonic() + DRAIN_S
+            if time.monotonic() > self._ends_s:
+                raise RuntimeError(f"{trouble}, {DRAIN_S:g} s after the last crash")
 
     def prepare(self) -> None:
         """Before the first step."""
@@ -195,7 +211,7 @@ class Transactional(StagedWorkload):
 
     def prepare(self) -> None:
         self._scheduled = []
-        self.patiently(lambda: self.producer.init_transactions(DRAIN_S))
+        self.patiently(self.producer.init_transactions)
 
     def step(self) -> None:
         first = len(self.history.sent)
@@ -203,12 +219,10 @@ class Transactional(StagedWorkload):
         for _ in range(self.chance.randrange(1, 6)):
             self._one()
         # What was not sent yet would never be, if the transaction is aborted.
-        if self.producer.flush(DRAIN_S):
-            raise RuntimeError("the records of a transaction were neither acknowledged nor refused in time")
+        self.flush()
         commit = self.chance.random() < 0.7
         began_s = time.monotonic()
-        end = self.producer.commit_transaction if commit else self.producer.abort_transaction
-        self.patiently(lambda: end(DRAIN_S))
+        self.patiently(self.producer.commit_transaction if commit else self.producer.abort_transaction)
         self._settle(self.history.sent[first:], commit, began_s)
 
     def _one(self) -> None:
@@ -239,16 +253,16 @@ class Transactional(StagedWorkload):
     def acknowledged(self, sent: Sent) -> None:
         """Says nothing yet: the end of its transaction decides."""
 
-    def patiently(self, call: Callable[[], object]) -> None:
-        """The broker is away again and again: what may be tried again is."""
-        deadline = time.monotonic() + DRAIN_S
+    def patiently(self, call: Callable[[float], object]) -> None:
+        """What takes longer than its time may be resumed by calling it again."""
         while True:
             try:
-                call()
+                call(CALL_S)
                 return
             except KafkaException as error:
-                if not error.args[0].retriable() or time.monotonic() > deadline:
+                if not error.args[0].retriable():
                     raise
+                self.be_patient(str(error))
 
 
 WORKLOADS: tuple[type[StagedWorkload], ...] = (Delayed, Cancelling, Replacing, Prioritised, Transactional)
