@@ -1,5 +1,6 @@
 """The administration of a running broker, with records of an ordinary client."""
 
+import re
 import subprocess
 import sys
 import time
@@ -13,7 +14,8 @@ from trio.testing import trio_test
 
 from tests.wire.kafka.door import open_door
 from tidegate import testing
-from tidegate.admin import Admin, DelayedRecord, NoSuchRecord, NoSuchTopic, TooLate
+from tidegate.admin import Admin, AdminError, DelayedRecord, NoSuchRecord, NoSuchTopic, TooLate, Unreachable
+from tidegate.admin_results import ERRORS
 from tidegate.embedded_admin import EmbeddedAdmin
 from tidegate.remote_admin import RemoteAdmin
 from tidegate.testing import RunningBroker
@@ -145,6 +147,13 @@ def test_both_ways_offer_the_same() -> None:
         return {name for name in vars(kind) if not name.startswith("_") and callable(getattr(kind, name))}
 
     assert methods(EmbeddedAdmin) - {"of"} == methods(RemoteAdmin)
+
+
+def test_every_method_and_error_is_documented() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "admin.md").read_text()
+    documented = set(re.findall(r"^\| `(\w+)\(", page, re.MULTILINE))
+    assert documented == {name for name in vars(RemoteAdmin) if not name.startswith("_") and name in dir(EmbeddedAdmin)}
+    assert all(f"`{kind.__name__}`" in page for kind in (*ERRORS.values(), AdminError, Unreachable))
 
 
 def test_asking_another_process_loads_nothing_of_the_broker() -> None:
