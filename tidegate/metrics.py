@@ -8,6 +8,7 @@ from attrs import define
 from coordinators.metrics.groups import GroupMetrics
 from coordinators.metrics.stages import StageMetrics
 from coordinators.metrics.topics import TopicMetrics
+from coordinators.metrics.tracing import TraceMetrics
 from coordinators.metrics.transactions import TransactionMetrics
 from engine.metrics import Family, Metrics
 from engine.sync import SyncRounds
@@ -30,6 +31,7 @@ def register_node(metrics: Metrics, node: Node) -> None:
     metrics.register(StageMetrics(node.topics, node.partitions, topic_limit).collect)
     metrics.register(GroupMetrics(node.groups, group_limit, partition_limit).collect)
     metrics.register(TransactionMetrics(node.transactions, node.clock).collect)
+    metrics.register(TraceMetrics(node.tracing).collect)
     metrics.register(lambda: _syncs(node.partitions.rounds))
     disk = Disk(node.partitions.data_dir)
     metrics.before_scrape.append(disk.look)
