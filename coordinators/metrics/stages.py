@@ -13,6 +13,7 @@ from engine.metrics import Family, Histogram, Labels
 from engine.partitions import Partitions
 from engine.stage.headers import PRIORITIES
 
+SLICE_TOPICS = 50
 _MINUTE_MS = 60_000
 DUE_WITHIN = {"1m": _MINUTE_MS, "1h": 60 * _MINUTE_MS, "1d": 24 * 60 * _MINUTE_MS, "later": None}
 _EDGES_MS = [span for span in DUE_WITHIN.values() if span is not None]
@@ -160,7 +161,12 @@ class StageMetrics:
 
     def _reckon(self, rows: list[tuple[Labels, Figures]]) -> Iterator[None]:
         """Fill the rows, with a moment for others after every stage."""
-        staged = [(topic, stages) for topic in self.topics.view if (stages := self._stages(topic))]
+        staged: list[tuple[Topic, list[StagedPartition]]] = []
+        for walked, topic in enumerate(list(self.topics.view), 1):
+            if stages := self._stages(topic):
+                staged.append((topic, stages))
+            if walked % SLICE_TOPICS == 0:
+                yield
         for topic_id in self._labels.update(topic.topic_id for topic, _ in staged):
             self._gone.add(self._others.pop(topic_id, Totals()))
         # Asked now: another scrape may find a topic gone meanwhile.
