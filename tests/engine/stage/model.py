@@ -23,6 +23,7 @@ from engine.stage.events import (
     Rescheduled,
     read_events,
 )
+from engine.stage.fates import FateKind
 from engine.stage.state import HOLE
 from engine.transactions import parse_marker
 from tests.engine.stage.world import Record, parse, read_batches
@@ -68,6 +69,7 @@ class Item:
     touched: bool = False
     """Held, moved to another time or committed late: its order among equals is not promised."""
     lettered: bool = False
+    taken_back: bool = False
     ended: Times | None = None
 
     @property
@@ -255,7 +257,7 @@ class Model:
                         self._finish(item, CANCELLED, times)
                     elif item.status == READY and not self._run(item.number):
                         self._finish(item, SPENT, times)
-                        item.lettered = True
+                        item.lettered = item.taken_back = True
             case Rescheduled(number, due_ms, relative):
                 item = self.items[number]
                 if item.status in (WAITING, HELD) and item.delayed:
@@ -354,6 +356,17 @@ class Model:
                     found[offset] = None if piece.lane >= HOLE else self.items[number]
                     offset += 1
         return found
+
+    def fates(self) -> Iterator[tuple[bytes, FateKind, int]]:
+        """By schedule id: how its last record ended, and where; ids of which two ended at one instant left out."""
+        offsets = {item.number: offset for offset, item in self.places().items() if item is not None}
+        for schedule_id, number in self.ids.items():
+            item = self.items[number]
+            assert item.ended is not None
+            others = [one for one in self.items.values() if one.schedule_id == schedule_id and one is not item]
+            if all(one.ended is not None and one.ended.real_ms < item.ended.real_ms for one in others):
+                kind = FateKind[CANCELLED.upper() if item.taken_back else item.status.upper()]
+                yield schedule_id, kind, offsets.get(number, -1)
 
     def statuses(self) -> dict[int, str]:
         """Of what is pending."""

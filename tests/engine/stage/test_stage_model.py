@@ -22,6 +22,7 @@ from engine.errors import StorageError
 from engine.records import CONTROL_FLAG
 from engine.stage import state as states
 from engine.stage.config import ExtensionConfig
+from engine.stage.fates import id_hash
 from engine.stage.opening import load_state
 from engine.stage.stage import Held
 from tests.engine.logs import NOW_MS
@@ -288,6 +289,10 @@ class StageMachine(RuleBasedStateMachine):
     def checkpoint(self) -> None:
         self.attempt(self.leader.checkpoint)
 
+    @rule()
+    def checkpoint_between(self) -> None:
+        self.leader.checkpoint_between = True
+
     @rule(also=st.booleans())
     def move(self, also: bool) -> None:
         if self.leader.store.log.segments:
@@ -470,12 +475,15 @@ class StageMachine(RuleBasedStateMachine):
         self.leader.settle()
         self.model.follow(self.leader.store.log, self.times)
         assert not self.model.statuses(), "what waits for ever is lost"
-        assert self.leader.stage.is_empty()
         assert self.leader.log_end >= self.promised
-        self.nothing_readable_changes()
-        self.lose_power(None)
-        self.nothing_readable_changes()
-        assert self.leader.stage.is_empty()
+        for _ in range(2):
+            self.nothing_readable_changes()
+            assert self.leader.stage.is_empty()
+            for schedule_id, kind, offset in self.model.fates():
+                fate = self.leader.state.fates.get(id_hash(schedule_id))
+                assert fate is not None
+                assert (fate.kind, fate.offset) == (kind, offset)
+            self.lose_power(None)
 
 
 StageMachine.TestCase.settings = settings(

@@ -169,6 +169,8 @@ class Leader:
     config: ExtensionConfig = field(factory=ExtensionConfig)
     epoch: int = 0
     follower: Node | None = None
+    checkpoint_between: bool = False
+    """Whether a checkpoint falls between the next intent and its batches."""
     workers: InlineWorkers = field(factory=lambda: InlineWorkers(hold=True))
     rounds: SyncRounds = field(init=False)
     partition: LedPartition = field(init=False)
@@ -281,6 +283,9 @@ class Leader:
     def carry_out(self, intent: Intent) -> None:
         """Rule 3: once the intent is durable its batches follow, at exactly its place."""
         self.make_durable(log=False)
+        if self.checkpoint_between:
+            self.checkpoint_between = False
+            self.checkpoint()
         log = self.partition.log
         while log.end_offset < intent.end_offset:
             batches = self.stage.batches(intent, log.end_offset, log.config.max_message_bytes, log.config.segment_bytes)
@@ -325,10 +330,10 @@ class Leader:
 
     def checkpoint(self) -> int:
         """Write the state as it is, once it is durable; drop the segments that it does not need."""
-        self.make_durable()
+        self.make_durable(log=False)
         log, state = self.store.log, self.state
         offset, pieces = log.end_offset, checkpoint.encode(state)
-        live = state.table.segments()
+        live = state.live_segments()
         checkpoint.write(self.node.files, log.directory, offset, pieces)
         dead = []
         for segment, following in zip(log.segments, log.segments[1:], strict=False):
@@ -373,7 +378,8 @@ class Leader:
 
 def copy_batches(source: Log, target: Log, count: int | None) -> None:
     """What a follower's fetch does: the leader's batches as they are."""
-    for header, batch in read_batches(source, target.end_offset):
+    # The leader's log may start in the middle of a batch.
+    for header, batch in read_batches(source, max(target.end_offset, source.start_offset)):
         if count is not None and count <= 0:
             break
         target.append(batch, header.leader_epoch, origin=Origin.REPLICA)
