@@ -7,13 +7,20 @@ from collections.abc import Sequence
 
 from tidegate import _path
 
-EXIT_USAGE = 2
+SERVE = "serve"
 EXIT_FAILED = 1
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; the result is the exit status."""
-    options = _parser().parse_args(arguments)
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    # The broker's start-up time counts: it is not made to load the command line, and typer and rich with it.
+    if given[:1] != [SERVE]:
+        _path.activate()
+        from tools.cli import main as run_command
+
+        return run_command(given)
+    options = _parser().parse_args(given)
     _path.activate()
     from tidegate.serve import CannotStart, serve
 
@@ -32,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="tidegate", description="A message broker that speaks the Kafka protocol.")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    serve = commands.add_parser("serve", help="run the broker", description="Run the broker until it is told to stop.")
+    serve = commands.add_parser(SERVE, help="run the broker", description="Run the broker until it is told to stop.")
     serve.add_argument("--config", metavar="FILE", help="a TOML file with broker keys by Kafka's names")
     serve.add_argument("--data-dir", metavar="DIR", help="where data is kept (log.dirs; default: data)")
     serve.add_argument("--host", metavar="HOST", help="the address to listen on (default: 127.0.0.1)")

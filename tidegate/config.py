@@ -23,8 +23,9 @@ from engine.errors import InvalidConfig
 
 ENVIRONMENT_PREFIX = "TIDEGATE_"
 
-# What Kubernetes puts into every container of a namespace with a service named "tidegate".
-_SERVICE_LINK = re.compile(r"TIDEGATE_(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\w+)?)")
+# What Kubernetes puts into every container of a namespace with a service named "tidegate", and what the commands that
+# talk to a broker read (tools/cli/profiles.py).
+_NOT_OURS = re.compile(r"TIDEGATE_(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\w+)?|CLI_\w+)")
 
 
 @frozen
@@ -112,7 +113,7 @@ def environment_settings(environment: Mapping[str, str]) -> Iterator[Setting]:
     """The settings among the environment variables; those without the prefix are nobody's business here."""
     names = {environment_name(name): name for name in (*TOPIC_KEYS, *BROKER_KEYS)}
     for variable, value in environment.items():
-        if variable.startswith(ENVIRONMENT_PREFIX) and not _SERVICE_LINK.fullmatch(variable):
+        if variable.startswith(ENVIRONMENT_PREFIX) and not _NOT_OURS.fullmatch(variable):
             unknown = variable.removeprefix(ENVIRONMENT_PREFIX).lower().replace("_", ".")
             yield Setting(names.get(variable, unknown), value, f"environment variable {variable}")
 

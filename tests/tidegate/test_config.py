@@ -115,6 +115,7 @@ def test_the_variables_of_a_kubernetes_service_are_passed_over() -> None:
         "TIDEGATE_SERVICE_PORT": "9092",
         "TIDEGATE_PORT": "tcp://10.0.0.1:9092",
         "TIDEGATE_PORT_9092_TCP_ADDR": "10.0.0.1",
+        "TIDEGATE_CLI_BOOTSTRAP": "10.0.0.1:9092",
     }
     assert BrokerConfig.load(environment=environment).given == {}
 

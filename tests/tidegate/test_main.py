@@ -1,12 +1,13 @@
 """The command: options become settings, and what cannot be is said in a line."""
 
 import socket
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.tidegate.processes import run
+from tests.tidegate.processes import ROOT, run
 from tidegate import __main__ as command
 
 EXIT_FAILED, EXIT_USAGE = 1, 2
@@ -60,12 +61,29 @@ def test_a_reason_not_to_start_is_one_line_and_an_exit_code(
     assert capsys.readouterr().err == "tidegate: no room\n"
 
 
-@pytest.mark.parametrize("arguments", [[], ["dance"], ["serve", "--kafka-port", "x"]])
-def test_a_wrong_command_line_is_told(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_wrong_option_of_serve_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
-        command.main(arguments)
+        command.main(["serve", "--kafka-port", "x"])
     assert ended.value.code == EXIT_USAGE
     assert "usage: tidegate" in capsys.readouterr().err
+
+
+def test_a_command_that_does_not_exist_is_told_in_one_line() -> None:
+    ended = run("dance")
+    assert ended.code == EXIT_USAGE
+    (line,) = ended.stderr.splitlines()
+    assert line.startswith("tidegate: ")
+    assert "dance" in line
+
+
+def test_the_server_does_not_load_the_command_line(tmp_path: Path) -> None:
+    program = (
+        "import sys, tidegate.serve, tidegate.__main__ as command\n"
+        "tidegate.serve.serve = lambda **_: print(sorted({'typer', 'rich', 'tools.cli'} & set(sys.modules)))\n"
+        "command.main(['serve'])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
 
 
 @pytest.mark.parametrize(

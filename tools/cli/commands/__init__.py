@@ -1,0 +1,1 @@
+"""The commands, a file for each subject; `tools.cli.app` puts them together."""

@@ -1,0 +1,45 @@
+"""`tidegate serve`: told here to help and completion; `tidegate/__main__.py` runs it without loading any of this."""
+
+from typing import Annotated
+
+import typer
+
+from tidegate.__main__ import main
+
+EXAMPLES = (
+    "tidegate serve",
+    "tidegate serve --data-dir /var/lib/tidegate --kafka-port 9092 --http-port 8080",
+    "tidegate serve --set num.partitions=6 --set log.retention.hours=24",
+)
+
+
+def serve(
+    config: Annotated[
+        str | None, typer.Option("--config", metavar="FILE", help="A TOML file with broker keys.")
+    ] = None,
+    data_dir: Annotated[str | None, typer.Option("--data-dir", metavar="DIR", help="Where data is kept.")] = None,
+    host: Annotated[str | None, typer.Option("--host", metavar="HOST", help="The address to listen on.")] = None,
+    kafka_port: Annotated[
+        int | None, typer.Option("--kafka-port", metavar="PORT", help="The port; 0 takes a free one. [default: 9092]")
+    ] = None,
+    http_port: Annotated[
+        int | None,
+        typer.Option("--http-port", metavar="PORT", help="Of the operations door; 0 for none. [default: 8080]"),
+    ] = None,
+    assignments: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Set a broker key; may be repeated.")
+    ] = None,
+) -> None:
+    """Run a broker until it is told to stop."""
+    arguments = ["serve"]
+    for option, value in (
+        ("--config", config),
+        ("--data-dir", data_dir),
+        ("--host", host),
+        ("--kafka-port", kafka_port),
+        ("--http-port", http_port),
+        *(("--set", each) for each in assignments or ()),
+    ):
+        if value is not None:
+            arguments += [option, str(value)]
+    raise typer.Exit(main(arguments))

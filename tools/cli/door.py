@@ -1,0 +1,70 @@
+"""The operations door of a broker: delayed records by `tidegate.admin`, and whatever else the door tells."""
+
+import http.client
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from tidegate.admin import AdminError, NoSuchRecord, NoSuchTopic, TooLate, Unreachable
+from tidegate.remote_admin import RemoteAdmin
+from tools.cli.errors import CannotReach, Exit, NotFound, Refused
+from tools.cli.profiles import Profile
+
+NO_DOOR = "is the broker's door there? --http names another; other brokers than Tidegate have none"
+Json = dict[str, Any]
+
+
+class Door(RemoteAdmin):
+    """`RemoteAdmin`, and whatever else can be read."""
+
+    def read(self, *path: str, query: Mapping[str, Any] | None = None) -> Json:
+        """What a route tells."""
+        return self._get("".join("/" + quote(each, safe="") for each in path), query)
+
+    def read_all(self, *path: str, query: Mapping[str, Any] | None = None) -> Iterator[Json]:
+        """The items of every page of a route."""
+        return self._all("".join("/" + quote(each, safe="") for each in path), query or {})
+
+    def health(self) -> Json:
+        """How the broker is; also if it is not well, which the door tells by a status other than 200."""
+        parts = urlsplit(self.url)
+        kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+        connection = kind(parts.hostname or "", parts.port, timeout=self.timeout_s)
+        try:
+            connection.request("GET", parts.path.rstrip("/") + "/health", headers=self._headers(False))
+            response = connection.getresponse()
+            said = json.loads(response.read())
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            raise Unreachable(f"{self.url} does not answer: {error or type(error).__name__}") from error
+        finally:
+            connection.close()
+        if not isinstance(said, dict) or not isinstance(said.get("uptime_seconds"), int | float):
+            raise AdminError(str(said.get("detail", said)) if isinstance(said, dict) else f"{self.url} is no door")
+        return said
+
+
+@contextmanager
+def opened(profile: Profile) -> Iterator[Door]:
+    """The door, with its errors in our words."""
+    try:
+        yield Door(profile.http, profile.token, profile.timeout_s)
+    except Unreachable as error:
+        raise CannotReach(str(error), NO_DOOR) from error
+    except NoSuchTopic as error:
+        raise NotFound(str(error), "'tidegate topic list' shows the topics that there are") from error
+    except NoSuchRecord as error:
+        raise NotFound(str(error), "'tidegate pending list TOPIC' shows those that wait") from error
+    except TooLate as error:
+        raise Refused(str(error), "'tidegate pending fate' tells what became of it") from error
+    except AdminError as error:
+        raise Refused(str(error), status=_status(error)) from error
+
+
+def _status(error: AdminError) -> Exit:
+    return Exit.NOT_FOUND if error.error in ("", "GroupIdNotFound") and _is_absence(str(error)) else Exit.REFUSED
+
+
+def _is_absence(text: str) -> bool:
+    return text.startswith(("no trace", "no group")) or "not traced" in text

@@ -1,0 +1,215 @@
+"""What all commands share: options for where the broker is and how to print, examples in the help, errors in one line.
+
+The shared options are taken before a command and after it: `tidegate -o json topic list` and
+`tidegate topic list -o json` are the same.
+"""
+
+import os
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, TypeVar
+
+import typer
+from attrs import frozen
+from typer.core import TyperCommand, TyperGroup
+
+from tools.cli import profiles
+from tools.cli.errors import CliError, Exit
+from tools.cli.output import Format, Output
+from tools.cli.profiles import DEFAULT_BOOTSTRAP, DEFAULT_HTTP, DEFAULT_TIMEOUT_S, Profile
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+PANEL = "Where and how"
+_META = "tidegate.shared"
+_EXAMPLES = "tidegate_examples"
+# typer carries its own copy of click, and of its exceptions offers only this one by name.
+_UsageError: type[Exception] = typer.BadParameter.__mro__[1]
+
+Bootstrap = Annotated[
+    str | None,
+    typer.Option("--bootstrap", "-b", metavar="HOST:PORT,...", help="Kafka addresses.", rich_help_panel=PANEL),
+]
+Http = Annotated[str | None, typer.Option("--http", metavar="URL", help="The operations door.", rich_help_panel=PANEL)]
+ProfileName = Annotated[
+    str | None, typer.Option("--profile", metavar="NAME", help="A profile of the file.", rich_help_panel=PANEL)
+]
+OutputFormat = Annotated[
+    Format | None, typer.Option("--output", "-o", help="How results are printed.", rich_help_panel=PANEL)
+]
+Timeout = Annotated[
+    float | None, typer.Option("--timeout", metavar="SECONDS", help="How long to wait.", rich_help_panel=PANEL)
+]
+
+
+@frozen
+class Session:
+    """What a command works with."""
+
+    profile: Profile
+    output: Output
+
+    def now_ms(self) -> int:
+        """Wall time."""
+        return time.time_ns() // 1_000_000
+
+
+def _shared(
+    bootstrap: Bootstrap = None,
+    http: Http = None,
+    profile: ProfileName = None,
+    output: OutputFormat = None,
+    timeout: Timeout = None,
+) -> None:
+    """The options that every command takes."""
+
+
+def _shared_params() -> list[Any]:
+    holder = typer.Typer(add_completion=False)
+    holder.command()(_shared)
+    return list(typer.main.get_command(holder).params)
+
+
+ORDER = (
+    *("serve", "topic", "produce", "consume", "group", "pending", "priority", "trace", "config", "status", "cluster"),
+    *("txn", "pipeline", "bench", "log"),
+)
+"""As a newcomer needs them."""
+SHARED = ("bootstrap", "http", "profile", "output", "timeout")
+
+
+def _remember(context: Any) -> None:
+    """Move the shared options out of the command's own; what stands further right wins."""
+    kept = context.meta.setdefault(_META, {})
+    for name in SHARED:
+        value = context.params.pop(name, None)
+        if value is not None:
+            kept[name] = value
+
+
+class Command(TyperCommand):
+    """A command with the shared options and its examples."""
+
+    shares = True
+
+    def __init__(self, *arguments: Any, params: list[Any] | None = None, **named: Any) -> None:
+        super().__init__(*arguments, params=[*(params or []), *(_shared_params() if self.shares else ())], **named)
+
+    @property
+    def examples(self) -> Sequence[str]:
+        """Lines for a shell."""
+        return getattr(self.callback, _EXAMPLES, ())
+
+    def invoke(self, ctx: Any) -> Any:
+        _remember(ctx)
+        return super().invoke(ctx)
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        super().format_help(ctx, formatter)
+        if self.examples:
+            lines = "\n".join(f"   {line}" for line in self.examples)
+            sys.stdout.write(f" Examples:\n\n{lines}\n\n")
+
+
+class OfflineCommand(Command):
+    """A command that talks to no broker."""
+
+    shares = False
+
+
+class Group(TyperGroup):
+    """Commands of one subject; the outermost one says errors in one line."""
+
+    def __init__(self, *arguments: Any, params: list[Any] | None = None, **named: Any) -> None:
+        super().__init__(*arguments, params=[*(params or []), *_shared_params()], **named)
+
+    def invoke(self, ctx: Any) -> Any:
+        _remember(ctx)
+        return super().invoke(ctx)
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """In the order of `ORDER`, where typer has groups after commands."""
+        names = super().list_commands(ctx)
+        return sorted(names, key=lambda name: ORDER.index(name) if name in ORDER else len(ORDER))
+
+    def main(self, args: Any = None, prog_name: Any = None, *, standalone_mode: bool = True, **named: Any) -> Any:  # type: ignore[override]
+        if not standalone_mode:
+            return super().main(args, prog_name, standalone_mode=False, **named)
+        try:
+            status = super().main(args, prog_name, standalone_mode=False, **named)
+        except CliError as error:
+            _say(error.line())
+            status = error.status
+        except _UsageError as error:
+            if str(error):
+                _say(_usage_line(error))
+            status = Exit.USAGE
+        except typer.Abort:
+            _say("tidegate: given up")
+            status = Exit.FAILED
+        except BrokenPipeError:
+            # The reader of our output has enough, as `head` does.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            status = Exit.OK
+        sys.exit(int(status) if isinstance(status, int) else Exit.OK)
+
+
+def _say(line: str) -> None:
+    sys.stderr.write(line + "\n")
+
+
+def _usage_line(error: Any) -> str:
+    said = " ".join(str(error.format_message()).split()).rstrip(".")
+    path = error.ctx.command_path if error.ctx is not None else "tidegate"
+    return f"tidegate: {said}; see '{path} --help'"
+
+
+def group(help_text: str) -> typer.Typer:
+    """A subject with commands of its own."""
+    return typer.Typer(cls=Group, help=help_text, no_args_is_help=True, rich_markup_mode="rich")
+
+
+def command(
+    app: typer.Typer, name: str, *, examples: Sequence[str], cls: type[Command] = Command, **named: Any
+) -> Callable[[Function], Function]:
+    """Make a function a command, with examples that its help and docs/cli.md show."""
+
+    def add(function: Function) -> Function:
+        setattr(function, _EXAMPLES, tuple(examples))
+        app.command(name, cls=cls, **named)(function)
+        return function
+
+    return add
+
+
+def session(context: typer.Context) -> Session:
+    """What the options say, over the profile and the environment."""
+    given = context.meta.get(_META, {})
+    profile = profiles.with_options(
+        profiles.from_environment(given.get("profile")),
+        bootstrap=given.get("bootstrap"),
+        http=given.get("http"),
+        timeout_s=given.get("timeout"),
+    )
+    named = os.environ.get(f"{profiles.ENVIRONMENT_PREFIX}OUTPUT") or Format.TABLE.value
+    if named not in [each.value for each in Format]:
+        raise CliError(f"{profiles.ENVIRONMENT_PREFIX}OUTPUT is {named!r}", "one of table, json, yaml", Exit.USAGE)
+    return Session(profile, Output(given.get("output") or Format(named)))
+
+
+def confirm(question: str, *, yes: bool) -> None:
+    """Ask before something is lost; without a terminal `--yes` must say so."""
+    if yes:
+        return
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise CliError(f"{question} Nobody can be asked here", "say --yes", Exit.USAGE)
+    if not typer.confirm(question, err=True):
+        raise CliError("nothing was done", "", Exit.FAILED)
+
+
+DEFAULTS = {
+    "bootstrap": DEFAULT_BOOTSTRAP,
+    "http": DEFAULT_HTTP,
+    "output": "table",
+    "timeout": f"{DEFAULT_TIMEOUT_S:g}",
+}

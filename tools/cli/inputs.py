@@ -1,0 +1,142 @@
+"""Records that are to be sent: from the command line, a file or standard input, a line or a JSON document each."""
+
+import base64
+import json
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from attrs import evolve, frozen
+
+from tools.cli.asked import Asked, Header, header
+from tools.cli.errors import CliError, UsageMistake
+from tools.cli.formats import compile_input, unescaped
+
+CHUNK = 1 << 16
+_JSON_KEYS = {"key", "key_base64", "value", "value_base64", "headers", "partition", "timestamp_ms"}
+_ASKED_KEYS = {"delay", "deliver_at", "priority", "ttl", "expires_at", "schedule_id", "cancel"}
+
+
+@frozen
+class NewRecord:
+    """A record to send."""
+
+    value: bytes | None
+    key: bytes | None = None
+    headers: tuple[Header, ...] = ()
+    partition: int | None = None
+    timestamp_ms: int | None = None
+
+
+Parse = Callable[[bytes], NewRecord]
+
+
+def lines(stream: BinaryIO, delimiter: bytes) -> Iterator[bytes]:
+    """What stands between delimiters; the last one may be missing at the end."""
+    kept = b""
+    while chunk := stream.read1(CHUNK) if hasattr(stream, "read1") else stream.read(CHUNK):
+        *whole, kept = (kept + chunk).split(delimiter)
+        yield from whole
+    if kept:
+        yield kept
+
+
+def source(values: Sequence[str], file: Path | None, delimiter: str) -> Iterator[bytes]:
+    """The texts of the records."""
+    if values and file is not None:
+        raise UsageMistake("values and --file exclude each other", "give one of them")
+    if values:
+        yield from (value.encode("utf-8", "surrogateescape") for value in values)
+        return
+    between = unescaped(delimiter).encode()
+    if not between:
+        raise UsageMistake("the delimiter is empty", r"leave it out for lines, or give e.g. '\0'")
+    if file is None:
+        yield from lines(sys.stdin.buffer, between)
+        return
+    try:
+        with file.open("rb") as stream:
+            yield from lines(stream, between)
+    except OSError as error:
+        raise CliError(f"{file} cannot be read: {error.strerror}") from None
+
+
+def parser(base: NewRecord, input_format: str | None, *, is_json: bool, now_ms: int) -> Parse:
+    """How a text becomes a record; what it does not say is as in `base`."""
+    if is_json and input_format is not None:
+        raise UsageMistake("--json and --format exclude each other", "give one of them")
+    if is_json:
+        return lambda text: from_json(text, base, now_ms)
+    if input_format is None:
+        return lambda text: evolve(base, value=text)
+    take_apart = compile_input(input_format)
+    return lambda text: _from_parts(take_apart(text), base)
+
+
+def _from_parts(parts: dict[str, bytes], base: NewRecord) -> NewRecord:
+    extra = tuple(header(each.decode("utf-8", "replace")) for each in parts.get("h", b"").split(b",") if each)
+    return NewRecord(
+        value=parts.get("v"),
+        key=parts.get("k", base.key),
+        headers=base.headers + extra,
+        partition=int(parts["p"]) if "p" in parts else base.partition,
+        timestamp_ms=int(parts["T"]) if "T" in parts else base.timestamp_ms,
+    )
+
+
+def from_json(text: bytes, base: NewRecord, now_ms: int) -> NewRecord:
+    """A line as `consume --output json` writes it, which may also say delay, priority and the like."""
+    try:
+        data = json.loads(text)
+    except ValueError as error:
+        raise UsageMistake(f"{_shown(text)} is no JSON: {error}", "a line holds one record") from None
+    if not isinstance(data, dict):
+        raise UsageMistake(f"{_shown(text)} is no JSON object", 'write a record like {"key": "k", "value": "v"}')
+    ignored = {"topic", "offset"}
+    if unknown := data.keys() - _JSON_KEYS - _ASKED_KEYS - ignored:
+        known = ", ".join(sorted(_JSON_KEYS | _ASKED_KEYS))
+        raise UsageMistake(f"a record has an unknown field {sorted(unknown)[0]!r}", f"known are {known}")
+    said: dict[str, Any] = {name: str(data[name]) for name in _ASKED_KEYS if data.get(name) is not None}
+    asked = Asked(**said)
+    return NewRecord(
+        value=_bytes(data, "value"),
+        key=_bytes(data, "key") if "key" in data or "key_base64" in data else base.key,
+        headers=(*base.headers, *_headers(data.get("headers")), *asked.headers(now_ms)),
+        partition=_number(data, "partition", base.partition),
+        timestamp_ms=_number(data, "timestamp_ms", base.timestamp_ms),
+    )
+
+
+def _headers(given: Any) -> list[Header]:
+    if given is None:
+        return []
+    if isinstance(given, dict):
+        return [(str(name), None if value is None else str(value).encode()) for name, value in given.items()]
+    if isinstance(given, list) and all(isinstance(each, dict) and "name" in each for each in given):
+        return [(str(each["name"]), _bytes(each, "value")) for each in given]
+    raise UsageMistake("headers are neither an object nor a list of names and values", 'write {"source": "shop"}')
+
+
+def _bytes(data: dict[str, Any], name: str) -> bytes | None:
+    if (encoded := data.get(f"{name}_base64")) is not None:
+        try:
+            return base64.b64decode(encoded, validate=True)
+        except (ValueError, TypeError):
+            raise UsageMistake(f"{name}_base64 is no base64", "leave it out for plain text") from None
+    value = data.get(name)
+    if value is None or isinstance(value, str):
+        return None if value is None else value.encode()
+    # A document as a value is sent as compact JSON.
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def _number(data: dict[str, Any], name: str, otherwise: int | None) -> int | None:
+    value = data.get(name, otherwise)
+    if value is None or (isinstance(value, int) and not isinstance(value, bool)):
+        return value
+    raise UsageMistake(f"{name} is {value!r}", "it must be a whole number")
+
+
+def _shown(text: bytes) -> str:
+    return repr(text[:60].decode("utf-8", "backslashreplace"))

@@ -1,0 +1,258 @@
+"""Calls to a Kafka broker: aiokafka's connections (TLS, SASL, the nodes of a cluster) with our codec's messages.
+
+aiokafka knows the requests that its own clients need; our codec has every API of Kafka in every version. So a message
+of `wire.kafka.messages` is sent as aiokafka sends its own, in the last version that both sides have (docs/adr/0012).
+"""
+
+import asyncio
+import logging
+import ssl
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import asynccontextmanager
+from functools import partial
+from io import BytesIO
+from typing import Any, TypeVar
+
+from attrs import define, frozen
+
+from tools.cli.errors import CannotReach, CliError, Refused, is_retriable, refusal
+from tools.cli.profiles import Profile
+from wire.kafka.codec import is_flexible, request_encoder, response_decoder, schema_versions
+from wire.kafka.messages.find_coordinator import FindCoordinatorRequest
+from wire.kafka.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+    MetadataResponseTopic,
+)
+
+CLIENT_ID = "tidegate-cli"
+GROUP_COORDINATOR, TRANSACTION_COORDINATOR = 0, 1
+RETRY_S = 0.2
+Result = TypeVar("Result")
+
+
+def run(work: Coroutine[Any, Any, Result]) -> Result:
+    """Run a command's asynchronous part."""
+    # aiokafka logs every failed try; the error that is raised in the end says it once.
+    logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
+    return asyncio.run(work)
+
+
+def client_options(profile: Profile) -> dict[str, Any]:
+    """What all of aiokafka's clients take to reach a broker."""
+    options: dict[str, Any] = {
+        "bootstrap_servers": profile.bootstrap,
+        "client_id": CLIENT_ID,
+        "request_timeout_ms": round(profile.timeout_s * 1_000),
+        "security_protocol": profile.security_protocol,
+        "ssl_context": _ssl_context(profile),
+    }
+    if profile.security_protocol.startswith("SASL_"):
+        options["sasl_mechanism"] = profile.sasl_mechanism
+        options["sasl_plain_username"] = profile.sasl_username
+        options["sasl_plain_password"] = profile.sasl_password
+    return options
+
+
+def _ssl_context(profile: Profile) -> ssl.SSLContext | None:
+    if not profile.security_protocol.endswith("SSL"):
+        return None
+    try:
+        context = ssl.create_default_context(cafile=profile.ssl_cafile)
+        context.check_hostname = profile.ssl_check_hostname
+        if profile.ssl_certfile is not None:
+            context.load_cert_chain(profile.ssl_certfile, profile.ssl_keyfile)
+    except (OSError, ssl.SSLError) as error:
+        raise CliError(f"the certificates of the profile cannot be used: {error}", "see ssl_cafile") from None
+    return context
+
+
+@asynccontextmanager
+async def reaching(profile: Profile) -> AsyncIterator[None]:
+    """Say what aiokafka raises in our words."""
+    from aiokafka import errors
+
+    try:
+        yield
+    except errors.KafkaConnectionError as error:
+        hint = "is the broker running there? 'tidegate serve' starts one, --bootstrap names another"
+        raise CannotReach(f"no Kafka broker answers at {profile.bootstrap}", hint) from error
+    except errors.RequestTimedOutError as error:
+        raise CannotReach(
+            f"{profile.bootstrap} did not answer within {profile.timeout_s:g} s", "see --timeout"
+        ) from error
+    except errors.AuthenticationFailedError as error:
+        raise Refused(f"{profile.bootstrap} does not let us in: {error}", "see the profile's sasl_ keys") from error
+    except errors.IncompatibleBrokerVersion as error:
+        raise Refused(f"{profile.bootstrap} does not offer this: {error}", "it takes a newer broker") from error
+    except errors.KafkaError as error:
+        code = getattr(error, "errno", 0) or 0
+        if code > 0:
+            raise refusal(code, " ".join(map(str, error.args)) or "the request") from error
+        raise Refused(f"the broker at {profile.bootstrap} answers {error}") from error
+
+
+@frozen
+class _Prepared:
+    """A message as aiokafka's connection sends it: in one version."""
+
+    message: Any
+    version: int
+
+    @property
+    def RESPONSE_TYPE(self) -> Any:  # noqa: N802 - the name that aiokafka asks for
+        return _Decoding(self.message.API_KEY, self.version)
+
+    def build_request_header(self, correlation_id: int, client_id: str) -> Any:
+        from aiokafka.protocol.api import RequestHeader_v1, RequestHeader_v2
+
+        head = RequestHeader_v2 if is_flexible(self.message.API_KEY, self.version) else RequestHeader_v1
+        return head(_Named(self.message.API_KEY, self.version), correlation_id=correlation_id, client_id=client_id)
+
+    def encode(self) -> bytes:
+        parts = request_encoder(self.message.API_KEY, self.version)(self.message)
+        # Regions of files stand only in what a broker sends.
+        return b"".join(part for part in parts if isinstance(part, bytes))
+
+    def parse_response_header(self, buffer: BytesIO) -> Any:
+        from aiokafka.protocol.api import ResponseHeader_v0, ResponseHeader_v1
+
+        head = ResponseHeader_v1 if is_flexible(self.message.API_KEY, self.version) else ResponseHeader_v0
+        return head.decode(buffer)
+
+
+@frozen
+class _Named:
+    """Key and version, as aiokafka's header asks for them."""
+
+    API_KEY: int
+    API_VERSION: int
+
+
+@frozen
+class _Decoding:
+    """Reads the answer of one key and version."""
+
+    api_key: int
+    version: int
+
+    def decode(self, buffer: BytesIO) -> Any:
+        return response_decoder(self.api_key, self.version)(buffer.read(), 0)
+
+
+@frozen
+class _Request:
+    """A message that is prepared when the connection knows the broker's versions."""
+
+    message: Any
+    last_version: int | None = None
+
+    def prepare(self, versions: dict[int, tuple[int, int]]) -> _Prepared:
+        from aiokafka.errors import IncompatibleBrokerVersion
+
+        key = self.message.API_KEY
+        first, last = schema_versions(key)
+        if self.last_version is not None:
+            last = min(last, self.last_version)
+        name = type(self.message).__name__.removesuffix("Request")
+        if key not in versions:
+            raise IncompatibleBrokerVersion(f"it has no {name}")
+        version = min(last, versions[key][1])
+        if version < max(first, versions[key][0]):
+            raise IncompatibleBrokerVersion(f"no version of {name} is known to both")
+        return _Prepared(self.message, version)
+
+
+@define(eq=False)
+class Kafka:
+    """A connected client."""
+
+    client: Any
+    profile: Profile
+
+    async def call(self, message: Any, *, node: int | None = None, last_version: int | None = None) -> Any:
+        """Send a request to a node, any one if none is named, and give the answer."""
+        where = self.client.get_random_node() if node is None else node
+        async with reaching(self.profile):
+            return await self.client.send(where, _Request(message, last_version))
+
+    @property
+    def nodes(self) -> list[int]:
+        """The ids of all nodes."""
+        return sorted(broker.nodeId for broker in self.client.cluster.brokers())
+
+    async def metadata(self, topics: list[str] | None = None) -> MetadataResponse:
+        """Nodes, and these topics, or all."""
+        wanted = None if topics is None else [MetadataRequestTopic(name=name) for name in topics]
+        answer: MetadataResponse = await self.call(MetadataRequest(topics=wanted, allow_auto_topic_creation=False))
+        return answer
+
+    async def topic(self, name: str) -> MetadataResponseTopic:
+        """One topic; an error if there is none."""
+        return (await self.topics([name]))[0]
+
+    async def topics(self, names: list[str]) -> list[MetadataResponseTopic]:
+        """Topics by name; an error if one is missing."""
+
+        async def ask() -> list[MetadataResponseTopic]:
+            found = (await self.metadata(names)).topics
+            for each in found:
+                check(each.error_code, each.name or "")
+            return found
+
+        return await self.patiently(ask)
+
+    async def coordinator(self, key: str, kind: int = GROUP_COORDINATOR) -> int:
+        """The node that answers for a group or a transactional id."""
+
+        async def ask() -> int:
+            answer = await self.call(FindCoordinatorRequest(key_type=kind, coordinator_keys=[key], key=key))
+            found = answer.coordinators[0] if answer.coordinators else answer
+            check(found.error_code, key, found.error_message)
+            return int(found.node_id)
+
+        return await self.patiently(ask)
+
+    async def patiently(self, ask: Callable[[], Awaitable[Result]]) -> Result:
+        """Ask again while something is being elected or loaded, as long as the timeout allows."""
+        deadline = time.monotonic() + self.profile.timeout_s
+        while True:
+            try:
+                return await ask()
+            except Refused as error:
+                if not is_retriable(error.code) or time.monotonic() >= deadline:
+                    raise
+            await asyncio.sleep(RETRY_S)
+
+    async def everywhere(self, message: Any) -> list[Any]:
+        """The answers of all nodes."""
+        return list(
+            await asyncio.gather(*(self.patiently(partial(self._checked, message, node)) for node in self.nodes))
+        )
+
+    async def _checked(self, message: Any, node: int) -> Any:
+        answer = await self.call(message, node=node)
+        check(answer.error_code, f"node {node}")
+        return answer
+
+
+@asynccontextmanager
+async def connected(profile: Profile) -> AsyncIterator[Kafka]:
+    """A client for the length of a block."""
+    from aiokafka.client import AIOKafkaClient
+
+    async with reaching(profile):
+        client = AIOKafkaClient(**client_options(profile))
+        try:
+            await client.bootstrap()
+            yield Kafka(client, profile)
+        finally:
+            await client.close()
+
+
+def check(code: int, what: str, said: str | None = None) -> None:
+    """Raise for an error code."""
+    if code:
+        raise refusal(code, repr(what), said)

@@ -1,0 +1,179 @@
+"""What a command prints: tables for people, JSON and YAML for programs.
+
+A table is drawn for a terminal; elsewhere it is plain text of any width. What clients chose (names, keys, values) never
+steers the terminal: control characters are shown, not sent.
+"""
+
+import json
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import Enum, StrEnum
+from typing import Any
+
+from attrs import frozen
+
+Row = Mapping[str, Any]
+
+
+class Format(StrEnum):
+    """How a result is printed."""
+
+    TABLE = "table"
+    JSON = "json"
+    YAML = "yaml"
+
+
+@frozen
+class Column:
+    """A column of a table: the field it shows, its head, how its value is written."""
+
+    field: str
+    head: str = ""
+    text: Callable[[Any], str] | None = None
+    right: bool = False
+
+    def show(self, row: Row) -> str:
+        value = row.get(self.field)
+        return printable(self.text(value) if self.text is not None else plain(value))
+
+
+@frozen
+class Output:
+    """Prints results in one format. `stdout` takes what the user asked for, `stderr` what is said beside it."""
+
+    format: Format = Format.TABLE
+
+    @property
+    def is_for_people(self) -> bool:
+        """Whether a person reads this."""
+        return self.format is Format.TABLE
+
+    def rows(self, rows: Iterable[Row], columns: Sequence[Column], *, empty: str = "nothing there") -> None:
+        """A list of things."""
+        found = list(rows)
+        if not self.is_for_people:
+            self.value(found)
+        elif found:
+            _draw(found, columns)
+        else:
+            self.note(empty)
+
+    def fields(self, row: Row, columns: Sequence[Column]) -> None:
+        """One thing, a line for each field."""
+        if not self.is_for_people:
+            self.value(row)
+            return
+        width = max(len(column.head or column.field) for column in columns)
+        for column in columns:
+            _write(f"{(column.head or column.field).ljust(width)}  {column.show(row)}\n")
+
+    def value(self, value: Any) -> None:
+        """A value in a format for programs."""
+        if self.format is Format.YAML:
+            import yaml
+
+            _write(yaml.safe_dump(_plain_data(value), sort_keys=False, allow_unicode=True))
+        else:
+            _write(json.dumps(_plain_data(value), indent=2, ensure_ascii=False) + "\n")
+
+    def one(self, value: Any) -> None:
+        """One of many that come one after the other: a line of JSON, a document of YAML."""
+        if self.format is Format.YAML:
+            import yaml
+
+            _write(yaml.safe_dump(_plain_data(value), sort_keys=False, allow_unicode=True, explicit_start=True))
+        else:
+            _write(json.dumps(_plain_data(value), ensure_ascii=False) + "\n")
+
+    def done(self, text: str, **facts: Any) -> None:
+        """That something was done: a sentence for people, the facts for programs."""
+        if self.is_for_people:
+            _write(printable(text) + "\n")
+        else:
+            self.value(facts)
+
+    def heading(self, text: str) -> None:
+        """A line above a table, for people alone."""
+        if self.is_for_people:
+            _write(printable(text) + "\n")
+
+    def note(self, text: str) -> None:
+        """Something beside the result, on standard error."""
+        sys.stderr.write(printable(text) + "\n")
+        sys.stderr.flush()
+
+
+def plain(value: Any) -> str:
+    """A value in a cell."""
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.2f}"
+    if isinstance(value, list | tuple | set):
+        return ",".join(plain(each) for each in value)
+    return str(value)
+
+
+def printable(text: str) -> str:
+    """The text without anything that could steer a terminal."""
+    if text.isprintable():
+        return text
+    return "".join(letter if letter.isprintable() or letter == "\n" else _escaped(letter) for letter in text)
+
+
+def _escaped(letter: str) -> str:
+    return letter.encode("unicode_escape", "surrogatepass").decode("ascii")
+
+
+def text_of(data: bytes | None) -> str | None:
+    """Bytes as text, with what is no UTF-8 as `\\xNN`."""
+    return None if data is None else data.decode("utf-8", "backslashreplace")
+
+
+def size_text(size: Any) -> str:
+    """Bytes in the unit that reads best."""
+    if size is None:
+        return "-"
+    amount = float(size)
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if abs(amount) < 1024:
+            return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
+        amount /= 1024
+    return f"{amount:.1f} TiB"
+
+
+def _plain_data(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(name): _plain_data(each) for name, each in value.items()}
+    if isinstance(value, list | tuple | set):
+        return [_plain_data(each) for each in value]
+    if isinstance(value, bytes):
+        return text_of(value)
+    return value.value if isinstance(value, Enum) else value
+
+
+def _draw(rows: Sequence[Row], columns: Sequence[Column]) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for column in columns:
+        table.add_column(
+            column.head or column.field, justify="right" if column.right else "left", overflow="fold", highlight=False
+        )
+    for row in rows:
+        table.add_row(*(Text(column.show(row)) for column in columns))
+    console = Console(highlight=False)
+    # Elsewhere than on a terminal nothing is cut or folded: the next program takes it apart.
+    width = None if console.is_terminal else 20_000
+    lines = Console(highlight=False, width=width, file=sys.stdout)
+    lines.print(table)
+
+
+def _write(text: str) -> None:
+    sys.stdout.write(text)
+    sys.stdout.flush()
