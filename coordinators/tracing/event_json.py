@@ -20,7 +20,7 @@ def encode_event(trace: RecordTrace, event: TraceEvent) -> bytes:
     """The event in UTF-8; what a client sent as broken text is replaced, not passed on."""
     offset = "null" if trace.offset is None else trace.offset
     head = (
-        f'{{"schema":{SCHEMA_VERSION},"event":"{event.kind.value}","time_us":{event.time_us},'
+        f'{{"schema":{SCHEMA_VERSION},"event":"{event.kind}","time_us":{event.time_us},'
         f'"since_start_us":{event.time_us - trace.start_us},"offset":{offset},'
     )
     tail = _said(tuple(event.attributes.items()))

@@ -6,6 +6,7 @@ the first event. What cannot be written (the queue is full, the disk is) is drop
 
 import logging
 from collections import deque
+from functools import lru_cache
 from itertools import islice
 
 from attrs import define, field
@@ -18,7 +19,7 @@ from engine.clock import Clock
 from engine.errors import BrokerError, TopicAlreadyExists
 from engine.log_types import Origin
 from engine.partition import Partition
-from engine.records import MAGIC, NO_PRODUCER_ID, BatchHeader, pack_record, seal_batch
+from engine.records import MAGIC, NO_PRODUCER_ID, BatchHeader, seal_batch, varint
 from engine.timers import Timers
 from engine.trace.record_trace import RecordTrace, TraceEvent
 
@@ -92,7 +93,7 @@ class EventTopic:
         size = 0
         for trace, event in islice(self._queue, EVENTS_PER_BATCH):
             number = len(records)
-            record = pack_record(number, times[number] - times[0], trace.trace_id.encode(), encode_event(trace, event))
+            record = _record(number, times[number] - times[0], trace.trace_id.encode(), encode_event(trace, event))
             size += len(record)
             # The first is taken whatever its size; the log refuses a batch that is too large for it.
             if records and size > BATCH_BYTES:
@@ -122,6 +123,17 @@ class EventTopic:
             self._wait(RETRY_S)
         else:
             self.flush()
+
+
+_varint = lru_cache(maxsize=4096)(varint)
+
+
+def _record(number: int, later_ms: int, key: bytes, value: bytes) -> bytes:
+    """What `pack_record` makes, in a fraction of its time: the same few numbers come again and again."""
+    body = b"".join(
+        (b"\0", _varint(later_ms), _varint(number), _varint(len(key)), key, _varint(len(value)), value, b"\0")
+    )
+    return _varint(len(body)) + body
 
 
 def _batch(records: list[bytes], times: list[int]) -> bytes:

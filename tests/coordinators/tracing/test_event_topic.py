@@ -4,12 +4,14 @@ import json
 from pathlib import Path
 from typing import Any
 
+from hypothesis import given
+from hypothesis import strategies as st
 from trio.testing import trio_test
 
-from coordinators.tracing.event_topic import TRACE_EVENTS_TOPIC, EventTopic
+from coordinators.tracing.event_topic import TRACE_EVENTS_TOPIC, EventTopic, _record
 from coordinators.tracing.settings import EventTopicSettings
 from engine.errors import StorageError
-from engine.records import split_batches, walk_records
+from engine.records import pack_record, split_batches, walk_records
 from engine.timers import Timers
 from engine.trace.kinds import EventKind
 from tests.engine.trace.traces import TRACE_ID, add, trace, trace_header
@@ -29,6 +31,11 @@ def values(records: Any) -> list[dict[str, Any]]:
             assert span.key == TRACE_ID.encode()
             found.append(json.loads(bytes(span.value or b"")))
     return found
+
+
+@given(st.integers(0, 5000), st.integers(-10_000, 10_000), st.binary(max_size=40), st.binary(max_size=400))
+def test_its_records_are_those_that_everybody_packs(number: int, later_ms: int, key: bytes, value: bytes) -> None:
+    assert _record(number, later_ms, key, value) == pack_record(number, later_ms, key, value)
 
 
 @trio_test
