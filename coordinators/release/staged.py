@@ -316,9 +316,9 @@ class StagedPartition:
         return self.clock.monotonic() + (0 if has_room else RETRY_S)
 
     def _released(self, error: BrokerError | None) -> None:
+        self._linearising = False
         if error is not None:
             return
-        self._linearising = False
         for intent in self.stage.settle(self.partition.high_watermark.offset):
             self.pace.released(intent, self.stage.clock.now_ms())
         self._leave_priority()
@@ -351,7 +351,7 @@ class StagedPartition:
             self._block(error)
             self.timers.call_at(self.clock.monotonic() + RETRY_S, self.resume)
             return
-        self._busy, self._blocked = False, None
+        self._busy, self._blocked, self._linearising = False, None, False
         while unwritten:
             intent = unwritten.pop()
             self._queue.appendleft(lambda intent=intent: self._carry_out(intent))  # type: ignore[misc]
@@ -431,7 +431,9 @@ class StagedPartition:
         intent = None
         try:
             self._check_online()
-            if offset > log_end:
+            if offset < log_end:
+                pass  # somebody else was quicker
+            elif offset > log_end:
                 intent = self.stage.linearise_first(offset - log_end, limit, log_end)
             else:
                 intent = self.stage.linearise(limit, limit_bytes, log_end)

@@ -292,6 +292,25 @@ def test_a_failed_sync_of_the_stage_stops_it_until_it_was_verified() -> None:
     assert bench.values() == [b"now", b"later"]
 
 
+def test_readers_go_on_after_the_log_was_offline() -> None:
+    bench = Bench(PRIORITISED)
+    bench.produce(record("a"), record("b"))
+    bench.sync()
+    bench.staged.linearise(0, 2**20)
+    bench.files.fail_at(2, errno.EIO, only=frozenset({"sync"}))  # the intent's is the first
+    bench.sync()
+    assert bench.partition.offline is not None
+    bench.partition.log.reverify()
+    bench.partition.bring_online()
+    bench.sync()
+    assert bench.values() == [b"a", b"b"]
+    bench.produce(record("c"))
+    bench.sync()
+    assert bench.staged.linearise(2, 2**20)
+    bench.sync()
+    assert bench.values() == [b"a", b"b", b"c"]
+
+
 def test_statistics_tell_what_happened() -> None:
     bench = Bench()
     bench.produce(record("a", delay=50, schedule_id="a"), record("b", delay=10))
