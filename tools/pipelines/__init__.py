@@ -1,1 +1,52 @@
-"""PySpark jobs that a data team runs over its topics."""
+"""PySpark jobs that a data team runs over its topics, by name.
+
+`PIPELINES["archive"]` describes the options and runs the job; nothing of Spark is loaded before.
+
+    pipeline = PIPELINES["archive"]
+    status = pipeline.run(pipeline.values({"topics": ["orders"], "archive": "s3a://lake/orders"}))
+"""
+
+from tools.pipelines.options import Option, Pipeline
+from tools.pipelines.running import SHARED
+
+ISOLATION = Option(
+    "isolation",
+    "read_committed leaves out what transactions aborted",
+    default="read_committed",
+    choices=("read_committed", "read_uncommitted"),
+)
+ARCHIVE = Option("archive", "the folder of the archive: a path, or hdfs:, s3a: and so on", required=True)
+
+_ALL = (
+    Pipeline(
+        name="archive",
+        summary="topics to Parquet by date and hour, each record exactly once",
+        target="tools.pipelines.archive.pipeline:run",
+        options=(
+            ARCHIVE,
+            Option("topics", "topics to archive; may be repeated", kind="list"),
+            Option("pattern", "archive all topics whose whole name matches this (Java's regular expressions)"),
+            Option("follow", "go on with what comes, until stopped", kind="flag"),
+            Option("interval", "seconds between two looks with --follow", kind="real", default=60.0, least=0),
+            Option("retries", "failed rounds in a row that --follow forgives", kind="number", default=10, least=0),
+            Option("start", "where a new topic begins", default="earliest", choices=("earliest", "latest")),
+            ISOLATION,
+            Option("max-records", "offsets per commit at most", kind="number", default=1_000_000, least=1),
+            Option("json", "topics whose values are JSON, or *: adds a column `json`; may be repeated", kind="list"),
+            Option("files-per-hour", "files per commit and hour", kind="number", default=1, least=1),
+            Option("max-records-per-file", "records per file at most", kind="number", default=5_000_000, least=1),
+            Option(
+                "compact-files",
+                "an hour with so many small files gets one instead; 0 never",
+                kind="number",
+                default=8,
+                least=0,
+            ),
+            Option("small-file-mebibytes", "what counts as a small file", kind="real", default=32.0, least=0),
+            Option("allow-gaps", "go on where retention was quicker than the archive", kind="flag"),
+            Option("group", "commit what is archived as this group's offsets, for lag monitors"),
+            *SHARED,
+        ),
+    ),
+)
+PIPELINES = {pipeline.name: pipeline for pipeline in _ALL}

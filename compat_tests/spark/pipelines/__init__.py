@@ -1,0 +1,1 @@
+"""The pipelines of tools/pipelines/ on real topics."""

@@ -1,0 +1,136 @@
+"""One batch of an archive: a range of offsets read from the topics, written to files, committed."""
+
+import json
+import time
+from dataclasses import dataclass, field
+from functools import reduce
+from typing import Any
+
+from tools.pipelines.archive.entries import Entry
+from tools.pipelines.archive.files import describe, laid_out, write
+from tools.pipelines.archive.log import ArchiveLog
+from tools.pipelines.archive.schemas import Schemas, with_json
+from tools.pipelines.kafka import Cluster
+from tools.pipelines.options import PipelineError
+from tools.pipelines.ranges import Offsets, Ranges, ranges_between, to_json
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How an archive is read and written."""
+
+    isolation: str = "read_committed"
+    json_topics: tuple[str, ...] = ()
+    files_per_hour: int = 1
+    max_records_per_file: int = 5_000_000
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What there is to read, and what can no longer be read."""
+
+    ranges: Ranges
+    ends: Offsets
+    topic_ids: dict[str, str]
+    gaps: Ranges = field(default_factory=dict)
+    begun: Ranges = field(default_factory=dict)
+    """Empty ranges of topics that are new to the archive and of which only what comes is wanted."""
+
+
+def records(spark: Any, cluster: Cluster, ranges: Ranges, isolation: str) -> Any:
+    """The records of some ranges of offsets, with headers, in Spark's own columns."""
+    starts = {topic: {number: start for number, (start, _) in each.items()} for topic, each in ranges.items()}
+    ends = {topic: {number: end for number, (_, end) in each.items()} for topic, each in ranges.items()}
+    options = {
+        **cluster.source_options,
+        "kafka.isolation.level": isolation,
+        "assign": json.dumps({topic: list(each) for topic, each in ranges.items()}),
+        "startingOffsets": json.dumps(to_json(starts)),
+        "endingOffsets": json.dumps(to_json(ends)),
+        "includeHeaders": "true",
+    }
+    return spark.read.format("kafka").options(**options).load()
+
+
+def plan(cluster: Cluster, log: ArchiveLog, topics: list[str], isolation: str, *, start: str = "earliest") -> Plan:
+    """From where the archive ends to where the topics end now."""
+    described = cluster.descriptions(topics)
+    _refuse_other_topics(log, {topic: identity for topic, (identity, _) in described.items()})
+    partitions = {topic: range(count) for topic, (_, count) in described.items()}
+    firsts = cluster.offsets(partitions, "earliest", isolation)
+    ends = cluster.offsets(partitions, "latest", isolation)
+    fresh = firsts if start == "earliest" else ends
+    starts: Offsets = {}
+    gaps: Ranges = {}
+    for topic, numbers in partitions.items():
+        done = log.state.offsets.get(topic)
+        for number in numbers:
+            # A partition that came after the archive began is archived from its first record on.
+            default = fresh[topic][number] if done is None else firsts[topic][number]
+            wanted = (done or {}).get(number, default)
+            begin = max(wanted, firsts[topic][number])
+            starts.setdefault(topic, {})[number] = begin
+            if begin > wanted:
+                gaps.setdefault(topic, {})[number] = (wanted, begin)
+            if ends[topic][number] < wanted:
+                raise PipelineError(
+                    f"{topic}-{number} ends at offset {ends[topic][number]}, the archive has it up to {wanted}: "
+                    "the topic has lost records"
+                )
+    ids = {topic: described[topic][0] for topic in topics}
+    new = {topic for topic in topics if start == "latest" and topic not in log.state.offsets}
+    begun = {topic: {number: (end, end) for number, end in ends[topic].items()} for topic in new}
+    return Plan(ranges_between(starts, ends), ends, ids, gaps, begun)
+
+
+def begin(log: ArchiveLog, found: Plan) -> None:
+    """Notes where topics begin of which nothing is archived yet, or the next run would begin later."""
+    number = log.state.number + 1
+    now_ms = int(time.time() * 1000)
+    log.commit(Entry(number, "append", log.run, now_ms, ranges=found.begun, topic_ids=found.topic_ids))
+
+
+def append(spark: Any, cluster: Cluster, log: ArchiveLog, piece: Plan, layout: Layout) -> Entry:
+    """Archives the ranges of a plan in one commit."""
+    number = log.state.number + 1
+    staging = log.storage.path(log.staging(number))
+    source = records(spark, cluster, piece.ranges, layout.isolation)
+    for part in _parts(spark, log, source, sorted(piece.ranges), layout):
+        write(laid_out(part), staging, layout.files_per_hour, layout.max_records_per_file)
+    entry = Entry(
+        number=number,
+        kind="append",
+        run=log.run,
+        time_ms=int(time.time() * 1000),
+        ranges=piece.ranges,
+        topic_ids=piece.topic_ids,
+        gaps={topic: each for topic, each in piece.gaps.items() if topic in piece.ranges},
+        add=describe(spark, log, number),
+    )
+    log.commit(entry)
+    return entry
+
+
+def _parts(spark: Any, log: ArchiveLog, source: Any, topics: list[str], layout: Layout) -> list[Any]:
+    """The records, those of topics with JSON apart: each has columns of its own."""
+    from pyspark.sql import functions
+
+    everything = "*" in layout.json_topics
+    apart = [topic for topic in topics if everything or topic in layout.json_topics]
+    schemas = Schemas(log.storage)
+    topic = functions.col("topic")
+    parts = [with_json(spark, source.where(topic == each), each, schemas) for each in apart]
+    if len(apart) < len(topics):
+        rest = reduce(lambda frame, each: frame.where(topic != each), apart, source)
+        parts.append(rest)
+    return parts
+
+
+def _refuse_other_topics(log: ArchiveLog, ids: dict[str, str]) -> None:
+    for topic, identity in ids.items():
+        known = log.state.topic_ids.get(topic, identity)
+        if known != identity:
+            raise PipelineError(
+                f"{topic} was deleted and made again since it was archived (its id is {identity}, not {known}): "
+                "archive it to another place"
+            )

@@ -1,0 +1,98 @@
+"""The Parquet files of an archive: written to the staging folder, described, and read again."""
+
+from typing import Any
+from urllib.parse import unquote
+
+from tools.pipelines.archive.entries import File, Part
+from tools.pipelines.archive.log import ArchiveLog
+
+COLUMNS = (
+    "partition INT, offset BIGINT, timestamp TIMESTAMP, timestamp_type INT, key BINARY, value BINARY, "
+    "headers ARRAY<STRUCT<key: STRING, value: BINARY>>"
+)
+FOLDERS = "topic STRING, date STRING, hour STRING"
+# A null and an empty text must not look alike, nor a null key and a null value.
+RECORD_HASH = "xxhash64(partition, offset, timestamp, timestamp_type, key, value, headers, key IS NULL, value IS NULL)"
+
+
+def laid_out(records: Any) -> Any:
+    """The columns of a file and of its folders, from those of Spark's source. The hour is UTC's."""
+    return records.selectExpr(
+        "topic",
+        "date_format(timestamp, 'yyyy-MM-dd') AS date",
+        "date_format(timestamp, 'HH') AS hour",
+        "partition",
+        "offset",
+        "timestamp",
+        "timestampType AS timestamp_type" if "timestampType" in records.columns else "timestamp_type",
+        "key",
+        "value",
+        "headers",
+        *(["json"] if "json" in records.columns else []),
+    )
+
+
+def write(spread: Any, folder: str, files_per_hour: int, max_records_per_file: int) -> None:
+    """Writes records laid out by topic, date and hour, each file in order of partition and offset."""
+    salted = spread.repartition("topic", "date", "hour", (spread["partition"] % files_per_hour))
+    ordered = salted.sortWithinPartitions("topic", "date", "hour", "partition", "offset")
+    writer = ordered.write.mode("append").partitionBy("topic", "date", "hour")
+    writer.option("maxRecordsPerFile", max_records_per_file).parquet(folder)
+
+
+def describe(spark: Any, log: ArchiveLog, number: int) -> tuple[File, ...]:
+    """What was written for a commit, read from the files themselves, with the names they will have."""
+    staging = log.staging(number)
+    sizes = {name: size for name, size in log.storage.files(staging).items() if name.endswith(".parquet")}
+    if not sizes:
+        return ()
+    names = sorted(sizes)
+    parts: dict[str, dict[int, Part]] = {name: {} for name in names}
+    topics: dict[str, str] = {}
+    for row in _statistics(spark, log, staging):
+        name = _relative(row.file, names)
+        topics[name] = row.topic
+        parts[name][row.partition] = Part(row.first, row.last, row.rows, f"{row.checksum & (2**64 - 1):016x}")
+    return tuple(
+        File(
+            path=f"{name.removeprefix(staging + '/').rpartition('/')[0]}/{number:010d}-{index:04d}.parquet",
+            topic=topics[name],
+            bytes=sizes[name],
+            parts=parts[name],
+            staged=name,
+        )
+        for index, name in enumerate(names)
+    )
+
+
+def _statistics(spark: Any, log: ArchiveLog, staging: str) -> Any:
+    written = spark.read.schema(f"{COLUMNS}, {FOLDERS}").parquet(log.storage.path(staging))
+    named = written.selectExpr("*", "_metadata.file_path AS file", f"{RECORD_HASH} AS hash")
+    return named.groupBy("file", "topic", "partition").agg(*_aggregates()).collect()
+
+
+def _aggregates() -> list[Any]:
+    from pyspark.sql import functions
+
+    return [
+        functions.min("offset").alias("first"),
+        functions.max("offset").alias("last"),
+        functions.count("*").alias("rows"),
+        functions.bit_xor("hash").alias("checksum"),
+    ]
+
+
+def _relative(file: str, names: list[str]) -> str:
+    """Spark tells a file's full path as an address, with escapes."""
+    path = unquote(file)
+    (name,) = [name for name in names if path.endswith("/" + name)]
+    return name
+
+
+def read(spark: Any, log: ArchiveLog, paths: list[str]) -> Any:
+    """The records of some files of the archive, with `topic`, `date` and `hour`."""
+    schema = f"{COLUMNS}, {FOLDERS}"
+    if not paths:
+        return spark.createDataFrame([], schema)
+    reader = spark.read.schema(schema).option("basePath", log.storage.root)
+    return reader.parquet(*[log.storage.path(path) for path in paths])

@@ -1,0 +1,127 @@
+"""The pipeline `archive`: topics to Parquet, once or for as long as it is let run.
+
+The archive's own log is the only memory of how far it came: a batch of offsets and the files that hold it are
+committed in one step, so that there is no checkpoint that could disagree with the files.
+"""
+
+import time
+from dataclasses import replace
+from typing import Any
+
+from tools.pipelines.archive.append import Layout, Plan, append, begin, plan
+from tools.pipelines.archive.compact import MEBIBYTE, compact, due
+from tools.pipelines.archive.entries import ArchiveDamaged
+from tools.pipelines.archive.log import ArchiveLog, Overtaken
+from tools.pipelines.kafka import Cluster
+from tools.pipelines.options import OK, PipelineError, UsageError, Values
+from tools.pipelines.progress import Progress
+from tools.pipelines.ranges import Ranges, first_piece, merged, ranges_between
+from tools.pipelines.running import first_line, session_for
+from tools.pipelines.storage import Storage
+
+
+def run(values: Values) -> int:
+    """Archives what is there, and with `follow` what comes."""
+    if not values["topics"] and not values["pattern"]:
+        raise UsageError("--topics or --pattern is missing: which topics to archive")
+    with session_for("archive", values) as spark:
+        cluster = Cluster(spark, values["bootstrap"], values["kafka"])
+        try:
+            Archiver(spark, cluster, values).run()
+        finally:
+            cluster.close()
+    return OK
+
+
+class Archiver:
+    """Batches until the end of the topics, as of the start or, following, for ever."""
+
+    def __init__(self, spark: Any, cluster: Cluster, values: Values) -> None:
+        self._spark = spark
+        self._cluster = cluster
+        self._values = values
+        self.log = ArchiveLog(Storage(spark, values["archive"]))
+        self.progress = Progress("archive", values["metrics_file"], values["quiet"])
+        self._failures = 0
+        self._layout = Layout(
+            values["isolation"], tuple(values["json"]), values["files_per_hour"], values["max_records_per_file"]
+        )
+
+    def run(self) -> None:
+        self._round()
+        while self._values["follow"]:
+            time.sleep(self._values["interval"])
+            self._try_round()
+        self.progress.say(f"{len(self.log.state.files):,} files, {self._rows():,} records in {self.log.storage.root}")
+
+    def _try_round(self) -> None:
+        """A round that may fail, since brokers are restarted now and then; not too often in a row."""
+        try:
+            self._round()
+        except (Overtaken, ArchiveDamaged):
+            raise
+        except Exception as error:
+            self._failures += 1
+            if self._failures > self._values["retries"]:
+                raise
+            self.progress.say(f"failed, and tries again in {self._values['interval']:g} s: {first_line(error)}")
+        else:
+            self._failures = 0
+
+    def _round(self) -> None:
+        self.log.recover()
+        self._to_the_end()
+        self._compact()
+
+    def _to_the_end(self) -> None:
+        whole = self._plan()
+        if whole.begun:
+            begin(self.log, whole)
+        remaining = whole.ranges
+        while remaining:
+            piece = first_piece(remaining, self._values["max_records"])
+            entry = append(self._spark, self._cluster, self.log, replace(whole, ranges=piece), self._layout)
+            # A gap belongs to the first batch behind it.
+            whole = replace(whole, gaps={})
+            self.progress.batch(sum(file.rows for file in entry.add), self.log.state.offsets, whole.ends)
+            if self._values["group"]:
+                self._cluster.commit(self._values["group"], self.log.state.offsets)
+            remaining = ranges_between(merged(_starts(remaining), self.log.state.offsets), _ends(remaining))
+
+    def _plan(self) -> Plan:
+        topics = self._cluster.topics(self._values["topics"], self._values["pattern"])
+        if not topics:
+            raise PipelineError(f"no topic matches {self._values['pattern']!r}")
+        found = plan(self._cluster, self.log, topics, self._layout.isolation, start=self._values["start"])
+        if found.gaps and not self._values["allow_gaps"]:
+            raise PipelineError(
+                f"{_said(found.gaps)} were deleted before they were archived: --allow-gaps goes on without"
+            )
+        return found
+
+    def _compact(self) -> None:
+        if not self._values["compact_files"]:
+            return
+        small = self._values["small_file_mebibytes"] * MEBIBYTE
+        for files in due(self.log.state, self._values["compact_files"], small):
+            compact(self._spark, self.log, files, self._layout)
+            self.progress.say(f"{len(files)} files of {files[0].folder} are one now")
+
+    def _rows(self) -> int:
+        return sum(file.rows for file in self.log.state.files.values())
+
+
+def _starts(ranges: Ranges) -> dict[str, dict[int, int]]:
+    return {topic: {number: start for number, (start, _) in each.items()} for topic, each in ranges.items()}
+
+
+def _ends(ranges: Ranges) -> dict[str, dict[int, int]]:
+    return {topic: {number: end for number, (_, end) in each.items()} for topic, each in ranges.items()}
+
+
+def _said(gaps: Ranges) -> str:
+    return ", ".join(
+        f"offsets {start} to {end - 1} of {topic}-{number}"
+        for topic, each in sorted(gaps.items())
+        for number, (start, end) in sorted(each.items())
+    )

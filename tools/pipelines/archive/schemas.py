@@ -1,0 +1,73 @@
+"""JSON values as a column: a schema per topic that only grows, kept with the archive.
+
+The first type that a field is seen with stays its type, for files that were written with it remain. A value that does
+not fit is null in the column; the record's bytes are always kept whole beside it.
+"""
+
+import json
+from typing import Any
+
+from tools.pipelines.storage import Storage
+
+SCHEMAS = "_schemas"
+
+
+def grown(known: dict[str, Any] | None, seen: dict[str, Any]) -> dict[str, Any]:
+    """A schema (Spark's own JSON form) with the fields of another added at their places."""
+    if known is None:
+        return seen
+    fields = {field["name"]: field for field in known["fields"]}
+    for field in seen["fields"]:
+        name = field["name"]
+        fields[name] = {**field, "type": _grown_type(fields[name]["type"], field["type"])} if name in fields else field
+    return {"type": "struct", "fields": list(fields.values())}
+
+
+def _grown_type(known: Any, seen: Any) -> Any:
+    if not isinstance(known, dict) or not isinstance(seen, dict) or known["type"] != seen["type"]:
+        return known
+    if known["type"] == "struct":
+        return grown(known, seen)
+    if known["type"] == "array":
+        return {**known, "elementType": _grown_type(known["elementType"], seen["elementType"])}
+    return known
+
+
+class Schemas:
+    """The schemas of an archive's topics."""
+
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
+        self._known: dict[str, dict[str, Any]] = {}
+
+    def learn(self, spark: Any, topic: str, values: Any) -> Any:
+        """The topic's schema after a look at these values (a frame of one text column); None if none is an object."""
+        known = self._load(topic)
+        inferred = spark.read.option("mode", "DROPMALFORMED").json(values.rdd.map(lambda row: row[0])).schema
+        schema = grown(known, json.loads(inferred.json())) if inferred.fields else known
+        if schema is not None and schema != known:
+            self._storage.write(self._name(topic), json.dumps(schema, indent=1) + "\n")
+            self._known[topic] = schema
+        return schema
+
+    def _load(self, topic: str) -> dict[str, Any] | None:
+        if topic not in self._known and self._storage.exists(self._name(topic)):
+            self._known[topic] = json.loads(self._storage.read(self._name(topic)))
+        return self._known.get(topic)
+
+    def _name(self, topic: str) -> str:
+        return f"{SCHEMAS}/{topic}.json"
+
+
+def with_json(spark: Any, records: Any, topic: str, schemas: Schemas) -> Any:
+    """The records with a column `json` beside their value, where any value is a JSON object."""
+    from pyspark.sql import functions
+    from pyspark.sql.types import StructType
+
+    text = functions.col("value").cast("string")
+    # Whatever is no object would be inferred as a column of broken records.
+    objects = records.where(functions.get_json_object(text, "$").startswith("{")).select(text)
+    schema = schemas.learn(spark, topic, objects)
+    if schema is None:
+        return records
+    return records.withColumn("json", functions.from_json(text, StructType.fromJson(schema)))
