@@ -3,7 +3,6 @@
 import socket
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from ipaddress import ip_address
 
 from attrs import frozen
 
@@ -64,8 +63,7 @@ def bind_http(config: BrokerConfig) -> Iterator[BoundHttp | None]:
 def _access(config: BrokerConfig, host: str, bound: str) -> Access:
     token = config["http.token"] or None
     assert token is None or isinstance(token, str)
-    # Zone ids ("fe80::1%eth0") are no part of an address.
-    if ip_address(bound.partition("%")[0]).is_loopback:
+    if bound.startswith("127.") or bound == "::1":
         return Access(token, frozenset({"localhost", "127.0.0.1", "::1", bound, host.lower()}))
     if token is None:
         raise CannotListen(

@@ -3,6 +3,8 @@
 Everything below logs with the standard library's `logging`; what is worth a field of its own goes into `extra`.
 structlog takes it from there. A client can make us write the same line over and over: so lines of one kind (of one
 place in the code) are limited per second, and the next one tells how many were left out.
+
+Lines below a warning wait until the broker is ready: structlog is loaded with the first line, and the start is quick.
 """
 
 import logging
@@ -10,6 +12,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, MutableMapping
+from datetime import UTC, datetime
 from typing import Any, TextIO
 
 from engine.config.resolve import BrokerSettings
@@ -50,7 +53,37 @@ class RateLimit(logging.Filter):
         return True
 
 
+class Output(logging.StreamHandler[TextIO]):
+    """Writes lines; until `write_held` keeps those that can wait."""
+
+    def __init__(self, stream: TextIO, *, is_text: bool) -> None:
+        super().__init__(stream)
+        self._is_text = is_text
+        self._held: list[logging.LogRecord] | None = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if self._held is not None:
+            self._held.append(record)
+            if record.levelno < logging.WARNING:
+                return
+            self.write_held()
+            return
+        super().emit(record)
+
+    def write_held(self) -> None:
+        """Write what was kept, and everything at once from now on."""
+        held, self._held = self._held, None
+        for record in held or ():
+            super().emit(record)
+
+    def format(self, record: logging.LogRecord) -> str:
+        if self.formatter is None:
+            self.formatter = _formatter(is_text=self._is_text, colors=self._is_text and self.stream.isatty())
+        return self.formatter.format(record)
+
+
 _limit = RateLimit(0)
+_output: Output | None = None
 
 
 def line_counts() -> tuple[Counter[str], int]:
@@ -58,17 +91,22 @@ def line_counts() -> tuple[Counter[str], int]:
     return _limit.written, _limit.suppressed
 
 
+def release() -> None:
+    """The broker is ready, or did not start: write what waits."""
+    if _output is not None:
+        _output.write_held()
+
+
 def configure(settings: BrokerSettings, stream: TextIO | None = None) -> None:
-    """Log to `stream` (standard error) from now on."""
-    global _limit
+    """Log to `stream` (standard error) from now on; what is no warning waits for `release`."""
+    global _limit, _output
     chosen, output = settings.text("logging.format"), stream or sys.stderr
     is_text = chosen == "text" or (chosen == "auto" and output.isatty())
     _limit = RateLimit(settings.integer("logging.rate.limit"))
-    handler = logging.StreamHandler(output)
-    handler.addFilter(_limit)
-    handler.setFormatter(_formatter(is_text=is_text, colors=is_text and output.isatty()))
+    _output = Output(output, is_text=is_text)
+    _output.addFilter(_limit)
     root = logging.getLogger()
-    root.handlers[:] = [handler]
+    root.handlers[:] = [_output]
     root.setLevel(settings.text("logging.level").upper())
 
 
@@ -83,7 +121,7 @@ def _formatter(*, is_text: bool, colors: bool) -> logging.Formatter:
             structlog.stdlib.add_log_level,
             structlog.stdlib.add_logger_name,
             structlog.stdlib.ExtraAdder(),
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            _stamped,
         ],
         processors=[
             structlog.stdlib.ProcessorFormatter.remove_processors_meta,
@@ -91,6 +129,12 @@ def _formatter(*, is_text: bool, colors: bool) -> logging.Formatter:
             renderer,
         ],
     )
+
+
+def _stamped(_logger: object, _method: str, event: Event) -> Event:
+    """When it happened, which may be before it is written."""
+    event["timestamp"] = datetime.fromtimestamp(event["_record"].created, UTC).isoformat().replace("+00:00", "Z")
+    return event
 
 
 def _escaped(_logger: object, _method: str, event: Event) -> Event:
