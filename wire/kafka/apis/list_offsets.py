@@ -9,7 +9,7 @@ A producer with acks=1 finds what it wrote: records that are written and not yet
 """
 
 from collections import Counter
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from typing import Any
 
 from engine.errors import BrokerError, InvalidRequest, UnsupportedVersion
@@ -47,7 +47,16 @@ def handle(
         return _search(request, context)
     if _unsynced(request, context):
         return _search(request, context)
-    return ListOffsetsResponse(topics=[_topic(topic, request, context) for topic in request.topics])
+    topics = [_topic(topic, request, context, _ends(topic, context)) for topic in request.topics]
+    return ListOffsetsResponse(topics=topics)
+
+
+def _ends(topic: ListOffsetsTopic, context: Context) -> dict[int, int]:
+    """The ends that readers are told, asked on the loop: what a stage promises is not for threads to look at."""
+    known = context.node.topics.by_name.get(topic.name)
+    partitions = context.node.partitions.of_topic(known.topic_id) if known is not None else []
+    indexes = {wanted.partition_index for wanted in topic.partitions}
+    return {index: partitions[index].reported_end for index in indexes if 0 <= index < len(partitions)}
 
 
 def _needs_search(wanted: ListOffsetsPartition) -> bool:
@@ -75,21 +84,29 @@ async def _search(request: ListOffsetsRequest, context: Context) -> ListOffsetsR
         await context.node.until_durable(partition)
     response = ListOffsetsResponse()
     for topic in request.topics:
-        response.topics.append(await context.node.in_thread(_topic, topic, request, context))
+        response.topics.append(await context.node.in_thread(_topic, topic, request, context, _ends(topic, context)))
     return response
 
 
-def _topic(topic: ListOffsetsTopic, request: ListOffsetsRequest, context: Context) -> ListOffsetsTopicResponse:
+def _topic(
+    topic: ListOffsetsTopic, request: ListOffsetsRequest, context: Context, ends: Mapping[int, int]
+) -> ListOffsetsTopicResponse:
     times = Counter(wanted.partition_index for wanted in topic.partitions)
     entries = [
-        _answer(topic.name, wanted, request, context, repeated=times[wanted.partition_index] > 1)
+        _answer(topic.name, wanted, request, context, ends, repeated=times[wanted.partition_index] > 1)
         for wanted in topic.partitions
     ]
     return ListOffsetsTopicResponse(name=topic.name, partitions=entries)
 
 
 def _answer(
-    name: str, wanted: ListOffsetsPartition, request: ListOffsetsRequest, context: Context, *, repeated: bool
+    name: str,
+    wanted: ListOffsetsPartition,
+    request: ListOffsetsRequest,
+    context: Context,
+    ends: Mapping[int, int],
+    *,
+    repeated: bool,
 ) -> ListOffsetsPartitionResponse:
     entry = ListOffsetsPartitionResponse(partition_index=wanted.partition_index)
     try:
@@ -100,15 +117,17 @@ def _answer(
         partition.check_leader_epoch(wanted.current_leader_epoch)
         if context.version < _FIRST_VERSION_OF.get(wanted.timestamp, 0):
             raise UnsupportedVersion(f"time {wanted.timestamp} is not known in version {context.version}")
-        _look_up(partition, wanted.timestamp, request.isolation_level == READ_COMMITTED, entry)
+        end = ends.get(wanted.partition_index, partition.high_watermark.offset)
+        _look_up(partition, end, wanted.timestamp, request.isolation_level == READ_COMMITTED, entry)
     except BrokerError as error:
         entry.error_code = error_code(error)
     return entry
 
 
-def _look_up(partition: Partition, timestamp: int, committed: bool, entry: ListOffsetsPartitionResponse) -> None:
+def _look_up(
+    partition: Partition, promised: int, timestamp: int, committed: bool, entry: ListOffsetsPartitionResponse
+) -> None:
     log, upto = partition.log, partition.stable_end if committed else partition.high_watermark
-    promised = partition.reported_end
     if timestamp == LATEST:
         is_stable = upto.offset == partition.high_watermark.offset
         entry.offset = promised if is_stable else upto.offset
