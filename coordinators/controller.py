@@ -137,10 +137,12 @@ class Controller:
 
     # -- starting
 
-    async def open_all(self, *, clean: bool) -> None:
-        """Open the logs of every topic, several at a time."""
+    async def open_all(self, *, clean: bool, then: Callable[[], Awaitable[None]] | None = None) -> None:
+        """Open the logs of every topic, several at a time; `then` is awaited before anybody hears of it."""
         specs = [spec for topic in self.topics.view for spec in self._specs(topic)]
         await self._open(specs, clean=clean)
+        if then is not None:
+            await then()
         for follow in self.on_opened:
             follow()
 

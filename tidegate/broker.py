@@ -11,6 +11,7 @@ import logging
 import os
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from functools import partial
 from pathlib import Path
 from random import SystemRandom
 from types import TracebackType
@@ -127,8 +128,8 @@ class Broker:
         clean = directory.take_clean_mark()
         async with self.operations.open():
             began = self.clock.monotonic()
-            await node.controller.open_all(clean=clean)
-            await node.releases.open_all(clean=clean)
+            # Stages first: coordinators go on where they were, and what they decided must reach what is staged.
+            await node.controller.open_all(clean=clean, then=partial(node.releases.open_all, clean=clean))
             self.operations.recovered(self.clock.monotonic() - began, clean=clean)
             try:
                 async with trio.open_nursery() as nursery:

@@ -211,3 +211,20 @@ async def test_configs_reach_the_logs(bench: Bench) -> None:
     await bench.controller.replace_configs([(resource, {"flush.mode": "os"})])
     assert partition.log.config.max_message_bytes > 600
     assert not partition.sync_writes
+
+
+@trio_test
+async def test_what_belongs_to_the_partitions_is_open_before_anybody_hears_of_them(desk: Desk) -> None:
+    """Such as their stages: a coordinator that goes on ends transactions at once."""
+    bench = Bench(desk)
+    await bench.create("orders")
+    bench.restart()
+    events: list[str] = []
+    bench.controller.on_opened.append(lambda: events.append("heard"))
+
+    async def open_more() -> None:
+        await trio.lowlevel.checkpoint()
+        events.append("open")
+
+    await bench.controller.open_all(clean=False, then=open_more)
+    assert events == ["open", "heard"]
