@@ -577,14 +577,14 @@ class Log(LogView):
         """[thread] Empties the log; the next batch gets `offset`."""
         self._refuse_while_busy()
         try:
-            # First of all the start offset, which must never lie beyond what is left.
-            self._files.unlink(os.path.join(self.directory, START_FILE))
-            for segment in reversed(self.segments):
-                remove_segment_files(segment)
-            # Files only: the partition's stage is a directory in here, and not touched by this.
-            for name in self._files.list(self.directory):
-                self._files.unlink(os.path.join(self.directory, name))
             if self._exists:
+                # First of all the start offset, which must never lie beyond what is left.
+                self._files.unlink(os.path.join(self.directory, START_FILE))
+                for segment in reversed(self.segments):
+                    remove_segment_files(segment)
+                # Files only: the partition's stage is a directory in here, and not touched by this.
+                for name in self._files.list(self.directory):
+                    self._files.unlink(os.path.join(self.directory, name))
                 self._files.sync_directory(self.directory)
             producers = type(self._producers)(self._config.producer_id_expiration_ms)
             self._adopt(LogState([], producers, type(self._epochs)(), offset, offset))
