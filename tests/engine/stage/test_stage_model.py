@@ -42,6 +42,7 @@ from tests.engine.stage.world import (
 )
 
 PRODUCERS = (1, 2)
+UPKEEP = ("letters", "retention", "priority", "checkpoint", "checkpoint later", "move", "move")
 STATUSES = {
     states.UNCOMMITTED: model.UNCOMMITTED,
     states.WAITING: model.WAITING,
@@ -205,7 +206,11 @@ class StageMachine(RuleBasedStateMachine):
 
     # -- time
 
-    @rule(duration_ms=st.sampled_from([0, 1, 9, 10, 400, 500, 3_000, 60_000]), calls=st.integers(0, 3))
+    @rule(duration_ms=st.sampled_from([0, 1, 9, 10, 490, 499]))
+    def pass_little_time(self, duration_ms: int) -> None:
+        self.pass_time(duration_ms, 1)
+
+    @rule(duration_ms=st.sampled_from([0, 10, 400, 500, 3_000, 60_000]), calls=st.integers(0, 3))
     def pass_time(self, duration_ms: int, calls: int) -> None:
         self.clock.advance_ms(duration_ms)
         self.real_ms += duration_ms
@@ -252,69 +257,77 @@ class StageMachine(RuleBasedStateMachine):
         items = [self.model.items[number] for number in sorted(self.model.statuses())]
         return items[int(part * (len(items) - 1))] if items else None
 
-    @rule(part=st.floats(0, 1))
-    def cancel_by_hand(self, part: float) -> None:
-        item = self.pick(part)
-        if item is not None:
-            self.attempt(lambda: self.leader.stage.cancel([item.number]))
+    @rule(part=st.floats(0, 1), ahead_ms=st.one_of(st.none(), ahead_ms), relative=st.booleans())
+    def administer(self, part: float, ahead_ms: int | None, relative: bool) -> None:
+        """Cancel a record by hand, or move it to another time."""
+        item, stage = self.pick(part), self.leader.stage
+        if item is None:
+            return
+        if ahead_ms is None:
+            self.attempt(lambda: stage.cancel([item.number]))
+            return
+        due_ms = (stage.clock.now_ms() if relative else stage.clock.wall_ms()) + ahead_ms
+        self.attempt(lambda: stage.reschedule(item.number, due_ms, relative=relative))
 
-    @rule(part=st.floats(0, 1), ahead_ms=ahead_ms, relative=st.booleans())
-    def reschedule_by_hand(self, part: float, ahead_ms: int, relative: bool) -> None:
-        item, clock = self.pick(part), self.leader.stage.clock
-        if item is not None:
-            due_ms = (clock.now_ms() if relative else clock.wall_ms()) + ahead_ms
-            self.attempt(lambda: self.leader.stage.reschedule(item.number, due_ms, relative=relative))
+    @rule(kind=st.sampled_from(UPKEEP), part=st.floats(0, 1))
+    def look_after(self, kind: str, part: float) -> None:
+        stage, store, log = self.leader.stage, self.leader.store.log, self.leader.partition.log
+        if kind == "letters":
+            self.attempt(self.deliver_dead_letters)
+        elif kind == "retention":
+            end = self.leader.partition.high_watermark.offset
+            self.attempt(lambda: log.delete_records(log.start_offset + int((end - log.start_offset) * part)))
+        elif kind == "priority":
+            if stage.prioritised and not len(stage.state.lanes) and not stage.state.intents:
+                self.attempt(stage.switch_off_priority)
+        elif not store.segments:
+            return
+        elif kind == "checkpoint":
+            self.attempt(self.leader.checkpoint)
+        else:
+            if store.segments[-1].size:
+                self.attempt(self.leader.store.log.roll)
+            if kind == "move":
+                self.attempt(self.leader.move)
+            self.leader.checkpoint_between = kind == "checkpoint later"
 
-    @rule()
     def deliver_dead_letters(self) -> None:
         leader = self.leader
+        letters = list(leader.state.dead_letters)[:2]
+        for number in letters:
+            assert len(leader.stage.read(leader.row(number))) == leader.row(number).size
+        if letters:
+            leader.stage.dead_lettered(letters)
 
-        def deliver() -> None:
-            letters = list(leader.state.dead_letters)[:2]
-            for number in letters:
-                assert len(leader.stage.read(leader.row(number))) == leader.row(number).size
-            if letters:
-                leader.stage.dead_lettered(letters)
+    @rule(synced=st.booleans(), batches=st.one_of(st.none(), st.integers(0, 3)), log=st.booleans())
+    def make_durable(self, synced: bool, batches: int | None, log: bool) -> None:
+        """Here, and as far as the follower comes."""
 
-        self.attempt(deliver)
+        def operation() -> None:
+            if synced:
+                self.leader.sync()
+            self.leader.replicate(batches, log=log)
+            self.leader.settle()
 
-    @rule(configured=st.booleans())
-    def switch_priority(self, configured: bool) -> None:
-        stage = self.leader.stage
-        if stage.prioritised and not len(stage.state.lanes) and not stage.state.intents and configured:
-            self.attempt(stage.switch_off_priority)
+        self.attempt(operation)
 
-    @precondition(lambda self: self.leader.store.log.segments)
-    @rule()
-    def checkpoint(self) -> None:
-        self.attempt(self.leader.checkpoint)
+    # -- what seldom comes about by chance
 
-    @rule()
-    def checkpoint_between(self) -> None:
-        self.leader.checkpoint_between = True
+    @rule(asked=st.lists(asks, min_size=1, max_size=3), delay=st.sampled_from([0, 10]), limit=st.integers(1, 4))
+    def release_behind_unsynced_records(self, asked: list[dict[str, object]], delay: int, limit: int) -> None:
+        self.send([{"delay": delay}] * 3, None, False)
+        self.send([{}] * 2, None, False)
+        self.send(asked, None, False)
+        self.pass_time(delay, 1)
+        if self.leader.stage.prioritised:
+            self.fetch(1.0, limit, 10_000)
 
-    @rule(also=st.booleans())
-    def move(self, also: bool) -> None:
-        if self.leader.store.log.segments:
-            if also and self.leader.store.log.segments[-1].size:
-                self.attempt(self.leader.store.log.roll)
-            self.attempt(self.leader.move)
-
-    @rule(part=st.floats(0, 1))
-    def delete_records(self, part: float) -> None:
-        """Retention."""
-        log, end = self.leader.partition.log, self.leader.partition.high_watermark.offset
-        offset = log.start_offset + int((end - log.start_offset) * part)
-        if end:
-            self.attempt(lambda: log.delete_records(offset))
-
-    @rule()
-    def sync(self) -> None:
-        self.attempt(lambda: (self.leader.sync(), self.leader.settle()))
-
-    @rule(batches=st.one_of(st.none(), st.integers(1, 3)), log=st.booleans())
-    def replicate(self, batches: int | None, log: bool) -> None:
-        self.attempt(lambda: (self.leader.replicate(batches, log=log), self.leader.settle()))
+    @rule(producer_id=st.sampled_from(PRODUCERS), committed=st.booleans())
+    def withhold_past_its_time(self, producer_id: int, committed: bool) -> None:
+        self.send([{"delay": 10, "schedule_id": "x"}], None, True)
+        self.write_in_transaction(producer_id, [{"cancel": "x"}], True)
+        self.pass_time(10, 2)
+        self.end_transaction(producer_id, committed)
 
     # -- faults
 
@@ -470,7 +483,7 @@ class StageMachine(RuleBasedStateMachine):
             self.fetch(0.0, 50, 100_000)
             assert self.leader.log_end > before, "rule 6: a promised offset is used up"
         while self.leader.state.dead_letters:
-            self.deliver_dead_letters()
+            self.attempt(self.deliver_dead_letters)
         self.leader.make_durable()
         self.leader.settle()
         self.model.follow(self.leader.store.log, self.times)

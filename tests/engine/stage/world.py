@@ -42,6 +42,8 @@ STAGE_DIRECTORY = f"{DIRECTORY}/stage"
 LOG_CONFIG = LogConfig(segment_bytes=4000, index_interval_bytes=200, timestamp_after_max_ms=2**60)
 STAGE_SEGMENT_BYTES = 4000
 COLLECTED = 50
+RELEASED_BYTES = 250
+"""Of one released batch: so small that an intent has several, of which a crash may leave some."""
 
 
 class Record(NamedTuple):
@@ -288,7 +290,7 @@ class Leader:
             self.checkpoint()
         log = self.partition.log
         while log.end_offset < intent.end_offset:
-            batches = self.stage.batches(intent, log.end_offset, log.config.max_message_bytes, log.config.segment_bytes)
+            batches = self.stage.batches(intent, log.end_offset, RELEASED_BYTES, log.config.segment_bytes)
             self.partition.append(batches, origin=Origin.RELEASE)
         assert log.end_offset == intent.end_offset, "rule 3"
 
