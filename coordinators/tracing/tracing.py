@@ -5,6 +5,7 @@ search and one comparison of times; an untraced fetch or commit costs one look i
 Whatever happens here, the record itself is stored, delivered and committed as without it.
 """
 
+import struct
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
@@ -21,7 +22,7 @@ from engine.errors import BrokerError
 from engine.files import Buffer, FileRegion
 from engine.log_types import AppendResult
 from engine.partition import Partition
-from engine.records import CODEC_MASK, HEADER_SIZE, BatchHeader, parse_header
+from engine.records import CODEC_MASK, HEADER_SIZE
 from engine.trace.context import TraceContext, parse_traceparent
 from engine.trace.kinds import EventKind
 from engine.trace.record_trace import KEY_MAX_BYTES, RecordTrace, SampledBy, TraceEvent, begin_trace
@@ -31,6 +32,8 @@ from engine.trace.store import TraceStore
 
 # The low byte of a batch's attributes, where its codec stands.
 _CODEC_POSITION = 22
+_RECORD_COUNT_POSITION = 57
+_record_count = struct.Struct(">i")
 _OPENED_FACTOR = 16
 LANES = ("critical", "high", "normal", "low", "background")
 
@@ -102,25 +105,23 @@ class Tracing:
         is_picked = sampler.by_rate(now)
         if mark < 0 and not is_picked and not sampler.ratio:
             return
-        header = parse_header(records)
-        found = self._with_context(section, mark, header, now) if mark >= 0 else []
-        found += self._sampled(sampler, section, header, now, is_picked=is_picked)
+        (count,) = _record_count.unpack_from(records, _RECORD_COUNT_POSITION)
+        found = self._with_context(section, mark, count, now) if mark >= 0 else []
+        if is_picked or sampler.ratio:
+            found += self._sampled(sampler, section, count, now, is_picked=is_picked)
         if found:
             self._published(topic, partition, result, found, {"client_id": client_id, "address": address}, door)
 
-    def _with_context(
-        self, section: Buffer, mark: int, header: BatchHeader, now: float
-    ) -> list[tuple[TracedRecord, SampledBy]]:
+    def _with_context(self, section: Buffer, mark: int, count: int, now: float) -> list[tuple[TracedRecord, SampledBy]]:
         room = self._traces.room(now)
         records = with_context(section, mark, room) if room else []
-        if len(records) == room < header.record_count:
+        if len(records) == room < count:
             self.counts["limited_batches"] += 1
         return [(record, SampledBy.TRACEPARENT) for record in records if self._may_begin(now)]
 
     def _sampled(
-        self, sampler: TopicSampler, section: Buffer, header: BatchHeader, now: float, *, is_picked: bool
+        self, sampler: TopicSampler, section: Buffer, count: int, now: float, *, is_picked: bool
     ) -> list[tuple[TracedRecord, SampledBy]]:
-        count = header.record_count
         by_ratio = sampler.by_ratio(count)
         numbers = spread(by_ratio, count) if by_ratio else [0] if is_picked else []
         reason = SampledBy.RATIO if by_ratio else SampledBy.RATE
