@@ -90,12 +90,16 @@ _SAID: dict[int, tuple[str, str, Exit]] = {
 }
 
 
+# Where a broker's own message says less than ours: it has forgotten what was asked for.
+_OUR_WORDS = {3, 29, 30, 31, 58, 68, 69, 105}
+
+
 def refusal(code: int, what: str, said: str | None = None) -> Refused:
     """The exception for a Kafka error code; `said` is the broker's own message, which is better than ours."""
-    message, hint, status = _SAID.get(code, ("", "", Exit.REFUSED))
-    text = message.format(what=what) if message else f"{what}: the broker answers {error_name(code)}"
-    if said and said.strip().lower() not in text.lower():
-        text = f"{text} ({said.strip()})"
+    message, hint, status = _SAID.get(code, ("{what}: the broker answers " + error_name(code), "", Exit.REFUSED))
+    text = message.format(what=what)
+    if said and code not in _OUR_WORDS:
+        text = said.strip().rstrip(".") if code in _SAID else f"{text}: {said.strip()}"
     return Refused(text, hint, code, status)
 
 

@@ -8,7 +8,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar
 
 import typer
 from attrs import frozen
@@ -90,10 +90,11 @@ def _remember(context: Any) -> None:
 class Command(TyperCommand):
     """A command with the shared options and its examples."""
 
-    shares = True
+    shares: ClassVar[Sequence[str]] = SHARED
 
     def __init__(self, *arguments: Any, params: list[Any] | None = None, **named: Any) -> None:
-        super().__init__(*arguments, params=[*(params or []), *(_shared_params() if self.shares else ())], **named)
+        shared = [each for each in _shared_params() if each.name in self.shares]
+        super().__init__(*arguments, params=[*(params or []), *shared], **named)
 
     @property
     def examples(self) -> Sequence[str]:
@@ -114,7 +115,13 @@ class Command(TyperCommand):
 class OfflineCommand(Command):
     """A command that talks to no broker."""
 
-    shares = False
+    shares = ("output",)
+
+
+class ServeCommand(Command):
+    """A command that is a broker."""
+
+    shares = ()
 
 
 class Group(TyperGroup):

@@ -27,7 +27,9 @@ from wire.kafka.messages.metadata import (
     MetadataResponseTopic,
 )
 
-CLIENT_ID = "tidegate-cli"
+# Tidegate tells producers of this name a base offset that cannot be taken for one where a batch is held back: aiokafka
+# adds each record's place to it.
+CLIENT_ID = "aiokafka-tidegate-cli"
 GROUP_COORDINATOR, TRANSACTION_COORDINATOR = 0, 1
 RETRY_S = 0.2
 Result = TypeVar("Result")

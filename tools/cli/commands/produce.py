@@ -18,7 +18,7 @@ from tools.cli.inputs import NewRecord, parser, source
 from tools.cli.kafka import client_options, reaching, run
 from tools.cli.output import printable
 from tools.cli.progress import Progress, progress
-from tools.cli.times import moment_ms, span_text
+from tools.cli.times import duration_ms, moment_ms, span_text
 
 WINDOW = 5_000
 """How many records may be on their way before the first of them is waited for."""
@@ -293,10 +293,10 @@ def _sentence(sent: Sent, asked: Asked, traced: list[str]) -> str:
             for number, place in first
         )
         text += ", ..." if len(sent.placed) > len(first) else ""
-    if sent.held:
-        text += f"; {sent.held} held back by the broker"
-        if asked.delay is not None:
-            from tools.cli.times import duration_ms
-
-            text += f" for {span_text(duration_ms(asked.delay))}"
+    if sent.held and asked.delay is not None:
+        text += f"; {sent.held} held back for {span_text(duration_ms(asked.delay))}"
+    elif sent.held and asked.deliver_at is not None:
+        text += f"; {sent.held} held back until {asked.deliver_at}"
+    elif sent.held:
+        text += f"; {sent.held} in the lanes, in order of priority"
     return text + (f"; trace {traced[0]}" if asked.trace and traced else "")
