@@ -12,6 +12,7 @@ from aiokafka import TopicPartition as AioTopicPartition
 from confluent_kafka import OFFSET_END, TopicPartition
 from kafka import TopicPartition as KafkaPythonTopicPartition
 
+from compat_tests.admin import admin_client
 from compat_tests.clients import CLIENTS, PYTHON_CLIENTS, confluent, kafkapython
 from compat_tests.clients.aio import read as aio_read
 from compat_tests.clients.base import Record
@@ -148,3 +149,27 @@ def test_a_committed_offset_beyond_the_log(bootstrap: str, make_topic: MakeTopic
     send(bootstrap, topic, Record(b"new", b"k", tide(priority="background")))
     assert [record.value for record in confluent.read(consumer, 1)] == [b"new"]
     consumer.close()
+
+
+def test_records_may_be_deleted_beyond_what_was_read(bootstrap: str, make_topic: MakeTopic) -> None:
+    topic = make_topic(priority_enable="true")
+    send(bootstrap, topic, *(Record(b"%d" % number) for number in range(100)))
+    deleted = admin_client(bootstrap).delete_records([TopicPartition(topic, 0, 60)])
+    assert [each.result(20).low_watermark for each in deleted.values()] == [60]
+    found = CLIENTS["confluent"].consume(bootstrap, topic, 40, offset=60)
+    assert [record.value for record in found] == [b"%d" % number for number in range(60, 100)]
+
+
+def test_a_time_finds_what_is_ready_where_it_will_be_met(bootstrap: str, make_topic: MakeTopic) -> None:
+    topic = make_topic(priority_enable="true")
+    send(bootstrap, topic, *(Record(b"old", timestamp_ms=1_000_000 + number) for number in range(5)))
+    assert len(CLIENTS["confluent"].consume(bootstrap, topic, 5)) == 5
+    send(bootstrap, topic, Record(b"new", timestamp_ms=2_000_000))
+    consumer = confluent.consumer_for(bootstrap)
+    asked = [TopicPartition(topic, 0, time_ms) for time_ms in (1_000_002, 1_500_000, 3_000_000)]
+    offsets = [consumer.offsets_for_times([one], timeout=20)[0].offset for one in asked]
+    consumer.close()
+    assert offsets[:2] == [2, 5]
+    assert offsets[2] in (OFFSET_END, 6)
+    (found,) = CLIENTS["confluent"].consume(bootstrap, topic, 1, offset=5)
+    assert found.value == b"new"

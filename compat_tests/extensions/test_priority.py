@@ -9,6 +9,7 @@ from compat_tests.clients import CLIENTS, confluent
 from compat_tests.clients.base import Record
 from compat_tests.extensions.holding import batch, end_offset, fetched_bytes, tide, tidegate_only, watching
 from compat_tests.java.tool import tool
+from compat_tests.waiting import eventually
 from compat_tests.wire.batches import parse
 from compat_tests.wire.requests import batches, fetched, produce, produced
 
@@ -176,3 +177,27 @@ def test_lag_counts_what_is_ready_and_disturbs_nothing(bootstrap: str, make_topi
 
 def _place(topic: str, offset: int) -> list[confluent.TopicPartition]:
     return [confluent.TopicPartition(topic, 0, offset)]
+
+
+def test_priority_is_switched_on_and_off_by_kafkas_own_tool(bootstrap: str, make_topic: MakeTopic) -> None:
+    """What is in the lanes comes out of them first, so that nothing overtakes it by being plain."""
+    topic = make_topic(priority_enable="false")
+
+    def switch(value: str) -> None:
+        entity = ("--entity-type", "topics", "--entity-name", topic)
+        tool("ConfigCommand", bootstrap, "--alter", *entity, "--add-config", f"priority.enable={value}")
+
+    send(bootstrap, topic, Record(b"a"))
+    switch("true")
+    send(bootstrap, topic, Record(b"b"), Record(b"c", b"k", tide(priority="high")))
+    switch("false")
+    send(bootstrap, topic, Record(b"d"))
+    found = CLIENTS["confluent"].consume(bootstrap, topic, 4)
+    assert [record.value for record in found] == [b"a", b"c", b"b", b"d"]
+
+    def offset_of_another() -> bool:
+        return bool(produced(bootstrap, produce(topic, batch([Record(b"e")]))).base_offset >= 0)
+
+    # Once the lanes are empty, producers are told offsets again.
+    CLIENTS["confluent"].consume(bootstrap, topic, 4)
+    eventually(lambda: len(CLIENTS["confluent"].consume(bootstrap, topic, 4)) == 4 and offset_of_another(), True)
