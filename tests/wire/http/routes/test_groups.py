@@ -9,6 +9,7 @@ from tests.wire.http.door import HttpDoor
 from tests.wire.kafka.groups import group_door
 from tests.wire.kafka.requests import batch, produced
 from wire.kafka.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from wire.kafka.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 
 DOOR = {"http.port": -1}
 CHANGE = {"x-tidegate": "1"}
@@ -52,12 +53,23 @@ async def test_a_group_is_shown_with_its_places(tmp_path: Path) -> None:
 async def test_a_member_is_shown_with_its_partitions(tmp_path: Path) -> None:
     async with group_door(tmp_path, **DOOR) as door:
         http = HttpDoor(door.door)
-        member = await (await door.member()).settle()
+        member = await door.member()
+        await member.join()
+        given = [SyncGroupRequestAssignment(member.member_id, write_assignment({"t": {1, 0}}, 0))]
+        await member.client.ask(SyncGroupRequest("g", member.generation, member.member_id, assignments=given), 2)
         group = await http.get("/groups/g")
         (shown,) = group["members"]["items"]
         assert (group["type"], group["state"], shown["member_id"]) == ("classic", "Stable", member.member_id)
         assert shown["client_host"].strip("/") == "127.0.0.1"
-        assert shown["assignment"] is None or isinstance(shown["assignment"], list)
+        assert shown["assignment"] == [{"topic": "t", "partitions": [0, 1]}]
+
+
+@trio_test
+async def test_an_assignment_that_is_none_is_not_shown(tmp_path: Path) -> None:
+    async with group_door(tmp_path, **DOOR) as door:
+        await (await door.member()).settle()
+        (shown,) = (await HttpDoor(door.door).get("/groups/g"))["members"]["items"]
+        assert shown["assignment"] is None, "a client may bring any bytes"
 
 
 @trio_test
@@ -90,14 +102,3 @@ async def test_a_group_that_is_not_there_is_not_found(tmp_path: Path) -> None:
     async with group_door(tmp_path, **DOOR) as door:
         answer = await HttpDoor(door.door).ask("GET", "/groups/nobody")
         assert (answer.status, answer.json()["detail"]) == (404, "no group is called 'nobody'")
-
-
-def test_an_assignment_is_read_as_clients_write_it() -> None:
-    from coordinators.group.requests import DescribedMember
-    from wire.http.routes.groups import Assignment, _classic
-
-    def shown(assignment: bytes) -> list[Assignment] | None:
-        return _classic(DescribedMember("m", None, "c", "h", b"", assignment), is_readable=True).assignment
-
-    assert shown(write_assignment({"t": {1, 0}}, 0)) == [Assignment("t", [0, 1])]
-    assert shown(b"\0\0\xff") is None
