@@ -48,5 +48,19 @@ _ALL = (
             *SHARED,
         ),
     ),
+    Pipeline(
+        name="audit",
+        summary="compares topics with their archive; ends with status 1 on a difference",
+        target="tools.pipelines.audit:run",
+        options=(
+            ARCHIVE,
+            Option("topics", "topics to compare, all of the archive if none is named; may be repeated", kind="list"),
+            ISOLATION,
+            Option("bucket", "offsets that are first compared as one", kind="number", default=100_000, least=1),
+            Option("samples", "offsets to tell of each fault", kind="number", default=5, least=1),
+            Option("report", "a file for the result as JSON"),
+            *SHARED,
+        ),
+    ),
 )
 PIPELINES = {pipeline.name: pipeline for pipeline in _ALL}

@@ -64,6 +64,15 @@ class Cluster:
             found.setdefault(str(place.topic()), {})[int(place.partition())] = int(answer[place].offset())
         return found
 
+    def compacted(self, topic: str) -> bool:
+        """Whether the topic lets go of older records of a key."""
+        kinds = self._jvm.org.apache.kafka.common.config.ConfigResource
+        place = kinds(kinds.Type.TOPIC, topic)
+        asked = self._jvm.java.util.ArrayList()
+        asked.add(place)
+        answer = self._wait(self._admin.describeConfigs(asked).all())
+        return "compact" in str(answer[place].get("cleanup.policy").value())
+
     def commit(self, group: str, offsets: Mapping[str, Mapping[int, int]]) -> None:
         """Commits as a group that has no members, for whoever watches lag."""
         places = self._jvm.java.util.HashMap()

@@ -25,7 +25,7 @@ def size(ranges: Ranges) -> int:
 
 
 def first_piece(ranges: Ranges, most: int) -> Ranges:
-    """The beginning of the ranges, of at most `most` offsets (one per partition at the least).
+    """The beginning of the ranges, of at most `most` offsets, and one more per partition.
 
     Every partition gets its share, so that none falls behind the others.
     """

@@ -151,7 +151,7 @@ def _content(name: str, text: str) -> dict[str, Any]:
     try:
         content = json.loads(text)
         version = content.pop("format")
-    except (ValueError, KeyError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ArchiveDamaged(f"{name} cannot be read: {error!r}") from None
     if version != FORMAT:
         raise ArchiveDamaged(f"{name} is of format {version}; this program knows format {FORMAT}")

@@ -47,39 +47,36 @@ def describe(spark: Any, log: ArchiveLog, number: int) -> tuple[File, ...]:
     if not sizes:
         return ()
     names = sorted(sizes)
-    parts: dict[str, dict[int, Part]] = {name: {} for name in names}
-    topics: dict[str, str] = {}
-    for row in _statistics(spark, log, staging):
-        name = _relative(row.file, names)
-        topics[name] = row.topic
-        parts[name][row.partition] = Part(row.first, row.last, row.rows, f"{row.checksum & (2**64 - 1):016x}")
+    written = spark.read.schema(f"{COLUMNS}, {FOLDERS}").parquet(log.storage.path(staging))
+    held = holdings(written, names)
     return tuple(
         File(
             path=f"{name.removeprefix(staging + '/').rpartition('/')[0]}/{number:010d}-{index:04d}.parquet",
-            topic=topics[name],
+            topic=held[name][0],
             bytes=sizes[name],
-            parts=parts[name],
+            parts=held[name][1],
             staged=name,
         )
         for index, name in enumerate(names)
     )
 
 
-def _statistics(spark: Any, log: ArchiveLog, staging: str) -> Any:
-    written = spark.read.schema(f"{COLUMNS}, {FOLDERS}").parquet(log.storage.path(staging))
-    named = written.selectExpr("*", "_metadata.file_path AS file", f"{RECORD_HASH} AS hash")
-    return named.groupBy("file", "topic", "partition").agg(*_aggregates()).collect()
-
-
-def _aggregates() -> list[Any]:
+def holdings(records: Any, names: list[str]) -> dict[str, tuple[str, dict[int, Part]]]:
+    """What files really hold: the topic, and the parts of its partitions, by the files' names."""
     from pyspark.sql import functions
 
-    return [
+    named = records.selectExpr("*", "_metadata.file_path AS file", f"{RECORD_HASH} AS hash")
+    found = named.groupBy("file", "topic", "partition").agg(
         functions.min("offset").alias("first"),
         functions.max("offset").alias("last"),
         functions.count("*").alias("rows"),
         functions.bit_xor("hash").alias("checksum"),
-    ]
+    )
+    held: dict[str, tuple[str, dict[int, Part]]] = {}
+    for row in found.collect():
+        _, parts = held.setdefault(_relative(row.file, names), (row.topic, {}))
+        parts[row.partition] = Part(row["first"], row["last"], row["rows"], f"{row.checksum & (2**64 - 1):016x}")
+    return held
 
 
 def _relative(file: str, names: list[str]) -> str:

@@ -1,0 +1,32 @@
+"""What spark-submit is given runs by itself, far from a checkout."""
+
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+from tools.pipelines.bundle import bundle
+
+
+def test_it_runs_without_the_checkout_and_without_other_packages(tmp_path: Path) -> None:
+    code, program = bundle(tmp_path / "out")
+    # -S: no site-packages, so nothing but Python's own library and the zip.
+    command = [
+        sys.executable,
+        "-S",
+        "-E",
+        "-c",
+        f"import sys; sys.path[:0] = [{str(code)!r}]; sys.argv[1:] = ['--help']",
+    ]
+    command[-1] += f"; exec(open({str(program)!r}).read())"
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "archive" in done.stdout
+
+
+def test_it_holds_the_pipelines_alone(tmp_path: Path) -> None:
+    code, _ = bundle(tmp_path)
+    with zipfile.ZipFile(code) as archive:
+        names = archive.namelist()
+    assert "tools/pipelines/archive/pipeline.py" in names
+    assert all(name == "tools/__init__.py" or name.startswith("tools/pipelines/") for name in names)

@@ -1,0 +1,229 @@
+"""The pipeline `audit`: is the archive what the topic is, and are its files what its log says?
+
+Topic and archive are first compared by buckets of offsets, by count and checksum; only buckets that differ are compared
+record by record.
+"""
+
+import json
+import sys
+from collections import defaultdict
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from tools.pipelines.archive.append import records
+from tools.pipelines.archive.entries import File
+from tools.pipelines.archive.files import RECORD_HASH, holdings, read
+from tools.pipelines.archive.log import ArchiveLog
+from tools.pipelines.kafka import Cluster
+from tools.pipelines.options import DIFFERENT, OK, PipelineError, Values
+from tools.pipelines.ranges import Ranges
+from tools.pipelines.running import session_for
+from tools.pipelines.storage import Storage
+
+Place = tuple[str, int]
+
+
+@dataclass
+class Verdict:
+    """What was found out about one partition. `samples` holds the first offsets of each fault."""
+
+    topic: str
+    partition: int
+    archived: tuple[int, int]
+    compared: tuple[int, int]
+    rows: int = 0
+    behind: int = 0
+    compacted: bool = False
+    faults: dict[str, int] = field(default_factory=dict)
+    samples: dict[str, list[int]] = field(default_factory=dict)
+
+    @property
+    def same(self) -> bool:
+        return not self.faults
+
+    def __str__(self) -> str:
+        name = f"{self.topic}-{self.partition}"
+        first, end = self.compared
+        told = (
+            f"{name}: {self.rows:,} records, compared from offset {first} to {end - 1}"
+            if end > first
+            else (f"{name}: {self.rows:,} records, of which the topic has none any more")
+        )
+        if self.behind:
+            told += f", {self.behind:,} not archived yet"
+        if self.same:
+            return told + ": the same"
+        faults = (
+            f"{count:,} {fault} (offset {_sampled(self.samples.get(fault, []), count)})"
+            for fault, count in self.faults.items()
+        )
+        return told + ": " + ", ".join(faults)
+
+
+def _sampled(offsets: list[int], count: int) -> str:
+    return ", ".join(map(str, offsets)) + (", ..." if count > len(offsets) else "")
+
+
+@dataclass
+class Report:
+    """All verdicts, and what is wrong with files."""
+
+    verdicts: list[Verdict]
+    files: list[str]
+
+    @property
+    def same(self) -> bool:
+        return not self.files and all(verdict.same for verdict in self.verdicts)
+
+
+def run(values: Values) -> int:
+    """Compares, tells, and ends with `DIFFERENT` if anything differs."""
+    with session_for("audit", values) as spark:
+        cluster = Cluster(spark, values["bootstrap"], values["kafka"])
+        try:
+            report = Auditor(spark, cluster, values).report()
+        finally:
+            cluster.close()
+    for line in [*report.files, *map(str, report.verdicts)]:
+        print(line)
+    if values["report"]:
+        with open(values["report"], "w") as file:
+            json.dump(asdict(report) | {"same": report.same}, file, indent=1)
+    sys.stdout.flush()
+    return OK if report.same else DIFFERENT
+
+
+class Auditor:
+    """Compares an archive with its topics."""
+
+    def __init__(self, spark: Any, cluster: Cluster, values: Values) -> None:
+        self._spark = spark
+        self._cluster = cluster
+        self._values = values
+        self._log = ArchiveLog(Storage(spark, values["archive"]))
+        if self._log.state.number < 0:
+            raise PipelineError(f"there is no archive in {self._log.storage.root}")
+        self._topics = values["topics"] or sorted(self._log.state.offsets)
+        unknown = sorted(set(self._topics) - set(self._log.state.offsets))
+        if unknown:
+            raise PipelineError(f"the archive has no topic {', '.join(unknown)}")
+        self._files = [file for file in self._log.state.files.values() if file.topic in self._topics]
+
+    def report(self) -> Report:
+        problems, sound = self._check_files()
+        verdicts = self._verdicts()
+        archive = self._hashed(read(self._spark, self._log, [file.path for file in sound]))
+        self._note(verdicts, self._duplicates(archive))
+        self._compare(verdicts, archive)
+        return Report(verdicts, problems)
+
+    def _check_files(self) -> tuple[list[str], list[File]]:
+        """What is wrong with the files themselves, and those that can be read."""
+        storage = self._log.storage
+        present = {name: size for name, size in storage.files("").items() if name.endswith(".parquet")}
+        problems = [f"{name}: is no file of the archive" for name in sorted(present) if self._unlisted(name)]
+        sound = []
+        for file in self._files:
+            if file.path not in present:
+                problems.append(f"{file.path}: is gone")
+            elif present[file.path] != file.bytes:
+                problems.append(f"{file.path}: has {present[file.path]} bytes, not {file.bytes}")
+            else:
+                sound.append(file)
+        names = [file.path for file in sound]
+        held = holdings(read(self._spark, self._log, names), names) if names else {}
+        problems += [
+            f"{file.path}: does not hold what the archive's log says"
+            for file in sound
+            if held.get(file.path, ("", {}))[1] != file.parts
+        ]
+        return problems, sound
+
+    def _unlisted(self, name: str) -> bool:
+        hidden = name.startswith(("_", "."))
+        topic = name.partition("/")[0].removeprefix("topic=")
+        return not hidden and topic in self._topics and name not in self._log.state.files
+
+    def _verdicts(self) -> list[Verdict]:
+        """One per partition, with what of it can be compared."""
+        state = self._log.state
+        ends = {topic: state.offsets[topic] for topic in self._topics}
+        known = set(self._cluster.topics([], ".*"))
+        living = [topic for topic in self._topics if topic in known]
+        partitions = {topic: list(state.offsets[topic]) for topic in living}
+        firsts = self._cluster.offsets(partitions, "earliest", self._values["isolation"]) if living else {}
+        lasts = self._cluster.offsets(partitions, "latest", self._values["isolation"]) if living else {}
+        rows: dict[Place, int] = defaultdict(int)
+        for file in self._files:
+            for number, part in file.parts.items():
+                rows[file.topic, number] += part.rows
+        verdicts = []
+        for topic, numbers in ends.items():
+            compacted = topic in living and self._cluster.compacted(topic)
+            for number, end in sorted(numbers.items()):
+                start = state.starts[topic][number]
+                first = min(max(start, firsts.get(topic, {}).get(number, end)), end)
+                behind = max(0, lasts.get(topic, {}).get(number, end) - end)
+                verdicts.append(
+                    Verdict(topic, number, (start, end), (first, end), rows[topic, number], behind, compacted)
+                )
+        return verdicts
+
+    def _hashed(self, frame: Any) -> Any:
+        bucket = f"offset DIV {self._values['bucket']} AS bucket"
+        return frame.selectExpr("topic", "partition", "offset", bucket, f"{RECORD_HASH} AS hash")
+
+    def _duplicates(self, archive: Any) -> Any:
+        found = archive.groupBy("topic", "partition", "offset").count().where("count > 1")
+        return found.selectExpr("topic", "partition", "offset", "'duplicated' AS fault")
+
+    def _compare(self, verdicts: list[Verdict], archive: Any) -> None:
+        ranges: Ranges = defaultdict(dict)
+        for verdict in verdicts:
+            if verdict.compared[0] < verdict.compared[1]:
+                ranges[verdict.topic][verdict.partition] = verdict.compared
+        if not ranges:
+            return
+        source = records(self._spark, self._cluster, dict(ranges), self._values["isolation"])
+        topic = self._hashed(source.withColumnRenamed("timestampType", "timestamp_type"))
+        rows = [(each.topic, each.partition, each.compared[0]) for each in verdicts]
+        firsts = self._spark.createDataFrame(rows, "topic STRING, partition INT, first BIGINT")
+        # Both sides without duplicates and from the same offset on: what remains must be equal.
+        archive = archive.join(firsts, ["topic", "partition"]).where("offset >= first").drop("first").distinct()
+        differing = _buckets(topic).exceptAll(_buckets(archive)).union(_buckets(archive).exceptAll(_buckets(topic)))
+        places = differing.select("topic", "partition", "bucket").distinct().persist()
+        if not places.isEmpty():
+            self._note(verdicts, self._differences(topic, archive, places))
+        places.unpersist()
+
+    def _differences(self, topic: Any, archive: Any, places: Any) -> Any:
+        """Record by record, in the buckets that differ."""
+        bucket, keys = ["topic", "partition", "bucket"], ["topic", "partition", "offset"]
+        ours, theirs = (frame.join(places, bucket) for frame in (topic, archive))
+        joined = ours.select(*keys, ours["hash"].alias("new")).join(
+            theirs.select(*keys, theirs["hash"].alias("old")), keys, "full_outer"
+        )
+        fault = "CASE WHEN old IS NULL THEN 'missing' WHEN new IS NULL THEN 'extra' WHEN new <> old THEN 'altered' END"
+        return joined.selectExpr(*keys, f"{fault} AS fault")
+
+    def _note(self, verdicts: list[Verdict], faulty: Any) -> None:
+        """Counts faults, and keeps the first offsets of each as samples."""
+        places = {(verdict.topic, verdict.partition): verdict for verdict in verdicts}
+        samples = self._values["samples"]
+        group = "PARTITION BY topic, partition, fault"
+        numbered = faulty.where("fault IS NOT NULL").selectExpr(
+            "*", f"row_number() OVER ({group} ORDER BY offset) AS place", f"count(*) OVER ({group}) AS total"
+        )
+        for row in numbered.where(f"place <= {max(1, samples)}").orderBy("place").collect():
+            verdict = places[row.topic, row.partition]
+            if row.fault == "extra" and verdict.compacted:
+                continue  # the topic has compacted them away
+            verdict.faults[row.fault] = row.total
+            verdict.samples.setdefault(row.fault, []).append(row.offset)
+
+
+def _buckets(hashed: Any) -> Any:
+    from pyspark.sql import functions
+
+    counted = (functions.count("*").alias("records"), functions.bit_xor("hash").alias("checksum"))
+    return hashed.groupBy("topic", "partition", "bucket").agg(*counted)

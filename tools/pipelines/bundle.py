@@ -1,0 +1,44 @@
+"""What spark-submit is given: `python -m tools.pipelines.bundle FOLDER` writes `pipelines.zip` and `pipeline.py`.
+
+    spark-submit --master yarn --packages org.apache.spark:spark-sql-kafka-0-10_2.13:4.0.0 \
+        --py-files pipelines.zip pipeline.py archive --bootstrap ... --archive ...
+
+The code is the same as in a checkout. It needs nothing but Python's own library, and confluent-kafka for `backfill`.
+"""
+
+import argparse
+import zipfile
+from pathlib import Path
+
+PROGRAM = '''"""What spark-submit runs: a pipeline by name, out of pipelines.zip."""
+
+import sys
+
+from tools.pipelines.__main__ import main
+
+sys.exit(main())
+'''
+HERE = Path(__file__).resolve().parent
+
+
+def bundle(folder: Path) -> tuple[Path, Path]:
+    """Writes both files; gives the archive of the code and the program."""
+    folder.mkdir(parents=True, exist_ok=True)
+    code, program = folder / "pipelines.zip", folder / "pipeline.py"
+    with zipfile.ZipFile(code, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.write(HERE.parent / "__init__.py", "tools/__init__.py")
+        for file in sorted(HERE.rglob("*.py")):
+            archive.write(file, f"tools/pipelines/{file.relative_to(HERE)}")
+    program.write_text(PROGRAM)
+    return code, program
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="bundle", description="Write what spark-submit needs to run the pipelines.")
+    parser.add_argument("folder", type=Path, help="where pipelines.zip and pipeline.py go")
+    for written in bundle(parser.parse_args().folder):
+        print(written)
+
+
+if __name__ == "__main__":
+    main()
