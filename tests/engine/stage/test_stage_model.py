@@ -329,6 +329,17 @@ class StageMachine(RuleBasedStateMachine):
         self.pass_time(10, 2)
         self.end_transaction(producer_id, committed)
 
+    @precondition(lambda self: self.in_sync)
+    @rule(asked=st.lists(asks, min_size=1, max_size=3), batches=st.integers(0, 2), seed=seeds)
+    def fail_over_to_who_lags(self, asked: list[dict[str, object]], batches: int, seed: int | None) -> None:
+        self.send(asked, None, False)
+        self.send([{}], None, False)
+        self.make_durable(True, batches, True)
+        self.nothing_readable_changes()
+        self.the_promised_end_never_moves_back()
+        if self.in_sync:
+            self.fail_over(seed, True)
+
     # -- faults
 
     @rule(call=st.integers(1, 25), error=st.sampled_from([errno.EIO, errno.EIO, errno.ENOSPC]), seed=st.integers(0))

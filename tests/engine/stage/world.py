@@ -42,7 +42,7 @@ STAGE_DIRECTORY = f"{DIRECTORY}/stage"
 LOG_CONFIG = LogConfig(segment_bytes=4000, index_interval_bytes=200, timestamp_after_max_ms=2**60)
 STAGE_SEGMENT_BYTES = 4000
 COLLECTED = 50
-RELEASED_BYTES = 250
+RELEASED_BYTES = 160
 """Of one released batch: so small that an intent has several, of which a crash may leave some."""
 
 
