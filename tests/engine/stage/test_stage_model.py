@@ -5,7 +5,7 @@ and beyond the end; the wall clock is set; administrators, checkpoints, moves, r
 power, also in the middle of any file operation; a second replica takes over. The rules at the head of
 engine/stage/stage.py are the assertions.
 
-`STAGE_MODEL_EXAMPLES=3000 pytest tests/engine/stage/test_stage_model.py` looks deeper.
+`STAGE_MODEL_EXAMPLES=3000 pytest --timeout=0 tests/engine/stage/test_stage_model.py` looks deeper.
 """
 
 import errno
@@ -511,7 +511,7 @@ class StageMachine(RuleBasedStateMachine):
 
 
 StageMachine.TestCase.settings = settings(
-    max_examples=int(os.environ.get("STAGE_MODEL_EXAMPLES", "60")),
+    max_examples=int(os.environ.get("STAGE_MODEL_EXAMPLES", "100")),
     stateful_step_count=40,
     deadline=None,
     report_multiple_bugs=False,
