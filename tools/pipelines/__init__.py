@@ -62,5 +62,28 @@ _ALL = (
             *SHARED,
         ),
     ),
+    Pipeline(
+        name="backfill",
+        summary="records of an archive back into a topic, resumable, without duplicates",
+        target="tools.pipelines.backfill:run",
+        options=(
+            ARCHIVE,
+            Option("topic", "the archive's topic", required=True),
+            Option("to", "the topic to write to, which must exist", required=True),
+            Option("name", "identifies the job: the same name goes on where it ended (default: backfill-TOPIC-to-TO)"),
+            Option("since", "records from this time on: 2026-11-16T05:00 (UTC), or epoch ms"),
+            Option("until", "records before this time"),
+            Option("rate", "records per second; 0 is no limit", kind="real", default=0.0, least=0),
+            Option("shift-ms", "added to the timestamps", kind="number", default=0),
+            Option(
+                "partitioning",
+                "keep the partitions, or choose them by key",
+                default="keep",
+                choices=("keep", "key"),
+            ),
+            Option("transaction-records", "records per transaction", kind="number", default=1000, least=1),
+            *SHARED,
+        ),
+    ),
 )
 PIPELINES = {pipeline.name: pipeline for pipeline in _ALL}

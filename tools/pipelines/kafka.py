@@ -82,6 +82,15 @@ class Cluster:
                 places.put(self._partition(topic, number), metadata)
         self._wait(self._admin.alterConsumerGroupOffsets(group, places).all())
 
+    def committed(self, group: str) -> Offsets:
+        """The offsets of a group."""
+        answer = self._wait(self._admin.listConsumerGroupOffsets(group).partitionsToOffsetAndMetadata())
+        found: Offsets = {}
+        for place in answer:
+            if answer[place] is not None:
+                found.setdefault(str(place.topic()), {})[int(place.partition())] = int(answer[place].offset())
+        return found
+
     def _internal_too(self) -> Any:
         return self._jvm.org.apache.kafka.clients.admin.ListTopicsOptions().listInternal(True)
 

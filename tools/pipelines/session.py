@@ -5,6 +5,7 @@ Spark, whose Kafka connector is taken from the checkout's cache or, where there 
 """
 
 import os
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -34,6 +35,8 @@ def spark_session(name: str, settings: Mapping[str, str] | None = None) -> Any:
     builder = SparkSession.builder.appName(name)
     chosen = {**ALWAYS, **(settings or {})}
     if not submitted():
+        # Spark would take whatever python3 is on the path, without our packages.
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         chosen = {"spark.master": "local[*]", **SMALL, **connector(), **chosen}
     for key, value in chosen.items():
         builder = builder.config(key, value)
