@@ -19,6 +19,8 @@ from tools.soak.history import Verdict, judge
 TOPIC = "crash"
 PARTITIONS = 3
 DRAIN_S = 60.0
+QUEUED_MAX = 20_000
+"""On a busy machine the broker is away for longer than it lives."""
 
 
 @frozen
@@ -64,6 +66,8 @@ class Workload:
                 producer.produce(TOPIC, mark, partition=partition, on_delivery=self._delivered)
                 number += 1
             producer.poll(0.001)
+            while len(producer) > QUEUED_MAX and not self.stopping.is_set():
+                producer.poll(0.01)
         if producer.flush(DRAIN_S):
             self.failures.append("records were neither acknowledged nor refused in time")
 
