@@ -97,6 +97,8 @@ class StageMachine(RuleBasedStateMachine):
         self.election: tuple[int, int] | None = None
         self.ending: dict[int, bool] = {}
         self.attempted: dict[bytes, Record] = {}
+        self.acknowledged: dict[int, bytes] = {}
+        """By producer: its last batch, if that was acknowledged."""
         self.seen: dict[int, object] = {}
         self.promised = 0
         self.stage_mark = self.log_mark = 0
@@ -162,10 +164,13 @@ class StageMachine(RuleBasedStateMachine):
                 sent, producer_id=producer_id, epoch=0, sequence=self.sequence(producer_id), transactional=True
             )
         answers: list[Held | int] = []
+        self.acknowledged.pop(-1 if producer_id is None else producer_id, None)
         if not self.attempt(lambda: answers.append(self.leader.append(data, wait=wait))):
             return
         if wait:
             assert self.leader.store.high_watermark.offset == self.leader.store.log.end_offset
+            if producer_id is not None:
+                self.acknowledged[producer_id] = data
         (answer,) = answers
         if isinstance(answer, Held):
             first = answer.last_number - len(sent) + 1
@@ -455,6 +460,12 @@ class StageMachine(RuleBasedStateMachine):
         assert statuses == self.model.statuses()
         assert len(state.lanes) == len(self.model.ready)
         assert state.prioritised == self.model.prioritised
+
+    @invariant()
+    def a_batch_sent_again_is_known(self) -> None:
+        for data in self.acknowledged.values():
+            _, original = self.leader.partition.log.check_client_batch(data)
+            assert original is not None, "rule 1: one producer state is fed by both logs"
 
     @invariant()
     def whoever_waits_is_in_a_wheel(self) -> None:

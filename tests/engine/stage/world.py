@@ -9,6 +9,7 @@ from attrs import define, field
 from engine.clock import ManualClock
 from engine.errors import BrokerError, StorageError
 from engine.log import Log, LogConfig
+from engine.log_jobs import Job
 from engine.log_types import Origin
 from engine.memory_files import MemoryFiles
 from engine.partition import Partition
@@ -218,6 +219,7 @@ class Leader:
         for one in (self.partition, self.store):
             if one.offline is not None:
                 raise one.offline
+            run_jobs(one.log.maintenance())
 
     def replicate(self, batches: int | None = None, *, log: bool = True) -> None:
         """The follower fetches so many batches of the stage, and of the log, and syncs them."""
@@ -343,11 +345,8 @@ class Leader:
                 break
             dead.append(segment)
         if dead:
-            job = log.delete_segments_job(dead)
-            job.run()
-            job.finish()
-            if job.error is not None:
-                raise StorageError(str(job.error))
+            # The snapshot first: what the stage knows of its producers must not go with the segments.
+            run_jobs([*log.maintenance(), log.delete_segments_job(dead)])
         return len(dead)
 
     def move(self) -> int:
@@ -376,6 +375,14 @@ class Leader:
 
     def values(self) -> list[str]:
         return [one.value.decode() for one in self.records()]
+
+
+def run_jobs(jobs: Sequence[Job]) -> None:
+    for job in jobs:
+        job.run()
+        job.finish()
+        if job.error is not None:
+            raise StorageError(str(job.error))
 
 
 def copy_batches(source: Log, target: Log, count: int | None) -> None:
