@@ -1,8 +1,4 @@
-"""Format strings for records, with the letters of kcat and rpk.
-
-| %t topic | %p partition | %o offset | %k key | %s or %v value | %h headers | %T or %d timestamp (ms) |
-| %K key's length | %S or %V value's length | %H number of headers | %D timestamp as text | %% percent |
-"""
+"""Format strings for records, with the letters of kcat and rpk (`LETTERS_MEAN`)."""
 
 import re
 from collections.abc import Callable
@@ -60,6 +56,17 @@ _LETTERS: dict[str, Callable[[Record], bytes]] = {
     "D": lambda record: moment_text(record.timestamp_ms).encode(),
     "%": lambda _: b"%",
 }
+
+
+LETTERS_MEAN = {
+    "`%t` `%p` `%o`": "topic, partition, offset",
+    "`%k` `%v` `%s`": "key, value (both letters); `NULL` if there is none",
+    "`%K` `%V` `%S`": "length of the key, of the value (both letters); -1 if there is none",
+    "`%h` `%H`": "headers as name=value,name=value; how many",
+    "`%T` `%d` `%D`": "timestamp in milliseconds (both letters); as text",
+    "`%%`": "a percent sign",
+}
+"""For the documentation."""
 
 
 def compile_format(text: str) -> Callable[[Record], bytes]:

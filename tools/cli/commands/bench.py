@@ -38,9 +38,9 @@ def bench(
     context: typer.Context,
     records: Annotated[int, typer.Option("--records", "-n", min=1, help="How many.")] = 20_000,
     size: Annotated[int, typer.Option("--size", min=1, max=900_000, help="Bytes of each.")] = 200,
-    partitions: Annotated[int, typer.Option("--partitions", "-p", min=1)] = 3,
-    acks: Annotated[Acks, typer.Option("--acks")] = Acks.ALL,
-    compression: Annotated[Compression, typer.Option("--compression", "-z")] = Compression.NONE,
+    partitions: Annotated[int, typer.Option("--partitions", "-p", min=1, help="Of the topic.")] = 3,
+    acks: Annotated[Acks, typer.Option("--acks", help="Who must have a record.")] = Acks.ALL,
+    compression: Annotated[Compression, typer.Option("--compression", "-z", help="Of batches.")] = Compression.NONE,
     pings: Annotated[int, typer.Option("--pings", min=1, help="Records sent one at a time, for latency.")] = 200,
     keep: Annotated[bool, typer.Option("--keep", help="Keep the topic.")] = False,
 ) -> None:

@@ -64,7 +64,7 @@ def set_values(
     context: typer.Context,
     kind: What,
     name: Whose,
-    values: Annotated[list[str] | None, typer.Argument(metavar="[KEY=VALUE]")] = None,
+    values: Annotated[list[str] | None, typer.Argument(metavar="[KEY=VALUE]", help="What to set.")] = None,
     removed: Annotated[list[str] | None, typer.Option("--unset", "-u", metavar="KEY", help="Back to default.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only check it.")] = False,
 ) -> None:

@@ -1,5 +1,6 @@
 """`tidegate consume`: read records, from where to where one likes, alone or as a member of a group."""
 
+import asyncio
 import re
 import sys
 import time
@@ -94,7 +95,7 @@ def consume(
     stop: Annotated[
         str | None, typer.Option("--to", metavar="WHERE", help="latest, an offset, or @TIME; not included.")
     ] = None,
-    partitions: Annotated[list[int] | None, typer.Option("--partition", "-p", min=0)] = None,
+    partitions: Annotated[list[int] | None, typer.Option("--partition", "-p", min=0, help="These alone.")] = None,
     count: Annotated[int | None, typer.Option("--count", "-n", min=1, help="End after so many records.")] = None,
     exit_at_end: Annotated[bool, typer.Option("--exit", "-e", help="End where the topic ends now.")] = False,
     idle: Annotated[float | None, typer.Option("--idle", metavar="SECONDS", help="End after silence.")] = None,
@@ -103,10 +104,16 @@ def consume(
     ] = None,
     key: Annotated[str | None, typer.Option("--key", metavar="REGEX", help="Only keys that match.")] = None,
     value: Annotated[str | None, typer.Option("--value", metavar="REGEX", help="Only values that match.")] = None,
-    headers: Annotated[list[str] | None, typer.Option("--header", metavar="NAME[=VALUE]")] = None,
-    isolation: Annotated[Isolation, typer.Option("--isolation")] = Isolation.COMMITTED,
+    headers: Annotated[
+        list[str] | None, typer.Option("--header", metavar="NAME[=VALUE]", help="Only records with it.")
+    ] = None,
+    isolation: Annotated[
+        Isolation, typer.Option("--isolation", help="What of transactions is read.")
+    ] = Isolation.COMMITTED,
     commit: Annotated[bool, typer.Option("--commit/--no-commit", help="Keep the group's offsets.")] = True,
-    commit_interval: Annotated[int, typer.Option("--commit-interval", metavar="MS", min=1)] = 5_000,
+    commit_interval: Annotated[
+        int, typer.Option("--commit-interval", metavar="MS", min=1, help="How often offsets are kept.")
+    ] = 5_000,
     fetch_bytes: Annotated[int, typer.Option("--fetch-bytes", min=1, help="Most that one fetch gives.")] = 1 << 20,
 ) -> None:
     """Read records; without an end (-e, --to, --count) it goes on until Ctrl-C."""
@@ -193,6 +200,8 @@ async def _read_assigned(
                 consumer.seek(TopicPartition(*place), offset)
             await _read(consumer, reading)
         finally:
+            # A task of aiokafka's that is cancelled before its first step makes stop() fail: let them all begin.
+            await asyncio.sleep(0)
             await consumer.stop()
 
 
@@ -228,12 +237,12 @@ async def _read_group(
                 reading.stops = {(place.topic, place.partition): end for place, end in ends.items()}
             await _read(consumer, reading)
         finally:
+            # A task of aiokafka's that is cancelled before its first step makes stop() fail: let them all begin.
+            await asyncio.sleep(0)
             await consumer.stop()
 
 
 async def _assigned(consumer: Any, timeout_s: float) -> None:
-    import asyncio
-
     deadline = time.monotonic() + timeout_s
     while not consumer.assignment():
         if time.monotonic() > deadline:

@@ -152,7 +152,7 @@ def reset(
         str, typer.Option("--to", metavar="WHERE", help="earliest, latest, an offset, -N or +N from now on, @TIME.")
     ],
     topics: Annotated[list[str] | None, typer.Option("--topic", "-t", help="Of these topics alone.")] = None,
-    partitions: Annotated[list[int] | None, typer.Option("--partition", "-p", min=0)] = None,
+    partitions: Annotated[list[int] | None, typer.Option("--partition", "-p", min=0, help="These alone.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be done.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
 ) -> None:

@@ -15,7 +15,7 @@ from tools.cli.times import away_text, duration_ms, moment_ms, moment_text, span
 
 app = group("Delayed records: list, look at, cancel, move, release now, and what became of them.")
 
-Topic = Annotated[str, typer.Argument(metavar="TOPIC")]
+Topic = Annotated[str, typer.Argument(metavar="TOPIC", help="The topic's name.")]
 Id = Annotated[str, typer.Argument(metavar="ID", help="A schedule id, or # and a number, as listed.")]
 Partition = Annotated[int | None, typer.Option("--partition", "-p", min=0, help="If several know the id.")]
 BAR = 40
@@ -59,7 +59,7 @@ LIST = (
 def list_records(
     context: typer.Context,
     topic: Topic,
-    partition: Annotated[int | None, typer.Option("--partition", "-p", min=0)] = None,
+    partition: Annotated[int | None, typer.Option("--partition", "-p", min=0, help="Of this one.")] = None,
     since: Annotated[str | None, typer.Option("--since", metavar="TIME", help="Due then or later.")] = None,
     until: Annotated[str | None, typer.Option("--until", metavar="TIME", help="Due before then.")] = None,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="How many at most.")] = 100,
@@ -93,7 +93,7 @@ def list_records(
 def histogram(
     context: typer.Context,
     topic: Topic,
-    partition: Annotated[int | None, typer.Option("--partition", "-p", min=0)] = None,
+    partition: Annotated[int | None, typer.Option("--partition", "-p", min=0, help="Of this one.")] = None,
 ) -> None:
     """How many records are due when."""
     at = session(context)

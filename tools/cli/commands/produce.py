@@ -94,7 +94,7 @@ def produce(
     topic: Annotated[str, typer.Argument(metavar="TOPIC", help="Where to.")],
     values: Annotated[list[str] | None, typer.Argument(metavar="[VALUE]", help="Records; else standard input.")] = None,
     key: Annotated[str | None, typer.Option("--key", "-k", help="Key of every record.")] = None,
-    headers: Annotated[list[str] | None, typer.Option("--header", "-H", metavar="NAME=VALUE")] = None,
+    headers: Annotated[list[str] | None, typer.Option("--header", "-H", metavar="NAME=VALUE", help="A header.")] = None,
     delay: Annotated[str | None, typer.Option("--delay", metavar="SPAN", help="Hold back for so long: 15m.")] = None,
     deliver_at: Annotated[str | None, typer.Option("--at", metavar="TIME", help="Hold back until then.")] = None,
     priority: Annotated[
@@ -107,7 +107,7 @@ def produce(
     ] = None,
     cancel: Annotated[str | None, typer.Option("--cancel", metavar="ID", help="Cancel what has this handle.")] = None,
     trace: Annotated[bool, typer.Option("--trace", help="Have the broker keep a timeline.")] = False,
-    partition: Annotated[int | None, typer.Option("--partition", "-p", min=0)] = None,
+    partition: Annotated[int | None, typer.Option("--partition", "-p", min=0, help="To this partition.")] = None,
     timestamp: Annotated[str | None, typer.Option("--timestamp", metavar="TIME", help="Create time.")] = None,
     null: Annotated[bool, typer.Option("--null", "-Z", help="Empty values are null: tombstones.")] = False,
     file: Annotated[Path | None, typer.Option("--file", help="Read records from this file.")] = None,
@@ -120,8 +120,8 @@ def produce(
     ] = None,
     is_json: Annotated[bool, typer.Option("--json", help="A line is a JSON object.")] = False,
     acks: Annotated[Acks, typer.Option("--acks", help="Who must have it: all, the leader, nobody.")] = Acks.ALL,
-    compression: Annotated[Compression, typer.Option("--compression", "-z")] = Compression.NONE,
-    partitioner: Annotated[Partitioner, typer.Option("--partitioner")] = Partitioner.KEY,
+    compression: Annotated[Compression, typer.Option("--compression", "-z", help="Of batches.")] = Compression.NONE,
+    partitioner: Annotated[Partitioner, typer.Option("--partitioner", help="Who goes where.")] = Partitioner.KEY,
     batch_bytes: Annotated[int, typer.Option("--batch-bytes", min=1, help="Largest batch.")] = 262_144,
     linger_ms: Annotated[int, typer.Option("--linger-ms", min=0, help="How long a batch waits for more.")] = 5,
 ) -> None:

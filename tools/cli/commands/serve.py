@@ -20,11 +20,11 @@ def serve(
     data_dir: Annotated[str | None, typer.Option("--data-dir", metavar="DIR", help="Where data is kept.")] = None,
     host: Annotated[str | None, typer.Option("--host", metavar="HOST", help="The address to listen on.")] = None,
     kafka_port: Annotated[
-        int | None, typer.Option("--kafka-port", metavar="PORT", help="The port; 0 takes a free one. [default: 9092]")
+        int | None, typer.Option("--kafka-port", metavar="PORT", help="The port, 9092 by default; 0 takes a free one.")
     ] = None,
     http_port: Annotated[
         int | None,
-        typer.Option("--http-port", metavar="PORT", help="Of the operations door; 0 for none. [default: 8080]"),
+        typer.Option("--http-port", metavar="PORT", help="Of the operations door, 8080 by default; 0: none."),
     ] = None,
     assignments: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Set a broker key; may be repeated.")

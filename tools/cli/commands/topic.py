@@ -64,7 +64,7 @@ def create(
     names: Names,
     partitions: Annotated[int, typer.Option("--partitions", "-p", help="How many; -1: as the broker says.")] = -1,
     replicas: Annotated[int, typer.Option("--replicas", "-r", help="Copies of each; -1: as the broker says.")] = -1,
-    config: Annotated[list[str] | None, typer.Option("--config", "-c", metavar="KEY=VALUE")] = None,
+    config: Annotated[list[str] | None, typer.Option("--config", "-c", metavar="KEY=VALUE", help="A setting.")] = None,
     if_not_exists: Annotated[bool, typer.Option("--if-not-exists", help="Content if it is there already.")] = False,
     dry_run: DryRun = False,
 ) -> None:
@@ -188,8 +188,8 @@ def describe(
 def alter(
     context: typer.Context,
     name: Name,
-    assigned: Annotated[list[str] | None, typer.Option("--set", "-s", metavar="KEY=VALUE")] = None,
-    removed: Annotated[list[str] | None, typer.Option("--unset", "-u", metavar="KEY")] = None,
+    assigned: Annotated[list[str] | None, typer.Option("--set", "-s", metavar="KEY=VALUE", help="Set this.")] = None,
+    removed: Annotated[list[str] | None, typer.Option("--unset", "-u", metavar="KEY", help="Back to default.")] = None,
     dry_run: DryRun = False,
 ) -> None:
     """Set or unset settings of a topic; they are in force at once."""

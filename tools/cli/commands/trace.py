@@ -58,10 +58,10 @@ STEPS = (
 )
 def search(
     context: typer.Context,
-    topic: Annotated[str | None, typer.Option("--topic", "-t")] = None,
-    partition: Annotated[int | None, typer.Option("--partition", "-p", min=0)] = None,
-    offset: Annotated[int | None, typer.Option("--offset", min=0)] = None,
-    key: Annotated[str | None, typer.Option("--key", "-k")] = None,
+    topic: Annotated[str | None, typer.Option("--topic", "-t", help="Of this topic.")] = None,
+    partition: Annotated[int | None, typer.Option("--partition", "-p", min=0, help="Of this partition.")] = None,
+    offset: Annotated[int | None, typer.Option("--offset", min=0, help="At this offset.")] = None,
+    key: Annotated[str | None, typer.Option("--key", "-k", help="With this key.")] = None,
     group_id: Annotated[str | None, typer.Option("--group", "-g", help="Read by this group.")] = None,
     status: Annotated[str | None, typer.Option("--status", help="How far the record has come.")] = None,
     since: Annotated[str | None, typer.Option("--since", metavar="TIME", help="Begun then or later.")] = None,

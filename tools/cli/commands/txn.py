@@ -61,7 +61,9 @@ def list_all(
 
 
 @command(app, "describe", examples=("tidegate txn describe billing-1",))
-def describe(context: typer.Context, name: Annotated[str, typer.Argument(metavar="ID")]) -> None:
+def describe(
+    context: typer.Context, name: Annotated[str, typer.Argument(metavar="ID", help="A transactional id.")]
+) -> None:
     """One transactional id: how long its transaction is open, and where it has written."""
     at = session(context)
 

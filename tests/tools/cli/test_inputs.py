@@ -1,0 +1,80 @@
+"""Records that are to be sent, from texts."""
+
+import io
+from pathlib import Path
+
+import pytest
+
+from tools.cli.errors import CliError, UsageMistake
+from tools.cli.formats import Record, as_data
+from tools.cli.inputs import NewRecord, from_json, lines, parser, source
+
+BASE = NewRecord(None, key=b"base", headers=(("a", b"1"),))
+
+
+@pytest.mark.parametrize(
+    ("data", "found"),
+    [(b"", []), (b"a\nb\n", [b"a", b"b"]), (b"a\nb", [b"a", b"b"]), (b"a\n\nb\n", [b"a", b"", b"b"])],
+)
+def test_lines_end_with_a_delimiter_or_with_the_input(data: bytes, found: list[bytes]) -> None:
+    assert list(lines(io.BytesIO(data), b"\n")) == found
+
+
+def test_a_delimiter_may_fall_between_two_reads() -> None:
+    long = b"x" * 100_000
+    assert list(lines(io.BytesIO(long + b"ab" + long), b"ab")) == [long, long]
+
+
+def test_records_come_from_a_file(tmp_path: Path) -> None:
+    (tmp_path / "in").write_bytes(b"a\0b\0")
+    assert list(source((), tmp_path / "in", r"\0")) == [b"a", b"b"]
+    with pytest.raises(CliError, match="cannot be read"):
+        list(source((), tmp_path / "missing", r"\n"))
+    with pytest.raises(UsageMistake):
+        list(source(["a"], tmp_path / "in", r"\n"))
+
+
+def test_what_a_line_does_not_say_is_as_the_options_say() -> None:
+    assert parser(BASE, None, is_json=False, now_ms=0)(b"v") == NewRecord(b"v", b"base", (("a", b"1"),))
+    taken = parser(BASE, "%k:%v %h %p", is_json=False, now_ms=0)(b"k:v b=2,c 3")
+    assert taken == NewRecord(b"v", b"k", (("a", b"1"), ("b", b"2"), ("c", None)), 3)
+
+
+def test_json_says_everything() -> None:
+    text = (
+        b'{"key":"k","value":{"n":1},"headers":{"b":2},"partition":3,"timestamp_ms":17,"delay":"2s","priority":"low"}'
+    )
+    found = from_json(text, BASE, 0)
+    assert (found.key, found.value, found.partition, found.timestamp_ms) == (b"k", b'{"n":1}', 3, 17)
+    assert found.headers[:2] == (("a", b"1"), ("b", b"2"))
+    assert dict(found.headers[2:]) == {"tide-delay": b"2000", "tide-priority": b"low"}
+
+
+def test_what_consume_prints_is_taken_as_it_is() -> None:
+    import json
+
+    record = Record("t", 1, 5, 17, None, b"\xff", (("h", b"\xfe"),))
+    found = from_json(json.dumps(as_data(record)).encode(), NewRecord(None), 0)
+    assert found == NewRecord(b"\xff", None, (("h", b"\xfe"),), 1, 17)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (b"nonsense", "is no JSON"),
+        (b"[1]", "no JSON object"),
+        (b'{"valu": 1}', "unknown field 'valu'"),
+        (b'{"value_base64": "!"}', "no base64"),
+        (b'{"partition": "3"}', "partition is '3'"),
+        (b'{"headers": [1]}', "headers are neither"),
+        (b'{"priority": "urgent"}', "no priority"),
+    ],
+)
+def test_what_is_wrong_with_json_is_told(text: bytes, said: str) -> None:
+    with pytest.raises(UsageMistake, match=said):
+        from_json(text, BASE, 0)
+
+
+def test_two_input_formats_exclude_each_other() -> None:
+    with pytest.raises(UsageMistake, match="exclude each other"):
+        parser(BASE, "%v", is_json=True, now_ms=0)

@@ -1,0 +1,67 @@
+"""What commands print: tables for people, JSON and YAML for programs."""
+
+import json
+
+import pytest
+import yaml
+
+from tools.cli.output import Column, Format, Output, plain, printable, size_text, text_of
+
+COLUMNS = (Column("name", "topic"), Column("size", right=True))
+ROWS = [{"name": "orders", "size": 3}, {"name": "[bold]\x1b[31m", "size": None}]
+
+
+def test_a_table_shows_what_is_there_and_steers_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    Output().rows(ROWS, COLUMNS)
+    said = capsys.readouterr().out
+    assert said.split()[:2] == ["topic", "size"]
+    assert "orders" in said
+    assert "[bold]\\x1b[31m" in said
+    assert "\x1b" not in said
+
+
+def test_a_table_is_not_cut_elsewhere_than_on_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    Output().rows([{"name": "x" * 500, "size": 1}], COLUMNS)
+    assert "x" * 500 in capsys.readouterr().out
+
+
+def test_nothing_to_show_is_said_beside(capsys: pytest.CaptureFixture[str]) -> None:
+    Output().rows([], COLUMNS, empty="no topics")
+    assert capsys.readouterr() == ("", "no topics\n")
+
+
+def test_programs_get_every_field(capsys: pytest.CaptureFixture[str]) -> None:
+    Output(Format.JSON).rows(ROWS, COLUMNS[:1])
+    assert json.loads(capsys.readouterr().out) == ROWS
+    Output(Format.YAML).rows(ROWS, COLUMNS[:1])
+    assert yaml.safe_load(capsys.readouterr().out) == ROWS
+    Output(Format.JSON).rows([], COLUMNS)
+    assert json.loads(capsys.readouterr().out) == []
+
+
+def test_a_stream_is_a_line_or_a_document_each(capsys: pytest.CaptureFixture[str]) -> None:
+    for each in ROWS:
+        Output(Format.JSON).one(each)
+    assert [json.loads(line) for line in capsys.readouterr().out.splitlines()] == ROWS
+    for each in ROWS:
+        Output(Format.YAML).one(each)
+    assert list(yaml.safe_load_all(capsys.readouterr().out)) == ROWS
+
+
+def test_one_thing_is_shown_line_by_line(capsys: pytest.CaptureFixture[str]) -> None:
+    Output().fields(ROWS[0], COLUMNS)
+    assert capsys.readouterr().out == "topic  orders\nsize   3\n"
+
+
+def test_what_was_done_is_a_sentence_or_facts(capsys: pytest.CaptureFixture[str]) -> None:
+    Output().done("made it", topic="t")
+    assert capsys.readouterr().out == "made it\n"
+    Output(Format.JSON).done("made it", topic="t", key=b"\xff")
+    assert json.loads(capsys.readouterr().out) == {"topic": "t", "key": "\\xff"}
+
+
+def test_values_are_written_for_people() -> None:
+    assert [plain(each) for each in (None, True, 1.5, [1, None])] == ["-", "yes", "1.50", "1,-"]
+    assert [size_text(each) for each in (None, 10, 2048, 3 << 30)] == ["-", "10 B", "2.0 KiB", "3.0 GiB"]
+    assert text_of(b"a\xff") == "a\\xff"
+    assert printable("a\x07b\u202e") == "a\\x07b\\u202e"
