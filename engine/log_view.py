@@ -96,7 +96,10 @@ class LogView:
 
     def segment_file(self, segment: int) -> File:
         """The file of the segment with this base offset."""
-        return self._segments[self._segments.number_of(segment)].file()
+        found = self._segments[self._segments.number_of(segment)]
+        if found.base_offset != segment:
+            raise StorageError(f"{self.name} has no segment {segment}")
+        return found.file()
 
     def read_at(self, segment: int, position: int, size: int) -> bytes:
         """Bytes of the segment with this base offset; fewer if it ends before."""

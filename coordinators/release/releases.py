@@ -46,6 +46,7 @@ MOVED_TOGETHER = 200
 SPARSE_SHARE = 0.25
 RESERVE_FILE = "reserve"
 RESERVE_RETRY_S = 5.0
+CLOCK_CHECK_S = 1.0
 
 
 @define(eq=False)
@@ -135,6 +136,7 @@ class Releases:
                     state = await in_thread(self._load, log, self.config(topic))
                     self._serve(partition, topic, log, state)
         self.rates.start()
+        self._watch_clock()
 
     def stage_of(self, partition: Partition, topic: Topic) -> StagedPartition:
         """The partition's stage, made if there is none."""
@@ -201,6 +203,11 @@ class Releases:
         limit = stage.config.stage_max_bytes
         return limit < 0 or self.pending_bytes(topic_id) + size <= limit
 
+    def _watch_clock(self) -> None:
+        for staged in self.stages():
+            staged.watch_clock()
+        self.timers.call_at(self.clock.monotonic() + CLOCK_CHECK_S, self._watch_clock)
+
     # -- a full disk (rule 11)
 
     def _make_room(self) -> bool:
@@ -234,9 +241,14 @@ class Releases:
         log = staged.store.log
         offset, directory = log.end_offset, log.directory
         staged.stage.state.fates.expire(staged.stage.clock.now_ms() - staged.stage.config.delay_fate_retention_ms)
-        pieces = checkpoint.encode(staged.stage.state)
+        pieces, ticket = checkpoint.encode(staged.stage.state), log.capture_sync()
         self._checkpoints[staged] = offset
         self._being_written[staged] = trio.Event()
+
+        def write() -> None:
+            # With `flush.mode=os` what counts as durable is only written: the checkpoint must not be ahead of it.
+            ticket.run()
+            checkpoint.write(self.partitions.files, directory, offset, pieces)
 
         def written(_: object, error: BaseException | None) -> None:
             self._being_written.pop(staged).set()
@@ -248,8 +260,7 @@ class Releases:
 
         def durable(error: object) -> None:
             if error is None and not staged.partition.removed:
-                files = self.partitions.files
-                self.partitions.workers.submit(lambda: checkpoint.write(files, directory, offset, pieces), written)
+                self.partitions.workers.submit(write, written)
             else:
                 self._being_written.pop(staged).set()
                 then()
@@ -295,6 +306,7 @@ class Releases:
             staged = partition.staged
             if staged is None or staged.store.offline is not None:
                 continue
+            staged.watch_clock()
             if staged in self._being_written:
                 await self._being_written[staged].wait()
             written = trio.Event()

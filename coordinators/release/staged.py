@@ -14,12 +14,12 @@ from attrs import define, evolve, field, frozen
 from coordinators.release.pace import Pace
 from coordinators.release.stage_traces import NO_CLIENT, Client, StageObserver
 from engine.clock import Clock
-from engine.errors import BrokerError, PolicyViolation, StorageError
+from engine.errors import BrokerError, PolicyViolation, RecordTooLarge, StorageError
 from engine.files import Buffer
 from engine.log import AppendResult
 from engine.log_types import Origin
 from engine.partition import Partition
-from engine.records import BatchHeader, parse_header
+from engine.records import BatchHeader, parse_header, walk_records
 from engine.reserve import is_full
 from engine.stage.events import Intent
 from engine.stage.headers import OpenedRecord
@@ -34,6 +34,8 @@ RETRY_S = 1.0
 WALL_CHECK_S = 0.5
 TIMER_GRAIN_S = 0.0005
 TTL_CHECK_S = 1.0
+RECORD_OVERHEAD_BYTES = 1024
+"""What a record's batch and renamed headers add to it, amply."""
 NONE = -1
 
 
@@ -185,6 +187,7 @@ class StagedPartition:
                 f"{len(section)} bytes more would exceed stage.max.bytes={self.stage.config.stage_max_bytes} "
                 "pending in this topic"
             )
+        self._check_record_sizes(header, batch)
         was_prioritised = self.stage.prioritised
         held = self.stage.hold(header, section, batch.opened, self.partition.log.end_offset)
         self.partition.log.note_staged(header)
@@ -200,6 +203,16 @@ class StagedPartition:
             return Staged(held.last_number, None)
         self._carry_out(held.intent)
         return Staged(held.last_number, held.intent.end_offset)
+
+    def _check_record_sizes(self, header: BatchHeader, batch: ClientBatch) -> None:
+        """A record that no segment of the log can hold would never be released."""
+        bound = self.partition.log.config.segment_bytes - RECORD_OVERHEAD_BYTES
+        if len(batch.section) <= bound:
+            return
+        spans = batch.opened or walk_records(batch.section, header.record_count)
+        largest = max(span.end - span.start for span in spans)
+        if largest > bound:
+            raise RecordTooLarge(f"a record of {largest} bytes does not fit into a segment of the topic")
 
     def _check_online(self) -> None:
         for one in (self.partition, self.store):
@@ -459,14 +472,30 @@ class StagedPartition:
 
     def _leave_priority(self) -> None:
         """Rule 12: where it was switched off, the partition goes back to plain once nothing is in the lanes."""
-        stage = self.stage
-        wanted = stage.config.priority_enable
-        if stage.prioritised and wanted == "false" and not len(stage.state.lanes) and not stage.state.transactions:
+        if self._may_leave_priority():
             self.submit(self._switch_off)
 
+    def _may_leave_priority(self) -> bool:
+        state = self.stage.state
+        is_wanted = state.prioritised and self.stage.config.priority_enable == "false"
+        return is_wanted and not (len(state.lanes) or state.transactions or state.intents)
+
     def _switch_off(self) -> None:
-        if not len(self.stage.state.lanes):
-            self.stage.switch_off_priority()
+        if self._may_leave_priority():
+            self._noting(self.stage.switch_off_priority)
+
+    def watch_clock(self) -> None:
+        """Have a step of the wall clock noted, so that a restart goes on from the right time."""
+        if not self.stage.is_empty() and self._blocked is None:
+            self.submit(lambda: self._noting(self.stage.watch_clock))
+
+    def _noting(self, change: Callable[[], object]) -> None:
+        """Make a small change of the stage that nobody waits for; it is tried again by whoever wanted it."""
+        try:
+            self._check_online()
+            change()
+        except BrokerError as error:
+            logger.warning("%s: the stage cannot be written: %s", self.partition.log.name, error)
 
     def configured(self) -> None:
         """The topic's keys have changed."""

@@ -5,8 +5,8 @@ import errno
 from attrs import evolve
 
 from coordinators.release.staged import Staged
-from engine.errors import InvalidProducerEpoch, PolicyViolation, StorageError
-from engine.log import AppendResult
+from engine.errors import InvalidProducerEpoch, PolicyViolation, RecordTooLarge, StorageError
+from engine.log import AppendResult, LogConfig
 from engine.stage.config import ExtensionConfig
 from tests.coordinators.release.bench import Bench
 from tests.engine.stage.world import record
@@ -309,6 +309,29 @@ def test_readers_go_on_after_the_log_was_offline() -> None:
     assert bench.staged.linearise(2, 2**20)
     bench.sync()
     assert bench.values() == [b"a", b"b", b"c"]
+
+
+def test_a_step_of_the_clock_is_known_after_a_restart() -> None:
+    bench = Bench()
+    bench.produce(record("later", delay=10_000))
+    bench.sync()
+    bench.clock.wall_ms += 3_600_000
+    bench.staged.watch_clock()
+    bench.sync()
+    bench.open()
+    bench.pass_ms(9_000)
+    assert bench.values() == []
+    bench.pass_ms(1_000)
+    assert bench.values() == [b"later"]
+
+
+def test_a_record_that_no_segment_can_hold_is_refused() -> None:
+    bench = Bench(log_config=LogConfig(segment_bytes=10_000, timestamp_after_max_ms=2**60))
+    (outcome,) = bench.produce(record("x" * 9_900, delay=5))
+    assert isinstance(outcome, RecordTooLarge)
+    bench.produce(*(record("x" * 4_000, delay=5) for _ in range(5)))
+    bench.pass_ms(5)
+    assert len(bench.values()) == 5
 
 
 def test_statistics_tell_what_happened() -> None:
