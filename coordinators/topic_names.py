@@ -9,6 +9,8 @@ _LEGAL = re.compile(r"[a-zA-Z0-9._-]+")
 
 # Topics that clients are told are the broker's own.
 INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state", "__trace_events"})
+PUBLIC_TOPICS = frozenset({"__trace_events"})
+"""The broker's own, but for others to read: Spark passes over whatever it is told to be internal."""
 
 
 def check_topic_name(name: str) -> None:

@@ -6,7 +6,7 @@ from typing import Generic, TypeVar
 
 from attrs import Factory, define, evolve, field, frozen
 
-from coordinators.topic_names import INTERNAL_TOPICS, collision_key
+from coordinators.topic_names import INTERNAL_TOPICS, PUBLIC_TOPICS, collision_key
 from engine.catalogue import Transaction
 from engine.catalogue_records import PartitionRecord, TopicRecord
 from engine.config.resolve import TopicConfig
@@ -33,6 +33,11 @@ class Topic:
     @property
     def internal(self) -> bool:
         return self.name in INTERNAL_TOPICS
+
+    @property
+    def hidden(self) -> bool:
+        """Whether clients are told that it is internal."""
+        return self.internal and self.name not in PUBLIC_TOPICS
 
     @property
     def record(self) -> TopicRecord:

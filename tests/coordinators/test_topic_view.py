@@ -31,6 +31,12 @@ def test_the_brokers_own_topics_are_internal() -> None:
     assert Topic("__consumer_offsets", b"2" * 16, (), TOPIC.config).internal
 
 
+def test_clients_are_told_of_internal_topics_but_for_those_that_they_are_to_read() -> None:
+    assert Topic("__consumer_offsets", b"2" * 16, (), TOPIC.config).hidden
+    events = Topic("__trace_events", b"2" * 16, (), TOPIC.config)
+    assert (events.internal, events.hidden, TOPIC.hidden) == (True, False, False)
+
+
 def test_a_plan_joins_its_changes_and_keeps_the_order_of_its_results() -> None:
     builder = PlanBuilder[str]()
     first = Change(Transaction((Compare("a", 0),), (Put("a", b""),)), finished_deletions=(b"x",))

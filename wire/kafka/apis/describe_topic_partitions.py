@@ -64,7 +64,7 @@ def _topic(
     entry = DescribeTopicPartitionsResponseTopic(
         name=name,
         topic_id=topic.topic_id,
-        is_internal=topic.internal,
+        is_internal=topic.hidden,
         partitions=[_partition(topic, index) for index in range(first, last)],
         topic_authorized_operations=TOPIC_OPERATIONS,
     )

@@ -126,7 +126,7 @@ def _topic(topic: Topic, operations: int) -> MetadataResponseTopic:
     return MetadataResponseTopic(
         name=topic.name,
         topic_id=topic.topic_id,
-        is_internal=topic.internal,
+        is_internal=topic.hidden,
         partitions=partitions,
         topic_authorized_operations=operations,
     )
