@@ -163,7 +163,7 @@ class Stage:
         plain = opened is None and not self._config.extensions_enable
         # Without priorities the opened records do not show their lanes; a replay may, and both must come to the same.
         shown = opened if self._config.priority_enable != "false" else None
-        batches.append((_received(header, section, now_ms, plain), shown))
+        batches.append((_received(header, section, self.clock.ceiling_ms(), plain), shown))
         intent = None
         if not prioritised and not header.is_transactional:
             intent = self._immediate(first_number, opened or (), log_end_offset, now_ms)

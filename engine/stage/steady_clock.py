@@ -4,7 +4,11 @@ A delay counts in it, so that setting the machine's clock neither shortens nor s
 monotonic clock; across restarts it goes on from the wall clock, less what that had been set ahead before.
 """
 
+import math
+
 from engine.clock import Clock
+
+_DIGITS = 3
 
 NOTABLE_STEP_MS = 20
 
@@ -19,6 +23,10 @@ class SteadyClock:
     def now_ms(self) -> int:
         """Milliseconds that pass as real ones do."""
         return int(self._origin_ms + self._clock.monotonic() * 1000)
+
+    def ceiling_ms(self) -> int:
+        """The same, rounded up: a delay that counts from here is never over too early."""
+        return math.ceil(round(self._origin_ms + self._clock.monotonic() * 1000, _DIGITS))
 
     def wall_ms(self) -> int:
         """What the machine's clock says."""

@@ -39,3 +39,11 @@ def test_after_a_restart_it_goes_on_as_if_the_clock_had_not_been_set() -> None:
     before = steady.now_ms()
     restarted = ManualClock(wall_ms=clock.wall_ms + 10, seconds=0.0)
     assert SteadyClock(restarted, ahead_ms).now_ms() == before + 10
+
+
+def test_rounded_up_it_is_never_behind() -> None:
+    clock = ManualClock()
+    steady = SteadyClock(clock)
+    assert steady.ceiling_ms() == steady.now_ms()
+    clock.seconds += 0.0004
+    assert steady.ceiling_ms() == steady.now_ms() + 1
