@@ -24,7 +24,7 @@ Each of these goes before those above it:
    `[log]` with `segment.bytes = 1048576` mean the same;
 3. an environment variable: `TIDEGATE_` and the key in upper case, with underscores for dots:
    `{environment_name("log.segment.bytes")}=1048576`. Any other variable that begins with `TIDEGATE_` is refused, except
-   those that Kubernetes sets for a service of that name;
+   those that Kubernetes sets for a service of that name, and `TIDEGATE_CLI_` ones, which [commands](cli.md) read;
 4. `tidegate serve --set log.segment.bytes=1048576`, as often as needed;
 5. a program that embeds the broker.
 

@@ -3,6 +3,7 @@
 import os
 import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +91,8 @@ def batches(path: Path) -> Iterator[tuple[int, BatchHeader, bool]]:
 def _opened(path: Path) -> Any:
     try:
         return OsFiles().open(str(path))
+    except FileNotFoundError:
+        raise
     except OSError as error:
         raise CliError(f"{path} cannot be read: {error.strerror}") from None
 
@@ -183,14 +186,22 @@ def verify(paths: list[Path], on_file: Callable[[], None] = lambda: None) -> Ver
     """Look at every file: checksums and framing of batches, rising offsets, indexes that point at batches."""
     seen = Verified()
     for path in paths:
+        # A broker that runs replaces and removes files while they are looked at.
+        if path.exists():
+            _verify_one(path, seen)
+        on_file()
+    return seen
+
+
+def _verify_one(path: Path, seen: Verified) -> None:
+    with suppress(FileNotFoundError):
         if path.suffix == ".log":
             _verify_segment(path, seen)
         elif path.suffix == ".snapshot":
+            is_whole = snapshot_data(path) is not None
             seen.snapshots += 1
-            if snapshot_data(path) is None:
+            if not is_whole:
                 seen.findings.append(Finding(str(path), 0, "this snapshot is damaged"))
-        on_file()
-    return seen
 
 
 def _verify_segment(path: Path, seen: Verified) -> None:
