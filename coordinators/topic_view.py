@@ -36,7 +36,7 @@ class Topic:
 
     @property
     def hidden(self) -> bool:
-        """Whether clients are told that it is internal."""
+        """Whether clients that ask for it by name are told that it is internal."""
         return self.internal and self.name not in PUBLIC_TOPICS
 
     @property

@@ -76,7 +76,8 @@ def _describe(request: MetadataRequest, context: Context, refused: dict[str, Bro
 def _topics(request: MetadataRequest, context: Context, refused: dict[str, BrokerError]) -> list[MetadataResponseTopic]:
     operations = TOPIC_OPERATIONS if request.include_topic_authorized_operations else NOT_ASKED
     if request.topics is None or (context.version == 0 and not request.topics):
-        return [_topic(topic, operations) for topic in context.node.topics.by_name.values()]
+        # Who asks for all is told of all that are the broker's own, so that no pattern takes them in.
+        return [_topic(topic, operations, topic.internal) for topic in context.node.topics.by_name.values()]
     unique = {(wanted.topic_id, wanted.name): wanted for wanted in request.topics}
     return [_wanted_topic(wanted, context, refused, operations) for wanted in unique.values()]
 
@@ -85,7 +86,8 @@ def _wanted_topic(
     wanted: MetadataRequestTopic, context: Context, refused: dict[str, BrokerError], operations: int
 ) -> MetadataResponseTopic:
     try:
-        return _topic(_find(wanted, context, refused), operations)
+        topic = _find(wanted, context, refused)
+        return _topic(topic, operations, topic.hidden)
     except BrokerError as error:
         by_id = wanted.topic_id != ZERO_UUID
         return MetadataResponseTopic(
@@ -112,7 +114,7 @@ def _find(wanted: MetadataRequestTopic, context: Context, refused: dict[str, Bro
     return topic
 
 
-def _topic(topic: Topic, operations: int) -> MetadataResponseTopic:
+def _topic(topic: Topic, operations: int, is_internal: bool) -> MetadataResponseTopic:
     partitions = [
         MetadataResponsePartition(
             partition_index=index,
@@ -126,7 +128,7 @@ def _topic(topic: Topic, operations: int) -> MetadataResponseTopic:
     return MetadataResponseTopic(
         name=topic.name,
         topic_id=topic.topic_id,
-        is_internal=topic.hidden,
+        is_internal=is_internal,
         partitions=partitions,
         topic_authorized_operations=operations,
     )

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from trio.testing import trio_test
 
+from coordinators.topic_creation import TopicSpec
 from tests.wire.kafka.door import open_door
 from tests.wire.kafka.requests import client_of_topic
 from wire.kafka.authorized_operations import TOPIC_OPERATIONS
@@ -93,3 +94,13 @@ async def test_allowed_operations_are_told_to_who_asks(tmp_path: Path) -> None:
         assert (await client.ask(request)).topics[0].topic_authorized_operations == -(2**31)
         request.include_topic_authorized_operations = True
         assert (await client.ask(request)).topics[0].topic_authorized_operations == TOPIC_OPERATIONS
+
+
+@trio_test
+async def test_the_topic_of_trace_events_is_internal_among_all_and_not_by_its_name(tmp_path: Path) -> None:
+    async with open_door(tmp_path) as door:
+        client = await door.connect()
+        await door.broker.node.controller.create_topics([TopicSpec("__trace_events", 1)])
+        (among_all,) = (await client.ask(MetadataRequest(topics=None))).topics
+        (by_name,) = (await client.ask(_of("__trace_events"))).topics
+        assert (among_all.is_internal, by_name.is_internal) == (True, False)
