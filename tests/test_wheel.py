@@ -109,6 +109,20 @@ def test_the_installed_server_runs_its_own_packages(installed: Path, project: Pa
     assert Path(output.strip()) == installed / "tidegate/_packages/engine/__init__.py"
 
 
+def test_the_installed_commands_run_next_to_the_users_own_packages(installed: Path, project: Path) -> None:
+    program = (
+        "import sys; from tidegate import testing; from tidegate.__main__ import main\n"
+        "with testing.broker(timeout_s=60) as broker:\n"
+        "    where = ['-b', broker.bootstrap, '--http', broker.http_url, '--timeout', '60']\n"
+        "    commands = (['produce', 'orders', 'one coffee'], ['consume', 'orders', '-e'], ['pending', 'stats'])\n"
+        "    done = [main([*command, *where]) for command in commands]\n"
+        "sys.exit(max(done))"
+    )
+    output = _python("-P", "-c", program, installed=installed, project=project)
+    assert "one coffee" in output
+    assert "Run a broker" in _python("-m", "tidegate", "--help", installed=installed, project=project)
+
+
 def test_embedding_next_to_the_users_own_packages_is_refused(installed: Path, project: Path) -> None:
     program = "import tidegate\ntry: tidegate.Broker\nexcept ImportError as error: print(error)"
     output = _python("-c", program, installed=installed, project=project)
