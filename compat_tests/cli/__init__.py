@@ -1,0 +1,1 @@
+"""The command line `tidegate` as a client of any Kafka broker."""
