@@ -97,6 +97,7 @@ class StagedPartition:
     _timer: Timer | None = None
     _timer_at: float = math.inf
     _not_before: float = 0.0
+    _due_queued: bool = False
     _linearising: bool = False
     _watchers: dict[Callable[[], object], None] = field(factory=dict)
 
@@ -373,7 +374,9 @@ class StagedPartition:
     # -- time
 
     def _arm(self) -> None:
-        """Have `_run_due` called when the next record is due."""
+        """Have `_run_due` called when the next record is due, unless it is in the queue already."""
+        if self._due_queued:
+            return
         steady_ms, wall_ms = self.stage.next_due()
         now = self.clock.monotonic()
         at = math.inf
@@ -394,9 +397,11 @@ class StagedPartition:
     def _timer_fired(self) -> None:
         self._timer, self._timer_at = None, math.inf
         if not self.partition.removed:
+            self._due_queued = True
             self.submit(self._run_due)
 
     def _run_due(self) -> None:
+        self._due_queued = False
         if self._blocked is not None:
             return
         due = self.stage.collect(self.pace.limit)

@@ -334,6 +334,19 @@ def test_a_record_that_no_segment_can_hold_is_refused() -> None:
     assert bench.partition.high_watermark.offset == 5
 
 
+def test_what_is_due_while_a_release_is_under_way_is_asked_for_once() -> None:
+    bench = Bench()
+    bench.produce(*(record(str(number), delay=100) for number in range(1_000)))
+    bench.sync()
+    bench.clock.advance_ms(100)
+    for _ in range(50):
+        bench.timers.run_due(bench.clock.monotonic())
+    assert bench.staged.statistics()["queued"] <= 1
+    bench.pass_ms(0)
+    bench.pass_ms(0)
+    assert bench.partition.high_watermark.offset == 1_000
+
+
 def test_statistics_tell_what_happened() -> None:
     bench = Bench()
     bench.produce(record("a", delay=50, schedule_id="a"), record("b", delay=10))
