@@ -5,11 +5,12 @@ PYTEST := $(PY) -m pytest -q
 SERVE_ARGS ?=
 TEST_ARGS ?=
 BENCH_ARGS ?=
+DEMO_ARGS ?=
 SOAK_ARGS ?=
 FUZZ_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help venv serve setup test lint types layers tidy unit compat compat-reference spark bench soak fuzz wheel clean
+.PHONY: help venv serve setup test lint types layers tidy unit compat compat-reference spark demo bench soak fuzz wheel clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{printf "%-24s %s\n", $$1, $$2}'
@@ -63,6 +64,9 @@ compat-reference: setup  ## the same scenarios against Apache Kafka
 spark: setup  ## Spark and the pipelines against Tidegate, the slow scenarios too
 	@echo "== Spark against Tidegate"
 	@COMPAT_TARGET=tidegate SPARK_SLOW=1 $(PYTEST) compat_tests/spark $(TEST_ARGS)
+
+demo: setup  ## a broker, filled; archive, audit, usage and timelines on it; reports in build/demo
+	@$(PY) -m tools.demo build/demo $(DEMO_ARGS)
 
 bench: setup  ## measure against Apache Kafka on this machine (BENCH_ARGS="--help")
 	@$(PY) -m tools.bench $(BENCH_ARGS)
