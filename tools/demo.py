@@ -8,6 +8,7 @@ import argparse
 import json
 import random
 import secrets
+import shutil
 import time
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from tidegate import testing
 from tools.pipelines import PIPELINES
 
 CUSTOMERS = 200
+MADE = ("archive", "usage", "timelines")
 GOODS = ("coffee", "tea", "cake", "toast", "soup")
 
 
@@ -25,6 +27,8 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=30.0, help="how long the shop is open (default: 30)")
     parser.add_argument("--per-second", type=int, default=100, help="orders per second (default: 100)")
     options = parser.parse_args()
+    for name in MADE:  # of a demo before, whose broker is gone
+        shutil.rmtree(options.folder / name, ignore_errors=True)
     options.folder.mkdir(parents=True, exist_ok=True)
     with testing.broker({"num.partitions": "3", "log.trace.sample.per.second": "50"}) as broker:
         say(f"a broker runs at {broker.bootstrap}")
