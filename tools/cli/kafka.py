@@ -32,13 +32,35 @@ from wire.kafka.messages.metadata import (
 CLIENT_ID = "aiokafka-tidegate-cli"
 GROUP_COORDINATOR, TRANSACTION_COORDINATOR = 0, 1
 RETRY_S = 0.2
+SASL_ERRORS = (33, 34, 58)
 Result = TypeVar("Result")
+
+
+class _Causes(logging.Handler):
+    """Why connections failed. aiokafka logs every try, and raises in the end without a reason."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.last: BaseException | None = None
+
+    def emit(self, record: logging.LogRecord) -> None:
+        errors = [each for each in record.args or () if isinstance(each, BaseException)]
+        self.last = errors[-1] if errors else self.last
+
+    def take(self) -> BaseException | None:
+        """The last cause, once."""
+        cause, self.last = self.last, None
+        return cause
+
+
+_causes = _Causes()
 
 
 def run(work: Coroutine[Any, Any, Result]) -> Result:
     """Run a command's asynchronous part."""
-    # aiokafka logs every failed try; the error that is raised in the end says it once.
-    logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
+    log = logging.getLogger("aiokafka")
+    log.addHandler(_causes)
+    log.propagate = False
     return asyncio.run(work)
 
 
@@ -79,8 +101,7 @@ async def reaching(profile: Profile) -> AsyncIterator[None]:
     try:
         yield
     except errors.KafkaConnectionError as error:
-        hint = "is the broker running there? 'tidegate serve' starts one, --bootstrap names another"
-        raise CannotReach(f"no Kafka broker answers at {profile.bootstrap}", hint) from error
+        raise _unreachable(profile, _causes.take()) from error
     except errors.RequestTimedOutError as error:
         raise CannotReach(
             f"{profile.bootstrap} did not answer within {profile.timeout_s:g} s", "see --timeout"
@@ -94,6 +115,21 @@ async def reaching(profile: Profile) -> AsyncIterator[None]:
         if code > 0:
             raise refusal(code, " ".join(map(str, error.args)) or "the request") from error
         raise Refused(f"the broker at {profile.bootstrap} answers {error}") from error
+
+
+def _unreachable(profile: Profile, cause: BaseException | None) -> CliError:
+    """No connection came about; `cause` is why the last try failed."""
+    if isinstance(cause, ssl.SSLError):
+        reason = getattr(cause, "verify_message", "") or getattr(cause, "reason", "") or str(cause)
+        return CannotReach(f"no TLS with {profile.bootstrap}: {reason}", "see ssl_cafile and security_protocol")
+    if getattr(cause, "errno", None) in SASL_ERRORS:
+        said = " ".join(map(str, cause.args)) if cause is not None else ""
+        return Refused(f"{profile.bootstrap} does not let us in: {said or cause}", "see the profile's sasl_ keys")
+    hint = "is the broker running there? 'tidegate serve' starts one, --bootstrap names another"
+    if cause is not None and not isinstance(cause, ConnectionRefusedError):
+        # It took the connection and then said nothing that we understand.
+        hint = "is it a Kafka broker, and does it want TLS or a password? See security_protocol, --bootstrap, --timeout"
+    return CannotReach(f"no Kafka broker answers at {profile.bootstrap}", hint)
 
 
 @frozen

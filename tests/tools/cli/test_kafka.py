@@ -1,13 +1,18 @@
 """Calls to a broker over aiokafka's connections, in our codec's messages."""
 
+import socket
 import ssl
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
 
 import pytest
+from aiokafka.errors import SaslAuthenticationFailed
 
 from tests.tools.cli.conftest import Tidegate
 from tidegate.testing import RunningBroker
 from tools.cli.errors import CannotReach, CliError, Exit, Refused
-from tools.cli.kafka import Kafka, _Request, check, client_options, connected, run
+from tools.cli.kafka import Kafka, _Request, _unreachable, check, client_options, connected, run
 from tools.cli.profiles import Profile
 from wire.kafka.messages.find_coordinator import FindCoordinatorRequest
 from wire.kafka.messages.list_groups import ListGroupsRequest
@@ -96,6 +101,49 @@ def test_nobody_there_is_told() -> None:
 
     with pytest.raises(CannotReach, match="no Kafka broker answers"):
         run(work())
+
+
+@pytest.fixture
+def silent() -> Iterator[str]:
+    """The address of something that takes connections and is no broker: it closes them."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def close_all() -> None:
+            with suppress(OSError):
+                while True:
+                    server.accept()[0].close()
+
+        thread = threading.Thread(target=close_all, daemon=True)
+        thread.start()
+        yield f"127.0.0.1:{server.getsockname()[1]}"
+        server.shutdown(socket.SHUT_RDWR)
+        thread.join(10)
+
+
+def test_something_else_than_a_broker_is_told(silent: str) -> None:
+    async def work() -> None:
+        async with connected(Profile(bootstrap=silent, timeout_s=5)):
+            pass
+
+    with pytest.raises(CannotReach) as raised:
+        run(work())
+    assert "security_protocol" in raised.value.hint
+
+
+@pytest.mark.parametrize(
+    ("cause", "kind", "said"),
+    [
+        (ssl.SSLError(1, "bad certificate"), CannotReach, "no TLS with"),
+        (SaslAuthenticationFailed("wrong password"), Refused, "wrong password"),
+        (ConnectionRefusedError(), CannotReach, "no Kafka broker answers"),
+        (None, CannotReach, "no Kafka broker answers"),
+    ],
+)
+def test_why_no_connection_came_about_is_told(cause: BaseException | None, kind: type[CliError], said: str) -> None:
+    error = _unreachable(Profile(), cause)
+    assert type(error) is kind
+    assert said in str(error)
+    assert error.hint
 
 
 def test_a_profile_becomes_options_of_a_client() -> None:
