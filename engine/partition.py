@@ -76,6 +76,7 @@ class Partition:
         self.high_watermark: LogPosition = log.end
         self.offline: StorageError | None = None
         self.removed = False
+        self.is_patient = False
         self.traffic = Traffic()
         self.staged: Any = None
         """The partition's stage, if it has one: a `Staging`, whose owner knows more of it."""

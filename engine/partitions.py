@@ -102,7 +102,7 @@ class Partitions:
 
     def add_stage(self, partition: Partition, log: Log) -> Partition:
         """A partition's stage: its log, looked after like any other."""
-        return Partition(
+        store = Partition(
             partition.topic_id,
             partition.index,
             log,
@@ -112,6 +112,9 @@ class Partitions:
             on_synced=self._after_sync,
             on_offline=self._went_offline,
         )
+        # What follows its sync are releases, some milliseconds of work.
+        store.is_patient = True
+        return store
 
     def with_stages(self) -> Iterator[Partition]:
         """All partitions, and the stages of those that have one."""

@@ -34,6 +34,9 @@ class SyncTicket(Protocol):
 class Syncable(Protocol):
     """Something that is written and must be made durable."""
 
+    is_patient: bool
+    """Whether what follows its sync takes a while: others are told first, and the next round begins before."""
+
     def capture_sync(self) -> SyncTicket:
         """What is dirty now."""
 
@@ -138,17 +141,20 @@ class SyncRounds:
         def done(errors: Sequence[BaseException | None], failure: BaseException | None) -> None:
             self._under_way = False
             outcomes = [failure] * len(items) if failure is not None else errors
-            self._tell(items, tickets, outcomes)
+            told = list(zip(items, tickets, outcomes, strict=True))
+            self._tell([one for one in told if not one[0].is_patient])
+            self.start_round()
+            self._tell([one for one in told if one[0].is_patient])
             self.start_round()
 
         self._workers.submit(lambda: self._round_sync.run(tickets), done)
 
-    def _tell(
-        self, items: Sequence[Syncable], tickets: Sequence[SyncTicket], outcomes: Sequence[BaseException | None]
-    ) -> None:
+    def _tell(self, told: Sequence[tuple[Syncable, SyncTicket, BaseException | None]]) -> None:
+        if not told:
+            return
         self.before_outcomes()
         try:
-            for item, ticket, error in zip(items, tickets, outcomes, strict=True):
+            for item, ticket, error in told:
                 self._tell_one(item, ticket, error)
         finally:
             self.after_outcomes()

@@ -4,12 +4,14 @@ from bisect import bisect_left
 
 from attrs import define, field
 
-from engine.stage.events import Intent
 from engine.stage.stage import Due
 from engine.stage.steady_clock import SteadyClock
 
 RELEASED_TOGETHER = 200
-"""Some milliseconds of the loop's time: a pile that falls due at once must not keep others waiting."""
+LEAST_TOGETHER = 50
+MOST_TOGETHER = 500
+TURN_S = 0.005
+"""So long a release may keep the loop: a pile that falls due at once must not keep others waiting."""
 
 LATENESS_BOUNDS_MS = (1, 2, 5, 10, 20, 50, 100, 250, 1_000, 10_000, 60_000)
 
@@ -22,7 +24,6 @@ class Pace:
     lateness: list[int] = field(factory=lambda: [0] * (len(LATENESS_BOUNDS_MS) + 1))
     """How many records were released so late: up to each bound, and beyond the last."""
     lateness_sum_ms: int = 0
-    in_flight: int = 0
 
     def due(self, due: Due, clock: SteadyClock) -> None:
         """These are on their way."""
@@ -32,5 +33,9 @@ class Pace:
             self.lateness[bisect_left(LATENESS_BOUNDS_MS, late_ms)] += 1
             self.lateness_sum_ms += late_ms
 
-    def released(self, intent: Intent, now_ms: int) -> None:
-        """An intent's records can be read."""
+    def took(self, count: int, duration_s: float) -> None:
+        """A release of so many records has kept the loop for so long: the next is larger or smaller accordingly."""
+        if duration_s > TURN_S:
+            self.limit = max(LEAST_TOGETHER, self.limit * 3 // 4)
+        elif count >= self.limit and duration_s < TURN_S / 2:
+            self.limit = min(MOST_TOGETHER, self.limit * 5 // 4)

@@ -290,7 +290,7 @@ class StagedPartition:
         self.store.when_durable(self.store.log.end_offset - 1, math.inf, durable)
 
     def _write(self, intent: Intent, *, is_warm: bool = False) -> None:
-        log = self.partition.log
+        log, began = self.partition.log, self.clock.monotonic()
         try:
             job = None if is_warm else self.stage.warming(intent)
             if job is not None:
@@ -308,6 +308,7 @@ class StagedPartition:
                 self.timers.call_at(self._retry_at(error), self.resume)
             return
         assert log.end_offset == intent.end_offset, "rule 3: a release goes to exactly its place"
+        self.pace.took(len(intent.pieces), self.clock.monotonic() - began)
         if self.observer is not None:
             self.observer.released(intent, self.stage.state.intended)
         self.partition.when_durable(log.end_offset - 1, math.inf, self._released)
@@ -333,8 +334,7 @@ class StagedPartition:
         self._linearising = False
         if error is not None:
             return
-        for intent in self.stage.settle(self.partition.high_watermark.offset):
-            self.pace.released(intent, self.stage.clock.now_ms())
+        self.stage.settle(self.partition.high_watermark.offset)
         self._leave_priority()
 
     def _block(self, error: BrokerError) -> None:

@@ -9,6 +9,8 @@ from engine.workers import InlineWorkers
 class Written:
     """Counts what is written and what is durable."""
 
+    is_patient = False
+
     def __init__(self) -> None:
         self.written = 0
         self.durable = 0
@@ -140,3 +142,26 @@ def test_a_bug_of_one_partition_does_not_keep_the_others_from_being_told(caplog:
     rounds.start_round()
     assert good.durable == 1
     assert "a bug" in caplog.text
+
+
+def test_who_is_patient_is_told_after_the_others_and_after_the_next_round_has_begun() -> None:
+    workers = InlineWorkers(hold=True)
+    rounds = SyncRounds(workers, lambda: None)
+    told: list[str] = []
+
+    class Named(Written):
+        def __init__(self, name: str, *, is_patient: bool) -> None:
+            super().__init__()
+            self.name, self.is_patient = name, is_patient
+
+        def synced(self, ticket: Written.Ticket) -> None:
+            told.append(f"{self.name}, {len(workers.held)} rounds begun")
+
+    patient, quick = Named("patient", is_patient=True), Named("quick", is_patient=False)
+    rounds.mark(patient)
+    rounds.mark(quick)
+    rounds.start_round()
+    rounds.mark(quick)
+    job, done = workers.held.popleft()
+    done(job(), None)
+    assert told == ["quick, 0 rounds begun", "patient, 1 rounds begun"]

@@ -1,6 +1,6 @@
 """How late releases were, by bounds."""
 
-from coordinators.release.pace import LATENESS_BOUNDS_MS, Pace
+from coordinators.release.pace import LATENESS_BOUNDS_MS, LEAST_TOGETHER, MOST_TOGETHER, TURN_S, Pace
 from engine.clock import ManualClock
 from engine.stage.pending import Row
 from engine.stage.stage import Due
@@ -27,3 +27,15 @@ def test_what_is_later_than_every_bound_is_counted_too() -> None:
     pace = Pace()
     pace.due(Due([row(0, relative=False)], []), SteadyClock(clock))
     assert pace.lateness[-1] == 1
+
+
+def test_releases_shrink_where_they_keep_the_loop_and_grow_where_they_do_not() -> None:
+    pace = Pace()
+    for _ in range(20):
+        pace.took(pace.limit, 2 * TURN_S)
+    assert pace.limit == LEAST_TOGETHER
+    pace.took(3, 0.0)
+    assert pace.limit == LEAST_TOGETHER  # so few say nothing about more
+    for _ in range(20):
+        pace.took(pace.limit, TURN_S / 10)
+    assert pace.limit == MOST_TOGETHER
