@@ -26,7 +26,7 @@ PATIENCE_S = 120.0
 def lateness(broker: RunningBroker, records: int, span_s: float) -> Figures:
     """Records due evenly over `span_s`: how late each was in the hands of a consumer that was waiting."""
     make_topics(broker.bootstrap, {"late": 1})
-    lead_s = 2 + records / 15_000
+    lead_s = 2 + records / 5_000
     start_ms = int((time.time() + lead_s) * 1000)
     dues = [start_ms + int(number * span_s * 1000 / records) for number in range(records)]
     _produce(broker, "late", [(str(due).encode(), {"tide-deliver-at": str(due)}) for due in dues])
@@ -111,9 +111,9 @@ def _consume(broker: RunningBroker, topic: str, count: int, patience_s: float) -
     deadline = time.monotonic() + patience_s + PATIENCE_S
     try:
         while len(found) < count:
-            messages = consumer.consume(min(1000, count - len(found)), 0.05)
-            now = time.time()
-            found += [(message.value() or b"", now) for message in messages if message.error() is None]
+            message = consumer.poll(0.05)
+            if message is not None and message.error() is None:
+                found.append((message.value() or b"", time.time()))
             if time.monotonic() > deadline:
                 raise SystemExit(f"only {len(found)} of {count} records arrived")
     finally:
@@ -128,7 +128,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--span-s", type=float, default=60.0, help="over which they fall due")
     parser.add_argument("--pending", type=int, default=1_000_000, help="that wait for an hour")
     options = parser.parse_args(arguments)
-    with testing.broker({"http.port": "0"}) as broker:
+    with testing.broker({"http.port": "0"}, timeout_s=PATIENCE_S) as broker:
         _print("records falling due over a while", lateness(broker, options.records, options.span_s))
         _print("a pile due at one instant", pile(broker, options.records))
         _print("shares of lanes", shares(broker, options.records))
