@@ -16,6 +16,7 @@ SETTINGS = {
     "spark.sql.shuffle.partitions": "2",
     # A plan of a few hundred rows is interpreted in less time than it would be compiled in.
     "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.adaptive.enabled": "false",
     "spark.sql.streaming.minBatchesToRetain": "5",
     "spark.sql.streaming.pollingDelay": "20ms",
     "spark.cleaner.referenceTracking.cleanCheckpoints": "false",

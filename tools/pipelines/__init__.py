@@ -81,6 +81,11 @@ _ALL = (
                 default="keep",
                 choices=("keep", "key"),
             ),
+            Option(
+                "producer",
+                "a setting of librdkafka, KEY=VALUE, for the executors, in place of all of --kafka",
+                kind="pairs",
+            ),
             Option("transaction-records", "records per transaction", kind="number", default=1000, least=1),
             *SHARED,
         ),

@@ -76,7 +76,10 @@ class Backfill:
         target = Target(
             name=self._name,
             topic=self._to,
-            clients={**self._values["kafka"], "bootstrap.servers": self._values["bootstrap"]},
+            clients={
+                **(self._values["producer"] or self._values["kafka"]),
+                "bootstrap.servers": self._values["bootstrap"],
+            },
             keep_partitions=self._values["partitioning"] == "keep",
             shift_ms=self._values["shift_ms"],
             transaction_records=self._values["transaction_records"],

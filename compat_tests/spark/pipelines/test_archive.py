@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,7 +16,9 @@ from compat_tests.spark.reading import Row, delete_before, numbered, send
 from compat_tests.spark.reading import rows as rows_of
 from compat_tests.transactions.writers import confluent
 from compat_tests.waiting import eventually
+from tools.pipelines.archive import pipeline
 from tools.pipelines.archive.log import ArchiveLog, Overtaken
+from tools.pipelines.kafka import Cluster
 from tools.pipelines.options import PipelineError
 from tools.pipelines.storage import Storage
 
@@ -206,6 +209,32 @@ def test_from_now_on(spark: Any, bootstrap: str, make_topic: MakeTopic, tmp_path
     send(bootstrap, topic, numbered(5, start=5))
     run("archive", bootstrap, **options)
     assert values(spark, tmp_path / "a") == [5, 6, 7, 8, 9]
+
+
+def test_following_forgives_failures_for_a_while(
+    spark: Any, bootstrap: str, make_topic: MakeTopic, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topic = make_topic()
+    send(bootstrap, topic, numbered(5))
+    genuine, rounds = Cluster.topics, 0
+
+    def topics(self: Cluster, *arguments: Any) -> list[str]:
+        if rounds in (2, 4, 5):
+            raise PipelineError("the broker is away")
+        return genuine(self, *arguments)
+
+    def sleep(_seconds: float) -> None:
+        nonlocal rounds
+        rounds += 1
+        if rounds < 4:
+            send(bootstrap, topic, numbered(5, start=5 * rounds))
+
+    monkeypatch.setattr(Cluster, "topics", topics)
+    monkeypatch.setattr(pipeline, "time", SimpleNamespace(sleep=sleep))
+    with pytest.raises(PipelineError, match="the broker is away"):
+        run("archive", bootstrap, archive=str(tmp_path / "a"), topics=[topic], follow=True, retries=1)
+    assert rounds == 5
+    assert values(spark, tmp_path / "a") == list(range(20))
 
 
 def test_two_writers_do_not_both_commit(

@@ -73,17 +73,16 @@ def holdings(records: Any, names: list[str]) -> dict[str, tuple[str, dict[int, P
         functions.bit_xor("hash").alias("checksum"),
     )
     held: dict[str, tuple[str, dict[int, Part]]] = {}
+    depth = names[0].count("/") + 1  # all of them lie equally deep
     for row in found.collect():
-        _, parts = held.setdefault(_relative(row.file, names), (row.topic, {}))
+        _, parts = held.setdefault(_relative(row.file, depth), (row.topic, {}))
         parts[row.partition] = Part(row["first"], row["last"], row["rows"], f"{row.checksum & (2**64 - 1):016x}")
     return held
 
 
-def _relative(file: str, names: list[str]) -> str:
-    """Spark tells a file's full path as an address, with escapes."""
-    path = unquote(file)
-    (name,) = [name for name in names if path.endswith("/" + name)]
-    return name
+def _relative(file: str, depth: int) -> str:
+    """The name of a file of which Spark tells the full path, as an address with escapes."""
+    return "/".join(unquote(file).split("/")[-depth:])
 
 
 def read(spark: Any, log: ArchiveLog, paths: list[str]) -> Any:

@@ -43,8 +43,8 @@ class Schemas:
     def learn(self, spark: Any, topic: str, values: Any) -> Any:
         """The topic's schema after a look at these values (a frame of one text column); None if none is an object."""
         known = self._load(topic)
-        inferred = spark.read.option("mode", "DROPMALFORMED").json(values.rdd.map(lambda row: row[0])).schema
-        schema = grown(known, json.loads(inferred.json())) if inferred.fields else known
+        inferred = _inferred(spark, values)
+        schema = grown(known, inferred) if inferred["fields"] else known
         if schema is not None and schema != known:
             self._storage.write(self._name(topic), json.dumps(schema, indent=1) + "\n")
             self._known[topic] = schema
@@ -57,6 +57,13 @@ class Schemas:
 
     def _name(self, topic: str) -> str:
         return f"{SCHEMAS}/{topic}.json"
+
+
+def _inferred(spark: Any, values: Any) -> dict[str, Any]:
+    """The schema of texts, by Spark's own inference. In the JVM, for PySpark would send every text through Python."""
+    texts = getattr(values._jdf, "as")(spark._jvm.org.apache.spark.sql.Encoders.STRING())
+    found = spark._jsparkSession.read().option("mode", "DROPMALFORMED").json(texts).schema().json()
+    return dict(json.loads(found))
 
 
 def with_json(spark: Any, records: Any, topic: str, schemas: Schemas) -> Any:
