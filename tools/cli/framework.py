@@ -103,7 +103,12 @@ class Command(TyperCommand):
 
     def invoke(self, ctx: Any) -> Any:
         _remember(ctx)
-        return super().invoke(ctx)
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            # The reader of our output has enough, as `head` does. What is still buffered goes nowhere.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit(Exit.OK) from None
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         super().format_help(ctx, formatter)
@@ -154,10 +159,6 @@ class Group(TyperGroup):
         except typer.Abort:
             _say("tidegate: given up")
             status = Exit.FAILED
-        except BrokenPipeError:
-            # The reader of our output has enough, as `head` does.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            status = Exit.OK
         sys.exit(int(status) if isinstance(status, int) else Exit.OK)
 
 

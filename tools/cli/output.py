@@ -81,9 +81,11 @@ class Output:
         if self.format is Format.YAML:
             import yaml
 
-            _write(yaml.safe_dump(_plain_data(value), sort_keys=False, allow_unicode=True, explicit_start=True))
+            text = yaml.safe_dump(_plain_data(value), sort_keys=False, allow_unicode=True, explicit_start=True)
         else:
-            _write(json.dumps(_plain_data(value), ensure_ascii=False) + "\n")
+            text = json.dumps(_plain_data(value), ensure_ascii=False) + "\n"
+        # Whoever prints many of them flushes when it is time.
+        sys.stdout.write(text)
 
     def done(self, text: str, **facts: Any) -> None:
         """That something was done: a sentence for people, the facts for programs."""

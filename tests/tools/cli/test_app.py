@@ -119,8 +119,11 @@ def test_a_bar_is_drawn_on_what_takes_long(environment: dict[str, str]) -> None:
 
 
 def test_a_reader_that_has_enough_is_no_error(environment: dict[str, str]) -> None:
-    program = f"{sys.executable} -m tidegate topic --help | head -1; echo ${{PIPESTATUS[0]}}"
+    program = (
+        f"seq 50000 | {sys.executable} -m tidegate produce enough >/dev/null; "
+        f"{sys.executable} -m tidegate consume enough -e | head -1; echo ${{PIPESTATUS[0]}}"
+    )
     done = subprocess.run(
         ["bash", "-c", program], cwd=ROOT, env={**os.environ, **environment}, capture_output=True, text=True, check=True
     )
-    assert "Traceback" not in done.stderr
+    assert (done.stdout, done.stderr) == ("1\n0\n", "")

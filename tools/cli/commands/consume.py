@@ -160,13 +160,16 @@ def _writer(at: Session, form: str | None) -> Callable[[Record], None]:
     out = sys.stdout.buffer
     if form is None and sys.stdout.isatty():
         # What a stranger has sent must not steer the terminal.
-        return lambda record: _flushed(out, printable(written(record).decode("utf-8", "backslashreplace")).encode())
-    return lambda record: _flushed(out, written(record))
+        return lambda record: _shown(out, written(record))
+    return lambda record: _write(out, written(record))
 
 
-def _flushed(out: Any, data: bytes) -> None:
+def _shown(out: Any, data: bytes) -> None:
+    _write(out, printable(data.decode("utf-8", "backslashreplace")).encode())
+
+
+def _write(out: Any, data: bytes) -> None:
     out.write(data)
-    out.flush()
 
 
 async def _read_assigned(
@@ -259,6 +262,9 @@ async def _read(consumer: Any, reading: Reading) -> None:
             for each in records:
                 if not reading.is_full:
                     reading.take(_record(each))
+        if found:
+            # Once for what came together: a record at a time would be slow, and a buffer that fills late.
+            sys.stdout.flush()
         if reading.idle_s is not None and time.monotonic() - reading.last_s > reading.idle_s:
             return
 
