@@ -40,7 +40,7 @@ from engine.timers import Timers
 logger = logging.getLogger("tidegate.release")
 
 CHECKPOINT_BATCHES = 20_000
-CHECKPOINT_BATCHES_MOST = 100_000
+CHECKPOINT_BATCHES_MOST = 50_000
 """A checkpoint holds everything that is pending: the more that is, the seldomer; but replaying must stay short."""
 MOVED_TOGETHER = 200
 SPARSE_SHARE = 0.25
