@@ -96,8 +96,8 @@ Records are written by `consume -f` and `log dump -f` with these letters, which 
 _COMPLETION = """
 ## Completion
 
-`tidegate --install-completion` teaches bash, zsh or fish the commands and options; `--show-completion` prints what
-it adds.
+`tidegate --install-completion` teaches bash, zsh or fish the commands and options, and the names of topics and
+groups of the broker that variables and the profile name; `--show-completion` prints what it adds.
 
 ## Commands
 """

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 from attrs import define, frozen
 
+from tools.cli.completion import topic_names
 from tools.cli.errors import CliError, UsageMistake
 from tools.cli.formats import Record, as_data, compile_format
 from tools.cli.framework import Session, session
@@ -86,7 +87,7 @@ class Reading:
 
 def consume(
     context: typer.Context,
-    topics: Annotated[list[str], typer.Argument(metavar="TOPIC", help="What to read.")],
+    topics: Annotated[list[str], typer.Argument(metavar="TOPIC", help="What to read.", autocompletion=topic_names)],
     group: Annotated[str | None, typer.Option("--group", "-g", help="Read as a member; offsets are kept.")] = None,
     begin: Annotated[
         str | None,

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from tools.cli import groups
+from tools.cli.completion import group_names
 from tools.cli.errors import Exit, NotFound, Refused, UsageMistake
 from tools.cli.framework import Session, command, confirm, group, session
 from tools.cli.groups import EMPTY_STATES
@@ -17,7 +18,7 @@ from wire.kafka.messages.delete_groups import DeleteGroupsRequest
 
 app = group("Groups of consumers: state, members, lag; move their offsets.")
 
-Name = Annotated[str, typer.Argument(metavar="GROUP", help="The group's id.")]
+Name = Annotated[str, typer.Argument(metavar="GROUP", help="The group's id.", autocompletion=group_names)]
 LIST = (Column("group"), Column("type"), Column("state"), Column("lag", right=True))
 PLACES = (
     Column("topic"),

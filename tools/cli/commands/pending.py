@@ -6,6 +6,7 @@ import typer
 
 from tidegate.admin import DelayedRecord, PendingRecord
 from tools.cli.asked import PRIORITIES
+from tools.cli.completion import topic_names
 from tools.cli.door import Door, opened
 from tools.cli.errors import NotFound, UsageMistake
 from tools.cli.formats import field_of
@@ -15,7 +16,7 @@ from tools.cli.times import away_text, duration_ms, moment_ms, moment_text, span
 
 app = group("Delayed records: list, look at, cancel, move, release now, and what became of them.")
 
-Topic = Annotated[str, typer.Argument(metavar="TOPIC", help="The topic's name.")]
+Topic = Annotated[str, typer.Argument(metavar="TOPIC", help="The topic's name.", autocompletion=topic_names)]
 Id = Annotated[str, typer.Argument(metavar="ID", help="A schedule id, or # and a number, as listed.")]
 Partition = Annotated[int | None, typer.Option("--partition", "-p", min=0, help="If several know the id.")]
 BAR = 40

@@ -12,6 +12,7 @@ import typer
 from attrs import define, field, frozen
 
 from tools.cli.asked import Asked, header
+from tools.cli.completion import topic_names
 from tools.cli.errors import Refused, UsageMistake, error_name
 from tools.cli.framework import Session, session
 from tools.cli.inputs import NewRecord, parser, source
@@ -91,7 +92,7 @@ class Sent:
 
 def produce(
     context: typer.Context,
-    topic: Annotated[str, typer.Argument(metavar="TOPIC", help="Where to.")],
+    topic: Annotated[str, typer.Argument(metavar="TOPIC", help="Where to.", autocompletion=topic_names)],
     values: Annotated[list[str] | None, typer.Argument(metavar="[VALUE]", help="Records; else standard input.")] = None,
     key: Annotated[str | None, typer.Option("--key", "-k", help="Key of every record.")] = None,
     headers: Annotated[list[str] | None, typer.Option("--header", "-H", metavar="NAME=VALUE", help="A header.")] = None,

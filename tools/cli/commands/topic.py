@@ -7,6 +7,7 @@ from uuid import UUID
 import typer
 
 from tools.cli import settings
+from tools.cli.completion import topic_names
 from tools.cli.errors import UsageMistake
 from tools.cli.framework import Session, command, confirm, group, session
 from tools.cli.kafka import Kafka, check, connected, run
@@ -23,8 +24,8 @@ from wire.kafka.messages.describe_log_dirs import DescribeLogDirsRequest
 app = group("Topics: make, list, look at, alter, delete, empty.")
 TO_END = -1
 
-Name = Annotated[str, typer.Argument(metavar="TOPIC", help="The topic's name.")]
-Names = Annotated[list[str], typer.Argument(metavar="TOPIC", help="Names of topics.")]
+Name = Annotated[str, typer.Argument(metavar="TOPIC", help="The topic's name.", autocompletion=topic_names)]
+Names = Annotated[list[str], typer.Argument(metavar="TOPIC", help="Names of topics.", autocompletion=topic_names)]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say what would be done.")]
 

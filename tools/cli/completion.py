@@ -1,0 +1,44 @@
+"""Names that a shell completes: topics and groups of the broker that variables and the profile name.
+
+Whoever presses the tab key waits for it: the broker is asked briefly, and anything that goes wrong is no completion.
+"""
+
+from collections.abc import Awaitable, Callable
+
+from attrs import evolve
+
+from tools.cli import groups
+from tools.cli.kafka import Kafka, connected, run
+from tools.cli.profiles import from_environment
+
+PATIENCE_S = 2.0
+
+
+def topic_names(incomplete: str) -> list[str]:
+    """Topics that begin so."""
+    return _names(_topics, incomplete)
+
+
+def group_names(incomplete: str) -> list[str]:
+    """Groups that begin so."""
+    return _names(_groups, incomplete)
+
+
+async def _topics(kafka: Kafka) -> list[str]:
+    return [topic.name or "" for topic in (await kafka.metadata()).topics if not topic.is_internal]
+
+
+async def _groups(kafka: Kafka) -> list[str]:
+    return [str(each.group_id) for each in await groups.list_groups(kafka)]
+
+
+def _names(ask: Callable[[Kafka], Awaitable[list[str]]], incomplete: str) -> list[str]:
+    async def work() -> list[str]:
+        async with connected(evolve(from_environment(), timeout_s=PATIENCE_S)) as kafka:
+            return await ask(kafka)
+
+    try:
+        return sorted(name for name in run(work()) if name.startswith(incomplete))
+    except Exception:
+        # The shell shows nothing of what is said here: a traceback would only disturb the line being typed.
+        return []
