@@ -68,7 +68,8 @@ def test_one_is_cancelled_and_its_fate_remembered(tidegate: Tidegate, waiting: s
 
 def test_one_is_moved(tidegate: Tidegate, waiting: str) -> None:
     due_ms = tidegate("pending", "reschedule", waiting, "call", "--delay", "2h", "-o", "json").data["due_ms"]
-    assert tidegate("pending", "list", waiting, "-o", "json").data[0]["due_ms"] == due_ms
+    # A delay runs by the broker's steady clock; its wall time is reckoned anew whenever somebody asks.
+    assert abs(tidegate("pending", "list", waiting, "-o", "json").data[0]["due_ms"] - due_ms) < 1_000
     exact = tidegate("pending", "reschedule", waiting, "call", "--at", f"{due_ms + 5}", "-o", "json").data
     assert exact["due_ms"] == due_ms + 5
     assert tidegate("pending", "reschedule", waiting, "call").code == 2
