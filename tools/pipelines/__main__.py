@@ -32,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="pipelines", description="Spark pipelines over Kafka topics.")
+    parser = argparse.ArgumentParser(prog="tidegate pipeline", description="Spark pipelines over Kafka topics.")
     commands = parser.add_subparsers(dest="pipeline", required=True, metavar="NAME")
     for pipeline in PIPELINES.values():
         _add(commands.add_parser(pipeline.name, help=pipeline.summary, description=pipeline.summary), pipeline)

@@ -7,6 +7,7 @@ Spark, whose Kafka connector is taken from the checkout's cache or, where there 
 import os
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 SMALL = {
@@ -19,6 +20,8 @@ SMALL = {
     # A job of seconds: the second compiler and a concurrent collector would only cost it time.
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
 }
+# Where this package is found: in an installed Tidegate that is no place where Spark's workers would look.
+HOME = str(Path(__file__).resolve().parents[2])
 # Files are laid out by the hour of UTC, whatever the machine's own zone.
 ALWAYS = {"spark.sql.session.timeZone": "UTC"}
 
@@ -37,7 +40,8 @@ def spark_session(name: str, settings: Mapping[str, str] | None = None) -> Any:
     if not submitted():
         # Spark would take whatever python3 is on the path, without our packages.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-        chosen = {"spark.master": "local[*]", **SMALL, **connector(), **chosen}
+        own = {"spark.executorEnv.PYTHONPATH": HOME}
+        chosen = {"spark.master": "local[*]", **SMALL, **own, **connector(), **chosen}
     for key, value in chosen.items():
         builder = builder.config(key, value)
     session = builder.getOrCreate()
