@@ -1,5 +1,5 @@
-"""What all tests share: Hypothesis runs the same examples every time unless asked otherwise, and a test that lives in real
-time, with processes and sockets, is tried once more when a busy machine let it fail. The summary names those."""
+"""What all tests share: Hypothesis runs the same examples every time unless asked otherwise, and a test that lives in
+real time, with processes and sockets, is tried once more when a busy machine let it fail. The summary names those."""
 
 import os
 
