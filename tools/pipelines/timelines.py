@@ -119,7 +119,8 @@ def timelines(events: Any, now_us: int) -> Any:
         # A reader may be quicker than the note that a record is on disk. (`greatest` would make a null a zero.)
         "CASE WHEN fetched_us < readable_us THEN 0L ELSE fetched_us - readable_us END AS deliver",
         "CASE WHEN committed_us < fetched_us THEN 0L ELSE committed_us - fetched_us END AS settle",
-        "last_us - start_us AS total",
+        # Whoever reads a record again later does not make it slow.
+        "coalesce(committed_us, fetched_us, last_us) - start_us AS total",
         f"{now_us}L - coalesce(ready_us, persisted_us, received_us) AS idle",
     )
 
@@ -173,7 +174,7 @@ def report(spark: Any, storage: Storage, values: Values, count: int) -> Report:
     rows = spark.read.parquet(storage.path("stuck")).orderBy("start_us").collect()
     headers = ("problem", "record", "key", "trace", "last step", "idle s")
     found.table(headers, [(row.problem, *_named(row), row.last_event, row.idle / 1e6) for row in rows], bar=5)
-    found.heading("Slowest", "from arrival to the last step")
+    found.heading("Slowest", "from arrival to the first commit beyond it, or to the first fetch if there was none")
     rows = spark.read.parquet(storage.path("slowest")).orderBy("total", ascending=False).collect()
     columns = ("record", "key", "trace", *(f"{stage} ms" for stage in STAGES), "total ms")
     found.table(

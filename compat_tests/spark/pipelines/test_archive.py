@@ -12,7 +12,7 @@ from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
 from compat_tests.admin import admin_client, create_topic, delete_topic
 from compat_tests.clients.base import Record
 from compat_tests.spark.pipelines.running import run
-from compat_tests.spark.reading import Row, delete_before, numbered, send
+from compat_tests.spark.reading import Row, delete_before, numbered, send, slow
 from compat_tests.spark.reading import rows as rows_of
 from compat_tests.transactions.writers import confluent
 from compat_tests.waiting import eventually
@@ -24,6 +24,12 @@ from tools.pipelines.storage import Storage
 
 MakeTopic = Callable[..., str]
 HOUR_MS = 3_600_000
+CUTS = [
+    ("publish", 1),
+    ("move", 2),
+    pytest.param("move", 1, marks=slow),
+    pytest.param("delete", 1, marks=slow),
+]
 BASE_MS = 1_760_000_400_000  # 2025-10-09, nine o'clock exactly
 
 
@@ -95,7 +101,7 @@ def test_the_log_says_what_each_file_holds(spark: Any, bootstrap: str, make_topi
             assert (min(offsets), max(offsets), len(offsets)) == (part.first, part.last, part.rows)
 
 
-@pytest.mark.parametrize(("step", "call"), [("publish", 1), ("move", 1), ("move", 2), ("delete", 1)])
+@pytest.mark.parametrize(("step", "call"), CUTS)
 def test_a_run_that_is_cut_off_anywhere_is_finished_by_the_next(
     spark: Any,
     bootstrap: str,

@@ -10,7 +10,7 @@ import pytest
 
 from compat_tests.clients.base import Record
 from compat_tests.spark.pipelines.running import run
-from compat_tests.spark.reading import delete_before, numbered, send
+from compat_tests.spark.reading import delete_before, numbered, send, slow
 from compat_tests.transactions.writers import confluent
 from tools.pipelines.archive.log import ArchiveLog
 from tools.pipelines.options import DIFFERENT, OK, PipelineError
@@ -109,6 +109,7 @@ def test_files_that_are_gone_and_files_that_are_foreign(
     assert report["verdicts"][0]["faults"] == {"missing": 32}
 
 
+@slow
 def test_a_record_below_the_topics_beginning_is_held_against_the_log(
     spark: Any, bootstrap: str, archive: Path, tmp_path: Path
 ) -> None:

@@ -79,8 +79,8 @@ def test_latencies_stuck_and_slowest(spark: Any, traced: str, tmp_path: Path) ->
         ("unread", "u1", "never fetched"),
     ]
     slowest = spark.read.parquet(str(tmp_path / "slowest")).orderBy("total", ascending=False).collect()
-    # All were committed at once, so the first to arrive took longest; those that nobody read are not among them.
-    assert [row.key for row in slowest[:1]] == ["n0"]
+    # All were committed at once, so those sent first took longest; what nobody read is not among them.
+    assert {row.key for row in slowest[:5]} == {f"n{n}" for n in range(5)}
     assert len(slowest) == 10
     page = (tmp_path / "report.html").read_text()
     assert "<h2>read: hold</h2>" in page
