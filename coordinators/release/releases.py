@@ -63,6 +63,7 @@ class Releases:
     _configs: dict[bytes, ExtensionConfig] = field(factory=dict)
     _checkpoints: dict[StagedPartition, int] = field(factory=dict)
     """Up to where each stage's state is on disk; while one is being written, up to where it will be."""
+    _clock_is_watched: bool = False
     _being_written: dict[StagedPartition, trio.Event] = field(factory=dict)
 
     def __attrs_post_init__(self) -> None:
@@ -136,7 +137,6 @@ class Releases:
                     state = await in_thread(self._load, log, self.config(topic))
                     self._serve(partition, topic, log, state)
         self.rates.start()
-        self._watch_clock()
 
     def stage_of(self, partition: Partition, topic: Topic) -> StagedPartition:
         """The partition's stage, made if there is none."""
@@ -186,6 +186,8 @@ class Releases:
             observer=self._observer(partition),
         )
         self._checkpoints[staged] = log.end_offset
+        if not self._clock_is_watched:
+            self._watch_clock()
         if not self.reserve.held and self.partitions.refusal is None:
             self._lay_by()
         staged.resume()
@@ -204,9 +206,13 @@ class Releases:
         return limit < 0 or self.pending_bytes(topic_id) + size <= limit
 
     def _watch_clock(self) -> None:
-        for staged in self.stages():
+        """Every second, as long as there are stages."""
+        stages = self.stages()
+        for staged in stages:
             staged.watch_clock()
-        self.timers.call_at(self.clock.monotonic() + CLOCK_CHECK_S, self._watch_clock)
+        self._clock_is_watched = bool(stages)
+        if stages:
+            self.timers.call_at(self.clock.monotonic() + CLOCK_CHECK_S, self._watch_clock)
 
     # -- a full disk (rule 11)
 

@@ -18,7 +18,7 @@ from tidegate.listening import CannotListen
 async def test_probes_are_answered_while_logs_are_recovered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     reached, go_on = trio.Event(), trio.Event()
 
-    async def slow(self: Controller, *, clean: bool) -> None:
+    async def slow(self: Controller, **options: object) -> None:
         reached.set()
         await go_on.wait()
 
