@@ -80,6 +80,7 @@ class StageTraces:
         topic = self._topic
         if topic is None:
             return
+        in_lanes = self.partition.staged.stage.prioritised
         mark = mark_in(section)
         found = with_context(section, mark, TRACED_TOGETHER) if mark >= 0 else []
         traced = [(record.offset_delta, record.context, record.key) for record in found] or [(0, None, None)]
@@ -98,7 +99,7 @@ class StageTraces:
                 first_number + delta,
                 _header(context),
                 due_ms,
-                lane,
+                lane if in_lanes else None,
                 key=key,
                 client_id=client.client_id,
                 address=client.address,

@@ -85,3 +85,10 @@ async def test_a_batch_without_the_header_is_sampled_by_its_first_record(bench: 
     bench.hold(topic, record("x", delay=100), record("y", delay=100))
     (trace,) = bench.tracing.store.search().traces
     assert trace.number == 0
+
+
+@trio_test
+async def test_an_immediate_record_beside_a_delayed_one_was_in_no_lane(bench: TracedBench) -> None:
+    topic = await bench.create()
+    bench.hold(topic, record("x", delay=100), traced(record("now")))
+    assert not [step for step in bench.steps() if step.startswith("priority.")]
