@@ -10,7 +10,7 @@ from engine.stage.steady_clock import SteadyClock
 RELEASED_TOGETHER = 200
 LEAST_TOGETHER = 50
 MOST_TOGETHER = 500
-TURN_S = 0.005
+TURN_S = 0.0035
 """So long a release may keep the loop: a pile that falls due at once must not keep others waiting."""
 
 LATENESS_BOUNDS_MS = (1, 2, 5, 10, 20, 50, 100, 250, 1_000, 10_000, 60_000)

@@ -394,6 +394,8 @@ class StageState:
 
     def _supersedes(self, intent: Intent) -> bool:
         """Whether it is an intent written anew, because its place in the log was lost before anybody could read it."""
+        if not intent.pieces or intent.pieces[0].number not in self.intended:
+            return False
         for index, known in enumerate(self.intents):
             if known.pieces == intent.pieces:
                 self.intents[index] = intent
