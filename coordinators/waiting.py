@@ -6,6 +6,8 @@ from typing import Any, TypeVar
 import trio
 
 from coordinators.deferred import Deferred
+from engine.errors import BrokerError
+from engine.partition import Partition
 from engine.workers import Workers
 
 T = TypeVar("T")
@@ -40,3 +42,16 @@ async def result_of(answer: Deferred) -> Any:
     answer.on_resolved(resolved)
     await arrived.wait()
     return found[0]
+
+
+def raise_refusal(answer: Any) -> None:
+    """Raise what was answered if it is a refusal."""
+    if isinstance(answer, BrokerError):
+        raise answer
+
+
+async def until_durable(partition: Partition, offset: int, deadline: float) -> None:
+    """Wait until the record at `offset` can be read; raises why it will not be, or not in time."""
+    answer = Deferred()
+    partition.when_durable(offset, deadline, answer.resolve)
+    raise_refusal(await result_of(answer))

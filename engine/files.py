@@ -9,7 +9,7 @@ import os
 import shutil
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 from attrs import frozen
@@ -87,18 +87,26 @@ class FileRegion:
         return self.file.fileno()
 
 
-def write_atomically(files: Files, path: str, content: bytes) -> None:
-    """After this returns, the file holds `content` whatever happens; before, the old content or this."""
+@contextlib.contextmanager
+def replacing(files: Files, path: str) -> Iterator[File]:
+    """An empty file to be written; if the block ends well it is synced and takes the place of the one at `path`, which
+    holds the old content or the new whatever happens."""
     temporary = path + TEMPORARY_SUFFIX
     file = files.open(temporary, create=True)
     try:
         file.truncate(0)
-        file.write([content], 0)
+        yield file
         file.sync()
     finally:
         file.close()
     files.rename(temporary, path)
     files.sync_directory(os.path.dirname(path))
+
+
+def write_atomically(files: Files, path: str, content: bytes) -> None:
+    """After this returns, the file holds `content` whatever happens; before, the old content or this."""
+    with replacing(files, path) as file:
+        file.write([content], 0)
 
 
 def read_whole(files: Files, path: str) -> bytes | None:

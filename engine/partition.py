@@ -7,7 +7,7 @@ Who reads committed records only, reads up to the last stable offset: where the 
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from attrs import define, frozen
 
@@ -19,18 +19,6 @@ from engine.traffic import Traffic
 
 Durable = Callable[[BrokerError | None], object]
 Watcher = Callable[[int], object]
-
-
-class Staging(Protocol):
-    """What a partition's stage lets others know (coordinators/release)."""
-
-    @property
-    def promised_end(self) -> int:
-        """The end that readers are told."""
-
-    @property
-    def store(self) -> "Partition":
-        """The stage's own log."""
 
 
 @frozen
@@ -79,7 +67,7 @@ class Partition:
         self.is_patient = False
         self.traffic = Traffic()
         self.staged: Any = None
-        """The partition's stage, if it has one: a `Staging`, whose owner knows more of it."""
+        """The partition's stage, if it has one: a `StagedPartition` of coordinators/release."""
         self.on_online: Callable[[], object] | None = None
         self._rounds = rounds
         self._on_synced = on_synced

@@ -255,9 +255,30 @@ def build_batch(
     attributes: int = 0,
 ) -> bytes:
     """An uncompressed batch of (key, value) pairs of one time."""
-    section = b"".join(pack_record(i, 0, key, value) for i, (key, value) in enumerate(records))
+    return pack_batch(
+        [pack_record(i, 0, key, value) for i, (key, value) in enumerate(records)],
+        (timestamp_ms, timestamp_ms),
+        base_offset=base_offset,
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        base_sequence=base_sequence,
+        attributes=attributes,
+    )
+
+
+def pack_batch(
+    packed: Sequence[bytes],
+    times: tuple[int, int],
+    *,
+    base_offset: int = 0,
+    producer_id: int = NO_PRODUCER_ID,
+    producer_epoch: int = -1,
+    base_sequence: int = -1,
+    attributes: int = 0,
+) -> bytes:
+    """An uncompressed batch of records that are packed already; `times` are its base and its greatest timestamp."""
+    count = len(packed)
     header = BatchHeader(
-        base_offset, 0, -1, MAGIC, 0, attributes, len(records) - 1, timestamp_ms, timestamp_ms,
-        producer_id, producer_epoch, base_sequence, len(records),
-    )  # fmt: skip
-    return seal_batch(header, section)
+        base_offset, 0, -1, MAGIC, 0, attributes, count - 1, *times, producer_id, producer_epoch, base_sequence, count
+    )
+    return seal_batch(header, b"".join(packed))

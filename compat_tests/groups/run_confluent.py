@@ -1,4 +1,4 @@
-"""A group consumer of confluent-kafka."""
+"""A group consumer of confluent-kafka; `run_confluentnew.py` is the same by the new consumer protocol."""
 
 from typing import Any
 
@@ -6,27 +6,34 @@ from confluent_kafka import Consumer, KafkaException
 
 from compat_tests.groups.speaking import commands, options, say
 
+CLASSIC, NEW = "classic", "consumer"
+POLL_S = {CLASSIC: 0.05, NEW: 0.02}
 
-def main() -> None:
+
+def main(protocol: str = CLASSIC) -> None:
     given = options()
     settings = {
         "bootstrap.servers": given["bootstrap"],
         "group.id": given["group"],
         "auto.offset.reset": "earliest",
         "enable.auto.commit": False,
-        "session.timeout.ms": given.get("session_ms", 6000),
-        "heartbeat.interval.ms": given.get("heartbeat_ms", 300),
+        "group.protocol": protocol,
         "fetch.wait.max.ms": 100,
         "log_level": 0,
     }
+    if protocol == CLASSIC:
+        settings["session.timeout.ms"] = given.get("session_ms", 6000)
+        settings["heartbeat.interval.ms"] = given.get("heartbeat_ms", 300)
     if "strategy" in given:
         settings["partition.assignment.strategy"] = given["strategy"]
+    if "assignor" in given:
+        settings["group.remote.assignor"] = given["assignor"]
     if "instance" in given:
         settings["group.instance.id"] = given["instance"]
     consumer = Consumer(settings)
     consumer.subscribe([given["topic"]], on_assign=_assigned, on_revoke=_revoked, on_lost=_revoked)
     while True:
-        message = consumer.poll(0.05)
+        message = consumer.poll(POLL_S[protocol])
         if message is not None and message.error():
             say(error=str(message.error()))
         elif message is not None:

@@ -11,9 +11,11 @@ import trio
 from attrs import define, field
 
 from coordinators.controller import Controller
+from coordinators.deferred import Deferred
 from coordinators.producer_ids import ProducerIds
 from coordinators.release.staged import ClientBatch, Outcome, StagedPartition
 from coordinators.topics import Topic, TopicSpec
+from coordinators.waiting import raise_refusal, result_of, until_durable
 from engine.clock import Clock
 from engine.errors import BrokerError, DuplicateSequence, RecordTooLarge, TopicAlreadyExists
 from engine.log import AppendResult
@@ -21,12 +23,10 @@ from engine.partition import Partition
 from engine.producer_state import SEQUENCES
 from engine.records import (
     HEADER_SIZE,
-    MAGIC,
-    BatchHeader,
     RecordSpan,
+    pack_batch,
     pack_record,
     parse_header,
-    seal_batch,
     walk_records,
 )
 from engine.stage.events import DeadLetterProducer
@@ -143,18 +143,7 @@ class DeadLetters:
             return -1
 
     async def _durable(self, partition: Partition, offset: int) -> None:
-        settled = trio.Event()
-        errors: list[BrokerError] = []
-
-        def done(error: BrokerError | None) -> None:
-            if error is not None:
-                errors.append(error)
-            settled.set()
-
-        partition.when_durable(offset, self.clock.monotonic() + DURABLE_WITHIN_S, done)
-        await settled.wait()
-        if errors:
-            raise errors[0]
+        await until_durable(partition, offset, self.clock.monotonic() + DURABLE_WITHIN_S)
 
     async def _note(self, staged: StagedPartition, numbers: list[int]) -> None:
         await _in_turn(staged, lambda: staged.stage.dead_lettered(numbers))
@@ -162,33 +151,25 @@ class DeadLetters:
 
 async def _in_turn(staged: StagedPartition, change: Callable[[], object]) -> None:
     """Make a change of the stage when its turn has come."""
-    finished = trio.Event()
-    errors: list[BrokerError] = []
+    answer = Deferred()
 
     def operation() -> None:
         try:
             change()
         except BrokerError as error:
-            errors.append(error)
-        finished.set()
+            answer.resolve(error)
+        else:
+            answer.resolve(None)
 
     staged.submit(operation)
-    await finished.wait()
-    if errors:
-        raise errors[0]
+    raise_refusal(await result_of(answer))
 
 
 async def _outcome(staged: StagedPartition, batch: ClientBatch) -> Outcome:
-    arrived = trio.Event()
-    found: list[Outcome] = []
-
-    def answer(outcome: Outcome) -> None:
-        found.append(outcome)
-        arrived.set()
-
-    staged.append(batch, answer)
-    await arrived.wait()
-    return found[0]
+    answer = Deferred()
+    staged.append(batch, answer.resolve)
+    outcome: Outcome = await result_of(answer)
+    return outcome
 
 
 def _batch(topic: str, partition: int, letter: Letter, producer_id: int, sequence: int) -> bytes:
@@ -200,5 +181,10 @@ def _batch(topic: str, partition: int, letter: Letter, producer_id: int, sequenc
         (b"__dlq.errors.message", REASON),
     ]
     key, value = (None if field is None else bytes(field) for field in (span.key, span.value))
-    header = BatchHeader(0, 0, -1, MAGIC, 0, 0, 0, created_ms, created_ms, producer_id, 0, sequence % SEQUENCES, 1)
-    return seal_batch(header, pack_record(0, 0, key, value, headers))
+    return pack_batch(
+        [pack_record(0, 0, key, value, headers)],
+        (created_ms, created_ms),
+        producer_id=producer_id,
+        producer_epoch=0,
+        base_sequence=sequence % SEQUENCES,
+    )

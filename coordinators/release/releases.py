@@ -171,7 +171,7 @@ class Releases:
         # What was replayed has been counted by the process that did it.
         state.counters = Counters()
         steady = SteadyClock(self.clock, state.ahead_ms)
-        stage = Stage(store, state, steady, self.config(topic), partition.log.end_offset)
+        stage = Stage(store, state, steady, self.config(topic))
         staged = StagedPartition(
             partition,
             stage,
@@ -199,7 +199,7 @@ class Releases:
     def _reload(self, staged: StagedPartition) -> None:
         state = self._load(staged.store.log, staged.stage.config)
         state.counters = staged.stage.state.counters
-        staged.stage.adopt(state, staged.partition.log.end_offset)
+        staged.stage.adopt(state)
 
     def _has_room(self, topic_id: bytes, stage: Stage, size: int) -> bool:
         limit = stage.config.stage_max_bytes

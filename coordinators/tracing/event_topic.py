@@ -19,7 +19,7 @@ from engine.clock import Clock
 from engine.errors import BrokerError, TopicAlreadyExists
 from engine.log_types import Origin
 from engine.partition import Partition
-from engine.records import MAGIC, NO_PRODUCER_ID, BatchHeader, seal_batch, varint
+from engine.records import pack_batch, varint
 from engine.timers import Timers
 from engine.trace.record_trace import RecordTrace, TraceEvent
 
@@ -103,7 +103,7 @@ class EventTopic:
         for _ in range(count):
             self._queue.popleft()
         try:
-            partition.append(_batch(records, times[:count]), origin=Origin.COORDINATOR)
+            partition.append(pack_batch(records, (times[0], max(times[:count]))), origin=Origin.COORDINATOR)
             self.written += count
         except BrokerError as error:
             self.dropped += count
@@ -134,9 +134,3 @@ def _record(number: int, later_ms: int, key: bytes, value: bytes) -> bytes:
         (b"\0", _varint(later_ms), _varint(number), _varint(len(key)), key, _varint(len(value)), value, b"\0")
     )
     return _varint(len(body)) + body
-
-
-def _batch(records: list[bytes], times: list[int]) -> bytes:
-    count = len(records)
-    header = BatchHeader(0, 0, -1, MAGIC, 0, 0, count - 1, times[0], max(times), NO_PRODUCER_ID, -1, -1, count)
-    return seal_batch(header, b"".join(records))

@@ -15,7 +15,7 @@ from typing import Any
 from crc32c import crc32c
 
 from engine.errors import StorageError
-from engine.files import TEMPORARY_SUFFIX, Buffer, Files, read_whole
+from engine.files import Buffer, Files, read_whole, replacing
 from engine.stage.events import Intent
 from engine.stage.fates import Fates
 from engine.stage.lanes import LaneRules, Lanes, Piece
@@ -53,10 +53,7 @@ def encode(state: StageState) -> Iterator[Buffer]:
 
 def write(files: Files, directory: str, offset: int, pieces: Iterable[Buffer]) -> None:
     """[thread] Put it in the place of the one before; one at a time. Never holds all of it in memory."""
-    path = os.path.join(directory, FILE)
-    file = files.open(path + TEMPORARY_SUFFIX, create=True)
-    try:
-        file.truncate(0)
+    with replacing(files, os.path.join(directory, FILE)) as file:
         checksum, position = crc32c(_LENGTH.pack(offset)), _FIXED.size
         for group in _grouped(pieces):
             for piece in group:
@@ -64,11 +61,6 @@ def write(files: Files, directory: str, offset: int, pieces: Iterable[Buffer]) -
             file.write(group, position)
             position += sum(map(len, group))
         file.write([_FIXED.pack(_MARK, offset, checksum)], 0)
-        file.sync()
-    finally:
-        file.close()
-    files.rename(path + TEMPORARY_SUFFIX, path)
-    files.sync_directory(directory)
 
 
 def _grouped(pieces: Iterable[Buffer]) -> Iterator[list[Buffer]]:

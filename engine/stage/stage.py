@@ -96,9 +96,7 @@ class Held:
 class Stage:
     """See the module. `store` is the stage's own log, synced like any partition."""
 
-    def __init__(
-        self, store: Partition, state: StageState, clock: SteadyClock, config: ExtensionConfig, _log_end_offset: int = 0
-    ) -> None:
+    def __init__(self, store: Partition, state: StageState, clock: SteadyClock, config: ExtensionConfig) -> None:
         self.store = store
         self.clock = clock
         self._config = config
@@ -108,7 +106,7 @@ class Stage:
 
     # -- what it is
 
-    def adopt(self, state: StageState, _log_end_offset: int = 0) -> None:
+    def adopt(self, state: StageState) -> None:
         """Go on from this state: of a stage just opened, or one whose log has lost its end."""
         state.observer, self.state = self.observer, state
         self._fresh: deque[tuple[int, int]] = deque()

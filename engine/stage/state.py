@@ -506,8 +506,3 @@ def _in_range(time_ms: int) -> int:
 
 def _or_none(value: int | None) -> int:
     return NONE if value is None else value
-
-
-def pieces_of(rows: Sequence[Row]) -> tuple[Piece, ...]:
-    """Rows as the pieces of an intent, whole."""
-    return tuple(Piece(row.lane, row.number + row.skip, row.count - row.skip) for row in rows)

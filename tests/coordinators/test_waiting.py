@@ -1,11 +1,17 @@
 """A task waits for a worker's job, gets what it returned or raised, and may be cancelled while the job goes on."""
 
+import math
+
 import pytest
 import trio
 from trio.testing import trio_test, wait_all_tasks_blocked
 
-from coordinators.waiting import in_worker
+from coordinators.waiting import in_worker, until_durable
+from engine.errors import RequestTimedOut
+from engine.partition import Partition
+from engine.sync import SyncRounds
 from engine.workers import InlineWorkers
+from tests.engine.logs import batch, memory_files, open_log
 
 
 @trio_test
@@ -33,3 +39,27 @@ async def test_a_job_runs_to_its_end_although_nobody_waits_any_more() -> None:
     assert ran == []
     workers.run_held()
     assert ran == [True]
+
+
+@trio_test
+async def test_a_task_waits_until_a_record_is_durable_or_is_told_why_not() -> None:
+    workers = InlineWorkers(hold=True)
+    rounds = SyncRounds(workers, lambda: None)
+    partition = Partition(b"\1" * 16, 0, open_log(memory_files()), rounds)
+    partition.append(batch())
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(until_durable, partition, 0, math.inf)
+        await wait_all_tasks_blocked()
+        assert partition.statistics()["waiters"] == 1
+        rounds.start_round()
+        workers.run_held()
+    partition.append(batch())
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(_refused, partition)
+        await wait_all_tasks_blocked()
+        partition.expire_waiters(6.0, RequestTimedOut("late"))
+
+
+async def _refused(partition: Partition) -> None:
+    with pytest.raises(RequestTimedOut, match="late"):
+        await until_durable(partition, 1, 5.0)

@@ -1,9 +1,9 @@
 """What the Kafka door needs of the broker around it: topics, partitions, time, threads, limits."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, TypeVar
 
-import trio
 from attrs import define, frozen
 
 from coordinators.controller import Controller
@@ -14,9 +14,9 @@ from coordinators.release.releases import Releases
 from coordinators.topics import Topic, Topics
 from coordinators.tracing.tracing import Tracing
 from coordinators.transaction.transactions import Transactions
-from coordinators.waiting import in_worker
+from coordinators.waiting import in_worker, until_durable
 from engine.clock import Clock
-from engine.errors import UnknownTopicId, UnknownTopicOrPartition
+from engine.errors import BrokerError, UnknownTopicId, UnknownTopicOrPartition
 from engine.partition import Partition
 from engine.partitions import Partitions
 from engine.timers import Timers
@@ -89,7 +89,5 @@ class Node:
 
     async def until_durable(self, partition: Partition) -> None:
         """Wait until what is written to the partition now can be read, or will not be."""
-        settled = trio.Event()
-        deadline = self.clock.monotonic() + SETTLE_S
-        partition.when_durable(partition.log.end_offset - 1, deadline, lambda _error: settled.set())
-        await settled.wait()
+        with suppress(BrokerError):
+            await until_durable(partition, partition.log.end_offset - 1, self.clock.monotonic() + SETTLE_S)

@@ -52,7 +52,7 @@ class Bench:
         log = self._log(STAGE_DIRECTORY, stage_log_config(86_400_000))
         state = load_state(log, self.files, self.config.lane_rules, self.clock.now_ms(), self.clock.now_ms())
         store = Partition(b"\1" * 16, 0, log, self.rounds)
-        stage = Stage(store, state, SteadyClock(self.clock, state.ahead_ms), self.config, self.partition.log.end_offset)
+        stage = Stage(store, state, SteadyClock(self.clock, state.ahead_ms), self.config)
         self.staged = StagedPartition(
             self.partition,
             stage,
@@ -70,7 +70,7 @@ class Bench:
     def _reload(self, staged: StagedPartition) -> None:
         now_ms = self.clock.now_ms()
         state = load_state(staged.store.log, self.files, self.config.lane_rules, now_ms, now_ms)
-        staged.stage.adopt(state, self.partition.log.end_offset)
+        staged.stage.adopt(state)
 
     def lose_power(self) -> None:
         """What was not synced is gone; then a new start."""

@@ -187,7 +187,7 @@ class Leader:
         self.store = LedPartition(b"\1" * 16, 0, node.store, self.rounds, leader_epoch=self.epoch)
         self.keep_in_sync(self.follower)
         state = node.load(self.config)
-        self.stage = Stage(self.store, state, SteadyClock(node.clock, state.ahead_ms), self.config, node.log.end_offset)
+        self.stage = Stage(self.store, state, SteadyClock(node.clock, state.ahead_ms), self.config)
 
     def keep_in_sync(self, follower: Node | None) -> None:
         """This other replica is in the in-sync set from now on; or none is."""
