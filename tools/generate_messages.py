@@ -200,7 +200,7 @@ def module_source(api: ApiVersions) -> str:
         "",
         "from typing import ClassVar",
         "",
-        f"from attrs import {'Factory, ' if 'Factory(' in text else ''}define",
+        f"from msgspec import Struct{', field' if 'field(' in text else ''}",
     ]
     if base:
         lines += ["", f"from wire.kafka.messages.base import {', '.join(base)}"]
@@ -211,8 +211,7 @@ def _class_lines(api: ApiVersions, union: UnionStruct, clashing: set[str]) -> li
     lines = [
         "",
         "",
-        "@define(slots=True, eq=True)",
-        f"class {_class_name(union.name, union.direction, clashing)}:",
+        f"class {_class_name(union.name, union.direction, clashing)}(Struct):",
     ]
     if union.is_message:
         lines += [f"    API_KEY: ClassVar[int] = {api.key}", ""]
@@ -240,11 +239,11 @@ def _declaration(entry: UnionField, direction: Direction, clashing: set[str]) ->
     inner = _scalar_annotation(schema, direction, clashing)
     if schema.is_array:
         optional = " | None" if entry.nullable else ""
-        default = "None" if schema.default is None else "Factory(list)"
+        default = "None" if schema.default is None else "[]"
         return f"list[{inner}]{optional}", default
     if schema.type == "struct":
         may_be_absent = entry.nullable or schema.tag is not None
-        return (f"{inner} | None", "None") if may_be_absent else (inner, f"Factory({inner})")
+        return (f"{inner} | None", "None") if may_be_absent else (inner, f"field(default_factory={inner})")
     if schema.type == "uuid" and not any(schema.default):
         return inner, "ZERO_UUID"
     optional = " | None" if entry.nullable and schema.type != "records" else ""

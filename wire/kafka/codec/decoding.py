@@ -7,9 +7,8 @@ and a count of elements with the least that so many elements would take.
 
 import struct
 from types import ModuleType
-from typing import Any
 
-import attrs
+import msgspec
 from attrs import define, field
 
 from wire.kafka.codec.errors import WireError
@@ -129,17 +128,19 @@ class DecoderGenerator:
     def construct(self, schema: StructSchema, values: dict[str, str]) -> str:
         """Calls the class with positions, the quickest way, up to the last field that this version has."""
         cls = message_class(self.messages, schema.name, self.direction)
-        attributes = list(attrs.fields(cls))
+        attributes = list(msgspec.structs.fields(cls))
         while attributes and attributes[-1].name not in values:
             attributes.pop()
-        arguments = [values.get(slot.name) or self.absent(slot.default) for slot in attributes]
+        arguments = [values.get(slot.name) or self.absent(slot) for slot in attributes]
         return f"{self.source.constant(cls.__name__, cls)}({', '.join(arguments)})"
 
-    def absent(self, default: Any) -> str:
+    def absent(self, slot: msgspec.structs.FieldInfo) -> str:
         """The expression of a class's default, for a field that this version does not have."""
-        if isinstance(default, attrs.Factory):  # type: ignore[arg-type]  # a class, typed as a function
-            return "[]" if default.factory is list else f"{self.source.constant('make', default.factory)}()"
-        return repr(default)
+        if slot.default is not msgspec.NODEFAULT:
+            return repr(slot.default)
+        if slot.default_factory is list:
+            return "[]"
+        return f"{self.source.constant('make', slot.default_factory)}()"
 
     def value(self, member: FieldSchema, flexible: bool) -> str:
         """Reads a field; returns the expression of its value."""

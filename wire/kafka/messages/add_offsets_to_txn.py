@@ -2,11 +2,10 @@
 
 from typing import ClassVar
 
-from attrs import define
+from msgspec import Struct
 
 
-@define(slots=True, eq=True)
-class AddOffsetsToTxnRequest:
+class AddOffsetsToTxnRequest(Struct):
     API_KEY: ClassVar[int] = 25
 
     transactional_id: str = ""
@@ -15,8 +14,7 @@ class AddOffsetsToTxnRequest:
     group_id: str = ""
 
 
-@define(slots=True, eq=True)
-class AddOffsetsToTxnResponse:
+class AddOffsetsToTxnResponse(Struct):
     API_KEY: ClassVar[int] = 25
 
     throttle_time_ms: int = 0

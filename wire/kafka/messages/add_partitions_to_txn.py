@@ -2,58 +2,51 @@
 
 from typing import ClassVar
 
-from attrs import Factory, define
+from msgspec import Struct
 
 
-@define(slots=True, eq=True)
-class AddPartitionsToTxnTopic:
+class AddPartitionsToTxnTopic(Struct):
     name: str = ""
-    partitions: list[int] = Factory(list)
+    partitions: list[int] = []
 
 
-@define(slots=True, eq=True)
-class AddPartitionsToTxnTransaction:
+class AddPartitionsToTxnTransaction(Struct):
     transactional_id: str = ""  # 4+
     producer_id: int = 0  # 4+
     producer_epoch: int = 0  # 4+
     verify_only: bool = False  # 4+
-    topics: list[AddPartitionsToTxnTopic] = Factory(list)  # 4+
+    topics: list[AddPartitionsToTxnTopic] = []  # 4+
 
 
-@define(slots=True, eq=True)
-class AddPartitionsToTxnRequest:
+class AddPartitionsToTxnRequest(Struct):
     API_KEY: ClassVar[int] = 24
 
-    transactions: list[AddPartitionsToTxnTransaction] = Factory(list)  # 4+
+    transactions: list[AddPartitionsToTxnTransaction] = []  # 4+
     v3_and_below_transactional_id: str = ""  # 0-3
     v3_and_below_producer_id: int = 0  # 0-3
     v3_and_below_producer_epoch: int = 0  # 0-3
-    v3_and_below_topics: list[AddPartitionsToTxnTopic] = Factory(list)  # 0-3
+    v3_and_below_topics: list[AddPartitionsToTxnTopic] = []  # 0-3
 
 
-@define(slots=True, eq=True)
-class AddPartitionsToTxnPartitionResult:
+class AddPartitionsToTxnPartitionResult(Struct):
     partition_index: int = 0
     partition_error_code: int = 0
 
 
-@define(slots=True, eq=True)
-class AddPartitionsToTxnTopicResult:
+class AddPartitionsToTxnTopicResult(Struct):
     name: str = ""
-    results_by_partition: list[AddPartitionsToTxnPartitionResult] = Factory(list)
+    results_by_partition: list[AddPartitionsToTxnPartitionResult] = []
 
 
-@define(slots=True, eq=True)
-class AddPartitionsToTxnResult:
+class AddPartitionsToTxnResult(Struct):
     transactional_id: str = ""  # 4+
-    topic_results: list[AddPartitionsToTxnTopicResult] = Factory(list)  # 4+
+    topic_results: list[AddPartitionsToTxnTopicResult] = []  # 4+
 
 
-@define(slots=True, eq=True)
-class AddPartitionsToTxnResponse:
+class AddPartitionsToTxnResponse(Struct):
     API_KEY: ClassVar[int] = 24
 
     throttle_time_ms: int = 0
     error_code: int = 0  # 4+
-    results_by_transaction: list[AddPartitionsToTxnResult] = Factory(list)  # 4+
-    results_by_topic_v3_and_below: list[AddPartitionsToTxnTopicResult] = Factory(list)  # 0-3
+    results_by_transaction: list[AddPartitionsToTxnResult] = []  # 4+
+    results_by_topic_v3_and_below: list[AddPartitionsToTxnTopicResult] = []  # 0-3

@@ -2,41 +2,36 @@
 
 from typing import ClassVar
 
-from attrs import Factory, define
+from msgspec import Struct
 
 
-@define(slots=True, eq=True)
-class AlterableConfig:
+class AlterableConfig(Struct):
     name: str = ""
     value: str | None = None
 
 
-@define(slots=True, eq=True)
-class AlterConfigsResource:
+class AlterConfigsResource(Struct):
     resource_type: int = 0
     resource_name: str = ""
-    configs: list[AlterableConfig] = Factory(list)
+    configs: list[AlterableConfig] = []
 
 
-@define(slots=True, eq=True)
-class AlterConfigsRequest:
+class AlterConfigsRequest(Struct):
     API_KEY: ClassVar[int] = 33
 
-    resources: list[AlterConfigsResource] = Factory(list)
+    resources: list[AlterConfigsResource] = []
     validate_only: bool = False
 
 
-@define(slots=True, eq=True)
-class AlterConfigsResourceResponse:
+class AlterConfigsResourceResponse(Struct):
     error_code: int = 0
     error_message: str | None = None
     resource_type: int = 0
     resource_name: str = ""
 
 
-@define(slots=True, eq=True)
-class AlterConfigsResponse:
+class AlterConfigsResponse(Struct):
     API_KEY: ClassVar[int] = 33
 
     throttle_time_ms: int = 0
-    responses: list[AlterConfigsResourceResponse] = Factory(list)
+    responses: list[AlterConfigsResourceResponse] = []

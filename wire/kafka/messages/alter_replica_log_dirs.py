@@ -2,43 +2,37 @@
 
 from typing import ClassVar
 
-from attrs import Factory, define
+from msgspec import Struct
 
 
-@define(slots=True, eq=True)
-class AlterReplicaLogDirTopic:
+class AlterReplicaLogDirTopic(Struct):
     name: str = ""
-    partitions: list[int] = Factory(list)
+    partitions: list[int] = []
 
 
-@define(slots=True, eq=True)
-class AlterReplicaLogDir:
+class AlterReplicaLogDir(Struct):
     path: str = ""
-    topics: list[AlterReplicaLogDirTopic] = Factory(list)
+    topics: list[AlterReplicaLogDirTopic] = []
 
 
-@define(slots=True, eq=True)
-class AlterReplicaLogDirsRequest:
+class AlterReplicaLogDirsRequest(Struct):
     API_KEY: ClassVar[int] = 34
 
-    dirs: list[AlterReplicaLogDir] = Factory(list)
+    dirs: list[AlterReplicaLogDir] = []
 
 
-@define(slots=True, eq=True)
-class AlterReplicaLogDirPartitionResult:
+class AlterReplicaLogDirPartitionResult(Struct):
     partition_index: int = 0
     error_code: int = 0
 
 
-@define(slots=True, eq=True)
-class AlterReplicaLogDirTopicResult:
+class AlterReplicaLogDirTopicResult(Struct):
     topic_name: str = ""
-    partitions: list[AlterReplicaLogDirPartitionResult] = Factory(list)
+    partitions: list[AlterReplicaLogDirPartitionResult] = []
 
 
-@define(slots=True, eq=True)
-class AlterReplicaLogDirsResponse:
+class AlterReplicaLogDirsResponse(Struct):
     API_KEY: ClassVar[int] = 34
 
     throttle_time_ms: int = 0
-    results: list[AlterReplicaLogDirTopicResult] = Factory(list)
+    results: list[AlterReplicaLogDirTopicResult] = []

@@ -2,46 +2,41 @@
 
 from typing import ClassVar
 
-from attrs import Factory, define
+from msgspec import Struct
 
 
-@define(slots=True, eq=True)
-class ApiVersionsRequest:
+class ApiVersionsRequest(Struct):
     API_KEY: ClassVar[int] = 18
 
     client_software_name: str = ""  # 3+
     client_software_version: str = ""  # 3+
 
 
-@define(slots=True, eq=True)
-class ApiVersion:
+class ApiVersion(Struct):
     api_key: int = 0
     min_version: int = 0
     max_version: int = 0
 
 
-@define(slots=True, eq=True)
-class SupportedFeatureKey:
+class SupportedFeatureKey(Struct):
     name: str = ""  # 3+
     min_version: int = 0  # 3+
     max_version: int = 0  # 3+
 
 
-@define(slots=True, eq=True)
-class FinalizedFeatureKey:
+class FinalizedFeatureKey(Struct):
     name: str = ""  # 3+
     max_version_level: int = 0  # 3+
     min_version_level: int = 0  # 3+
 
 
-@define(slots=True, eq=True)
-class ApiVersionsResponse:
+class ApiVersionsResponse(Struct):
     API_KEY: ClassVar[int] = 18
 
     error_code: int = 0
-    api_keys: list[ApiVersion] = Factory(list)
+    api_keys: list[ApiVersion] = []
     throttle_time_ms: int = 0  # 1+
-    supported_features: list[SupportedFeatureKey] = Factory(list)  # 3+
+    supported_features: list[SupportedFeatureKey] = []  # 3+
     finalized_features_epoch: int = -1  # 3+
-    finalized_features: list[FinalizedFeatureKey] = Factory(list)  # 3+
+    finalized_features: list[FinalizedFeatureKey] = []  # 3+
     zk_migration_ready: bool = False  # 3+

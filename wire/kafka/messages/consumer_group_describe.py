@@ -2,48 +2,43 @@
 
 from typing import ClassVar
 
-from attrs import Factory, define
+from msgspec import Struct, field
 
 from wire.kafka.messages.base import ZERO_UUID
 
 
-@define(slots=True, eq=True)
-class ConsumerGroupDescribeRequest:
+class ConsumerGroupDescribeRequest(Struct):
     API_KEY: ClassVar[int] = 69
 
-    group_ids: list[str] = Factory(list)
+    group_ids: list[str] = []
     include_authorized_operations: bool = False
 
 
-@define(slots=True, eq=True)
-class TopicPartitions:
+class TopicPartitions(Struct):
     topic_id: bytes = ZERO_UUID
     topic_name: str = ""
-    partitions: list[int] = Factory(list)
+    partitions: list[int] = []
 
 
-@define(slots=True, eq=True)
-class Assignment:
-    topic_partitions: list[TopicPartitions] = Factory(list)
+class Assignment(Struct):
+    topic_partitions: list[TopicPartitions] = []
 
 
-@define(slots=True, eq=True)
-class Member:
+class Member(Struct):
     member_id: str = ""
     instance_id: str | None = None
     rack_id: str | None = None
     member_epoch: int = 0
     client_id: str = ""
     client_host: str = ""
-    subscribed_topic_names: list[str] = Factory(list)
+    subscribed_topic_names: list[str] = []
     subscribed_topic_regex: str | None = None
-    assignment: Assignment = Factory(Assignment)
-    target_assignment: Assignment = Factory(Assignment)
+    assignment: Assignment = field(default_factory=Assignment)
+    target_assignment: Assignment = field(default_factory=Assignment)
     member_type: int = -1  # 1+
 
 
-@define(slots=True, eq=True)
-class DescribedGroup:
+class DescribedGroup(Struct):
     error_code: int = 0
     error_message: str | None = None
     group_id: str = ""
@@ -51,13 +46,12 @@ class DescribedGroup:
     group_epoch: int = 0
     assignment_epoch: int = 0
     assignor_name: str = ""
-    members: list[Member] = Factory(list)
+    members: list[Member] = []
     authorized_operations: int = -2147483648
 
 
-@define(slots=True, eq=True)
-class ConsumerGroupDescribeResponse:
+class ConsumerGroupDescribeResponse(Struct):
     API_KEY: ClassVar[int] = 69
 
     throttle_time_ms: int = 0
-    groups: list[DescribedGroup] = Factory(list)
+    groups: list[DescribedGroup] = []

@@ -2,19 +2,17 @@
 
 from typing import ClassVar
 
-from attrs import Factory, define
+from msgspec import Struct
 
 from wire.kafka.messages.base import ZERO_UUID
 
 
-@define(slots=True, eq=True)
-class RequestTopicPartitions:
+class RequestTopicPartitions(Struct):
     topic_id: bytes = ZERO_UUID
-    partitions: list[int] = Factory(list)
+    partitions: list[int] = []
 
 
-@define(slots=True, eq=True)
-class ConsumerGroupHeartbeatRequest:
+class ConsumerGroupHeartbeatRequest(Struct):
     API_KEY: ClassVar[int] = 68
 
     group_id: str = ""
@@ -26,22 +24,19 @@ class ConsumerGroupHeartbeatRequest:
     subscribed_topic_names: list[str] | None = None
     subscribed_topic_regex: str | None = None  # 1+
     server_assignor: str | None = None
-    topic_partitions: list[RequestTopicPartitions] | None = Factory(list)
+    topic_partitions: list[RequestTopicPartitions] | None = []
 
 
-@define(slots=True, eq=True)
-class ResponseTopicPartitions:
+class ResponseTopicPartitions(Struct):
     topic_id: bytes = ZERO_UUID
-    partitions: list[int] = Factory(list)
+    partitions: list[int] = []
 
 
-@define(slots=True, eq=True)
-class Assignment:
-    topic_partitions: list[ResponseTopicPartitions] = Factory(list)
+class Assignment(Struct):
+    topic_partitions: list[ResponseTopicPartitions] = []
 
 
-@define(slots=True, eq=True)
-class ConsumerGroupHeartbeatResponse:
+class ConsumerGroupHeartbeatResponse(Struct):
     API_KEY: ClassVar[int] = 68
 
     throttle_time_ms: int = 0

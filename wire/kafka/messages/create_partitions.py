@@ -2,40 +2,35 @@
 
 from typing import ClassVar
 
-from attrs import Factory, define
+from msgspec import Struct
 
 
-@define(slots=True, eq=True)
-class CreatePartitionsAssignment:
-    broker_ids: list[int] = Factory(list)
+class CreatePartitionsAssignment(Struct):
+    broker_ids: list[int] = []
 
 
-@define(slots=True, eq=True)
-class CreatePartitionsTopic:
+class CreatePartitionsTopic(Struct):
     name: str = ""
     count: int = 0
-    assignments: list[CreatePartitionsAssignment] | None = Factory(list)
+    assignments: list[CreatePartitionsAssignment] | None = []
 
 
-@define(slots=True, eq=True)
-class CreatePartitionsRequest:
+class CreatePartitionsRequest(Struct):
     API_KEY: ClassVar[int] = 37
 
-    topics: list[CreatePartitionsTopic] = Factory(list)
+    topics: list[CreatePartitionsTopic] = []
     timeout_ms: int = 0
     validate_only: bool = False
 
 
-@define(slots=True, eq=True)
-class CreatePartitionsTopicResult:
+class CreatePartitionsTopicResult(Struct):
     name: str = ""
     error_code: int = 0
     error_message: str | None = None
 
 
-@define(slots=True, eq=True)
-class CreatePartitionsResponse:
+class CreatePartitionsResponse(Struct):
     API_KEY: ClassVar[int] = 37
 
     throttle_time_ms: int = 0
-    results: list[CreatePartitionsTopicResult] = Factory(list)
+    results: list[CreatePartitionsTopicResult] = []

@@ -2,43 +2,38 @@
 
 from typing import ClassVar
 
-from attrs import Factory, define
+from msgspec import Struct
 
 from wire.kafka.messages.base import ZERO_UUID
 
 
-@define(slots=True, eq=True)
-class CreatableReplicaAssignment:
+class CreatableReplicaAssignment(Struct):
     partition_index: int = 0
-    broker_ids: list[int] = Factory(list)
+    broker_ids: list[int] = []
 
 
-@define(slots=True, eq=True)
-class CreatableTopicConfig:
+class CreatableTopicConfig(Struct):
     name: str = ""
     value: str | None = None
 
 
-@define(slots=True, eq=True)
-class CreatableTopic:
+class CreatableTopic(Struct):
     name: str = ""
     num_partitions: int = 0
     replication_factor: int = 0
-    assignments: list[CreatableReplicaAssignment] = Factory(list)
-    configs: list[CreatableTopicConfig] = Factory(list)
+    assignments: list[CreatableReplicaAssignment] = []
+    configs: list[CreatableTopicConfig] = []
 
 
-@define(slots=True, eq=True)
-class CreateTopicsRequest:
+class CreateTopicsRequest(Struct):
     API_KEY: ClassVar[int] = 19
 
-    topics: list[CreatableTopic] = Factory(list)
+    topics: list[CreatableTopic] = []
     timeout_ms: int = 60000
     validate_only: bool = False
 
 
-@define(slots=True, eq=True)
-class CreatableTopicConfigs:
+class CreatableTopicConfigs(Struct):
     name: str = ""  # 5+
     value: str | None = None  # 5+
     read_only: bool = False  # 5+
@@ -46,8 +41,7 @@ class CreatableTopicConfigs:
     is_sensitive: bool = False  # 5+
 
 
-@define(slots=True, eq=True)
-class CreatableTopicResult:
+class CreatableTopicResult(Struct):
     name: str = ""
     topic_id: bytes = ZERO_UUID  # 7+
     error_code: int = 0
@@ -55,12 +49,11 @@ class CreatableTopicResult:
     topic_config_error_code: int = 0  # 5+
     num_partitions: int = -1  # 5+
     replication_factor: int = -1  # 5+
-    configs: list[CreatableTopicConfigs] | None = Factory(list)  # 5+
+    configs: list[CreatableTopicConfigs] | None = []  # 5+
 
 
-@define(slots=True, eq=True)
-class CreateTopicsResponse:
+class CreateTopicsResponse(Struct):
     API_KEY: ClassVar[int] = 19
 
     throttle_time_ms: int = 0
-    topics: list[CreatableTopicResult] = Factory(list)
+    topics: list[CreatableTopicResult] = []

@@ -2,25 +2,22 @@
 
 from typing import ClassVar
 
-from attrs import Factory, define
+from msgspec import Struct
 
 
-@define(slots=True, eq=True)
-class DeleteGroupsRequest:
+class DeleteGroupsRequest(Struct):
     API_KEY: ClassVar[int] = 42
 
-    groups_names: list[str] = Factory(list)
+    groups_names: list[str] = []
 
 
-@define(slots=True, eq=True)
-class DeletableGroupResult:
+class DeletableGroupResult(Struct):
     group_id: str = ""
     error_code: int = 0
 
 
-@define(slots=True, eq=True)
-class DeleteGroupsResponse:
+class DeleteGroupsResponse(Struct):
     API_KEY: ClassVar[int] = 42
 
     throttle_time_ms: int = 0
-    results: list[DeletableGroupResult] = Factory(list)
+    results: list[DeletableGroupResult] = []

@@ -2,45 +2,39 @@
 
 from typing import ClassVar
 
-from attrs import Factory, define
+from msgspec import Struct
 
 
-@define(slots=True, eq=True)
-class DeleteRecordsPartition:
+class DeleteRecordsPartition(Struct):
     partition_index: int = 0
     offset: int = 0
 
 
-@define(slots=True, eq=True)
-class DeleteRecordsTopic:
+class DeleteRecordsTopic(Struct):
     name: str = ""
-    partitions: list[DeleteRecordsPartition] = Factory(list)
+    partitions: list[DeleteRecordsPartition] = []
 
 
-@define(slots=True, eq=True)
-class DeleteRecordsRequest:
+class DeleteRecordsRequest(Struct):
     API_KEY: ClassVar[int] = 21
 
-    topics: list[DeleteRecordsTopic] = Factory(list)
+    topics: list[DeleteRecordsTopic] = []
     timeout_ms: int = 0
 
 
-@define(slots=True, eq=True)
-class DeleteRecordsPartitionResult:
+class DeleteRecordsPartitionResult(Struct):
     partition_index: int = 0
     low_watermark: int = 0
     error_code: int = 0
 
 
-@define(slots=True, eq=True)
-class DeleteRecordsTopicResult:
+class DeleteRecordsTopicResult(Struct):
     name: str = ""
-    partitions: list[DeleteRecordsPartitionResult] = Factory(list)
+    partitions: list[DeleteRecordsPartitionResult] = []
 
 
-@define(slots=True, eq=True)
-class DeleteRecordsResponse:
+class DeleteRecordsResponse(Struct):
     API_KEY: ClassVar[int] = 21
 
     throttle_time_ms: int = 0
-    topics: list[DeleteRecordsTopicResult] = Factory(list)
+    topics: list[DeleteRecordsTopicResult] = []

@@ -2,37 +2,33 @@
 
 from typing import ClassVar
 
-from attrs import Factory, define
+from msgspec import Struct
 
 from wire.kafka.messages.base import ZERO_UUID
 
 
-@define(slots=True, eq=True)
-class DeleteTopicState:
+class DeleteTopicState(Struct):
     name: str | None = None  # 6+
     topic_id: bytes = ZERO_UUID  # 6+
 
 
-@define(slots=True, eq=True)
-class DeleteTopicsRequest:
+class DeleteTopicsRequest(Struct):
     API_KEY: ClassVar[int] = 20
 
-    topics: list[DeleteTopicState] = Factory(list)  # 6+
+    topics: list[DeleteTopicState] = []  # 6+
     timeout_ms: int = 0
-    topic_names: list[str] = Factory(list)  # 1-5
+    topic_names: list[str] = []  # 1-5
 
 
-@define(slots=True, eq=True)
-class DeletableTopicResult:
+class DeletableTopicResult(Struct):
     name: str | None = None
     topic_id: bytes = ZERO_UUID  # 6+
     error_code: int = 0
     error_message: str | None = None  # 5+
 
 
-@define(slots=True, eq=True)
-class DeleteTopicsResponse:
+class DeleteTopicsResponse(Struct):
     API_KEY: ClassVar[int] = 20
 
     throttle_time_ms: int = 0
-    responses: list[DeletableTopicResult] = Factory(list)
+    responses: list[DeletableTopicResult] = []

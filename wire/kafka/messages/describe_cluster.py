@@ -2,11 +2,10 @@
 
 from typing import ClassVar
 
-from attrs import Factory, define
+from msgspec import Struct
 
 
-@define(slots=True, eq=True)
-class DescribeClusterRequest:
+class DescribeClusterRequest(Struct):
     API_KEY: ClassVar[int] = 60
 
     include_cluster_authorized_operations: bool = False
@@ -14,8 +13,7 @@ class DescribeClusterRequest:
     include_fenced_brokers: bool = False  # 2+
 
 
-@define(slots=True, eq=True)
-class DescribeClusterBroker:
+class DescribeClusterBroker(Struct):
     broker_id: int = 0
     host: str = ""
     port: int = 0
@@ -23,8 +21,7 @@ class DescribeClusterBroker:
     is_fenced: bool = False  # 2+
 
 
-@define(slots=True, eq=True)
-class DescribeClusterResponse:
+class DescribeClusterResponse(Struct):
     API_KEY: ClassVar[int] = 60
 
     throttle_time_ms: int = 0
@@ -33,5 +30,5 @@ class DescribeClusterResponse:
     endpoint_type: int = 1  # 1+
     cluster_id: str = ""
     controller_id: int = -1
-    brokers: list[DescribeClusterBroker] = Factory(list)
+    brokers: list[DescribeClusterBroker] = []
     cluster_authorized_operations: int = -2147483648

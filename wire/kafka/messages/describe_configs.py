@@ -2,56 +2,50 @@
 
 from typing import ClassVar
 
-from attrs import Factory, define
+from msgspec import Struct
 
 
-@define(slots=True, eq=True)
-class DescribeConfigsResource:
+class DescribeConfigsResource(Struct):
     resource_type: int = 0
     resource_name: str = ""
-    configuration_keys: list[str] | None = Factory(list)
+    configuration_keys: list[str] | None = []
 
 
-@define(slots=True, eq=True)
-class DescribeConfigsRequest:
+class DescribeConfigsRequest(Struct):
     API_KEY: ClassVar[int] = 32
 
-    resources: list[DescribeConfigsResource] = Factory(list)
+    resources: list[DescribeConfigsResource] = []
     include_synonyms: bool = False
     include_documentation: bool = False  # 3+
 
 
-@define(slots=True, eq=True)
-class DescribeConfigsSynonym:
+class DescribeConfigsSynonym(Struct):
     name: str = ""
     value: str | None = None
     source: int = 0
 
 
-@define(slots=True, eq=True)
-class DescribeConfigsResourceResult:
+class DescribeConfigsResourceResult(Struct):
     name: str = ""
     value: str | None = None
     read_only: bool = False
     config_source: int = -1
     is_sensitive: bool = False
-    synonyms: list[DescribeConfigsSynonym] = Factory(list)
+    synonyms: list[DescribeConfigsSynonym] = []
     config_type: int = 0  # 3+
     documentation: str | None = None  # 3+
 
 
-@define(slots=True, eq=True)
-class DescribeConfigsResult:
+class DescribeConfigsResult(Struct):
     error_code: int = 0
     error_message: str | None = None
     resource_type: int = 0
     resource_name: str = ""
-    configs: list[DescribeConfigsResourceResult] = Factory(list)
+    configs: list[DescribeConfigsResourceResult] = []
 
 
-@define(slots=True, eq=True)
-class DescribeConfigsResponse:
+class DescribeConfigsResponse(Struct):
     API_KEY: ClassVar[int] = 32
 
     throttle_time_ms: int = 0
-    results: list[DescribeConfigsResult] = Factory(list)
+    results: list[DescribeConfigsResult] = []

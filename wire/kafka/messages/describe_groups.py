@@ -2,19 +2,17 @@
 
 from typing import ClassVar
 
-from attrs import Factory, define
+from msgspec import Struct
 
 
-@define(slots=True, eq=True)
-class DescribeGroupsRequest:
+class DescribeGroupsRequest(Struct):
     API_KEY: ClassVar[int] = 15
 
-    groups: list[str] = Factory(list)
+    groups: list[str] = []
     include_authorized_operations: bool = False  # 3+
 
 
-@define(slots=True, eq=True)
-class DescribedGroupMember:
+class DescribedGroupMember(Struct):
     member_id: str = ""
     group_instance_id: str | None = None  # 4+
     client_id: str = ""
@@ -23,21 +21,19 @@ class DescribedGroupMember:
     member_assignment: bytes = b""
 
 
-@define(slots=True, eq=True)
-class DescribedGroup:
+class DescribedGroup(Struct):
     error_code: int = 0
     error_message: str | None = None  # 6+
     group_id: str = ""
     group_state: str = ""
     protocol_type: str = ""
     protocol_data: str = ""
-    members: list[DescribedGroupMember] = Factory(list)
+    members: list[DescribedGroupMember] = []
     authorized_operations: int = -2147483648  # 3+
 
 
-@define(slots=True, eq=True)
-class DescribeGroupsResponse:
+class DescribeGroupsResponse(Struct):
     API_KEY: ClassVar[int] = 15
 
     throttle_time_ms: int = 0  # 1+
-    groups: list[DescribedGroup] = Factory(list)
+    groups: list[DescribedGroup] = []

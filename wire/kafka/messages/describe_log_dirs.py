@@ -2,50 +2,44 @@
 
 from typing import ClassVar
 
-from attrs import Factory, define
+from msgspec import Struct
 
 
-@define(slots=True, eq=True)
-class DescribableLogDirTopic:
+class DescribableLogDirTopic(Struct):
     topic: str = ""
-    partitions: list[int] = Factory(list)
+    partitions: list[int] = []
 
 
-@define(slots=True, eq=True)
-class DescribeLogDirsRequest:
+class DescribeLogDirsRequest(Struct):
     API_KEY: ClassVar[int] = 35
 
-    topics: list[DescribableLogDirTopic] | None = Factory(list)
+    topics: list[DescribableLogDirTopic] | None = []
 
 
-@define(slots=True, eq=True)
-class DescribeLogDirsPartition:
+class DescribeLogDirsPartition(Struct):
     partition_index: int = 0
     partition_size: int = 0
     offset_lag: int = 0
     is_future_key: bool = False
 
 
-@define(slots=True, eq=True)
-class DescribeLogDirsTopic:
+class DescribeLogDirsTopic(Struct):
     name: str = ""
-    partitions: list[DescribeLogDirsPartition] = Factory(list)
+    partitions: list[DescribeLogDirsPartition] = []
 
 
-@define(slots=True, eq=True)
-class DescribeLogDirsResult:
+class DescribeLogDirsResult(Struct):
     error_code: int = 0
     log_dir: str = ""
-    topics: list[DescribeLogDirsTopic] = Factory(list)
+    topics: list[DescribeLogDirsTopic] = []
     total_bytes: int = -1  # 4+
     usable_bytes: int = -1  # 4+
     is_cordoned: bool = False  # 5+
 
 
-@define(slots=True, eq=True)
-class DescribeLogDirsResponse:
+class DescribeLogDirsResponse(Struct):
     API_KEY: ClassVar[int] = 35
 
     throttle_time_ms: int = 0
     error_code: int = 0  # 3+
-    results: list[DescribeLogDirsResult] = Factory(list)
+    results: list[DescribeLogDirsResult] = []

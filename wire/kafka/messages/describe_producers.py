@@ -2,24 +2,21 @@
 
 from typing import ClassVar
 
-from attrs import Factory, define
+from msgspec import Struct
 
 
-@define(slots=True, eq=True)
-class TopicRequest:
+class TopicRequest(Struct):
     name: str = ""
-    partition_indexes: list[int] = Factory(list)
+    partition_indexes: list[int] = []
 
 
-@define(slots=True, eq=True)
-class DescribeProducersRequest:
+class DescribeProducersRequest(Struct):
     API_KEY: ClassVar[int] = 61
 
-    topics: list[TopicRequest] = Factory(list)
+    topics: list[TopicRequest] = []
 
 
-@define(slots=True, eq=True)
-class ProducerState:
+class ProducerState(Struct):
     producer_id: int = 0
     producer_epoch: int = 0
     last_sequence: int = -1
@@ -28,23 +25,20 @@ class ProducerState:
     current_txn_start_offset: int = -1
 
 
-@define(slots=True, eq=True)
-class PartitionResponse:
+class PartitionResponse(Struct):
     partition_index: int = 0
     error_code: int = 0
     error_message: str | None = None
-    active_producers: list[ProducerState] = Factory(list)
+    active_producers: list[ProducerState] = []
 
 
-@define(slots=True, eq=True)
-class TopicResponse:
+class TopicResponse(Struct):
     name: str = ""
-    partitions: list[PartitionResponse] = Factory(list)
+    partitions: list[PartitionResponse] = []
 
 
-@define(slots=True, eq=True)
-class DescribeProducersResponse:
+class DescribeProducersResponse(Struct):
     API_KEY: ClassVar[int] = 61
 
     throttle_time_ms: int = 0
-    topics: list[TopicResponse] = Factory(list)
+    topics: list[TopicResponse] = []

@@ -2,64 +2,57 @@
 
 from typing import ClassVar
 
-from attrs import Factory, define
+from msgspec import Struct
 
 from wire.kafka.messages.base import ZERO_UUID
 
 
-@define(slots=True, eq=True)
-class TopicRequest:
+class TopicRequest(Struct):
     name: str = ""
 
 
-@define(slots=True, eq=True)
-class RequestCursor:
+class RequestCursor(Struct):
     topic_name: str = ""
     partition_index: int = 0
 
 
-@define(slots=True, eq=True)
-class DescribeTopicPartitionsRequest:
+class DescribeTopicPartitionsRequest(Struct):
     API_KEY: ClassVar[int] = 75
 
-    topics: list[TopicRequest] = Factory(list)
+    topics: list[TopicRequest] = []
     response_partition_limit: int = 2000
     cursor: RequestCursor | None = None
 
 
-@define(slots=True, eq=True)
-class DescribeTopicPartitionsResponsePartition:
+class DescribeTopicPartitionsResponsePartition(Struct):
     error_code: int = 0
     partition_index: int = 0
     leader_id: int = 0
     leader_epoch: int = -1
-    replica_nodes: list[int] = Factory(list)
-    isr_nodes: list[int] = Factory(list)
+    replica_nodes: list[int] = []
+    isr_nodes: list[int] = []
     eligible_leader_replicas: list[int] | None = None
     last_known_elr: list[int] | None = None
-    offline_replicas: list[int] = Factory(list)
+    offline_replicas: list[int] = []
 
 
-@define(slots=True, eq=True)
-class DescribeTopicPartitionsResponseTopic:
+class DescribeTopicPartitionsResponseTopic(Struct):
     error_code: int = 0
     name: str | None = None
     topic_id: bytes = ZERO_UUID
     is_internal: bool = False
-    partitions: list[DescribeTopicPartitionsResponsePartition] = Factory(list)
+    partitions: list[DescribeTopicPartitionsResponsePartition] = []
     topic_authorized_operations: int = -2147483648
 
 
-@define(slots=True, eq=True)
-class ResponseCursor:
+class ResponseCursor(Struct):
     topic_name: str = ""
     partition_index: int = 0
 
 
-@define(slots=True, eq=True)
-class DescribeTopicPartitionsResponse:
+class DescribeTopicPartitionsResponse(Struct):
     API_KEY: ClassVar[int] = 75
 
     throttle_time_ms: int = 0
-    topics: list[DescribeTopicPartitionsResponseTopic] = Factory(list)
+    topics: list[DescribeTopicPartitionsResponseTopic] = []
     next_cursor: ResponseCursor | None = None

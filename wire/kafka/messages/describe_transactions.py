@@ -2,24 +2,21 @@
 
 from typing import ClassVar
 
-from attrs import Factory, define
+from msgspec import Struct
 
 
-@define(slots=True, eq=True)
-class DescribeTransactionsRequest:
+class DescribeTransactionsRequest(Struct):
     API_KEY: ClassVar[int] = 65
 
-    transactional_ids: list[str] = Factory(list)
+    transactional_ids: list[str] = []
 
 
-@define(slots=True, eq=True)
-class TopicData:
+class TopicData(Struct):
     topic: str = ""
-    partitions: list[int] = Factory(list)
+    partitions: list[int] = []
 
 
-@define(slots=True, eq=True)
-class TransactionState:
+class TransactionState(Struct):
     error_code: int = 0
     transactional_id: str = ""
     transaction_state: str = ""
@@ -27,12 +24,11 @@ class TransactionState:
     transaction_start_time_ms: int = 0
     producer_id: int = 0
     producer_epoch: int = 0
-    topics: list[TopicData] = Factory(list)
+    topics: list[TopicData] = []
 
 
-@define(slots=True, eq=True)
-class DescribeTransactionsResponse:
+class DescribeTransactionsResponse(Struct):
     API_KEY: ClassVar[int] = 65
 
     throttle_time_ms: int = 0
-    transaction_states: list[TransactionState] = Factory(list)
+    transaction_states: list[TransactionState] = []

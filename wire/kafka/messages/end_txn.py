@@ -2,11 +2,10 @@
 
 from typing import ClassVar
 
-from attrs import define
+from msgspec import Struct
 
 
-@define(slots=True, eq=True)
-class EndTxnRequest:
+class EndTxnRequest(Struct):
     API_KEY: ClassVar[int] = 26
 
     transactional_id: str = ""
@@ -15,8 +14,7 @@ class EndTxnRequest:
     committed: bool = False
 
 
-@define(slots=True, eq=True)
-class EndTxnResponse:
+class EndTxnResponse(Struct):
     API_KEY: ClassVar[int] = 26
 
     throttle_time_ms: int = 0

@@ -2,19 +2,17 @@
 
 from typing import ClassVar
 
-from attrs import Factory, define
+from msgspec import Struct
 
 from wire.kafka.messages.base import ZERO_UUID, ResponseRecords
 
 
-@define(slots=True, eq=True)
-class ReplicaState:
+class ReplicaState(Struct):
     replica_id: int = -1  # 15+
     replica_epoch: int = -1  # 15+
 
 
-@define(slots=True, eq=True)
-class FetchPartition:
+class FetchPartition(Struct):
     partition: int = 0
     current_leader_epoch: int = -1  # 9+
     fetch_offset: int = 0
@@ -25,22 +23,19 @@ class FetchPartition:
     high_watermark: int = 9223372036854775807  # 18+
 
 
-@define(slots=True, eq=True)
-class FetchTopic:
+class FetchTopic(Struct):
     topic_id: bytes = ZERO_UUID  # 13+
-    partitions: list[FetchPartition] = Factory(list)
+    partitions: list[FetchPartition] = []
     topic: str = ""  # 4-12
 
 
-@define(slots=True, eq=True)
-class ForgottenTopic:
+class ForgottenTopic(Struct):
     topic_id: bytes = ZERO_UUID  # 13+
-    partitions: list[int] = Factory(list)  # 7+
+    partitions: list[int] = []  # 7+
     topic: str = ""  # 7-12
 
 
-@define(slots=True, eq=True)
-class FetchRequest:
+class FetchRequest(Struct):
     API_KEY: ClassVar[int] = 1
 
     cluster_id: str | None = None  # 12+
@@ -51,38 +46,33 @@ class FetchRequest:
     isolation_level: int = 0
     session_id: int = 0  # 7+
     session_epoch: int = -1  # 7+
-    topics: list[FetchTopic] = Factory(list)
-    forgotten_topics_data: list[ForgottenTopic] = Factory(list)  # 7+
+    topics: list[FetchTopic] = []
+    forgotten_topics_data: list[ForgottenTopic] = []  # 7+
     rack_id: str = ""  # 11+
     replica_id: int = -1  # 4-14
 
 
-@define(slots=True, eq=True)
-class EpochEndOffset:
+class EpochEndOffset(Struct):
     epoch: int = -1  # 12+
     end_offset: int = -1  # 12+
 
 
-@define(slots=True, eq=True)
-class LeaderIdAndEpoch:
+class LeaderIdAndEpoch(Struct):
     leader_id: int = -1  # 12+
     leader_epoch: int = -1  # 12+
 
 
-@define(slots=True, eq=True)
-class SnapshotId:
+class SnapshotId(Struct):
     end_offset: int = -1  # 12+
     epoch: int = -1  # 12+
 
 
-@define(slots=True, eq=True)
-class AbortedTransaction:
+class AbortedTransaction(Struct):
     producer_id: int = 0
     first_offset: int = 0
 
 
-@define(slots=True, eq=True)
-class PartitionData:
+class PartitionData(Struct):
     partition_index: int = 0
     error_code: int = 0
     high_watermark: int = 0
@@ -91,32 +81,29 @@ class PartitionData:
     diverging_epoch: EpochEndOffset | None = None  # 12+
     current_leader: LeaderIdAndEpoch | None = None  # 12+
     snapshot_id: SnapshotId | None = None  # 12+
-    aborted_transactions: list[AbortedTransaction] | None = Factory(list)
+    aborted_transactions: list[AbortedTransaction] | None = []
     preferred_read_replica: int = -1  # 11+
     records: ResponseRecords = None
 
 
-@define(slots=True, eq=True)
-class FetchableTopicResponse:
+class FetchableTopicResponse(Struct):
     topic_id: bytes = ZERO_UUID  # 13+
-    partitions: list[PartitionData] = Factory(list)
+    partitions: list[PartitionData] = []
     topic: str = ""  # 4-12
 
 
-@define(slots=True, eq=True)
-class NodeEndpoint:
+class NodeEndpoint(Struct):
     node_id: int = 0  # 16+
     host: str = ""  # 16+
     port: int = 0  # 16+
     rack: str | None = None  # 16+
 
 
-@define(slots=True, eq=True)
-class FetchResponse:
+class FetchResponse(Struct):
     API_KEY: ClassVar[int] = 1
 
     throttle_time_ms: int = 0
     error_code: int = 0  # 7+
     session_id: int = 0  # 7+
-    responses: list[FetchableTopicResponse] = Factory(list)
-    node_endpoints: list[NodeEndpoint] = Factory(list)  # 16+
+    responses: list[FetchableTopicResponse] = []
+    node_endpoints: list[NodeEndpoint] = []  # 16+

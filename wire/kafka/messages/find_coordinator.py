@@ -2,20 +2,18 @@
 
 from typing import ClassVar
 
-from attrs import Factory, define
+from msgspec import Struct
 
 
-@define(slots=True, eq=True)
-class FindCoordinatorRequest:
+class FindCoordinatorRequest(Struct):
     API_KEY: ClassVar[int] = 10
 
     key_type: int = 0  # 1+
-    coordinator_keys: list[str] = Factory(list)  # 4+
+    coordinator_keys: list[str] = []  # 4+
     key: str = ""  # 0-3
 
 
-@define(slots=True, eq=True)
-class Coordinator:
+class Coordinator(Struct):
     key: str = ""  # 4+
     node_id: int = 0  # 4+
     host: str = ""  # 4+
@@ -24,12 +22,11 @@ class Coordinator:
     error_message: str | None = None  # 4+
 
 
-@define(slots=True, eq=True)
-class FindCoordinatorResponse:
+class FindCoordinatorResponse(Struct):
     API_KEY: ClassVar[int] = 10
 
     throttle_time_ms: int = 0  # 1+
-    coordinators: list[Coordinator] = Factory(list)  # 4+
+    coordinators: list[Coordinator] = []  # 4+
     error_code: int = 0  # 0-3
     error_message: str | None = None  # 1-3
     node_id: int = 0  # 0-3

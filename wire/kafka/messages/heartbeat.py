@@ -2,11 +2,10 @@
 
 from typing import ClassVar
 
-from attrs import define
+from msgspec import Struct
 
 
-@define(slots=True, eq=True)
-class HeartbeatRequest:
+class HeartbeatRequest(Struct):
     API_KEY: ClassVar[int] = 12
 
     group_id: str = ""
@@ -15,8 +14,7 @@ class HeartbeatRequest:
     group_instance_id: str | None = None  # 3+
 
 
-@define(slots=True, eq=True)
-class HeartbeatResponse:
+class HeartbeatResponse(Struct):
     API_KEY: ClassVar[int] = 12
 
     throttle_time_ms: int = 0  # 1+

@@ -2,11 +2,10 @@
 
 from typing import ClassVar
 
-from attrs import define
+from msgspec import Struct
 
 
-@define(slots=True, eq=True)
-class InitProducerIdRequest:
+class InitProducerIdRequest(Struct):
     API_KEY: ClassVar[int] = 22
 
     transactional_id: str | None = None
@@ -17,8 +16,7 @@ class InitProducerIdRequest:
     keep_prepared_txn: bool = False  # 6+
 
 
-@define(slots=True, eq=True)
-class InitProducerIdResponse:
+class InitProducerIdResponse(Struct):
     API_KEY: ClassVar[int] = 22
 
     throttle_time_ms: int = 0

@@ -2,17 +2,15 @@
 
 from typing import ClassVar
 
-from attrs import Factory, define
+from msgspec import Struct
 
 
-@define(slots=True, eq=True)
-class JoinGroupRequestProtocol:
+class JoinGroupRequestProtocol(Struct):
     name: str = ""
     metadata: bytes = b""
 
 
-@define(slots=True, eq=True)
-class JoinGroupRequest:
+class JoinGroupRequest(Struct):
     API_KEY: ClassVar[int] = 11
 
     group_id: str = ""
@@ -21,19 +19,17 @@ class JoinGroupRequest:
     member_id: str = ""
     group_instance_id: str | None = None  # 5+
     protocol_type: str = ""
-    protocols: list[JoinGroupRequestProtocol] = Factory(list)
+    protocols: list[JoinGroupRequestProtocol] = []
     reason: str | None = None  # 8+
 
 
-@define(slots=True, eq=True)
-class JoinGroupResponseMember:
+class JoinGroupResponseMember(Struct):
     member_id: str = ""
     group_instance_id: str | None = None  # 5+
     metadata: bytes = b""
 
 
-@define(slots=True, eq=True)
-class JoinGroupResponse:
+class JoinGroupResponse(Struct):
     API_KEY: ClassVar[int] = 11
 
     throttle_time_ms: int = 0  # 2+
@@ -44,4 +40,4 @@ class JoinGroupResponse:
     leader: str = ""
     skip_assignment: bool = False  # 9+
     member_id: str = ""
-    members: list[JoinGroupResponseMember] = Factory(list)
+    members: list[JoinGroupResponseMember] = []

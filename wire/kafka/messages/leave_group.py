@@ -2,36 +2,32 @@
 
 from typing import ClassVar
 
-from attrs import Factory, define
+from msgspec import Struct
 
 
-@define(slots=True, eq=True)
-class MemberIdentity:
+class MemberIdentity(Struct):
     member_id: str = ""  # 3+
     group_instance_id: str | None = None  # 3+
     reason: str | None = None  # 5+
 
 
-@define(slots=True, eq=True)
-class LeaveGroupRequest:
+class LeaveGroupRequest(Struct):
     API_KEY: ClassVar[int] = 13
 
     group_id: str = ""
-    members: list[MemberIdentity] = Factory(list)  # 3+
+    members: list[MemberIdentity] = []  # 3+
     member_id: str = ""  # 0-2
 
 
-@define(slots=True, eq=True)
-class MemberResponse:
+class MemberResponse(Struct):
     member_id: str = ""  # 3+
     group_instance_id: str | None = None  # 3+
     error_code: int = 0  # 3+
 
 
-@define(slots=True, eq=True)
-class LeaveGroupResponse:
+class LeaveGroupResponse(Struct):
     API_KEY: ClassVar[int] = 13
 
     throttle_time_ms: int = 0  # 1+
     error_code: int = 0
-    members: list[MemberResponse] = Factory(list)  # 3+
+    members: list[MemberResponse] = []  # 3+

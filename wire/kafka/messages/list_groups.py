@@ -2,29 +2,26 @@
 
 from typing import ClassVar
 
-from attrs import Factory, define
+from msgspec import Struct
 
 
-@define(slots=True, eq=True)
-class ListGroupsRequest:
+class ListGroupsRequest(Struct):
     API_KEY: ClassVar[int] = 16
 
-    states_filter: list[str] = Factory(list)  # 4+
-    types_filter: list[str] = Factory(list)  # 5+
+    states_filter: list[str] = []  # 4+
+    types_filter: list[str] = []  # 5+
 
 
-@define(slots=True, eq=True)
-class ListedGroup:
+class ListedGroup(Struct):
     group_id: str = ""
     protocol_type: str = ""
     group_state: str = ""  # 4+
     group_type: str = ""  # 5+
 
 
-@define(slots=True, eq=True)
-class ListGroupsResponse:
+class ListGroupsResponse(Struct):
     API_KEY: ClassVar[int] = 16
 
     throttle_time_ms: int = 0  # 1+
     error_code: int = 0
-    groups: list[ListedGroup] = Factory(list)
+    groups: list[ListedGroup] = []

@@ -2,34 +2,30 @@
 
 from typing import ClassVar
 
-from attrs import Factory, define
+from msgspec import Struct
 
 
-@define(slots=True, eq=True)
-class ListOffsetsPartition:
+class ListOffsetsPartition(Struct):
     partition_index: int = 0
     current_leader_epoch: int = -1  # 4+
     timestamp: int = 0
 
 
-@define(slots=True, eq=True)
-class ListOffsetsTopic:
+class ListOffsetsTopic(Struct):
     name: str = ""
-    partitions: list[ListOffsetsPartition] = Factory(list)
+    partitions: list[ListOffsetsPartition] = []
 
 
-@define(slots=True, eq=True)
-class ListOffsetsRequest:
+class ListOffsetsRequest(Struct):
     API_KEY: ClassVar[int] = 2
 
     replica_id: int = 0
     isolation_level: int = 0  # 2+
-    topics: list[ListOffsetsTopic] = Factory(list)
+    topics: list[ListOffsetsTopic] = []
     timeout_ms: int = 0  # 10+
 
 
-@define(slots=True, eq=True)
-class ListOffsetsPartitionResponse:
+class ListOffsetsPartitionResponse(Struct):
     partition_index: int = 0
     error_code: int = 0
     timestamp: int = -1
@@ -37,15 +33,13 @@ class ListOffsetsPartitionResponse:
     leader_epoch: int = -1  # 4+
 
 
-@define(slots=True, eq=True)
-class ListOffsetsTopicResponse:
+class ListOffsetsTopicResponse(Struct):
     name: str = ""
-    partitions: list[ListOffsetsPartitionResponse] = Factory(list)
+    partitions: list[ListOffsetsPartitionResponse] = []
 
 
-@define(slots=True, eq=True)
-class ListOffsetsResponse:
+class ListOffsetsResponse(Struct):
     API_KEY: ClassVar[int] = 2
 
     throttle_time_ms: int = 0  # 2+
-    topics: list[ListOffsetsTopicResponse] = Factory(list)
+    topics: list[ListOffsetsTopicResponse] = []

@@ -2,31 +2,28 @@
 
 from typing import ClassVar
 
-from attrs import Factory, define
+from msgspec import Struct
 
 
-@define(slots=True, eq=True)
-class ListTransactionsRequest:
+class ListTransactionsRequest(Struct):
     API_KEY: ClassVar[int] = 66
 
-    state_filters: list[str] = Factory(list)
-    producer_id_filters: list[int] = Factory(list)
+    state_filters: list[str] = []
+    producer_id_filters: list[int] = []
     duration_filter: int = -1  # 1+
     transactional_id_pattern: str | None = None  # 2+
 
 
-@define(slots=True, eq=True)
-class TransactionState:
+class TransactionState(Struct):
     transactional_id: str = ""
     producer_id: int = 0
     transaction_state: str = ""
 
 
-@define(slots=True, eq=True)
-class ListTransactionsResponse:
+class ListTransactionsResponse(Struct):
     API_KEY: ClassVar[int] = 66
 
     throttle_time_ms: int = 0
     error_code: int = 0
-    unknown_state_filters: list[str] = Factory(list)
-    transaction_states: list[TransactionState] = Factory(list)
+    unknown_state_filters: list[str] = []
+    transaction_states: list[TransactionState] = []

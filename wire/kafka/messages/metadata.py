@@ -2,64 +2,58 @@
 
 from typing import ClassVar
 
-from attrs import Factory, define
+from msgspec import Struct
 
 from wire.kafka.messages.base import ZERO_UUID
 
 
-@define(slots=True, eq=True)
-class MetadataRequestTopic:
+class MetadataRequestTopic(Struct):
     topic_id: bytes = ZERO_UUID  # 10+
     name: str | None = None
 
 
-@define(slots=True, eq=True)
-class MetadataRequest:
+class MetadataRequest(Struct):
     API_KEY: ClassVar[int] = 3
 
-    topics: list[MetadataRequestTopic] | None = Factory(list)
+    topics: list[MetadataRequestTopic] | None = []
     allow_auto_topic_creation: bool = True  # 4+
     include_topic_authorized_operations: bool = False  # 8+
     include_cluster_authorized_operations: bool = False  # 8-10
 
 
-@define(slots=True, eq=True)
-class MetadataResponseBroker:
+class MetadataResponseBroker(Struct):
     node_id: int = 0
     host: str = ""
     port: int = 0
     rack: str | None = None  # 1+
 
 
-@define(slots=True, eq=True)
-class MetadataResponsePartition:
+class MetadataResponsePartition(Struct):
     error_code: int = 0
     partition_index: int = 0
     leader_id: int = 0
     leader_epoch: int = -1  # 7+
-    replica_nodes: list[int] = Factory(list)
-    isr_nodes: list[int] = Factory(list)
-    offline_replicas: list[int] = Factory(list)  # 5+
+    replica_nodes: list[int] = []
+    isr_nodes: list[int] = []
+    offline_replicas: list[int] = []  # 5+
 
 
-@define(slots=True, eq=True)
-class MetadataResponseTopic:
+class MetadataResponseTopic(Struct):
     error_code: int = 0
     name: str | None = None
     topic_id: bytes = ZERO_UUID  # 10+
     is_internal: bool = False  # 1+
-    partitions: list[MetadataResponsePartition] = Factory(list)
+    partitions: list[MetadataResponsePartition] = []
     topic_authorized_operations: int = -2147483648  # 8+
 
 
-@define(slots=True, eq=True)
-class MetadataResponse:
+class MetadataResponse(Struct):
     API_KEY: ClassVar[int] = 3
 
     throttle_time_ms: int = 0  # 3+
-    brokers: list[MetadataResponseBroker] = Factory(list)
+    brokers: list[MetadataResponseBroker] = []
     cluster_id: str | None = None  # 2+
     controller_id: int = -1  # 1+
-    topics: list[MetadataResponseTopic] = Factory(list)
+    topics: list[MetadataResponseTopic] = []
     error_code: int = 0  # 13+
     cluster_authorized_operations: int = -2147483648  # 8-10

@@ -2,54 +2,48 @@
 
 from typing import ClassVar
 
-from attrs import Factory, define
+from msgspec import Struct
 
 from wire.kafka.messages.base import ZERO_UUID
 
 
-@define(slots=True, eq=True)
-class OffsetCommitRequestPartition:
+class OffsetCommitRequestPartition(Struct):
     partition_index: int = 0
     committed_offset: int = 0
     committed_leader_epoch: int = -1  # 6+
     committed_metadata: str | None = None
 
 
-@define(slots=True, eq=True)
-class OffsetCommitRequestTopic:
+class OffsetCommitRequestTopic(Struct):
     topic_id: bytes = ZERO_UUID  # 10+
-    partitions: list[OffsetCommitRequestPartition] = Factory(list)
+    partitions: list[OffsetCommitRequestPartition] = []
     name: str = ""  # 2-9
 
 
-@define(slots=True, eq=True)
-class OffsetCommitRequest:
+class OffsetCommitRequest(Struct):
     API_KEY: ClassVar[int] = 8
 
     group_id: str = ""
     generation_id_or_member_epoch: int = -1
     member_id: str = ""
     group_instance_id: str | None = None  # 7+
-    topics: list[OffsetCommitRequestTopic] = Factory(list)
+    topics: list[OffsetCommitRequestTopic] = []
     retention_time_ms: int = -1  # 2-4
 
 
-@define(slots=True, eq=True)
-class OffsetCommitResponsePartition:
+class OffsetCommitResponsePartition(Struct):
     partition_index: int = 0
     error_code: int = 0
 
 
-@define(slots=True, eq=True)
-class OffsetCommitResponseTopic:
+class OffsetCommitResponseTopic(Struct):
     topic_id: bytes = ZERO_UUID  # 10+
-    partitions: list[OffsetCommitResponsePartition] = Factory(list)
+    partitions: list[OffsetCommitResponsePartition] = []
     name: str = ""  # 2-9
 
 
-@define(slots=True, eq=True)
-class OffsetCommitResponse:
+class OffsetCommitResponse(Struct):
     API_KEY: ClassVar[int] = 8
 
     throttle_time_ms: int = 0  # 3+
-    topics: list[OffsetCommitResponseTopic] = Factory(list)
+    topics: list[OffsetCommitResponseTopic] = []

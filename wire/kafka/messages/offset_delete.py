@@ -2,44 +2,38 @@
 
 from typing import ClassVar
 
-from attrs import Factory, define
+from msgspec import Struct
 
 
-@define(slots=True, eq=True)
-class OffsetDeleteRequestPartition:
+class OffsetDeleteRequestPartition(Struct):
     partition_index: int = 0
 
 
-@define(slots=True, eq=True)
-class OffsetDeleteRequestTopic:
+class OffsetDeleteRequestTopic(Struct):
     name: str = ""
-    partitions: list[OffsetDeleteRequestPartition] = Factory(list)
+    partitions: list[OffsetDeleteRequestPartition] = []
 
 
-@define(slots=True, eq=True)
-class OffsetDeleteRequest:
+class OffsetDeleteRequest(Struct):
     API_KEY: ClassVar[int] = 47
 
     group_id: str = ""
-    topics: list[OffsetDeleteRequestTopic] = Factory(list)
+    topics: list[OffsetDeleteRequestTopic] = []
 
 
-@define(slots=True, eq=True)
-class OffsetDeleteResponsePartition:
+class OffsetDeleteResponsePartition(Struct):
     partition_index: int = 0
     error_code: int = 0
 
 
-@define(slots=True, eq=True)
-class OffsetDeleteResponseTopic:
+class OffsetDeleteResponseTopic(Struct):
     name: str = ""
-    partitions: list[OffsetDeleteResponsePartition] = Factory(list)
+    partitions: list[OffsetDeleteResponsePartition] = []
 
 
-@define(slots=True, eq=True)
-class OffsetDeleteResponse:
+class OffsetDeleteResponse(Struct):
     API_KEY: ClassVar[int] = 47
 
     error_code: int = 0
     throttle_time_ms: int = 0
-    topics: list[OffsetDeleteResponseTopic] = Factory(list)
+    topics: list[OffsetDeleteResponseTopic] = []

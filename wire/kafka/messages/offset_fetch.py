@@ -2,44 +2,39 @@
 
 from typing import ClassVar
 
-from attrs import Factory, define
+from msgspec import Struct
 
 from wire.kafka.messages.base import ZERO_UUID
 
 
-@define(slots=True, eq=True)
-class OffsetFetchRequestTopics:
+class OffsetFetchRequestTopics(Struct):
     topic_id: bytes = ZERO_UUID  # 10+
-    partition_indexes: list[int] = Factory(list)  # 8+
+    partition_indexes: list[int] = []  # 8+
     name: str = ""  # 8-9
 
 
-@define(slots=True, eq=True)
-class OffsetFetchRequestGroup:
+class OffsetFetchRequestGroup(Struct):
     group_id: str = ""  # 8+
     member_id: str | None = None  # 9+
     member_epoch: int = -1  # 9+
-    topics: list[OffsetFetchRequestTopics] | None = Factory(list)  # 8+
+    topics: list[OffsetFetchRequestTopics] | None = []  # 8+
 
 
-@define(slots=True, eq=True)
-class OffsetFetchRequestTopic:
+class OffsetFetchRequestTopic(Struct):
     name: str = ""  # 1-7
-    partition_indexes: list[int] = Factory(list)  # 1-7
+    partition_indexes: list[int] = []  # 1-7
 
 
-@define(slots=True, eq=True)
-class OffsetFetchRequest:
+class OffsetFetchRequest(Struct):
     API_KEY: ClassVar[int] = 9
 
-    groups: list[OffsetFetchRequestGroup] = Factory(list)  # 8+
+    groups: list[OffsetFetchRequestGroup] = []  # 8+
     require_stable: bool = False  # 7+
     group_id: str = ""  # 1-7
-    topics: list[OffsetFetchRequestTopic] | None = Factory(list)  # 1-7
+    topics: list[OffsetFetchRequestTopic] | None = []  # 1-7
 
 
-@define(slots=True, eq=True)
-class OffsetFetchResponsePartitions:
+class OffsetFetchResponsePartitions(Struct):
     partition_index: int = 0  # 8+
     committed_offset: int = 0  # 8+
     committed_leader_epoch: int = -1  # 8+
@@ -47,22 +42,19 @@ class OffsetFetchResponsePartitions:
     error_code: int = 0  # 8+
 
 
-@define(slots=True, eq=True)
-class OffsetFetchResponseTopics:
+class OffsetFetchResponseTopics(Struct):
     topic_id: bytes = ZERO_UUID  # 10+
-    partitions: list[OffsetFetchResponsePartitions] = Factory(list)  # 8+
+    partitions: list[OffsetFetchResponsePartitions] = []  # 8+
     name: str = ""  # 8-9
 
 
-@define(slots=True, eq=True)
-class OffsetFetchResponseGroup:
+class OffsetFetchResponseGroup(Struct):
     group_id: str = ""  # 8+
-    topics: list[OffsetFetchResponseTopics] = Factory(list)  # 8+
+    topics: list[OffsetFetchResponseTopics] = []  # 8+
     error_code: int = 0  # 8+
 
 
-@define(slots=True, eq=True)
-class OffsetFetchResponsePartition:
+class OffsetFetchResponsePartition(Struct):
     partition_index: int = 0  # 1-7
     committed_offset: int = 0  # 1-7
     committed_leader_epoch: int = -1  # 5-7
@@ -70,17 +62,15 @@ class OffsetFetchResponsePartition:
     error_code: int = 0  # 1-7
 
 
-@define(slots=True, eq=True)
-class OffsetFetchResponseTopic:
+class OffsetFetchResponseTopic(Struct):
     name: str = ""  # 1-7
-    partitions: list[OffsetFetchResponsePartition] = Factory(list)  # 1-7
+    partitions: list[OffsetFetchResponsePartition] = []  # 1-7
 
 
-@define(slots=True, eq=True)
-class OffsetFetchResponse:
+class OffsetFetchResponse(Struct):
     API_KEY: ClassVar[int] = 9
 
     throttle_time_ms: int = 0  # 3+
-    groups: list[OffsetFetchResponseGroup] = Factory(list)  # 8+
-    topics: list[OffsetFetchResponseTopic] = Factory(list)  # 1-7
+    groups: list[OffsetFetchResponseGroup] = []  # 8+
+    topics: list[OffsetFetchResponseTopic] = []  # 1-7
     error_code: int = 0  # 2-7

@@ -2,47 +2,41 @@
 
 from typing import ClassVar
 
-from attrs import Factory, define
+from msgspec import Struct
 
 
-@define(slots=True, eq=True)
-class OffsetForLeaderPartition:
+class OffsetForLeaderPartition(Struct):
     partition: int = 0
     current_leader_epoch: int = -1
     leader_epoch: int = 0
 
 
-@define(slots=True, eq=True)
-class OffsetForLeaderTopic:
+class OffsetForLeaderTopic(Struct):
     topic: str = ""
-    partitions: list[OffsetForLeaderPartition] = Factory(list)
+    partitions: list[OffsetForLeaderPartition] = []
 
 
-@define(slots=True, eq=True)
-class OffsetForLeaderEpochRequest:
+class OffsetForLeaderEpochRequest(Struct):
     API_KEY: ClassVar[int] = 23
 
     replica_id: int = -2  # 3+
-    topics: list[OffsetForLeaderTopic] = Factory(list)
+    topics: list[OffsetForLeaderTopic] = []
 
 
-@define(slots=True, eq=True)
-class EpochEndOffset:
+class EpochEndOffset(Struct):
     error_code: int = 0
     partition: int = 0
     leader_epoch: int = -1
     end_offset: int = -1
 
 
-@define(slots=True, eq=True)
-class OffsetForLeaderTopicResult:
+class OffsetForLeaderTopicResult(Struct):
     topic: str = ""
-    partitions: list[EpochEndOffset] = Factory(list)
+    partitions: list[EpochEndOffset] = []
 
 
-@define(slots=True, eq=True)
-class OffsetForLeaderEpochResponse:
+class OffsetForLeaderEpochResponse(Struct):
     API_KEY: ClassVar[int] = 23
 
     throttle_time_ms: int = 0
-    topics: list[OffsetForLeaderTopicResult] = Factory(list)
+    topics: list[OffsetForLeaderTopicResult] = []

@@ -2,77 +2,68 @@
 
 from typing import ClassVar
 
-from attrs import Factory, define
+from msgspec import Struct
 
 from wire.kafka.messages.base import ZERO_UUID, RequestRecords
 
 
-@define(slots=True, eq=True)
-class PartitionProduceData:
+class PartitionProduceData(Struct):
     index: int = 0
     records: RequestRecords = None
 
 
-@define(slots=True, eq=True)
-class TopicProduceData:
+class TopicProduceData(Struct):
     topic_id: bytes = ZERO_UUID  # 13+
-    partition_data: list[PartitionProduceData] = Factory(list)
+    partition_data: list[PartitionProduceData] = []
     name: str = ""  # 3-12
 
 
-@define(slots=True, eq=True)
-class ProduceRequest:
+class ProduceRequest(Struct):
     API_KEY: ClassVar[int] = 0
 
     transactional_id: str | None = None
     acks: int = 0
     timeout_ms: int = 0
-    topic_data: list[TopicProduceData] = Factory(list)
+    topic_data: list[TopicProduceData] = []
 
 
-@define(slots=True, eq=True)
-class BatchIndexAndErrorMessage:
+class BatchIndexAndErrorMessage(Struct):
     batch_index: int = 0  # 8+
     batch_index_error_message: str | None = None  # 8+
 
 
-@define(slots=True, eq=True)
-class LeaderIdAndEpoch:
+class LeaderIdAndEpoch(Struct):
     leader_id: int = -1  # 10+
     leader_epoch: int = -1  # 10+
 
 
-@define(slots=True, eq=True)
-class PartitionProduceResponse:
+class PartitionProduceResponse(Struct):
     index: int = 0
     error_code: int = 0
     base_offset: int = 0
     log_append_time_ms: int = -1
     log_start_offset: int = -1  # 5+
-    record_errors: list[BatchIndexAndErrorMessage] = Factory(list)  # 8+
+    record_errors: list[BatchIndexAndErrorMessage] = []  # 8+
     error_message: str | None = None  # 8+
     current_leader: LeaderIdAndEpoch | None = None  # 10+
 
 
-@define(slots=True, eq=True)
-class TopicProduceResponse:
+class TopicProduceResponse(Struct):
     topic_id: bytes = ZERO_UUID  # 13+
-    partition_responses: list[PartitionProduceResponse] = Factory(list)
+    partition_responses: list[PartitionProduceResponse] = []
     name: str = ""  # 3-12
 
 
-@define(slots=True, eq=True)
-class NodeEndpoint:
+class NodeEndpoint(Struct):
     node_id: int = 0  # 10+
     host: str = ""  # 10+
     port: int = 0  # 10+
     rack: str | None = None  # 10+
 
 
-@define(slots=True, eq=True)
-class ProduceResponse:
+class ProduceResponse(Struct):
     API_KEY: ClassVar[int] = 0
 
-    responses: list[TopicProduceResponse] = Factory(list)
+    responses: list[TopicProduceResponse] = []
     throttle_time_ms: int = 0
-    node_endpoints: list[NodeEndpoint] = Factory(list)  # 10+
+    node_endpoints: list[NodeEndpoint] = []  # 10+

@@ -2,18 +2,16 @@
 
 from typing import ClassVar
 
-from attrs import define
+from msgspec import Struct
 
 
-@define(slots=True, eq=True)
-class SaslAuthenticateRequest:
+class SaslAuthenticateRequest(Struct):
     API_KEY: ClassVar[int] = 36
 
     auth_bytes: bytes = b""
 
 
-@define(slots=True, eq=True)
-class SaslAuthenticateResponse:
+class SaslAuthenticateResponse(Struct):
     API_KEY: ClassVar[int] = 36
 
     error_code: int = 0

@@ -2,19 +2,17 @@
 
 from typing import ClassVar
 
-from attrs import Factory, define
+from msgspec import Struct
 
 
-@define(slots=True, eq=True)
-class SaslHandshakeRequest:
+class SaslHandshakeRequest(Struct):
     API_KEY: ClassVar[int] = 17
 
     mechanism: str = ""
 
 
-@define(slots=True, eq=True)
-class SaslHandshakeResponse:
+class SaslHandshakeResponse(Struct):
     API_KEY: ClassVar[int] = 17
 
     error_code: int = 0
-    mechanisms: list[str] = Factory(list)
+    mechanisms: list[str] = []

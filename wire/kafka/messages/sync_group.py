@@ -2,17 +2,15 @@
 
 from typing import ClassVar
 
-from attrs import Factory, define
+from msgspec import Struct
 
 
-@define(slots=True, eq=True)
-class SyncGroupRequestAssignment:
+class SyncGroupRequestAssignment(Struct):
     member_id: str = ""
     assignment: bytes = b""
 
 
-@define(slots=True, eq=True)
-class SyncGroupRequest:
+class SyncGroupRequest(Struct):
     API_KEY: ClassVar[int] = 14
 
     group_id: str = ""
@@ -21,11 +19,10 @@ class SyncGroupRequest:
     group_instance_id: str | None = None  # 3+
     protocol_type: str | None = None  # 5+
     protocol_name: str | None = None  # 5+
-    assignments: list[SyncGroupRequestAssignment] = Factory(list)
+    assignments: list[SyncGroupRequestAssignment] = []
 
 
-@define(slots=True, eq=True)
-class SyncGroupResponse:
+class SyncGroupResponse(Struct):
     API_KEY: ClassVar[int] = 14
 
     throttle_time_ms: int = 0  # 1+

@@ -2,25 +2,22 @@
 
 from typing import ClassVar
 
-from attrs import Factory, define
+from msgspec import Struct
 
 
-@define(slots=True, eq=True)
-class TxnOffsetCommitRequestPartition:
+class TxnOffsetCommitRequestPartition(Struct):
     partition_index: int = 0
     committed_offset: int = 0
     committed_leader_epoch: int = -1  # 2+
     committed_metadata: str | None = None
 
 
-@define(slots=True, eq=True)
-class TxnOffsetCommitRequestTopic:
+class TxnOffsetCommitRequestTopic(Struct):
     name: str = ""
-    partitions: list[TxnOffsetCommitRequestPartition] = Factory(list)
+    partitions: list[TxnOffsetCommitRequestPartition] = []
 
 
-@define(slots=True, eq=True)
-class TxnOffsetCommitRequest:
+class TxnOffsetCommitRequest(Struct):
     API_KEY: ClassVar[int] = 28
 
     transactional_id: str = ""
@@ -30,24 +27,21 @@ class TxnOffsetCommitRequest:
     generation_id: int = -1  # 3+
     member_id: str = ""  # 3+
     group_instance_id: str | None = None  # 3+
-    topics: list[TxnOffsetCommitRequestTopic] = Factory(list)
+    topics: list[TxnOffsetCommitRequestTopic] = []
 
 
-@define(slots=True, eq=True)
-class TxnOffsetCommitResponsePartition:
+class TxnOffsetCommitResponsePartition(Struct):
     partition_index: int = 0
     error_code: int = 0
 
 
-@define(slots=True, eq=True)
-class TxnOffsetCommitResponseTopic:
+class TxnOffsetCommitResponseTopic(Struct):
     name: str = ""
-    partitions: list[TxnOffsetCommitResponsePartition] = Factory(list)
+    partitions: list[TxnOffsetCommitResponsePartition] = []
 
 
-@define(slots=True, eq=True)
-class TxnOffsetCommitResponse:
+class TxnOffsetCommitResponse(Struct):
     API_KEY: ClassVar[int] = 28
 
     throttle_time_ms: int = 0
-    topics: list[TxnOffsetCommitResponseTopic] = Factory(list)
+    topics: list[TxnOffsetCommitResponseTopic] = []

@@ -2,52 +2,45 @@
 
 from typing import ClassVar
 
-from attrs import Factory, define
+from msgspec import Struct
 
 
-@define(slots=True, eq=True)
-class WritableTxnMarkerTopic:
+class WritableTxnMarkerTopic(Struct):
     name: str = ""
-    partition_indexes: list[int] = Factory(list)
+    partition_indexes: list[int] = []
 
 
-@define(slots=True, eq=True)
-class WritableTxnMarker:
+class WritableTxnMarker(Struct):
     producer_id: int = 0
     producer_epoch: int = 0
     transaction_result: bool = False
-    topics: list[WritableTxnMarkerTopic] = Factory(list)
+    topics: list[WritableTxnMarkerTopic] = []
     coordinator_epoch: int = 0
     transaction_version: int = 0  # 2+
 
 
-@define(slots=True, eq=True)
-class WriteTxnMarkersRequest:
+class WriteTxnMarkersRequest(Struct):
     API_KEY: ClassVar[int] = 27
 
-    markers: list[WritableTxnMarker] = Factory(list)
+    markers: list[WritableTxnMarker] = []
 
 
-@define(slots=True, eq=True)
-class WritableTxnMarkerPartitionResult:
+class WritableTxnMarkerPartitionResult(Struct):
     partition_index: int = 0
     error_code: int = 0
 
 
-@define(slots=True, eq=True)
-class WritableTxnMarkerTopicResult:
+class WritableTxnMarkerTopicResult(Struct):
     name: str = ""
-    partitions: list[WritableTxnMarkerPartitionResult] = Factory(list)
+    partitions: list[WritableTxnMarkerPartitionResult] = []
 
 
-@define(slots=True, eq=True)
-class WritableTxnMarkerResult:
+class WritableTxnMarkerResult(Struct):
     producer_id: int = 0
-    topics: list[WritableTxnMarkerTopicResult] = Factory(list)
+    topics: list[WritableTxnMarkerTopicResult] = []
 
 
-@define(slots=True, eq=True)
-class WriteTxnMarkersResponse:
+class WriteTxnMarkersResponse(Struct):
     API_KEY: ClassVar[int] = 27
 
-    markers: list[WritableTxnMarkerResult] = Factory(list)
+    markers: list[WritableTxnMarkerResult] = []
