@@ -37,6 +37,12 @@ class File(Protocol):
     def sync(self) -> None:
         """Data on disk, or an error: this time and every time after, for a failed sync loses its pages."""
 
+    def begin_sync(self) -> int | None:
+        """The descriptor, for a sync that nobody waits for and `end_sync` ends; None if that cannot be now."""
+
+    def end_sync(self, error: OSError | None) -> None:
+        """How the sync that was begun has ended."""
+
     def size(self) -> int: ...
 
     def fileno(self) -> int | None:
@@ -171,6 +177,20 @@ class OsFile:
             except OSError as error:
                 self._sync_error = error
                 raise
+
+    def begin_sync(self) -> int | None:
+        # The lock is held until `end_sync`, for the reason above.
+        if not self._sync_lock.acquire(blocking=False):
+            return None
+        if self._sync_error is None and self._descriptor >= 0:
+            return self._descriptor
+        self._sync_lock.release()
+        return None
+
+    def end_sync(self, error: OSError | None) -> None:
+        if error is not None:
+            self._sync_error = error
+        self._sync_lock.release()
 
     def size(self) -> int:
         return os.fstat(self._descriptor).st_size

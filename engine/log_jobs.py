@@ -38,6 +38,11 @@ class SyncTicket:
     end: LogPosition
     file_system: Files
 
+    @property
+    def only_files(self) -> Sequence[File] | None:
+        """The files, if syncing them is all there is to do."""
+        return None if self.directories else self.files
+
     def run(self) -> None:
         """[thread] Raises `OSError`."""
         for file in self.files:

@@ -134,6 +134,12 @@ class MemoryFile:
             raise
         self._content.sync()
 
+    def begin_sync(self) -> int | None:
+        return None
+
+    def end_sync(self, error: OSError | None) -> None:
+        raise AssertionError("a sync that was never begun") from error
+
     def size(self) -> int:
         return len(self._content.data)
 

@@ -91,9 +91,12 @@ class Partition:
                 self.take_offline(error)
             raise
         if not result.duplicate:
-            self._rounds.mark(self)
-            if not self.sync_writes:
+            if self.sync_writes:
+                self._rounds.mark(self)
+            else:
                 self._advance(self.log.end)
+                if self.log.maintenance_due:
+                    self._rounds.mark(self)  # for the snapshot that follows
         return result
 
     def when_durable(self, last_offset: int, deadline: float, callback: Durable) -> None:

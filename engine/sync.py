@@ -10,10 +10,15 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
+from engine.files import File
+from engine.kernel_sync import KernelSync
 from engine.metrics import Histogram
 from engine.workers import Workers
 
 logger = logging.getLogger("tidegate.sync")
+
+Outcomes = list[BaseException | None]
+"""Per ticket: None, or why it is not durable."""
 
 ONE_BY_ONE = 2
 """So many tickets are synced by the round's own thread: waking others would cost more than it saves."""
@@ -26,6 +31,10 @@ AVOID_WHOLE_SYNC_S = 5.0
 
 class SyncTicket(Protocol):
     """What was dirty at one moment, ready to be synced in a thread."""
+
+    @property
+    def only_files(self) -> Sequence[File] | None:
+        """The files, if syncing them is all there is to do."""
 
     def run(self) -> None:
         """Sync files and directories; raises OSError."""
@@ -48,27 +57,56 @@ class Syncable(Protocol):
 
 
 class RoundSync:
-    """Makes the tickets of a round durable, in the way that costs least; runs in a thread."""
+    """Makes the tickets of a round durable, in the way that costs least: few files by the kernel, if it can, else in a
+    thread; many by one sync of their file system."""
 
     def __init__(
-        self, thread_count: int, whole: Callable[[], None] | None = None, now: Callable[[], float] = lambda: 0.0
+        self,
+        thread_count: int,
+        whole: Callable[[], None] | None = None,
+        now: Callable[[], float] = lambda: 0.0,
+        kernel: KernelSync | None = None,
     ) -> None:
         self._thread_count = thread_count
         self._whole = whole
         self._now = now
+        self._kernel = kernel
         self._avoid_whole_until = 0.0
         self._pool: ThreadPoolExecutor | None = None
         self.durations = Histogram()
         """How long each round took the disk, in seconds."""
 
-    def run(self, tickets: Sequence[SyncTicket]) -> list[BaseException | None]:
-        """Per ticket: None, or why it is not durable."""
+    def begin(self, tickets: Sequence[SyncTicket], done: Callable[[Outcomes], None]) -> bool:
+        """Have the kernel do it, and `done` be called; False if it takes a thread."""
+        if self._kernel is None or len(tickets) > ONE_BY_ONE:
+            return False
+        files = _begun(tickets)
+        if not files:
+            return False
+        outcomes: Outcomes = [None] * len(tickets)
+        left, began = len(files), self._now()
+
+        def ended(place: int, error: OSError | None) -> None:
+            nonlocal left
+            number, file, _ = files[place]
+            file.end_sync(error)
+            outcomes[number] = outcomes[number] or error
+            left -= 1
+            if left == 0:
+                self.durations.observe(self._now() - began)
+                done(outcomes)
+
+        self._kernel.submit([descriptor for _, _, descriptor in files], ended)
+        return True
+
+    def run(self, tickets: Sequence[SyncTicket]) -> Outcomes:
+        """[thread] The same by ourselves."""
         began = self._now()
         outcomes = self._run(tickets)
         self.durations.observe(self._now() - began)
         return outcomes
 
-    def _run(self, tickets: Sequence[SyncTicket]) -> list[BaseException | None]:
+    def _run(self, tickets: Sequence[SyncTicket]) -> Outcomes:
         if len(tickets) <= ONE_BY_ONE:
             return [_outcome(ticket) for ticket in tickets]
         if self._whole is not None and self._now() >= self._avoid_whole_until and self._sync_whole():
@@ -93,6 +131,22 @@ class RoundSync:
         """End the threads."""
         if self._pool is not None:
             self._pool.shutdown()
+
+
+def _begun(tickets: Sequence[SyncTicket]) -> list[tuple[int, File, int]]:
+    """The tickets' files, whose sync is begun, with the number of their ticket and their descriptor. None of them where
+    one cannot be left to the kernel."""
+    begun: list[tuple[int, File, int]] = []
+    for number, ticket in enumerate(tickets):
+        for file in ticket.only_files or ():
+            descriptor = file.begin_sync()
+            if descriptor is not None:
+                begun.append((number, file, descriptor))
+    if len(begun) == sum(len(ticket.only_files or (None,)) for ticket in tickets):
+        return begun
+    for _, file, _ in begun:
+        file.end_sync(None)
+    return []
 
 
 def _outcome(ticket: SyncTicket) -> BaseException | None:
@@ -138,16 +192,18 @@ class SyncRounds:
         self._syncs += len(items)
         tickets = [item.capture_sync() for item in items]
 
-        def done(errors: Sequence[BaseException | None], failure: BaseException | None) -> None:
+        def done(outcomes: Outcomes, failure: BaseException | None = None) -> None:
             self._under_way = False
-            outcomes = [failure] * len(items) if failure is not None else errors
+            if failure is not None:
+                outcomes = [failure] * len(items)
             told = list(zip(items, tickets, outcomes, strict=True))
             self._tell([one for one in told if not one[0].is_patient])
             self.start_round()
             self._tell([one for one in told if one[0].is_patient])
             self.start_round()
 
-        self._workers.submit(lambda: self._round_sync.run(tickets), done)
+        if not self._round_sync.begin(tickets, done):
+            self._workers.submit(lambda: self._round_sync.run(tickets), done)
 
     def _tell(self, told: Sequence[tuple[Syncable, SyncTicket, BaseException | None]]) -> None:
         if not told:

@@ -34,6 +34,7 @@ from engine.config.resolve import BrokerSettings
 from engine.errors import BrokerError
 from engine.file_system_sync import FileSystemSync, is_available
 from engine.files import OsFiles
+from engine.kernel_sync import open_kernel_sync
 from engine.metrics import Metrics
 from engine.partitions import Partitions
 from engine.sync import RoundSync, SyncRounds
@@ -151,7 +152,8 @@ class Broker:
             os.eventfd_write(self._outcomes, 1)
 
         whole = FileSystemSync(str(data_dir)) if is_available() else None
-        round_sync = RoundSync(settings.integer("log.sync.threads"), whole, self.clock.monotonic)
+        self._kernel_sync = open_kernel_sync(self._outcomes)
+        round_sync = RoundSync(settings.integer("log.sync.threads"), whole, self.clock.monotonic, self._kernel_sync)
         self._workers = ThreadWorkers(WORKER_THREADS, wake_up, "worker")
         self._sync_worker = ThreadWorkers(1, wake_up, "sync")
         self._cleaner_workers = ThreadWorkers(settings.integer("log.cleaner.threads"), wake_up, "cleaner")
@@ -162,6 +164,8 @@ class Broker:
             self._workers.close()
             self._sync_worker.close()
             self._cleaner_workers.close()
+            if self._kernel_sync is not None:
+                self._kernel_sync.close()
             os.close(self._outcomes)
             round_sync.close()
             if whole is not None:
@@ -258,6 +262,8 @@ class Broker:
             while True:
                 await trio.lowlevel.wait_readable(self._outcomes)
                 os.eventfd_read(self._outcomes)
+                if self._kernel_sync is not None:
+                    self._kernel_sync.deliver()
                 self._sync_worker.deliver()
                 self._workers.deliver()
                 self._cleaner_workers.deliver()

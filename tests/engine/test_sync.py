@@ -1,7 +1,13 @@
 """A sync is shared by what was written before it began; a failure reaches the partition."""
 
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import cast
+
 import pytest
 
+from engine.files import File, OsFiles
+from engine.kernel_sync import KernelSync
 from engine.sync import AVOID_WHOLE_SYNC_S, SLOW_WHOLE_SYNC_S, RoundSync, SyncRounds
 from engine.workers import InlineWorkers
 
@@ -29,6 +35,7 @@ class Written:
     class Ticket:
         def __init__(self, owner: "Written", upto: int) -> None:
             self.owner, self.upto = owner, upto
+            self.only_files: Sequence[File] | None = None
 
         def run(self) -> None:
             if self.owner.fail is not None:
@@ -165,3 +172,83 @@ def test_who_is_patient_is_told_after_the_others_and_after_the_next_round_has_be
     job, done = workers.held.popleft()
     done(job(), None)
     assert told == ["quick, 0 rounds begun", "patient, 1 rounds begun"]
+
+
+class InKernel:
+    """Stands for the kernel: keeps what it is given until it is told how that ended."""
+
+    def __init__(self) -> None:
+        self.given: list[tuple[int, Callable[[int, OSError | None], object]]] = []
+
+    def submit(self, descriptors: Sequence[int], done: Callable[[int, OSError | None], object]) -> None:
+        self.given += [(place, done) for place in range(len(descriptors))]
+
+    def end(self, error: OSError | None = None) -> None:
+        given, self.given = self.given, []
+        for place, done in given:
+            done(place, error)
+
+
+class OnDisk(Written):
+    """The same in a real file."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.file = OsFiles().open(str(path), create=True)
+
+    def capture_sync(self) -> "Written.Ticket":
+        ticket = super().capture_sync()
+        ticket.only_files = (self.file,)
+        return ticket
+
+
+def kernel_rounds(kernel: InKernel, workers: InlineWorkers) -> SyncRounds:
+    return SyncRounds(workers, lambda: None, RoundSync(1, kernel=cast(KernelSync, kernel)))
+
+
+def test_few_files_are_left_to_the_kernel(tmp_path: Path) -> None:
+    kernel, workers = InKernel(), InlineWorkers(hold=True)
+    rounds = kernel_rounds(kernel, workers)
+    item = OnDisk(tmp_path / "a")
+    item.written = 1
+    rounds.mark(item)
+    rounds.start_round()
+    item.written = 2
+    rounds.mark(item)
+    assert item.durable == 0
+    assert len(kernel.given) == 1, "one round at a time"
+    kernel.end()
+    assert item.durable == 1
+    kernel.end()
+    assert item.durable == 2
+    assert rounds.idle()
+    assert not workers.held
+
+
+def test_what_the_kernel_could_not_sync_fails_and_stays_failed(tmp_path: Path) -> None:
+    kernel, workers = InKernel(), InlineWorkers()
+    rounds = kernel_rounds(kernel, workers)
+    item = OnDisk(tmp_path / "a")
+    rounds.mark(item)
+    rounds.start_round()
+    error = OSError(5, "lost")
+    kernel.end(error)
+    assert item.failures == [error]
+    with pytest.raises(OSError, match="earlier sync"):
+        item.file.sync()
+
+
+def test_a_file_that_a_thread_is_syncing_takes_a_thread(tmp_path: Path) -> None:
+    kernel, workers = InKernel(), InlineWorkers(hold=True)
+    rounds = kernel_rounds(kernel, workers)
+    busy, free = OnDisk(tmp_path / "a"), OnDisk(tmp_path / "b")
+    assert busy.file.begin_sync() is not None
+    for item in (free, busy):
+        item.written = 1
+        rounds.mark(item)
+    rounds.start_round()
+    assert not kernel.given
+    busy.file.end_sync(None)
+    assert free.file.begin_sync() is not None, "it was let go"
+    workers.run_held()
+    assert (busy.durable, free.durable) == (1, 1)

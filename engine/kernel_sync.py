@@ -1,0 +1,129 @@
+"""Syncs that the kernel does by itself: handed in with one call, told of by an eventfd (Linux's `io_submit`).
+
+A thread of ours that calls `fdatasync` costs two hand-overs of the interpreter's lock besides the sync (ADR 0013). The
+kernel holds the file until it is done, so a descriptor may be closed meanwhile. Where the calls are missing (other
+systems and processors, a sandbox that forbids them) `open_kernel_sync` gives None, and threads do it.
+"""
+
+import ctypes
+import os
+import platform
+from collections.abc import Callable, Sequence
+
+Done = Callable[[int, OSError | None], object]
+"""Called with the place of a file in what was handed in, and with what went wrong."""
+
+MOST_UNDER_WAY = 64
+_FDSYNC = 3
+_TELL_BY_EVENTFD = 1
+_CALLS = {"x86_64": (206, 207, 208, 209), "aarch64": (0, 1, 4, 2), "riscv64": (0, 1, 4, 2)}
+"""The numbers of io_setup, io_destroy, io_getevents and io_submit."""
+
+
+class _ControlBlock(ctypes.Structure):
+    _fields_ = (
+        ("data", ctypes.c_uint64),
+        ("key", ctypes.c_uint32),
+        ("rw_flags", ctypes.c_int32),
+        ("opcode", ctypes.c_uint16),
+        ("priority", ctypes.c_int16),
+        ("descriptor", ctypes.c_uint32),
+        ("buffer", ctypes.c_uint64),
+        ("size", ctypes.c_uint64),
+        ("offset", ctypes.c_int64),
+        ("reserved", ctypes.c_uint64),
+        ("flags", ctypes.c_uint32),
+        ("eventfd", ctypes.c_uint32),
+    )
+
+
+class _Event(ctypes.Structure):
+    _fields_ = (
+        ("data", ctypes.c_uint64),
+        ("control_block", ctypes.c_uint64),
+        ("result", ctypes.c_int64),
+        ("result2", ctypes.c_int64),
+    )
+
+
+class _TimeSpec(ctypes.Structure):
+    _fields_ = (("seconds", ctypes.c_int64), ("nanoseconds", ctypes.c_int64))
+
+
+_AT_ONCE = ctypes.byref(_TimeSpec(0, 0))
+
+
+class KernelSync:
+    """Belongs to the loop. `eventfd` becomes readable when `deliver` has something to tell."""
+
+    def __init__(self, eventfd: int) -> None:
+        self._setup, self._destroy, self._events, self._submit = _CALLS[platform.machine()]
+        self._call = ctypes.CDLL(None, use_errno=True).syscall
+        self._call.restype = ctypes.c_long
+        context = ctypes.c_ulong(0)
+        if self._call(self._setup, MOST_UNDER_WAY, ctypes.byref(context)) != 0:
+            raise _last_error()
+        self._context = context
+        self._blocks = (_ControlBlock * MOST_UNDER_WAY)()
+        for block in self._blocks:
+            block.opcode, block.flags, block.eventfd = _FDSYNC, _TELL_BY_EVENTFD, eventfd
+        self._pointers = (ctypes.POINTER(_ControlBlock) * MOST_UNDER_WAY)()
+        self._received = (_Event * MOST_UNDER_WAY)()
+        self._under_way: dict[int, tuple[Done, int]] = {}
+        self._last = 0
+
+    def submit(self, descriptors: Sequence[int], done: Done) -> None:
+        """Sync these files; `done` is called once for each."""
+        count = min(len(descriptors), MOST_UNDER_WAY)
+        blocks, pointers = self._blocks, self._pointers
+        for place, descriptor in enumerate(descriptors[:count]):
+            self._last += 1
+            block = blocks[place]
+            block.data, block.descriptor = self._last, descriptor
+            pointers[place] = ctypes.pointer(block)
+            self._under_way[self._last] = done, place
+        # The kernel copies the blocks: they are free again when the call returns.
+        begun = max(self._call(self._submit, self._context, ctypes.c_long(count), pointers), 0)
+        for place in range(begun, count):
+            del self._under_way[blocks[place].data]
+        for place in range(begun, len(descriptors)):
+            done(place, _synced_at_once(descriptors[place]))
+
+    def deliver(self) -> None:
+        """Tell of everything that has ended."""
+        if not self._under_way:
+            return
+        received = self._received
+        none, most = ctypes.c_long(0), ctypes.c_long(MOST_UNDER_WAY)
+        count = self._call(self._events, self._context, none, most, received, _AT_ONCE)
+        ended = [(self._under_way.pop(event.data), event.result) for event in received[: max(count, 0)]]
+        for (done, place), result in ended:
+            done(place, None if result >= 0 else OSError(-result, os.strerror(-result)))
+
+    def close(self) -> None:
+        """Waits for what is under way, tells of nothing any more."""
+        self._call(self._destroy, self._context)
+
+
+def open_kernel_sync(eventfd: int) -> KernelSync | None:
+    """None where this machine cannot do it."""
+    if platform.system() != "Linux" or platform.machine() not in _CALLS:
+        return None
+    try:
+        return KernelSync(eventfd)
+    except OSError:
+        return None
+
+
+def _synced_at_once(descriptor: int) -> OSError | None:
+    """For the rare case that the kernel takes fewer than it is given."""
+    try:
+        os.fdatasync(descriptor)
+    except OSError as error:
+        return error
+    return None
+
+
+def _last_error() -> OSError:
+    number = ctypes.get_errno()
+    return OSError(number, os.strerror(number))
