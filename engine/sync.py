@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
 from engine.files import File
-from engine.kernel_sync import KernelSync
+from engine.kernel_sync import MOST_UNDER_WAY, KernelSync
 from engine.metrics import Histogram
 from engine.workers import Workers
 
@@ -21,7 +21,7 @@ Outcomes = list[BaseException | None]
 """Per ticket: None, or why it is not durable."""
 
 ONE_BY_ONE = 2
-"""So many tickets are synced by the round's own thread: waking others would cost more than it saves."""
+"""So many tickets are synced file by file; for more a sync of the whole file system costs less."""
 
 SLOW_WHOLE_SYNC_S = 0.02
 """A sync of the whole file system that takes longer has met somebody else's writes."""
@@ -57,8 +57,8 @@ class Syncable(Protocol):
 
 
 class RoundSync:
-    """Makes the tickets of a round durable, in the way that costs least: few files by the kernel, if it can, else in a
-    thread; many by one sync of their file system."""
+    """Makes the tickets of a round durable, in the way that costs least: many by one sync of their file system, few file by
+    file; that by the kernel, if it can, else in threads."""
 
     def __init__(
         self,
@@ -78,7 +78,7 @@ class RoundSync:
 
     def begin(self, tickets: Sequence[SyncTicket], done: Callable[[Outcomes], None]) -> bool:
         """Have the kernel do it, and `done` be called; False if it takes a thread."""
-        if self._kernel is None or len(tickets) > ONE_BY_ONE:
+        if self._kernel is None or self._wants_whole(tickets) or len(tickets) > MOST_UNDER_WAY:
             return False
         files = _begun(tickets)
         if not files:
@@ -109,11 +109,14 @@ class RoundSync:
     def _run(self, tickets: Sequence[SyncTicket]) -> Outcomes:
         if len(tickets) <= ONE_BY_ONE:
             return [_outcome(ticket) for ticket in tickets]
-        if self._whole is not None and self._now() >= self._avoid_whole_until and self._sync_whole():
+        if self._wants_whole(tickets) and self._sync_whole():
             return [None] * len(tickets)
         if self._pool is None:
             self._pool = ThreadPoolExecutor(self._thread_count, "sync")
         return list(self._pool.map(_outcome, tickets))
+
+    def _wants_whole(self, tickets: Sequence[SyncTicket]) -> bool:
+        return self._whole is not None and len(tickets) > ONE_BY_ONE and self._now() >= self._avoid_whole_until
 
     def _sync_whole(self) -> bool:
         """Whether everything is durable. If not, each ticket is asked: only its own files count."""

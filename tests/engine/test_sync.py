@@ -252,3 +252,24 @@ def test_a_file_that_a_thread_is_syncing_takes_a_thread(tmp_path: Path) -> None:
     assert free.file.begin_sync() is not None, "it was let go"
     workers.run_held()
     assert (busy.durable, free.durable) == (1, 1)
+
+
+def test_many_files_are_left_to_the_kernel_only_while_the_file_system_is_slow(tmp_path: Path) -> None:
+    kernel, now, calls = InKernel(), [0.0], []
+
+    def slow() -> None:
+        calls.append(now[0])
+        now[0] += SLOW_WHOLE_SYNC_S * 2
+
+    round_sync = RoundSync(1, slow, lambda: now[0], cast(KernelSync, kernel))
+    rounds = SyncRounds(InlineWorkers(), lambda: None, round_sync)
+    items = [OnDisk(tmp_path / name) for name in "abc"]
+    for number in (1, 2):
+        for item in items:
+            item.written = number
+            rounds.mark(item)
+        rounds.start_round()
+        assert len(kernel.given) == (0 if number == 1 else 3)
+        kernel.end()
+        assert [item.durable for item in items] == [number] * 3
+    assert len(calls) == 1
