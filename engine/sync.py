@@ -57,8 +57,8 @@ class Syncable(Protocol):
 
 
 class RoundSync:
-    """Makes the tickets of a round durable, in the way that costs least: many by one sync of their file system, few file by
-    file; that by the kernel, if it can, else in threads."""
+    """Makes the tickets of a round durable, in the way that costs least: many by one sync of their file system, few
+    file by file; that by the kernel, if it can, else in threads."""
 
     def __init__(
         self,
