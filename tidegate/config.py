@@ -6,9 +6,7 @@ Kafka's names everywhere. In TOML both `"log.segment.bytes" = 1048576` and `[log
 An unknown key or a bad value is refused with its name, where it was given and what would be right.
 """
 
-import difflib
 import re
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
@@ -99,6 +97,8 @@ class BrokerConfig:
 
 def file_settings(path: Path) -> Iterator[Setting]:
     """The settings of a TOML file."""
+    import tomllib  # here: most brokers have no such file, and every start would wait for it
+
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -154,6 +154,8 @@ def _suggestion(name: str) -> str:
         return f"this is a topic's key; the broker's default for it is {topic_key.synonyms[0].name}"
     if topic_key is not None:
         return "this is a topic's key and can be set on topics alone"
+    import difflib  # here: only who mistypes a key needs it
+
     close = difflib.get_close_matches(name, BROKER_KEYS, n=1)
     return f"did you mean {close[0]}?" if close else "docs/configuration.md lists the broker's keys"
 

@@ -47,7 +47,8 @@ def serve(*, config_file: str | None, environment: Mapping[str, str], assignment
 async def _serve(config: BrokerConfig) -> None:
     with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
         async with Broker(config) as broker:
-            gc.collect()
+            # What was loaded stays, so it is never looked at again. A last collection would find next to nothing, and
+            # keep the first clients waiting.
             gc.freeze()
             gc.set_threshold(*GARBAGE_THRESHOLDS)
             sys.stdout.write(_ready_line(broker))
