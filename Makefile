@@ -82,3 +82,4 @@ wheel: venv  ## build the wheel into dist/
 
 clean:  ## remove everything that was made here, the venv too
 	@rm -rf .venv build dist .mypy_cache .ruff_cache .hypothesis .cache
+	@find . -name __pycache__ -prune -exec rm -rf {} +

@@ -1,12 +1,19 @@
 #!/bin/sh
 # Makes .venv with the project (editable) and its development tools. A stamp makes it quick when nothing changed:
 # the stamp holds pyproject.toml's checksum and the checkout's place, which an editable install depends on.
+# An editable install leaves the project's own modules uncompiled, and where PYTHONDONTWRITEBYTECODE is set (containers
+# do so) every start would compile them anew, which doubles it: so they are compiled here, those that changed.
 set -eu
 cd "$(dirname "$0")/../.."
+
+compile_modules() {
+    .venv/bin/python -m compileall -q tidegate wire coordinators engine tools
+}
 
 stamp=.venv/.tidegate-stamp
 key="$(cksum <pyproject.toml) $(pwd)"
 if [ -x .venv/bin/python ] && [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$key" ]; then
+    compile_modules
     exit 0
 fi
 
@@ -18,3 +25,4 @@ fi
 echo "== venv: installing the project and its development tools"
 .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-input --editable '.[dev,otlp,spark]'
 echo "$key" >"$stamp"
+compile_modules
