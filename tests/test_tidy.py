@@ -20,7 +20,7 @@ FILE_LINES_MAX = 600
 FUNCTION_LINES_MAX = 70
 
 # Written by tools/generate_messages.py, tested as a whole against other implementations.
-GENERATED = "wire/kafka/messages/"
+GENERATED = ("wire/kafka/messages/", "wire/kafka/codec/schemas/")
 
 # The programs talk to people through standard output; the rest logs.
 MAY_PRINT = ("tools/", "tidegate/__main__.py")

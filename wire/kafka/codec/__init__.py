@@ -1,8 +1,8 @@
 """The codec: Kafka messages of every version to and from the classes in `wire.kafka.messages`.
 
-Functions are generated and compiled per version on first use from kio's schemas, which describe the protocol;
-kio's own reader is never given bytes from the network. Every length that comes in is proved against the bytes
-that remain before anything is allocated; what is malformed raises `WireError`.
+Functions are generated and compiled per version on first use from tables of schemas, which are made from kio's; kio
+itself is not loaded, and its own reader never given bytes from the network. Every length that comes in is proved
+against the bytes that remain before anything is allocated; what is malformed raises `WireError`.
 """
 
 from wire.kafka.codec.compiled import request_decoder, request_encoder, response_decoder, response_encoder

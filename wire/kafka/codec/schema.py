@@ -1,32 +1,20 @@
-"""Reads kio's schema of one message version into plain descriptions for the two code generators.
+"""Descriptions of messages, from which the two code generators work.
 
-kio makes one dataclass per struct and version, typed with timedelta, datetime and enums; here they become raw
-types again: fields that kio gave a time type get back the `_ms` that Kafka's own schema has in their name.
-Importing kio is slow (a second for everything), so only the module of the asked version is imported, on
-first use.
+They come from the tables in `wire.kafka.codec.schemas`, each of which holds all versions of an API; it is
+imported when its API is first used.
 """
 
-import dataclasses
-import datetime
 import importlib
-import types
-import typing
 from typing import Any, Literal
 
-from attrs import evolve, frozen
+from attrs import frozen
 
 from wire.kafka.codec.api_table import API_TABLE
 from wire.kafka.codec.errors import WireError
-from wire.kafka.messages.base import ZERO_UUID
+from wire.kafka.codec.rows import Row, StructRows
 
 Direction = Literal["request", "response"]
 
-RAW_TYPES = {
-    "error_code": "int16",
-    "timedelta_i32": "int32",
-    "timedelta_i64": "int64",
-    "datetime_i64": "int64",
-}
 FORMATS = {
     "bool": "?",
     "int8": "b",
@@ -85,77 +73,19 @@ def load_schema(api_key: int, version: int, direction: Direction) -> StructSchem
     api = API_TABLE.get(api_key)
     if api is None or not api.min_version <= version <= api.max_version:
         raise WireError(f"no schema for api key {api_key} version {version}")
-    module = importlib.import_module(f"kio.schema.{api.module}.v{version}.{direction}")
-    return _struct(getattr(module, f"{api.name}{direction.capitalize()}"))
+    try:
+        table = importlib.import_module(f"wire.kafka.codec.schemas.{api.module}")
+    except ModuleNotFoundError:
+        raise WireError(f"no schema for api key {api_key}, which is not served") from None
+    return at_version(getattr(table, direction.upper()), version, flexible=version >= api.flexible_from)
 
 
-def _struct(kio_class: Any) -> StructSchema:
-    return StructSchema(
-        name=kio_class.__name__,
-        flexible=kio_class.__flexible__,
-        fields=tuple(_field(member) for member in dataclasses.fields(kio_class)),
-    )
+def at_version(rows: StructRows, version: int, *, flexible: bool) -> StructSchema:
+    """What the table says of one version."""
+    members = (_field(row, version, flexible) for row in rows.rows if row.first_version <= version <= row.last_version)
+    return StructSchema(rows.name, flexible, tuple(members))
 
 
-def _field(member: "dataclasses.Field[Any]") -> FieldSchema:
-    inner, is_array, nullable = _unwrap(member.type)
-    kafka_type = member.metadata.get("kafka_type", "struct")
-    is_time = kafka_type.startswith(("timedelta", "datetime"))
-    raw_type = RAW_TYPES.get(kafka_type, kafka_type)
-    if raw_type in FORMATS and not is_array:
-        nullable = False  # kio's None is the zero uuid or the time -1: the wire has no null for them
-    described = FieldSchema(
-        name=f"{member.name}_ms" if is_time else member.name,
-        type=raw_type,
-        is_array=is_array,
-        nullable=nullable,
-        tag=member.metadata.get("tag"),
-        default=None,
-        struct=_struct(inner) if dataclasses.is_dataclass(inner) else None,
-    )
-    return _with_default(described, member.default)
-
-
-def _unwrap(annotation: Any) -> tuple[Any, bool, bool]:
-    """The innermost type, whether it is an array of it, and whether the field may be null."""
-    nullable = False
-    if isinstance(annotation, types.UnionType):
-        nullable = True
-        (annotation,) = (part for part in typing.get_args(annotation) if part is not type(None))
-    if typing.get_origin(annotation) is tuple:
-        return _unwrap(typing.get_args(annotation)[0])[0], True, nullable
-    return annotation, False, nullable
-
-
-def _with_default(described: FieldSchema, kio_default: Any) -> FieldSchema:
-    """Kafka's default as a raw value; a nullable string without one is null, a tagged struct is absent."""
-    default: Any
-    if described.is_array:
-        default = None if kio_default is None else []
-    elif described.type == "struct":
-        default = None
-    elif described.type == "uuid":
-        default = ZERO_UUID if kio_default in (None, dataclasses.MISSING) else kio_default.bytes
-    elif kio_default is dataclasses.MISSING:
-        default = _implicit_default(described)
-    else:
-        default = _raw(described, kio_default)
-    return evolve(described, default=default)
-
-
-def _implicit_default(described: FieldSchema) -> Any:
-    if described.nullable or described.type == "records":
-        return None
-    return {"string": "", "bytes": b"", "bool": False, "float64": 0.0}.get(described.type, 0)
-
-
-def _raw(described: FieldSchema, value: Any) -> Any:
-    if value is None:
-        return -1 if described.type == "int64" else None
-    if isinstance(value, datetime.timedelta):
-        return value // datetime.timedelta(milliseconds=1)
-    if described.type == "bool":
-        return bool(value)
-    if described.type == "string":
-        return str(value)
-    return bytes(value) if described.type == "bytes" else int(getattr(value, "value", value))
+def _field(row: Row, version: int, flexible: bool) -> FieldSchema:
+    struct = None if row.struct is None else at_version(row.struct, version, flexible=flexible)
+    return FieldSchema(row.name, row.type, row.is_array, row.nullable, row.tag, row.default, struct)

@@ -108,3 +108,8 @@ def test_defaults_are_those_that_kafka_defines(key: int, direction: Direction) -
 def test_an_unknown_key_or_version_has_no_schema(key: int, version: int) -> None:
     with pytest.raises(WireError, match=f"no schema for api key {key} version {version}"):
         load_schema(key, version, "request")
+
+
+def test_an_api_that_is_not_served_has_no_schema() -> None:
+    with pytest.raises(WireError, match="no schema for api key 29, which is not served"):
+        load_schema(29, API_TABLE[29].max_version, "request")
