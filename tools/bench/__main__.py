@@ -1,71 +1,77 @@
-"""Runs the benchmark and prints its table."""
+"""Measures Tidegate and Kafka side by side and prints the table: `make bench`, or `python -m tools.bench --help`.
+
+After a run of all rows on all brokers docs/benchmarks.md and its plot are written; `--page` does it after any other.
+"""
 
 import argparse
-import json
-import statistics
 import sys
-from collections import defaultdict
-from collections.abc import Callable, Sequence
-from functools import partial
+import time
+from collections.abc import Sequence
+from pathlib import Path
 
-from tools.bench.brokers import SUBJECTS, Subject
-from tools.bench.limits import crowd, hundred_partitions
-from tools.bench.loads import Figures, idle, produce, transact
+from tools.bench import page
+from tools.bench.brokers import SUBJECTS
+from tools.bench.clients import LoadFailed, native
+from tools.bench.machine import describe
+from tools.bench.results import Results, ResultsUnreadable
+from tools.bench.rows import BY_NAME, NATIVE, ROWS
+from tools.bench.runner import Plan, run
+from tools.bench.summary import text_table
 
-LOADS: dict[str, Callable[[Subject], Figures]] = {
-    "idle": idle,
-    "produce-1k": partial(produce, records=1_000_000, size=1024, partitions=6, warm_up=200_000, producer={}),
-    "unbatched": partial(
-        produce,
-        records=40_000,
-        size=100,
-        partitions=1,
-        warm_up=10_000,
-        producer={"batch.size": "1", "linger.ms": "0"},
-    ),
-    "transactions": partial(transact, records=500_000, size=100, partitions=6, warm_up=100_000, duration_ms=20),
-    "partitions": hundred_partitions,
-    "crowd": crowd,
-}
-Results = dict[str, dict[str, list[Figures]]]
+QUICK = 0.01
+RESULTS = Path("build/bench")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure and print."""
+    """Measure and print; 1 if a measurement failed."""
+    options = _parser().parse_args(arguments)
+    if options.list:
+        print("\n".join(f"{row.name:<24} {row.section}: {row.title} ({row.client})" for row in ROWS))
+        return 0
+    rows = tuple(BY_NAME[name] for name in options.rows)
+    plan = Plan(rows, options.brokers, options.rounds, QUICK if options.quick else 1.0)
+    results = _results(options.json, quick=options.quick)
+    if any(row.client == NATIVE for row in rows):
+        _build()
+    failed = run(plan, results, lambda line: print(line, flush=True))
+    print(text_table(results, rows))
+    print(f"every figure is in {results.path}")
+    if options.page or (rows == ROWS and set(options.brokers) == set(SUBJECTS) and not options.quick):
+        page.write(results)
+    return 1 if failed else 0
+
+
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tools.bench", description=__doc__)
     parser.add_argument("--rounds", type=int, default=3, help="how often each broker is measured (default: 3)")
-    parser.add_argument("--loads", nargs="+", choices=LOADS, default=list(LOADS), metavar="LOAD")
-    parser.add_argument("--brokers", nargs="+", choices=SUBJECTS, default=["tidegate", "kafka"], metavar="BROKER")
-    parser.add_argument("--json", metavar="FILE", help="write every figure there")
-    options = parser.parse_args(arguments)
-    results: Results = defaultdict(lambda: defaultdict(list))
-    for number in range(options.rounds):
-        for load in options.loads:
-            for name in options.brokers:
-                with SUBJECTS[name]() as subject:
-                    figures = LOADS[load](subject)
-                results[load][name].append(figures)
-                shown = "  ".join(f"{key}={value:,.2f}" for key, value in figures.items())
-                print(f"round {number + 1}  {load:<12} {name:<12} {shown}", flush=True)
-    print(table(results, options.brokers))
-    if options.json:
-        with open(options.json, "w", encoding="utf-8") as file:
-            json.dump(results, file, indent=2)
-    return 0
+    parser.add_argument("--rows", nargs="+", choices=BY_NAME, default=list(BY_NAME), metavar="ROW", help="see --list")
+    parser.add_argument("--brokers", nargs="+", choices=SUBJECTS, default=list(SUBJECTS), metavar="BROKER")
+    parser.add_argument("--quick", action="store_true", help="a hundredth of each size: to see that it runs")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="results; what it holds already is not repeated")
+    parser.add_argument("--page", action="store_true", help="write docs/benchmarks.md also if only a part was run")
+    parser.add_argument("--list", action="store_true", help="name the rows and stop")
+    return parser
 
 
-def table(results: Results, brokers: Sequence[str]) -> str:
-    """Medians, and each broker's ratio to the last one named."""
-    reference = brokers[-1]
-    lines = ["", f"{'load':<12} {'figure':<14}" + "".join(f"{name:>14}" for name in brokers) + f"{'ratio':>10}"]
-    for load, by_broker in results.items():
-        for figure in by_broker[reference][0]:
-            medians = [statistics.median(each[figure] for each in by_broker[name]) for name in brokers]
-            ratio = medians[0] / medians[-1] if medians[-1] else float("nan")
-            lines.append(
-                f"{load:<12} {figure:<14}" + "".join(f"{value:>14,.2f}" for value in medians) + f"{ratio:>10.2f}"
-            )
-    return "\n".join(lines)
+def _results(path: Path | None, *, quick: bool) -> Results:
+    """Those of a file to go on with, or new ones."""
+    path = path or RESULTS / time.strftime("%Y-%m-%d-%H%M%S.json")
+    if not path.exists():
+        return Results(describe(), quick, path=path)
+    try:
+        results = Results.load(path)
+    except ResultsUnreadable as error:
+        sys.exit(f"error: {error}")
+    if results.quick != quick:
+        sys.exit(f"error: {path} holds figures of {'a quick look' if results.quick else 'full sizes'}: give another")
+    return results
+
+
+def _build() -> None:
+    try:
+        native.build()
+    except LoadFailed as error:
+        print(f"rows of the native client will fail: {error}", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -1,45 +1,86 @@
-"""The brokers under test, started the same way: a name, an address, a process, how long the start took."""
+"""The brokers under test, started the same way, each on an empty directory that is deleted at the end."""
 
-import time
-from collections.abc import Iterator, Mapping
+import os
+import signal
+import subprocess
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 
-from attrs import frozen
+from attrs import define
 
 from tidegate import testing
-from tools.reference.broker import reference_kafka
+from tools.bench.processes import age_s
+from tools.reference.broker import SERVER_OPTIONS, ReferenceBroker, reference_kafka
+from tools.reference.java import java_command
+
+PATIENCE_S = 120.0
+HEAP = "1g"
 
 
-@frozen
+@define(eq=False)
 class Subject:
-    """A running broker."""
+    """A running broker; `crash` kills it and starts it anew on the same data, without waiting until it is ready."""
 
     name: str
     bootstrap: str
     pid: int
     start_s: float
+    crash: Callable[[], int]
+
+    def kill_and_start(self) -> None:
+        """As `crash`; the process is another one afterwards."""
+        self.pid = self.crash()
 
 
 @contextmanager
-def tidegate_subject(settings: Mapping[str, str] | None = None) -> Iterator[Subject]:
-    """Tidegate with its defaults, or some settings over them."""
-    began = time.monotonic()
-    with testing.broker(settings or {}, timeout_s=60) as broker:
-        yield Subject("tidegate", broker.bootstrap, broker.pid, time.monotonic() - began)
+def tidegate_subject(name: str, settings: Mapping[str, str] | None = None) -> Iterator[Subject]:
+    """Tidegate with its defaults, all doors on, or some settings over them."""
+    with testing.broker(settings or {}, timeout_s=PATIENCE_S) as broker:
+
+        def crash() -> int:
+            broker.kill()
+            broker.start()
+            return broker.pid
+
+        yield Subject(name, broker.bootstrap, broker.pid, age_s(broker.pid), crash)
 
 
 @contextmanager
 def kafka_subject() -> Iterator[Subject]:
     """Apache Kafka with its defaults and a heap of 1 GiB."""
-    began = time.monotonic()
-    with reference_kafka() as broker:
+    with reference_kafka(heap=HEAP) as broker:
         if broker.pid is None:
-            raise SystemExit("the benchmark measures Kafka's process: run it where Kafka starts from its jars")
-        yield Subject("kafka", broker.bootstrap, broker.pid, time.monotonic() - began)
+            raise SystemExit("the benchmark measures Kafka's process: set REFERENCE_KAFKA=jars")
+        started: list[subprocess.Popen[bytes]] = []
+
+        def crash() -> int:
+            os.kill(broker.pid or 0, signal.SIGKILL)
+            os.waitid(os.P_PID, broker.pid or 0, os.WEXITED | os.WNOWAIT)
+            started.append(_start_again(broker))
+            return started[-1].pid
+
+        try:
+            yield Subject("kafka", broker.bootstrap, broker.pid, age_s(broker.pid), crash)
+        finally:
+            for process in started:
+                process.kill()
+                process.wait()
 
 
+def _start_again(broker: ReferenceBroker) -> "subprocess.Popen[bytes]":
+    options = (*SERVER_OPTIONS, f"-Xmx{HEAP}", f"-Xms{HEAP}", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn")
+    properties = Path(broker.directory) / "server.properties"
+    command = java_command("Kafka", str(properties), options=options, logging=True)
+    with broker.log_file.open("ab") as log:
+        return subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+
+
+TIDEGATE = "tidegate"
+TIDEGATE_OS = "tidegate-os"
+KAFKA = "kafka"
 SUBJECTS = {
-    "tidegate": tidegate_subject,
-    "tidegate-os": lambda: tidegate_subject({"log.flush.mode": "os"}),
-    "kafka": kafka_subject,
+    TIDEGATE: lambda: tidegate_subject(TIDEGATE),
+    TIDEGATE_OS: lambda: tidegate_subject(TIDEGATE_OS, {"log.flush.mode": "os"}),
+    KAFKA: kafka_subject,
 }

@@ -16,8 +16,10 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 from tidegate import testing
 from tidegate.testing import RunningBroker
-from tools.bench.limits import Figures, PacedProducer, make_topics
+from tools.bench.figures import Figures
+from tools.bench.paced import PacedProducer
 from tools.bench.processes import resident_mb
+from tools.bench.trial import make_topics
 
 LANES = ("critical", "high", "normal", "low", "background")
 PATIENCE_S = 120.0

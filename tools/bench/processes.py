@@ -1,23 +1,67 @@
-"""What a broker's process has used: CPU seconds and resident memory, from /proc."""
+"""What a broker's process has used: CPU seconds, also by thread, resident memory and its peak, from /proc."""
 
 import os
+import time
 from pathlib import Path
 
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 _UTIME = 13
 _STIME = 14
+_STARTED = 21
 
 
 def cpu_s(pid: int) -> float:
     """CPU seconds of all threads of a process so far."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    # The fields after the command's name begin with the third.
-    return (int(fields[_UTIME - 2]) + int(fields[_STIME - 2])) / _TICKS_PER_S
+    return _used_s(Path(f"/proc/{pid}/stat"))
+
+
+def thread_cpu_s(pid: int) -> dict[str, float]:
+    """CPU seconds of each thread that is there now."""
+    used = {}
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        try:
+            used[task.name] = _used_s(task / "stat")
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # it has ended meanwhile
+    return used
 
 
 def resident_mb(pid: int) -> float:
     """Resident memory now."""
+    return _status_mb(pid, "VmRSS:")
+
+
+def peak_resident_mb(pid: int) -> float:
+    """The most that was resident since the start, or since `forget_peak`."""
+    return _status_mb(pid, "VmHWM:")
+
+
+def forget_peak(pid: int) -> None:
+    """Let the peak of resident memory begin anew; where the kernel does not allow it, the old one stays."""
+    try:
+        Path(f"/proc/{pid}/clear_refs").write_text("5")
+    except OSError:
+        return
+
+
+def age_s(pid: int) -> float:
+    """How long ago the process was started."""
+    started_s = int(_fields(Path(f"/proc/{pid}/stat"))[_STARTED - 2]) / _TICKS_PER_S
+    return time.clock_gettime(time.CLOCK_BOOTTIME) - started_s
+
+
+def _fields(stat: Path) -> list[str]:
+    # The fields after the command's name begin with the third.
+    return stat.read_text().rpartition(")")[2].split()
+
+
+def _used_s(stat: Path) -> float:
+    fields = _fields(stat)
+    return (int(fields[_UTIME - 2]) + int(fields[_STIME - 2])) / _TICKS_PER_S
+
+
+def _status_mb(pid: int, name: str) -> float:
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-        if line.startswith("VmRSS:"):
+        if line.startswith(name):
             return int(line.split()[1]) / 1024
     return 0.0

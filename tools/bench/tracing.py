@@ -27,8 +27,8 @@ from engine.records import BatchHeader, pack_record, seal_batch
 from engine.sync import SyncRounds
 from engine.workers import InlineWorkers
 from tools.bench.brokers import tidegate_subject
-from tools.bench.limits import make_topics
 from tools.bench.processes import cpu_s
+from tools.bench.trial import make_topics
 
 TRACE_ID = "0af7651916cd43dd8448eb211c80319c"
 TRACEPARENT = f"00-{TRACE_ID}-b7ad6b7169203331-01".encode()
@@ -118,7 +118,7 @@ class Round:
 
 def load(*, tracing: bool, records_per_s: int, duration_s: float, size: int, settings: dict[str, str]) -> Round:
     """Records at a steady rate through a group; one in a hundred carries a sampled header."""
-    with tidegate_subject({"log.trace.enable": str(tracing).lower(), **settings}) as subject:
+    with tidegate_subject("tidegate", {"log.trace.enable": str(tracing).lower(), **settings}) as subject:
         make_topics(subject.bootstrap, {"load": 3})
         producer = Producer(
             {"bootstrap.servers": subject.bootstrap, "linger.ms": 5, "client.id": "bench", "log_level": 0}

@@ -1,0 +1,73 @@
+"""The page is made of the results and the notes, and the one in docs/ is up to date."""
+
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from tools.bench import page
+from tools.bench.plot import draw
+from tools.bench.results import Measurement, Results
+from tools.bench.rows import ROWS
+
+FIGURES = {"records_per_s": 10.0, "p99_ms": 4.0, "cpu_s_per_1000": 0.1, "memory_mb": 40.0}
+
+
+def _results(*, quick: bool = False) -> Results:
+    results = Results({"CPU": "two cores"}, quick)
+    for broker, factor in (("tidegate", 2.0), ("tidegate-os", 1.0), ("kafka", 1.0)):
+        figures = {name: value * factor for name, value in FIGURES.items()}
+        results.add(Measurement("produce-1k-native", broker, 1, figures))
+    return results
+
+
+def test_a_page_has_machine_ratio_goal_and_note() -> None:
+    shown = page.render(_results(), {"produce-1k-native": "the disk"})
+    assert "| CPU | two cores |" in shown
+    assert "| records/s | 20 | 10 | 10 | 2.00 ✓ | ≥ 1.2 | 1.00 ✗ | ≥ 1.2 |" in shown
+    assert "Held back by: the disk" in shown
+    assert "quick look" not in shown
+
+
+def test_a_missed_goal_without_a_note_says_so() -> None:
+    assert "Held back by: not looked into yet." in page.render(_results(), {})
+
+
+def test_a_quick_look_is_marked() -> None:
+    assert "of a quick look" in page.render(_results(quick=True), {})
+
+
+def test_a_row_that_was_not_run_is_left_out_and_a_failed_one_shown() -> None:
+    results = _results()
+    results.add(Measurement("crash", "kafka", 1, error="no disk\nmore"))
+    shown = page.render(results, {})
+    assert "### crash" in shown
+    assert "Kafka failed: `no disk`" in shown
+    assert "### fan-out" not in shown
+
+
+def test_a_note_on_no_row_is_refused(tmp_path: Path) -> None:
+    notes = tmp_path / "notes.toml"
+    notes.write_text('produce-9k = "x"\n')
+    with pytest.raises(SystemExit, match="produce-9k"):
+        page.load_notes(notes)
+
+
+def test_writing_makes_page_plot_and_data(tmp_path: Path) -> None:
+    source = tmp_path / "run.json"
+    _results().save(source)
+    page.main([str(source), "--docs", str(tmp_path)])
+    assert Results.load(tmp_path / page.DATA).of("produce-1k-native", "kafka") == [FIGURES]
+    ElementTree.fromstring((tmp_path / page.PLOT).read_text())
+    assert page.PLOT in (tmp_path / page.PAGE).read_text()
+
+
+def test_the_plot_has_a_dot_per_ratio() -> None:
+    assert draw(_results(), ROWS).count("<title>") == 2 * len(FIGURES)
+
+
+def test_the_page_in_docs_is_made_of_the_results_there() -> None:
+    results = Results.load(page.DOCS / page.DATA)
+    expected = page.render(results, page.load_notes())
+    assert (page.DOCS / page.PAGE).read_text() == expected, "run python -m tools.bench.page"
+    assert (page.DOCS / page.PLOT).read_text() == draw(results, ROWS), "run python -m tools.bench.page"

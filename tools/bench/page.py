@@ -1,0 +1,137 @@
+"""Makes docs/benchmarks.md, its plot and a copy of the results: `python -m tools.bench.page RESULTS.json`.
+
+Without a file it makes the page anew from the results that lie in docs/, as after a change of notes.toml, which holds
+by hand what the profile of a row says.
+"""
+
+import argparse
+import sys
+import tomllib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from tools.bench.brokers import KAFKA, TIDEGATE, TIDEGATE_OS
+from tools.bench.figures import kind_of
+from tools.bench.plot import draw
+from tools.bench.results import Results, ResultsUnreadable
+from tools.bench.rows import BY_NAME, ROWS, Row
+from tools.bench.summary import OURS, Line, bound_by, lines, tally
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+NOTES = Path(__file__).resolve().parent / "notes.toml"
+PAGE, PLOT, DATA = "benchmarks.md", "benchmarks.svg", "benchmarks.json"
+TITLES = {TIDEGATE: "Tidegate", TIDEGATE_OS: "`flush.mode=os`", KAFKA: "Kafka"}
+INTRODUCTION = """\
+# Benchmarks
+
+<!-- Written by `python -m tools.bench.page`; what stands under "held back by" comes from tools/bench/notes.toml. -->
+
+Tidegate and Apache Kafka on the same machine, in turn, each measurement on a freshly started and warmed-up broker with
+an empty directory, the same client and the same load. `make bench` runs all of it, prints the table and writes this
+page; `make bench BENCH_ARGS="--rows unbatched-java --rounds 1"` runs a part.
+
+Figures are medians over the rounds; a ratio is Tidegate / Kafka. Kafka does not sync before it acknowledges; Tidegate
+does by default (*sync*), and does not with `log.flush.mode=os` (*os*). ✓ and ✗ say whether a ratio keeps to its goal.
+Clients: *Java* is Kafka's own tool (ProducerPerformance, ConsumerPerformance, EndToEndLatency), *native* the load
+generator of `tools/bench/native`: requests encoded beforehand and answers that are only counted, or franz-go where a
+client's own behaviour matters. "Limit" names the core that was full, with the cores that broker and client used:
+a Java client's CPU includes the start of its virtual machine.
+"""
+
+
+def load_notes(path: Path = NOTES) -> dict[str, str]:
+    """By row, what holds it back; a name that is no row is an error."""
+    notes: dict[str, str] = tomllib.loads(path.read_text(encoding="utf-8"))
+    if unknown := sorted(set(notes) - set(BY_NAME)):
+        raise SystemExit(f"{path.name} has notes on rows that do not exist: {', '.join(unknown)}")
+    return {name: note.strip() for name, note in notes.items()}
+
+
+def render(results: Results, notes: dict[str, str]) -> str:
+    """The page."""
+    met, judged = tally(results, ROWS)
+    parts = [INTRODUCTION]
+    if results.quick:
+        parts.append("**These figures are of a quick look with small sizes: they show that it runs, nothing else.**\n")
+    parts.append(f"{results.rounds()} round(s), {met} of {judged} goals met.\n\n![The ratios]({PLOT})\n")
+    parts.append("## The machine\n\n| | |\n|---|---|")
+    parts += [f"| {name} | {value} |" for name, value in results.machine.items()]
+    sections = dict.fromkeys(row.section for row in ROWS)
+    for section in sections:
+        found = [text for row in ROWS if row.section == section for text in _row(results, row, notes)]
+        if found:
+            parts += [f"\n## {section}", *found]
+    return "\n".join(parts) + "\n"
+
+
+def _row(results: Results, row: Row, notes: dict[str, str]) -> Iterator[str]:
+    found = list(lines(results, row))
+    errors = results.errors(row.name)
+    if not found and not errors:
+        return
+    client = "" if row.client == "none" else f" ({row.client} client)"
+    yield f"\n### {row.name}\n\n{row.title[0].upper()}{row.title[1:]}{client}.\n"
+    brokers = [name for name in row.brokers if any(name in line.medians for line in found)]
+    ours = [name for name in brokers if name in OURS and KAFKA in brokers]
+    if found:
+        heads = [TITLES[name] for name in brokers] + [
+            head for name in ours for head in (f"ratio {'os' if name == TIDEGATE_OS else 'sync'}", "goal")
+        ]
+        yield f"| | {' | '.join(heads)} |\n|---|{'---:|' * len(heads)}"
+        for line in found:
+            yield _line(line, brokers, ours)
+    yield from _below(results, row, brokers, errors)
+    missed = any(
+        line.met(name) is False or (line.absolute(name) or ("", True))[1] is False for line in found for name in OURS
+    )
+    if missed or row.name in notes:
+        yield f"\nHeld back by: {notes.get(row.name, 'not looked into yet.')}"
+
+
+def _below(results: Results, row: Row, brokers: Sequence[str], errors: dict[str, str]) -> Iterator[str]:
+    limits = [f"{TITLES[name]}: {limit}" for name in brokers if (limit := bound_by(results, row, name))]
+    if limits:
+        yield f"\nLimit: {'; '.join(limits)}."
+    for broker, error in errors.items():
+        yield f"\n{TITLES[broker]} failed: `{error.splitlines()[0] if error else ''}`"
+
+
+def _line(line: Line, brokers: Sequence[str], ours: Sequence[str]) -> str:
+    cells = [_value(line, name) for name in brokers]
+    for name in ours:
+        ratio, met = line.ratio(name), line.met(name)
+        mark = "" if met is None else " ✓" if met else " ✗"
+        cells += [f"{ratio:.2f}{mark}" if ratio is not None else "", line.goal(name)]
+    return f"| {line.title} | {' | '.join(cells)} |"
+
+
+def _value(line: Line, broker: str) -> str:
+    if broker not in line.medians:
+        return ""
+    shown = f"{line.medians[broker]:,.{kind_of(line.figure).digits}f}"
+    absolute = line.absolute(broker) if broker in OURS else None
+    return f"{shown} (goal {absolute[0]} {'✓' if absolute[1] else '✗'})" if absolute else shown
+
+
+def write(results: Results, docs: Path = DOCS) -> None:
+    """The page, its plot, and the results they were made of."""
+    docs.joinpath(PAGE).write_text(render(results, load_notes()), encoding="utf-8")
+    docs.joinpath(PLOT).write_text(draw(results, ROWS), encoding="utf-8")
+    results.save(docs / DATA)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Read results, write the page."""
+    parser = argparse.ArgumentParser(prog="python -m tools.bench.page", description=__doc__)
+    parser.add_argument("results", nargs="?", type=Path, default=DOCS / DATA, metavar="RESULTS.json")
+    parser.add_argument("--docs", type=Path, default=DOCS, metavar="DIR", help="where the page goes (default: docs)")
+    options = parser.parse_args(arguments)
+    try:
+        write(Results.load(options.results), options.docs)
+    except (FileNotFoundError, ResultsUnreadable) as error:
+        sys.exit(f"error: {error}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

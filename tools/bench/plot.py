@@ -1,0 +1,84 @@
+"""Draws the ratios as SVG: a dot per row and way of running, on a logarithmic axis, with the goal as a tick.
+
+Nothing but text is needed for that, so there is no plotting library.
+"""
+
+import math
+from collections.abc import Sequence
+from xml.sax.saxutils import escape
+
+from tools.bench.brokers import TIDEGATE, TIDEGATE_OS
+from tools.bench.figures import kind_of
+from tools.bench.results import Results
+from tools.bench.rows import Row
+from tools.bench.summary import OURS, Line, lines
+
+# Drawn one below the other: those that nearly every row has.
+PANELS = ("records_per_s", "cpu_s_per_1000", "p99_ms", "memory_mb")
+LEAST, MOST = 0.05, 5.0
+LEFT, WIDTH, LINE, HEAD = 220, 560, 16, 44
+TICKS = (0.05, 0.1, 0.2, 0.5, 1, 2, 5)
+COLOURS = {TIDEGATE: "#0b6fa4", TIDEGATE_OS: "#e08a1e"}
+NAMES = {TIDEGATE: "sync (default)", TIDEGATE_OS: "flush.mode=os"}
+
+
+def draw(results: Results, rows: Sequence[Row]) -> str:
+    """The whole picture; a row that was not measured on Kafka too is left out."""
+    body: list[str] = []
+    y = HEAD
+    for figure in PANELS:
+        found = [line for row in rows for line in lines(results, row) if line.figure == figure]
+        found = [line for line in found if any(line.ratio(broker) is not None for broker in OURS)]
+        if found:
+            body += _panel(figure, found, y)
+            y += (len(found) + 4) * LINE
+    opening = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{LEFT + WIDTH + 40}" height="{y}" '
+        'font-family="sans-serif" font-size="11">'
+    )
+    return "\n".join([opening, '<rect width="100%" height="100%" fill="white"/>', *_legend(), *body, "</svg>", ""])
+
+
+def _x(ratio: float) -> float:
+    within = min(max(ratio, LEAST), MOST)
+    return LEFT + WIDTH * math.log(within / LEAST) / math.log(MOST / LEAST)
+
+
+def _legend() -> list[str]:
+    shown = ['<text x="10" y="18" font-size="14" font-weight="bold">Tidegate / Kafka</text>']
+    for number, (broker, colour) in enumerate(COLOURS.items()):
+        x = LEFT + number * 140
+        shown.append(f'<circle cx="{x}" cy="14" r="4" fill="{colour}"/><text x="{x + 8}" y="18">{NAMES[broker]}</text>')
+    x = LEFT + len(COLOURS) * 140
+    return [*shown, f'<path d="M{x} 8v12" stroke="#c22" stroke-width="2"/><text x="{x + 8}" y="18">goal</text>']
+
+
+def _panel(figure: str, found: Sequence[Line], y: float) -> list[str]:
+    kind = kind_of(figure)
+    better = "more is better" if kind.more_is_better else "less is better"
+    bottom = y + (len(found) + 1) * LINE
+    shown = [f'<text x="10" y="{y}" font-weight="bold">{escape(kind.title)} ({better})</text>']
+    for tick in TICKS:
+        colour = "#888" if tick == 1 else "#ddd"
+        shown.append(f'<path d="M{_x(tick):.1f} {y + 6}V{bottom}" stroke="{colour}"/>')
+        shown.append(f'<text x="{_x(tick):.1f}" y="{bottom + 12}" text-anchor="middle" fill="#666">{tick:g}</text>')
+    for number, line in enumerate(found, 1):
+        shown += _dots(line, y + number * LINE)
+    return shown
+
+
+def _dots(line: Line, y: float) -> list[str]:
+    shown = [f'<text x="{LEFT - 12}" y="{y + 4}" text-anchor="end">{escape(line.row.name)}</text>']
+    goal = line.row.goal(line.figure)
+    for broker in OURS:
+        ratio = line.ratio(broker)
+        if ratio is None:
+            continue
+        if goal is not None:
+            at = _x(goal.bound(broker))
+            shown.append(f'<path d="M{at:.1f} {y - 5}v10" stroke="#c22" stroke-width="2"/>')
+        shown.append(
+            f'<circle cx="{_x(ratio):.1f}" cy="{y}" r="4" fill="{COLOURS[broker]}">'
+            f"<title>{escape(line.row.name)}, {NAMES[broker]}: {ratio:.2f}</title></circle>"
+        )
+    return shown

@@ -1,0 +1,251 @@
+"""What the benchmark measures, as data: rows, what each does, and the goal of each ratio."""
+
+from collections.abc import Callable
+from functools import partial
+
+from attrs import field, frozen
+
+from tools.bench.brokers import KAFKA, TIDEGATE, TIDEGATE_OS
+from tools.bench.figures import Figures, kind_of
+from tools.bench.loads import consume, crash, crowd, groups, growth, idle, latency, produce
+from tools.bench.trial import Trial
+
+JAVA, NATIVE = "Java", "native"
+
+
+@frozen
+class Goal:
+    """The bound of a ratio Tidegate / Kafka, with syncing and with `flush.mode=os`: the least where more is better."""
+
+    sync: float
+    os: float
+
+    def bound(self, broker: str) -> float:
+        """The bound for one of the ways Tidegate runs."""
+        return self.os if broker == TIDEGATE_OS else self.sync
+
+
+@frozen
+class Absolute:
+    """A figure of Tidegate itself, whatever Kafka's is."""
+
+    figure: str
+    bound: float
+
+
+# Every ratio is to be in Tidegate's favour.
+FAVOUR = Goal(1.0, 1.0)
+CPU = Goal(0.6, 0.6)
+CPU_CONSUME = Goal(0.8, 0.8)
+MEMORY = Goal(0.2, 0.2)
+LATENCY = Goal(1.0, 0.7)
+JAVA_LIMITED = Goal(1.0, 1.0)
+CEILING = Goal(1.2, 1.2)
+START = Goal(0.15, 0.15)
+RECOVERY = Goal(0.3, 0.3)
+
+LOADED = {"cpu_s_per_1000": CPU, "memory_mb": MEMORY, "p99_ms": LATENCY}
+BY_JAVA = {**LOADED, "records_per_s": JAVA_LIMITED}
+BY_NATIVE = {**LOADED, "records_per_s": CEILING}
+CONSUMED = {**BY_NATIVE, "cpu_s_per_1000": CPU_CONSUME}
+PACED = {**LOADED, "publish_p99_ms": LATENCY}
+
+
+@frozen
+class Row:
+    """One line of the table: a load, run against some brokers, with goals for some of its figures."""
+
+    name: str
+    section: str
+    title: str
+    load: Callable[[Trial], Figures]
+    client: str = NATIVE
+    goals: dict[str, Goal] = field(factory=dict)
+    absolutes: tuple[Absolute, ...] = ()
+    brokers: tuple[str, ...] = (TIDEGATE, TIDEGATE_OS, KAFKA)
+
+    def goal(self, figure: str) -> Goal | None:
+        """The goal of a figure's ratio; None for a figure that only explains others."""
+        found = self.goals.get(figure.partition("@")[0])
+        if found is None and kind_of(figure).more_is_better is not None:
+            # CPU seconds in all say the same as those per record.
+            return None if figure == "cpu_s" else FAVOUR
+        return found
+
+
+SIZES = {"1k": (1_000_000, 1024, "1 KiB x 1 M"), "100b": (2_000_000, 100, "100 B x 2 M")}
+VARIANTS: dict[str, tuple[dict[str, object], str]] = {
+    "": ({}, "6 partitions"),
+    "-1p": ({"partitions": 1}, "1 partition"),
+    "-100p": ({"partitions": 100}, "100 partitions"),
+    "-lz4": ({"compression": "lz4"}, "6 partitions, lz4"),
+    "-zstd": ({"compression": "zstd"}, "6 partitions, zstd"),
+}
+ACKS_1: dict[str, dict[str, object]] = {JAVA: {"acks": "1"}, NATIVE: {"acks": 1}}
+PRODUCERS: dict[str, tuple[Callable[..., Figures], dict[str, Goal]]] = {
+    JAVA: (produce.java, BY_JAVA),
+    NATIVE: (produce.preloaded, BY_NATIVE),
+}
+
+
+def _produce_rows() -> list[Row]:
+    rows = []
+    for size, (records, value_bytes, shown) in SIZES.items():
+        for client, (load, goals) in PRODUCERS.items():
+            for suffix, (options, how) in {**VARIANTS, "-acks1": (ACKS_1[client], "6 partitions, acks=1")}.items():
+                run = partial(load, records=records, size=value_bytes, **options)
+                name = f"produce-{size}{suffix}-{client.lower()}"
+                rows.append(Row(name, "Produce", f"{shown}, {how}", run, client, goals))
+    return rows
+
+
+ROWS: tuple[Row, ...] = (
+    Row(
+        "idle",
+        "Start and idle",
+        "start to ready, then nothing to do, all doors on",
+        idle.idle,
+        client="none",
+        goals={"start_s": START, "idle_mb": MEMORY},
+    ),
+    *_produce_rows(),
+    Row(
+        "unbatched-java",
+        "Small batches",
+        "a request per record, 100 B x 40 k",
+        partial(produce.java_unbatched, records=40_000, size=100),
+        JAVA,
+        BY_JAVA,
+    ),
+    Row(
+        "unbatched-native",
+        "Small batches",
+        "a request per record, 100 B x 40 k, 5 in flight",
+        partial(produce.preloaded, records=40_000, size=100, partitions=1, batch=1, connections=1),
+        goals=BY_NATIVE,
+    ),
+    Row(
+        "producers-64",
+        "Small batches",
+        "64 producers at once, 10 records of 100 B per batch, one in flight each",
+        partial(produce.preloaded, records=600_000, size=100, batch=10, connections=64, depth=1),
+        goals={**BY_NATIVE, "p99_ms": LATENCY},
+        absolutes=(Absolute("records_per_s", 100_000),),
+    ),
+    Row(
+        "consume-java",
+        "Consume",
+        "1 KiB x 1 M of the page cache, one consumer",
+        partial(consume.java, records=1_000_000, size=1024),
+        JAVA,
+        {**BY_JAVA, "cpu_s_per_1000": CPU_CONSUME},
+    ),
+    Row(
+        "consume-1-native",
+        "Consume",
+        "1 KiB x 1 M of the page cache, one consumer",
+        partial(consume.raw, records=1_000_000, size=1024),
+        goals=CONSUMED,
+    ),
+    Row(
+        "consume-8-native",
+        "Consume",
+        "1 KiB x 1 M of the page cache, 8 consumers",
+        partial(consume.raw, records=1_000_000, size=1024, consumers=8),
+        goals=CONSUMED,
+    ),
+    Row(
+        "fan-out",
+        "Consume",
+        "tail consumption: 10 groups read 5 k records/s of 1 KiB",
+        partial(consume.fan_out, rate=5_000, size=1024, groups=10, duration_s=10),
+        goals={**PACED, "cpu_s_per_1000": CPU_CONSUME},
+    ),
+    *(
+        Row(
+            f"latency-{rate // 1000}k",
+            "End-to-end latency",
+            f"{rate:,} records/s of 200 B, paced",
+            partial(consume.paced, rate=rate, size=200, duration_s=10),
+            goals=PACED,
+            absolutes=(Absolute("publish_p99_ms", 10), Absolute("p99_ms", 5)) if rate == 10_000 else (),
+        )
+        for rate in (1_000, 10_000, 50_000)
+    ),
+    Row(
+        "latency-java",
+        "End-to-end latency",
+        "one record at a time, there and back, 5,000 times",
+        partial(latency.round_trips, records=5_000),
+        JAVA,
+        LOADED,
+    ),
+    Row(
+        "transactions-java",
+        "Transactions and idempotence",
+        "transactions of 20 ms, 100 B x 500 k",
+        partial(produce.java_transactions, records=500_000, size=100, partitions=6, duration_ms=20),
+        JAVA,
+        BY_JAVA,
+    ),
+    Row(
+        "transactions-native",
+        "Transactions and idempotence",
+        "transactions of 20 ms, 100 B x 1 M (franz-go)",
+        partial(produce.client, records=1_000_000, size=100, transaction_ms=20),
+        goals=BY_NATIVE,
+    ),
+    Row(
+        "idempotent-native",
+        "Transactions and idempotence",
+        "idempotent, 100 B x 2 M (franz-go)",
+        partial(produce.client, records=2_000_000, size=100),
+        goals=BY_NATIVE,
+    ),
+    *(
+        Row(
+            f"rebalance-{protocol}",
+            "Groups",
+            f"20 members, 100 partitions, {protocol} protocol",
+            partial(groups.rebalance, members=20, partitions=100, protocol=protocol),
+        )
+        for protocol in ("classic", "consumer")
+    ),
+    Row(
+        "crowd",
+        "Crowd",
+        "1,000 partitions, 2,000 connections; latency of one more producer",
+        partial(crowd.crowd, partitions=1000, connections=2000, duration_s=10),
+        goals=LOADED,
+    ),
+    Row(
+        "crash",
+        "Crash",
+        "kill -9 with 5 GiB in 10 partitions",
+        partial(crash.recovery, gibibytes=5, partitions=10),
+        goals={"recovery_s": RECOVERY, "recovery_all_s": RECOVERY, "memory_mb": MEMORY},
+    ),
+    Row(
+        "growth-partitions",
+        "Growth",
+        "cost of a record of 1 KiB, from 1 to 1,000 partitions",
+        partial(growth.partitions, points=(1, 10, 100, 1000), records=300_000),
+        goals=LOADED,
+    ),
+    Row(
+        "growth-log",
+        "Growth",
+        "cost of a record of 1 KiB, from 1 MiB to 10 GiB of log",
+        partial(growth.log, points_mb=(1, 100, 1024, 10 * 1024), records=200_000),
+        goals=LOADED,
+        brokers=(TIDEGATE, KAFKA),
+    ),
+    Row(
+        "growth-pending",
+        "Growth",
+        "cost of a record of 1 KiB, from 0 to 1 M pending delayed records",
+        partial(growth.pending, points=(0, 10_000, 100_000, 1_000_000), records=200_000),
+        brokers=(TIDEGATE,),
+    ),
+)
+BY_NAME = {row.name: row for row in ROWS}

@@ -1,0 +1,66 @@
+"""Goes through rounds, rows and brokers. A row that fails is reported, and the others go on."""
+
+import time
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+
+from attrs import frozen
+
+from tools.bench.brokers import SUBJECTS
+from tools.bench.figures import Figures
+from tools.bench.results import Measurement, Results
+from tools.bench.rows import Row
+from tools.bench.trial import Trial
+
+Say = Callable[[str], None]
+
+
+@frozen
+class Plan:
+    """What is to be measured."""
+
+    rows: Sequence[Row]
+    brokers: Sequence[str]
+    rounds: int
+    scale: float = 1.0
+
+    def steps(self) -> Iterator[tuple[int, Row, str]]:
+        """Round, row, broker; who begins changes from round to round and from row to row, so that none is favoured."""
+        for number in range(1, self.rounds + 1):
+            for place, row in enumerate(self.rows):
+                names = [name for name in self.brokers if name in row.brokers]
+                shift = (number + place) % max(1, len(names))
+                for name in names[shift:] + names[:shift]:
+                    yield number, row, name
+
+
+def run(plan: Plan, results: Results, say: Say) -> int:
+    """Measure what the results do not hold yet; how many measurements failed."""
+    failed = 0
+    for number, row, broker in plan.steps():
+        if results.has(row.name, broker, number):
+            continue
+        began = time.monotonic()
+        measurement = measure(row, broker, number, plan.scale)
+        results.add(measurement)
+        failed += bool(measurement.error)
+        shown = f"FAILED: {measurement.error}" if measurement.error else _shown(measurement.figures)
+        say(f"round {number}  {row.name:<24} {broker:<12} {time.monotonic() - began:5.0f} s  {shown}")
+    return failed
+
+
+def measure(row: Row, broker: str, number: int, scale: float) -> Measurement:
+    """One row on one broker, on an empty directory."""
+    try:
+        with SUBJECTS[broker]() as subject:
+            return Measurement(row.name, broker, number, row.load(Trial(subject, scale)))
+    except Exception as error:
+        # Whatever it is, the other rows are worth having; the last lines of the trace say where it happened.
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        said = f"{type(error).__name__}: {error} ({where.name}, line {where.lineno})"
+        return Measurement(row.name, broker, number, error=said)
+
+
+def _shown(figures: Figures) -> str:
+    chosen = [name for name in figures if "@" not in name or name.startswith("cpu_s_per_1000")]
+    return "  ".join(f"{name}={figures[name]:,.4g}" for name in chosen)
