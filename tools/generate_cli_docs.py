@@ -105,12 +105,19 @@ groups of the broker that variables and the profile name; `--show-completion` pr
 
 def document() -> str:
     """The whole page."""
-    root = typer.main.get_command(app)
+    root = whole()
     parts = [_INTRODUCTION + _lines(_shared_rows(root)) + _AFTER_OPTIONS]
     parts.append(_lines(f"| {status.value} | {meaning} |" for status, meaning in EXIT_MEANINGS.items()) + _TIMES)
     parts.append(_lines(f"| {letter} | {meaning} |" for letter, meaning in LETTERS_MEAN.items()) + _COMPLETION)
     parts += [_section(path, command) for path, command in commands(root)]
     return "".join(parts).rstrip("\n") + "\n"
+
+
+def whole() -> Any:
+    """The program with all of its commands loaded."""
+    root: Any = typer.main.get_command(app)
+    root.load_all()
+    return root
 
 
 def commands(root: Any, path: tuple[str, ...] = ("tidegate",)) -> Iterator[tuple[tuple[str, ...], Command]]:

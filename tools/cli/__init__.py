@@ -5,10 +5,16 @@
 
 from collections.abc import Sequence
 
+INTERRUPTED = 130
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; the result is the exit status."""
-    # Imported here: whoever only asks for the name of this package does not load typer.
-    from tools.cli.app import run
+    try:
+        # Imported here: whoever only asks for the name of this package does not load typer.
+        from tools.cli.app import run
 
-    return run(arguments)
+        return run(arguments)
+    except KeyboardInterrupt:
+        # Ctrl-C while modules are still being loaded; later the framework takes care of it.
+        return INTERRUPTED

@@ -1,28 +1,13 @@
 """All commands put together, in the order in which a newcomer needs them."""
 
 import sys
-from collections.abc import Sequence
-from typing import Annotated
+from collections.abc import Mapping, Sequence
+from typing import Annotated, ClassVar
 
 import typer
 
-from tools.cli.commands import (
-    bench,
-    cluster,
-    config,
-    consume,
-    group,
-    log,
-    pending,
-    pipeline,
-    priority,
-    produce,
-    serve,
-    topic,
-    trace,
-    txn,
-)
-from tools.cli.framework import Group, ServeCommand, command
+from tools.cli.framework import ServeCommand
+from tools.cli.lazy import Later, Root
 
 HELP = """Run a broker, and talk to it or to any other that speaks Kafka's protocol.
 
@@ -31,22 +16,42 @@ Records may be held back (produce --delay), overtake others (--priority) and exp
 Every command takes --bootstrap, --http, --profile, --output and --timeout. Variables (TIDEGATE_CLI_BOOTSTRAP, ...) \
 and profiles in ~/.config/tidegate/cli.toml set them for good."""
 
-app = typer.Typer(cls=Group, help=HELP, no_args_is_help=True, rich_markup_mode="rich")
-command(app, "serve", examples=serve.EXAMPLES, cls=ServeCommand)(serve.serve)
-app.add_typer(topic.app, name="topic")
-command(app, "produce", examples=produce.EXAMPLES)(produce.produce)
-command(app, "consume", examples=consume.EXAMPLES)(consume.consume)
-app.add_typer(group.app, name="group")
-app.add_typer(pending.app, name="pending")
-app.add_typer(priority.app, name="priority")
-app.add_typer(trace.app, name="trace")
-app.add_typer(config.app, name="config")
-command(app, "status", examples=cluster.STATUS_EXAMPLES)(cluster.status)
-app.add_typer(cluster.app, name="cluster")
-app.add_typer(txn.app, name="txn")
-command(app, "pipeline", examples=pipeline.EXAMPLES, context_settings=pipeline.SETTINGS)(pipeline.pipeline)
-command(app, "bench", examples=bench.EXAMPLES)(bench.bench)
-app.add_typer(log.app, name="log")
+BROKER, ANY, OURS, FURTHER = "Run it", "With any Kafka broker", "With Tidegate", "Further"
+COMMANDS: Mapping[str, Later] = {
+    "serve": Later("Run a broker until it is told to stop.", BROKER, "serve", "serve", ServeCommand),
+    "status": Later("Whether the broker serves Kafka's clients and all its partitions.", BROKER, "cluster", "status"),
+    "topic": Later("Topics: make, list, look at, alter, delete, empty.", ANY, "topic"),
+    "produce": Later(
+        "Send records: those on the command line, else one for each line of the input.", ANY, "produce", "produce"
+    ),
+    "consume": Later("Read records, from where to where one likes.", ANY, "consume", "consume"),
+    "group": Later("Groups of consumers: state, members, lag; move their offsets.", ANY, "group"),
+    "txn": Later("Transactions: list, look at, find those that hang, abort.", ANY, "txn"),
+    "config": Later("Settings of topics, nodes and groups.", ANY, "config"),
+    "cluster": Later("The cluster: its nodes.", ANY, "cluster"),
+    "pending": Later("Delayed records: list, look at, cancel, move, release now.", OURS, "pending"),
+    "priority": Later("Priorities: what waits in the lanes.", OURS, "priority"),
+    "trace": Later("Timelines of records.", OURS, "trace"),
+    "log": Later("Files on disk, without a broker: dump, verify.", OURS, "log"),
+    "pipeline": Later("Run a Spark pipeline over topics: archive, backfill, reports.", FURTHER, "pipeline", "pipeline"),
+    "bench": Later("How fast a broker takes records and gives them back, from here.", FURTHER, "bench", "bench"),
+}
+
+
+class App(Root):
+    """The program."""
+
+    later: ClassVar[Mapping[str, Later]] = COMMANDS
+
+
+app = typer.Typer(
+    cls=App,
+    help=HELP,
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["--help", "-h"]},
+)
 
 
 def _version(wanted: bool) -> None:

@@ -4,12 +4,14 @@ Whoever presses the tab key waits for it: the broker is asked briefly, and anyth
 """
 
 from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
 
 from attrs import evolve
 
-from tools.cli import groups
-from tools.cli.kafka import Kafka, connected, run
 from tools.cli.profiles import from_environment
+
+if TYPE_CHECKING:
+    from tools.cli.kafka import Kafka
 
 PATIENCE_S = 2.0
 
@@ -24,21 +26,33 @@ def group_names(incomplete: str) -> list[str]:
     return _names(_groups, incomplete)
 
 
-async def _topics(kafka: Kafka) -> list[str]:
+def priority_names(incomplete: str) -> list[str]:
+    """Priorities that begin so."""
+    from tools.cli.asked import PRIORITIES
+
+    return [name for name in PRIORITIES if name.startswith(incomplete)]
+
+
+async def _topics(kafka: "Kafka") -> list[str]:
     return [topic.name or "" for topic in (await kafka.metadata()).topics if not topic.is_internal]
 
 
-async def _groups(kafka: Kafka) -> list[str]:
+async def _groups(kafka: "Kafka") -> list[str]:
+    from tools.cli import groups
+
     return [str(each.group_id) for each in await groups.list_groups(kafka)]
 
 
-def _names(ask: Callable[[Kafka], Awaitable[list[str]]], incomplete: str) -> list[str]:
+def _names(ask: "Callable[[Kafka], Awaitable[list[str]]]", incomplete: str) -> list[str]:
+    # Imported here: commands that talk to no broker offer names, too, and start without these.
+    from tools.cli.kafka import connected, run
+
     async def work() -> list[str]:
         async with connected(evolve(from_environment(), timeout_s=PATIENCE_S)) as kafka:
             return await ask(kafka)
 
     try:
-        return sorted(name for name in run(work()) if name.startswith(incomplete))
+        return sorted(name for name in run(work(), waits=False) if name.startswith(incomplete))
     except Exception:
         # The shell shows nothing of what is said here: a traceback would only disturb the line being typed.
         return []

@@ -37,10 +37,15 @@ class CliError(Exception):
         if status is not None:
             self.status = status
 
+    def add(self, text: str) -> None:
+        """Something more to know."""
+        self.hint = f"{self.hint}; {text}" if self.hint else text
+
     def line(self) -> str:
         """All of it in one line."""
         text = " ".join(f"tidegate: {self}".split())
-        return f"{text}; {self.hint}" if self.hint else text
+        between = " " if text.endswith("?") else "; "
+        return f"{text}{between}{self.hint}" if self.hint else text
 
 
 class UsageMistake(CliError):

@@ -8,6 +8,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Annotated, Any, ClassVar, TypeVar
 
 import typer
@@ -18,9 +19,12 @@ from tools.cli import profiles
 from tools.cli.errors import CliError, Exit
 from tools.cli.output import Format, Output
 from tools.cli.profiles import DEFAULT_BOOTSTRAP, DEFAULT_HTTP, DEFAULT_TIMEOUT_S, Profile
+from tools.cli.quick import quickened
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 PANEL = "Where and how"
+DEBUG = f"{profiles.ENVIRONMENT_PREFIX}DEBUG"
+"""The variable that makes a traceback of what is no ordinary error."""
 _META = "tidegate.shared"
 _EXAMPLES = "tidegate_examples"
 # typer carries its own copy of click, and of its exceptions offers only this one by name.
@@ -64,17 +68,13 @@ def _shared(
     """The options that every command takes."""
 
 
-def _shared_params() -> list[Any]:
+@cache
+def _shared_params() -> tuple[Any, ...]:
     holder = typer.Typer(add_completion=False)
     holder.command()(_shared)
-    return list(typer.main.get_command(holder).params)
+    return tuple(typer.main.get_command(holder).params)
 
 
-ORDER = (
-    *("serve", "topic", "produce", "consume", "group", "pending", "priority", "trace", "config", "status", "cluster"),
-    *("txn", "pipeline", "bench", "log"),
-)
-"""As a newcomer needs them."""
 SHARED = ("bootstrap", "http", "profile", "output", "timeout")
 
 
@@ -96,6 +96,9 @@ class Command(TyperCommand):
         shared = [each for each in _shared_params() if each.name in self.shares]
         super().__init__(*arguments, params=[*(params or []), *shared], **named)
 
+    def get_params(self, ctx: Any) -> list[Any]:
+        return quickened(super().get_params(ctx))
+
     @property
     def examples(self) -> Sequence[str]:
         """Lines for a shell."""
@@ -109,6 +112,11 @@ class Command(TyperCommand):
             # The reader of our output has enough, as `head` does. What is still buffered goes nowhere.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(Exit.OK) from None
+        except KeyboardInterrupt:
+            # The terminal has drawn ^C: what comes next begins a line of its own.
+            if sys.stderr.isatty():
+                sys.stderr.write("\n")
+            raise typer.Exit(Exit.INTERRUPTED) from None
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         super().format_help(ctx, formatter)
@@ -135,14 +143,12 @@ class Group(TyperGroup):
     def __init__(self, *arguments: Any, params: list[Any] | None = None, **named: Any) -> None:
         super().__init__(*arguments, params=[*(params or []), *_shared_params()], **named)
 
+    def get_params(self, ctx: Any) -> list[Any]:
+        return quickened(super().get_params(ctx))
+
     def invoke(self, ctx: Any) -> Any:
         _remember(ctx)
         return super().invoke(ctx)
-
-    def list_commands(self, ctx: Any) -> list[str]:
-        """In the order of `ORDER`, where typer has groups after commands."""
-        names = super().list_commands(ctx)
-        return sorted(names, key=lambda name: ORDER.index(name) if name in ORDER else len(ORDER))
 
     def main(self, args: Any = None, prog_name: Any = None, *, standalone_mode: bool = True, **named: Any) -> Any:  # type: ignore[override]
         if not standalone_mode:
@@ -156,8 +162,14 @@ class Group(TyperGroup):
             if str(error):
                 _say(_usage_line(error))
             status = Exit.USAGE
-        except typer.Abort:
-            _say("tidegate: given up")
+        except (typer.Abort, KeyboardInterrupt):
+            _say("\ntidegate: given up; nothing was done")
+            status = Exit.INTERRUPTED
+        except Exception as error:
+            if os.environ.get(DEBUG):
+                raise
+            said = " ".join(f"{type(error).__name__}: {error}".split())
+            _say(f"tidegate: this should not happen: {said}; please report it with what {DEBUG}=1 shows")
             status = Exit.FAILED
         sys.exit(int(status) if isinstance(status, int) else Exit.OK)
 
@@ -167,7 +179,7 @@ def _say(line: str) -> None:
 
 
 def _usage_line(error: Any) -> str:
-    said = " ".join(str(error.format_message()).split()).rstrip(".")
+    said = " ".join(str(error.format_message()).split()).rstrip(".").replace("Value error, ", "")
     path = error.ctx.command_path if error.ctx is not None else "tidegate"
     return f"tidegate: {said}; see '{path} --help'"
 

@@ -11,7 +11,8 @@ from attrs import evolve, frozen
 
 from tools.cli.asked import Asked, Header, header
 from tools.cli.errors import CliError, UsageMistake
-from tools.cli.formats import compile_input, unescaped
+from tools.cli.formats import as_bytes
+from tools.cli.input_formats import compile_input
 
 CHUNK = 1 << 16
 _JSON_KEYS = {"key", "key_base64", "value", "value_base64", "headers", "partition", "timestamp_ms"}
@@ -32,34 +33,69 @@ class NewRecord:
 Parse = Callable[[bytes], NewRecord]
 
 
-def lines(stream: BinaryIO, delimiter: bytes) -> Iterator[bytes]:
-    """What stands between delimiters; the last one may be missing at the end."""
-    kept = b""
+def chunks(stream: BinaryIO, delimiter: bytes | None) -> Iterator[list[bytes]]:
+    """What stands between delimiters, as it arrives; the last one may be missing at the end. None: all is one."""
+    kept = bytearray()
     while chunk := stream.read1(CHUNK) if hasattr(stream, "read1") else stream.read(CHUNK):
-        *whole, kept = (kept + chunk).split(delimiter)
-        yield from whole
+        # A delimiter may lie across two chunks; what was searched before that is not searched again.
+        searched = 0 if delimiter is None else max(0, len(kept) - len(delimiter) + 1)
+        kept += chunk
+        if delimiter is not None and kept.find(delimiter, searched) >= 0:
+            *whole, rest = bytes(kept).split(delimiter)
+            kept = bytearray(rest)
+            yield whole
     if kept:
-        yield kept
+        yield [bytes(kept)]
 
 
-def source(values: Sequence[str], file: Path | None, delimiter: str) -> Iterator[bytes]:
+def source(
+    values: Sequence[str], files: Sequence[Path], delimiter: str, *, whole: bool = False
+) -> Iterator[list[bytes]]:
     """The texts of the records."""
-    if values and file is not None:
+    if values and files:
         raise UsageMistake("values and --file exclude each other", "give one of them")
     if values:
-        yield from (value.encode("utf-8", "surrogateescape") for value in values)
+        yield [value.encode("utf-8", "surrogateescape") for value in values]
         return
-    between = unescaped(delimiter).encode()
-    if not between:
-        raise UsageMistake("the delimiter is empty", r"leave it out for lines, or give e.g. '\0'")
-    if file is None:
-        yield from lines(sys.stdin.buffer, between)
-        return
+    between = None if whole else as_bytes(delimiter)
+    if not between and not whole:
+        raise UsageMistake("the delimiter is empty", r"leave it out for lines, or give e.g. '\0'; --whole: no lines")
+    if not files:
+        yield from chunks(standard_input(), between)
+    for file in files:
+        yield from _from_file(file, between)
+
+
+def _from_file(file: Path, delimiter: bytes | None) -> Iterator[list[bytes]]:
     try:
         with file.open("rb") as stream:
-            yield from lines(stream, between)
+            yield from chunks(stream, delimiter)
     except OSError as error:
-        raise CliError(f"{file} cannot be read: {error.strerror}") from None
+        raise CliError(f"{file} cannot be read: {error.strerror}", "see --file") from None
+
+
+def standard_input() -> BinaryIO:
+    """Without a buffer: a thread that waits here for ever would hold the buffer's lock when the program ends."""
+    try:
+        return open(sys.stdin.fileno(), "rb", buffering=0, closefd=False)
+    except (OSError, ValueError):
+        return sys.stdin.buffer
+
+
+def records(texts: Iterator[list[bytes]], parse: Parse) -> Iterator[list[NewRecord]]:
+    """Texts as records; what cannot be one is told with its number."""
+    number = 0
+    for some in texts:
+        parsed = []
+        for text in some:
+            number += 1
+            try:
+                parsed.append(parse(text))
+            except UsageMistake as error:
+                # Those before it are sent: where to go on is then plain.
+                yield parsed
+                raise UsageMistake(f"record {number} of the input: {error}", error.hint) from None
+        yield parsed
 
 
 def parser(base: NewRecord, input_format: str | None, *, is_json: bool, now_ms: int) -> Parse:
@@ -72,6 +108,16 @@ def parser(base: NewRecord, input_format: str | None, *, is_json: bool, now_ms: 
         return lambda text: evolve(base, value=text)
     take_apart = compile_input(input_format)
     return lambda text: _from_parts(take_apart(text), base)
+
+
+def nulled(parse: Parse) -> Parse:
+    """The same, with no value where it is empty."""
+
+    def parse_nulled(text: bytes) -> NewRecord:
+        record = parse(text)
+        return record if record.value else evolve(record, value=None)
+
+    return parse_nulled
 
 
 def _from_parts(parts: dict[str, bytes], base: NewRecord) -> NewRecord:

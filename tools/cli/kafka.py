@@ -18,6 +18,7 @@ from attrs import define, frozen
 
 from tools.cli.errors import CannotReach, CliError, Refused, is_retriable, refusal
 from tools.cli.profiles import Profile
+from tools.cli.progress import waiting
 from wire.kafka.codec import is_flexible, request_encoder, response_decoder, schema_versions
 from wire.kafka.messages.find_coordinator import FindCoordinatorRequest
 from wire.kafka.messages.metadata import (
@@ -56,12 +57,15 @@ class _Causes(logging.Handler):
 _causes = _Causes()
 
 
-def run(work: Coroutine[Any, Any, Result]) -> Result:
-    """Run a command's asynchronous part."""
+def run(work: Coroutine[Any, Any, Result], *, waits: bool = True) -> Result:
+    """Run a command's asynchronous part; `waits`: a person who looks sees, after a second, that it goes on."""
     log = logging.getLogger("aiokafka")
     log.addHandler(_causes)
     log.propagate = False
-    return asyncio.run(work)
+    if not waits:
+        return asyncio.run(work)
+    with waiting("waiting for the broker"):
+        return asyncio.run(work)
 
 
 def client_options(profile: Profile) -> dict[str, Any]:
@@ -94,8 +98,8 @@ def _ssl_context(profile: Profile) -> ssl.SSLContext | None:
 
 
 @asynccontextmanager
-async def reaching(profile: Profile) -> AsyncIterator[None]:
-    """Say what aiokafka raises in our words."""
+async def reaching(profile: Profile, what: str | None = None) -> AsyncIterator[None]:
+    """Say what aiokafka raises in our words; `what` is the topic or group in question."""
     from aiokafka import errors
 
     try:
@@ -113,8 +117,12 @@ async def reaching(profile: Profile) -> AsyncIterator[None]:
     except errors.KafkaError as error:
         code = getattr(error, "errno", 0) or 0
         if code > 0:
-            raise refusal(code, " ".join(map(str, error.args)) or "the request") from error
+            raise refusal(code, repr(what) if what is not None else _arguments(error) or "the request") from error
         raise Refused(f"the broker at {profile.bootstrap} answers {error}") from error
+
+
+def _arguments(error: BaseException) -> str:
+    return " ".join(map(str, error.args))
 
 
 def _unreachable(profile: Profile, cause: BaseException | None) -> CliError:

@@ -58,11 +58,11 @@ async def _ask_node(
     return found
 
 
-async def bounds(kafka: Kafka, topics: Iterable[str]) -> dict[Place, tuple[int, int]]:
-    """Where each partition of these topics begins and ends."""
+async def bounds(kafka: Kafka, topics: Iterable[str], *, committed: bool = False) -> dict[Place, tuple[int, int]]:
+    """Where each partition of these topics begins and ends; `committed`: for who reads no open transactions."""
     places = await leaders(kafka, topics)
     starts = await list_offsets(kafka, dict.fromkeys(places, EARLIEST))
-    ends = await list_offsets(kafka, dict.fromkeys(places, LATEST))
+    ends = await list_offsets(kafka, dict.fromkeys(places, LATEST), committed=committed)
     return {place: (starts[place], ends[place]) for place in places}
 
 

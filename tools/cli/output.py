@@ -157,23 +157,56 @@ def _plain_data(value: Any) -> Any:
 
 
 def _draw(rows: Sequence[Row], columns: Sequence[Column]) -> None:
-    from rich.box import SIMPLE_HEAD
+    from rich.cells import cell_len
     from rich.console import Console
+
+    console = Console(highlight=False)
+    cells = [[column.show(row) for column in columns] for row in rows]
+    heads = [column.head or column.field for column in columns]
+    widths = [max(map(cell_len, texts)) for texts in zip(heads, *cells, strict=True)]
+    # Elsewhere than on a terminal nothing is cut or folded: the next program takes it apart.
+    excess = _width(widths) - console.width if console.is_terminal else 0
+    if excess > 0 and max(widths) - excess < FOLDED_WIDTH_MIN:
+        _draw_blocks(cells, heads)
+        return
+    folded = widths.index(max(widths)) if excess > 0 else None
+    lines = Console(highlight=False, width=None if console.is_terminal else 20_000, file=sys.stdout)
+    lines.print(_table(cells, heads, columns, folded))
+
+
+FOLDED_WIDTH_MIN = 24
+"""A column that is folded to fewer letters cannot be read."""
+_BETWEEN = 3
+
+
+def _width(widths: Sequence[int]) -> int:
+    return sum(widths) + _BETWEEN * (len(widths) - 1)
+
+
+def _table(cells: Sequence[Sequence[str]], heads: Sequence[str], columns: Sequence[Column], folded: int | None) -> Any:
+    from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
 
     table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for column in columns:
+    for number, (head, column) in enumerate(zip(heads, columns, strict=True)):
         table.add_column(
-            column.head or column.field, justify="right" if column.right else "left", overflow="fold", highlight=False
+            head,
+            justify="right" if column.right else "left",
+            overflow="fold",
+            no_wrap=folded is not None and number != folded,
+            highlight=False,
         )
-    for row in rows:
-        table.add_row(*(Text(column.show(row)) for column in columns))
-    console = Console(highlight=False)
-    # Elsewhere than on a terminal nothing is cut or folded: the next program takes it apart.
-    width = None if console.is_terminal else 20_000
-    lines = Console(highlight=False, width=width, file=sys.stdout)
-    lines.print(table)
+    for row in cells:
+        table.add_row(*map(Text, row))
+    return table
+
+
+def _draw_blocks(cells: Sequence[Sequence[str]], heads: Sequence[str]) -> None:
+    """A line for each field, where the terminal is too narrow for a table."""
+    width = max(map(len, heads))
+    blocks = ("".join(f"{head.ljust(width)}  {text}\n" for head, text in zip(heads, row, strict=True)) for row in cells)
+    _write("\n".join(blocks))
 
 
 def _write(text: str) -> None:

@@ -44,6 +44,7 @@ def _nothing_from_outside(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> Non
     for name in ("PROFILE", "BOOTSTRAP", "HTTP", "TOKEN", "OUTPUT"):
         monkeypatch.delenv(f"TIDEGATE_CLI_{name}", raising=False)
     monkeypatch.setenv("TIDEGATE_CLI_CONFIG", str(tmp_path / "none.toml"))
+    monkeypatch.setenv("TIDEGATE_CLI_DEBUG", "1")
     monkeypatch.setenv("COLUMNS", "200")
 
 

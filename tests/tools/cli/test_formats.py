@@ -1,9 +1,9 @@
-"""Format strings of records, for output and for input."""
+"""Format strings of records."""
 
 import pytest
 
 from tools.cli.errors import UsageMistake
-from tools.cli.formats import LETTERS_MEAN, Record, as_data, compile_format, compile_input, unescaped
+from tools.cli.formats import LETTERS, LETTERS_MEAN, Record, as_bytes, as_data, compile_format, unescaped
 
 RECORD = Record("orders", 2, 17, 1_700_000_000_123, b"k", b"v\xff", (("a", b"1"), ("b", None)))
 EMPTY = Record("orders", 0, 0, -1, None, None)
@@ -34,28 +34,54 @@ def test_an_unknown_letter_is_told(form: str) -> None:
         compile_format(form)
 
 
+@pytest.mark.parametrize(
+    ("form", "written"),
+    [
+        ("%v{hex} %k{base64}", b"76ff aw=="),
+        ("%t{json} %v{json}", b'"orders" "v\\\\xff"'),
+        ("%h{%k is %v; }", b"a is 1; b is NULL; "),
+        ("%h{<%v{hex}>}", b"<31><NULL>"),
+        ("%d{strftime[%H:%M:%S]}", b"22:13:20"),
+        ("%V{big32}%o{little16}%p{hex8}", b"\0\0\0\x02\x11\x0002"),
+        ("%R", b"\0\0\0\x02"),
+        ("%o{ascii}{x}", b"17{x}"),
+        ("%%{hex}", b"%{hex}"),
+    ],
+)
+def test_braces_say_how_something_is_written(form: str, written: bytes) -> None:
+    assert compile_format(form)(RECORD) == written
+
+
+def test_nothing_is_null_however_it_is_written() -> None:
+    assert compile_format("%k{hex} %v{json} %R %K{hex16}")(EMPTY) == b"NULL null \xff\xff\xff\xff ffff"
+
+
+def test_records_are_numbered() -> None:
+    write = compile_format("%i")
+    assert [write(RECORD), write(RECORD)] == [b"1", b"2"]
+
+
+@pytest.mark.parametrize("form", ["%v{octal}", "%o{hex}", "%p{strftime[%H]}", "%h{%z}", "%D{hex}"])
+def test_a_modifier_that_cannot_be_is_told(form: str) -> None:
+    with pytest.raises(UsageMistake, match="means nothing"):
+        compile_format(form)
+
+
+def test_a_brace_that_is_not_closed_is_told() -> None:
+    with pytest.raises(UsageMistake, match="not closed"):
+        compile_format("%h{%v{hex}")
+
+
 def test_every_letter_is_documented() -> None:
-    from tools.cli.formats import _LETTERS
-
     documented = " ".join(LETTERS_MEAN)
-    assert [letter for letter in _LETTERS if f"`%{letter}`" not in documented] == []
+    for letter in LETTERS.split():
+        assert f"`{letter}`" in documented
+        compile_format(letter)
 
 
-def test_a_line_is_taken_apart() -> None:
-    assert compile_input("%k:%v")(b"a:b:c") == {"k": b"a", "v": b"b:c"}
-    assert compile_input("%p,%T,%k\\t%s")(b"3,17,a\tb") == {"p": b"3", "T": b"17", "k": b"a", "v": b"b"}
-    assert compile_input("%k%%%v")(b"a%b") == {"k": b"a", "v": b"b"}
-
-
-def test_a_line_of_another_form_is_told() -> None:
-    with pytest.raises(UsageMistake, match="is not of the format"):
-        compile_input("%k:%v")(b"no colon")
-
-
-@pytest.mark.parametrize("form", ["%o", "%k %k", "%z"])
-def test_an_input_format_that_cannot_be_is_told(form: str) -> None:
-    with pytest.raises(UsageMistake, match="cannot stand in the input format"):
-        compile_input(form)
+def test_an_escape_is_a_byte_and_other_letters_are_text() -> None:
+    assert as_bytes(r"\xffä\n\q") == b"\xff\xc3\xa4\n\\q"
+    assert compile_format(r"\xff%%ä")(RECORD) == b"\xff%\xc3\xa4"
 
 
 def test_separators_are_unescaped() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from tools.cli.errors import CliError, UsageMistake
 from tools.cli.formats import Record, as_data
-from tools.cli.inputs import NewRecord, from_json, lines, parser, source
+from tools.cli.inputs import NewRecord, chunks, from_json, nulled, parser, records, source
 
 BASE = NewRecord(None, key=b"base", headers=(("a", b"1"),))
 
@@ -17,21 +17,44 @@ BASE = NewRecord(None, key=b"base", headers=(("a", b"1"),))
     [(b"", []), (b"a\nb\n", [b"a", b"b"]), (b"a\nb", [b"a", b"b"]), (b"a\n\nb\n", [b"a", b"", b"b"])],
 )
 def test_lines_end_with_a_delimiter_or_with_the_input(data: bytes, found: list[bytes]) -> None:
-    assert list(lines(io.BytesIO(data), b"\n")) == found
+    assert [each for some in chunks(io.BytesIO(data), b"\n") for each in some] == found
 
 
 def test_a_delimiter_may_fall_between_two_reads() -> None:
     long = b"x" * 100_000
-    assert list(lines(io.BytesIO(long + b"ab" + long), b"ab")) == [long, long]
+    data = long[: 65_535 - 1] + b"x" + b"ab" + long
+    assert [each for some in chunks(io.BytesIO(data), b"ab") for each in some] == [long[:65_535], long]
 
 
-def test_records_come_from_a_file(tmp_path: Path) -> None:
+def test_all_of_the_input_may_be_one() -> None:
+    assert list(chunks(io.BytesIO(b"a\nb\n" * 50_000), None)) == [[b"a\nb\n" * 50_000]]
+
+
+def test_records_come_from_files(tmp_path: Path) -> None:
     (tmp_path / "in").write_bytes(b"a\0b\0")
-    assert list(source((), tmp_path / "in", r"\0")) == [b"a", b"b"]
+    (tmp_path / "more").write_bytes(b"c")
+    both = [tmp_path / "in", tmp_path / "more"]
+    assert list(source((), both, r"\0")) == [[b"a", b"b"], [b"c"]]
+    assert list(source((), both, r"\n", whole=True)) == [[b"a\0b\0"], [b"c"]]
     with pytest.raises(CliError, match="cannot be read"):
-        list(source((), tmp_path / "missing", r"\n"))
+        list(source((), [tmp_path / "missing"], r"\n"))
     with pytest.raises(UsageMistake):
-        list(source(["a"], tmp_path / "in", r"\n"))
+        list(source(["a"], [tmp_path / "in"], r"\n"))
+    with pytest.raises(UsageMistake, match="the delimiter is empty"):
+        list(source((), [tmp_path / "in"], ""))
+
+
+def test_a_bad_record_is_told_by_its_number_and_those_before_it_count() -> None:
+    found = records(iter([[b"1"], [b"2", b"x", b"3"]]), parser(BASE, "%p", is_json=False, now_ms=0))
+    assert [each.partition for each in next(found)] == [1]
+    assert [each.partition for each in next(found)] == [2]
+    with pytest.raises(UsageMistake, match="record 3 of the input"):
+        next(found)
+
+
+def test_empty_values_may_be_null() -> None:
+    parse = nulled(parser(BASE, None, is_json=False, now_ms=0))
+    assert (parse(b"").value, parse(b"x").value) == (None, b"x")
 
 
 def test_what_a_line_does_not_say_is_as_the_options_say() -> None:

@@ -51,7 +51,9 @@ async def _cluster(at: Session) -> dict[str, Any]:
 
 
 def status(context: typer.Context) -> None:
-    """Whether the broker serves Kafka's clients and all its partitions; ends with status 1 if not."""
+    """Whether the broker serves Kafka's clients and all its partitions.
+
+    Ends with status 1 if not, and with 3 if nobody answers."""
     at = session(context)
     facts: dict[str, Any] = {"kafka": at.profile.bootstrap, "http": at.profile.http}
     facts["serves_kafka"], facts["kafka_error"] = _kafka(at)

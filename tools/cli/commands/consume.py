@@ -3,32 +3,37 @@
 import asyncio
 import re
 import sys
-import time
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
-from attrs import define, frozen
+from attrs import frozen
 
-from tools.cli.completion import topic_names
-from tools.cli.errors import CliError, UsageMistake
+from tools.cli.completion import group_names, topic_names
+from tools.cli.errors import NotFound, UsageMistake
 from tools.cli.formats import Record, as_data, compile_format
 from tools.cli.framework import Session, session
 from tools.cli.kafka import client_options, connected, reaching, run
-from tools.cli.offsets import Place, at_time, bounds
+from tools.cli.offsets import LATEST, Place, at_time, bounds, list_offsets
 from tools.cli.output import printable
+from tools.cli.progress import progress, waiting
+from tools.cli.reading import Filter, Reading, joined, pattern, read, set_out
 from tools.cli.times import moment_ms
 
-POLL_MS = 200
 EXAMPLES = (
     "tidegate consume orders -e",
     "tidegate consume orders --from -10 -e -f '%p %o %k: %v\\n'",
-    "tidegate consume orders --from @-1h --to @-30m",
+    "tidegate consume orders --since -1h --until -30m",
+    "tidegate consume orders --since 2026-11-16T08:00 -e -f '%d{strftime[%H:%M:%S]} %v\\n'",
+    "tidegate consume orders --partition 0 --from 17 --count 1 -o json",
     "tidegate consume orders --group kitchen --count 100",
+    "tidegate consume orders --group kitchen --exit --commit-interval 1000",
+    "tidegate consume 'orders-.*' --regex -e -f '%t %v\\n'",
     "tidegate consume orders -e -o json | jq .value",
     "tidegate consume orders --key 'table-.*' --header source=bar",
 )
+FROM, WHICH, PRINT, GROUP = "From where to where", "Which records", "How they are printed", "As a member of a group"
 
 
 class Isolation(StrEnum):
@@ -38,115 +43,100 @@ class Isolation(StrEnum):
     UNCOMMITTED = "read_uncommitted"
 
 
-@frozen
-class Filter:
-    """Which records are shown."""
-
-    key: "re.Pattern[bytes] | None" = None
-    value: "re.Pattern[bytes] | None" = None
-    headers: tuple[tuple[str, bytes | None], ...] = ()
-
-    def takes(self, record: Record) -> bool:
-        """Whether everything that is asked for holds."""
-        if self.key is not None and (record.key is None or not self.key.search(record.key)):
-            return False
-        if self.value is not None and (record.value is None or not self.value.search(record.value)):
-            return False
-        return all(
-            any(name == known and wanted in (None, value) for known, value in record.headers)
-            for name, wanted in self.headers
-        )
-
-
-@define
-class Reading:
-    """How far one is, and when it is enough."""
-
-    write: Callable[[Record], None]
-    filter: Filter
-    count_max: int | None
-    stops: dict[Place, int] | None
-    idle_s: float | None
-    shown: int = 0
-    last_s: float = 0.0
-
-    @property
-    def is_full(self) -> bool:
-        """Whether as many were shown as were asked for."""
-        return self.count_max is not None and self.shown >= self.count_max
-
-    def take(self, record: Record) -> None:
-        """Show a record, if it is one of those that are wanted."""
-        self.last_s = time.monotonic()
-        if self.stops is not None and record.offset >= self.stops.get((record.topic, record.partition), record.offset):
-            return
-        if self.filter.takes(record):
-            self.write(record)
-            self.shown += 1
+def _in(panel: str, *names: str, **named: Any) -> Any:
+    return typer.Option(*names, rich_help_panel=panel, **named)
 
 
 def consume(
     context: typer.Context,
     topics: Annotated[list[str], typer.Argument(metavar="TOPIC", help="What to read.", autocompletion=topic_names)],
-    group: Annotated[str | None, typer.Option("--group", "-g", help="Read as a member; offsets are kept.")] = None,
     begin: Annotated[
         str | None,
-        typer.Option("--from", metavar="WHERE", help="earliest, latest, an offset, -N for the last N, @TIME."),
+        _in(FROM, "--from", metavar="WHERE", help="earliest, latest, an offset, -N for the last N, @TIME."),
     ] = None,
     stop: Annotated[
-        str | None, typer.Option("--to", metavar="WHERE", help="latest, an offset, or @TIME; not included.")
+        str | None, _in(FROM, "--to", metavar="WHERE", help="latest, an offset, or @TIME; not included.")
     ] = None,
-    partitions: Annotated[list[int] | None, typer.Option("--partition", "-p", min=0, help="These alone.")] = None,
-    count: Annotated[int | None, typer.Option("--count", "-n", min=1, help="End after so many records.")] = None,
-    exit_at_end: Annotated[bool, typer.Option("--exit", "-e", help="End where the topic ends now.")] = False,
-    idle: Annotated[float | None, typer.Option("--idle", metavar="SECONDS", help="End after silence.")] = None,
-    form: Annotated[
-        str | None, typer.Option("--format", "-f", help=r"%t %p %o %k %v %h %T %D, \n; default '%v\n'.")
+    since: Annotated[str | None, _in(FROM, "--since", metavar="TIME", help="Short for --from @TIME.")] = None,
+    until: Annotated[str | None, _in(FROM, "--until", metavar="TIME", help="Short for --to @TIME.")] = None,
+    exit_at_end: Annotated[bool, _in(FROM, "--exit", "-e", help="End where the topic ends now.")] = False,
+    count: Annotated[int | None, _in(FROM, "--count", "-n", min=1, help="End after so many records.")] = None,
+    idle: Annotated[float | None, _in(FROM, "--idle", metavar="SECONDS", help="End after silence.")] = None,
+    partitions: Annotated[
+        list[int] | None, _in(WHICH, "--partition", "-p", min=0, help="Of this partition; may be repeated.")
     ] = None,
-    key: Annotated[str | None, typer.Option("--key", metavar="REGEX", help="Only keys that match.")] = None,
-    value: Annotated[str | None, typer.Option("--value", metavar="REGEX", help="Only values that match.")] = None,
+    is_regex: Annotated[
+        bool, _in(WHICH, "--regex", "-r", help="TOPIC is a regular expression for whole names.")
+    ] = False,
+    key: Annotated[str | None, _in(WHICH, "--key", metavar="REGEX", help="Only keys in which this is found.")] = None,
+    value: Annotated[
+        str | None, _in(WHICH, "--value", metavar="REGEX", help="Only values in which this is found.")
+    ] = None,
     headers: Annotated[
-        list[str] | None, typer.Option("--header", metavar="NAME[=VALUE]", help="Only records with it.")
+        list[str] | None, _in(WHICH, "--header", metavar="NAME[=VALUE]", help="Only records with it.")
     ] = None,
     isolation: Annotated[
-        Isolation, typer.Option("--isolation", help="What of transactions is read.")
+        Isolation, _in(WHICH, "--isolation", help="Without open and aborted transactions, or with them.")
     ] = Isolation.COMMITTED,
-    commit: Annotated[bool, typer.Option("--commit/--no-commit", help="Keep the group's offsets.")] = True,
+    form: Annotated[
+        str | None,
+        _in(PRINT, "--format", "-f", help=r"%t %p %o %k %v %h %T %D %v{hex} %d{strftime[%H:%M]}; default '%v\n'."),
+    ] = None,
+    group: Annotated[
+        str | None,
+        _in(GROUP, "--group", "-g", help="Its name; offsets are kept, members share.", autocompletion=group_names),
+    ] = None,
+    commit: Annotated[bool, _in(GROUP, "--commit/--no-commit", help="Keep the group's offsets.")] = True,
     commit_interval: Annotated[
-        int, typer.Option("--commit-interval", metavar="MS", min=1, help="How often offsets are kept.")
+        int, _in(GROUP, "--commit-interval", metavar="MS", min=1, help="How often offsets are kept.")
     ] = 5_000,
-    fetch_bytes: Annotated[int, typer.Option("--fetch-bytes", min=1, help="Most that one fetch gives.")] = 1 << 20,
+    fetch_bytes: Annotated[int, _in(FROM, "--fetch-bytes", min=1, help="Most that one fetch gives.")] = 1 << 20,
 ) -> None:
-    """Read records; without an end (-e, --to, --count) it goes on until Ctrl-C."""
+    """Read records, from where to where one likes.
+
+    Without an end (--exit, --to, --until, --count, --idle) it goes on until Ctrl-C.
+    Format strings are those of kcat and rpk; docs/cli.md lists the letters."""
     at = session(context)
+    begin, stop = _bound(begin, since, "--from", "--since"), _bound(stop, until, "--to", "--until")
     if group is not None and (partitions or stop is not None or begin not in (None, "earliest", "latest")):
         raise UsageMistake(
             "a group decides itself what is read: with --group, --from is earliest or latest, and there is no --to "
             "and no --partition",
             "leave out --group, or move the group with 'tidegate group reset'",
         )
-    chosen = Filter(_pattern(key), _pattern(value), tuple(_wanted(each) for each in headers or ()))
-    reading = Reading(_writer(at, form), chosen, count, None, idle)
+    chosen = Filter(pattern(key), pattern(value), tuple(_wanted(each) for each in headers or ()))
     options = {
         "isolation_level": isolation.value,
         "max_partition_fetch_bytes": fetch_bytes,
         "fetch_max_bytes": max(fetch_bytes, 1 << 20),
         "auto_offset_reset": begin if begin in ("earliest", "latest") else "earliest",
     }
-    if group is not None:
-        options |= {"group_id": group, "enable_auto_commit": commit, "auto_commit_interval_ms": commit_interval}
-        run(_read_group(at, topics, options, reading, exit_at_end=exit_at_end))
-        return
-    run(_read_assigned(at, topics, partitions or (), begin or "earliest", stop, options, reading, exit_at_end))
+    # A bar beside records on the same terminal would only be in the way.
+    with progress("read", draws=not sys.stdout.isatty()) as shown:
+        reading = Reading(_writer(at, form), chosen, shown, count, None, idle, _waiting_note(at, topics))
+        work = _Work(at, topics, is_regex, options, reading, exit_at_end, isolation is Isolation.COMMITTED)
+        if group is not None:
+            options |= {"group_id": group, "enable_auto_commit": commit, "auto_commit_interval_ms": commit_interval}
+            run(work.as_member(), waits=False)
+        else:
+            run(work.alone(partitions or (), begin or "earliest", stop), waits=False)
+    if not reading.shown and at.output.is_for_people and sys.stderr.isatty():
+        at.output.note("no records" if chosen == Filter() else "no record matches")
 
 
-def _pattern(text: str | None) -> "re.Pattern[bytes] | None":
-    if text is None:
+def _bound(where: str | None, moment: str | None, option: str, short: str) -> str | None:
+    if moment is None:
+        return where
+    if where is not None:
+        raise UsageMistake(f"{option} and {short} exclude each other", "give one of them")
+    return f"@{moment}"
+
+
+def _waiting_note(at: Session, topics: Sequence[str]) -> Callable[[], None] | None:
+    """Whoever looks at a terminal is told why nothing comes."""
+    if not (sys.stdout.isatty() and sys.stderr.isatty() and at.output.is_for_people):
         return None
-    try:
-        return re.compile(text.encode())
-    except re.error as error:
-        raise UsageMistake(f"{text!r} is no regular expression: {error}", "quote it for the shell") from None
+    return lambda: at.output.note(f"(that is all of {', '.join(topics)} now; waiting for more, Ctrl-C ends)")
 
 
 def _wanted(text: str) -> tuple[str, bytes | None]:
@@ -173,40 +163,86 @@ def _write(out: Any, data: bytes) -> None:
     out.write(data)
 
 
-async def _read_assigned(
-    at: Session,
-    topics: Sequence[str],
-    partitions: Sequence[int],
-    begin: str,
-    stop: str | None,
-    options: Mapping[str, Any],
-    reading: Reading,
-    exit_at_end: bool,
-) -> None:
-    from aiokafka import AIOKafkaConsumer, TopicPartition
+@frozen
+class _Work:
+    """What is to be read, and how."""
 
-    async with connected(at.profile) as kafka:
-        found = await bounds(kafka, topics)
-        wanted = {place: each for place, each in found.items() if not partitions or place[1] in partitions}
-        if not wanted or any(all(place[1] != each for place in wanted) for each in partitions):
-            raise UsageMistake(
-                f"{', '.join(topics)}: no partition {', '.join(map(str, partitions))}", "see 'topic describe'"
-            )
-        starts = await _places(at, kafka, wanted, begin, "--from")
-        if stop is not None or exit_at_end:
-            reading.stops = await _places(at, kafka, wanted, stop or "latest", "--to")
-    async with reaching(at.profile):
-        consumer = AIOKafkaConsumer(**client_options(at.profile), **options)
+    at: Session
+    topics: Sequence[str]
+    is_regex: bool
+    options: Mapping[str, Any]
+    reading: Reading
+    exit_at_end: bool
+    is_committed: bool
+
+    async def alone(self, partitions: Sequence[int], begin: str, stop: str | None) -> None:
+        """Read partitions without a group."""
+        from aiokafka import AIOKafkaConsumer, TopicPartition
+
+        profile = self.at.profile
+        with waiting("looking up offsets"):
+            async with connected(profile) as kafka:
+                topics = await self._names(kafka)
+                found = await bounds(kafka, topics, committed=self.is_committed)
+                wanted = {place: each for place, each in found.items() if not partitions or place[1] in partitions}
+                if not wanted or any(all(place[1] != each for place in wanted) for each in partitions):
+                    missing = ", ".join(map(str, partitions))
+                    raise UsageMistake(f"{', '.join(topics)}: no partition {missing}", "see 'tidegate topic describe'")
+                starts = await _places(self.at, kafka, wanted, begin, "--from")
+                if stop is not None or self.exit_at_end:
+                    self.reading.stops = await _places(self.at, kafka, wanted, stop or "latest", "--to")
+        set_out(self.reading, starts)
+        async with reaching(profile):
+            consumer = AIOKafkaConsumer(**client_options(profile), **self.options)
+            try:
+                await consumer.start()
+                consumer.assign([TopicPartition(*place) for place in wanted])
+                for place, offset in starts.items():
+                    consumer.seek(TopicPartition(*place), offset)
+                await read(consumer, self.reading)
+            finally:
+                await _stop(consumer)
+
+    async def as_member(self) -> None:
+        """Read as a member of a group."""
+        from aiokafka import AIOKafkaConsumer
+
+        profile = self.at.profile
+        async with connected(profile) as kafka, reaching(profile):
+            topics = await self._names(kafka)
+            consumer = AIOKafkaConsumer(*topics, **client_options(profile), **self.options)
+            try:
+                with waiting("joining the group"):
+                    await consumer.start()
+                    if self.exit_at_end:
+                        await joined(consumer, profile.timeout_s)
+                        places = {(each.topic, each.partition): LATEST for each in consumer.assignment()}
+                        self.reading.stops = await list_offsets(kafka, places, committed=self.is_committed)
+                await read(consumer, self.reading)
+            finally:
+                await _stop(consumer)
+
+    async def _names(self, kafka: Any) -> list[str]:
+        """The topics that are meant, all of which are there."""
+        if not self.is_regex:
+            names = list(dict.fromkeys(self.topics))
+            await kafka.topics(names)
+            return names
         try:
-            await consumer.start()
-            consumer.assign([TopicPartition(*place) for place in wanted])
-            for place, offset in starts.items():
-                consumer.seek(TopicPartition(*place), offset)
-            await _read(consumer, reading)
-        finally:
-            # A task of aiokafka's that is cancelled before its first step makes stop() fail: let them all begin.
-            await asyncio.sleep(0)
-            await consumer.stop()
+            patterns = [re.compile(each) for each in self.topics]
+        except re.error as error:
+            raise UsageMistake(f"{error.pattern!r} is no regular expression: {error}", "quote it") from None
+        known = [topic.name or "" for topic in (await kafka.metadata()).topics if not topic.is_internal]
+        found = sorted(name for name in known if any(each.fullmatch(name) for each in patterns))
+        if not found:
+            raise NotFound(f"no topic matches {', '.join(self.topics)}", "'tidegate topic list' shows those there are")
+        return found
+
+
+async def _stop(consumer: Any) -> None:
+    # A task of aiokafka's that is cancelled before its first step makes stop() fail: let them all begin.
+    await asyncio.sleep(0)
+    await consumer.stop()
 
 
 async def _places(
@@ -216,78 +252,11 @@ async def _places(
     if where in ("earliest", "latest"):
         return {place: each[0 if where == "earliest" else 1] for place, each in found.items()}
     if where.startswith("@"):
-        return await at_time(kafka, found, moment_ms(where[1:], at.now_ms()))
+        times = await at_time(kafka, found, moment_ms(where[1:], at.now_ms()))
+        # Nobody reads committed records beyond the first open transaction: that is the end, then.
+        return {place: min(offset, found[place][1]) for place, offset in times.items()}
     if where.startswith("-") and where[1:].isdecimal() and option == "--from":
         return {place: max(each[0], each[1] - int(where[1:])) for place, each in found.items()}
     if where.isdecimal():
         return {place: max(int(where), each[0]) for place, each in found.items()}
     raise UsageMistake(f"{option} cannot be {where!r}", "earliest, latest, an offset, -N, or @ and a time like @-1h")
-
-
-async def _read_group(
-    at: Session, topics: Sequence[str], options: Mapping[str, Any], reading: Reading, *, exit_at_end: bool
-) -> None:
-    from aiokafka import AIOKafkaConsumer
-
-    async with connected(at.profile) as kafka:
-        await kafka.topics(list(topics))
-    async with reaching(at.profile):
-        consumer = AIOKafkaConsumer(*topics, **client_options(at.profile), **options)
-        try:
-            await consumer.start()
-            if exit_at_end:
-                await _assigned(consumer, at.profile.timeout_s)
-                ends = await consumer.end_offsets(list(consumer.assignment()))
-                reading.stops = {(place.topic, place.partition): end for place, end in ends.items()}
-            await _read(consumer, reading)
-        finally:
-            # A task of aiokafka's that is cancelled before its first step makes stop() fail: let them all begin.
-            await asyncio.sleep(0)
-            await consumer.stop()
-
-
-async def _assigned(consumer: Any, timeout_s: float) -> None:
-    deadline = time.monotonic() + timeout_s
-    while not consumer.assignment():
-        if time.monotonic() > deadline:
-            raise CliError(f"the group gave no partition within {timeout_s:g} s", "see 'tidegate group describe'")
-        await asyncio.sleep(0.05)
-
-
-async def _read(consumer: Any, reading: Reading) -> None:
-    reading.last_s = time.monotonic()
-    while not reading.is_full and not await _is_at_stop(consumer, reading):
-        left = None if reading.count_max is None else reading.count_max - reading.shown
-        found = await consumer.getmany(timeout_ms=POLL_MS, max_records=left if reading.filter == Filter() else None)
-        for records in found.values():
-            for each in records:
-                if not reading.is_full:
-                    reading.take(_record(each))
-        if found:
-            # Once for what came together: a record at a time would be slow, and a buffer that fills late.
-            sys.stdout.flush()
-        if reading.idle_s is not None and time.monotonic() - reading.last_s > reading.idle_s:
-            return
-
-
-async def _is_at_stop(consumer: Any, reading: Reading) -> bool:
-    """Whether every partition is where it was to end: by position, since offsets may be missing at the end."""
-    if reading.stops is None:
-        return False
-    for place in consumer.assignment():
-        stop = reading.stops.get((place.topic, place.partition))
-        if stop is not None and await consumer.position(place) < stop:
-            return False
-    return True
-
-
-def _record(message: Any) -> Record:
-    return Record(
-        message.topic,
-        message.partition,
-        message.offset,
-        message.timestamp,
-        message.key,
-        message.value,
-        tuple(message.headers),
-    )

@@ -14,7 +14,7 @@ from tools.cli.framework import command, group, session
 from tools.cli.output import Column, size_text, text_of
 from tools.cli.times import away_text, duration_ms, moment_ms, moment_text, span_text
 
-app = group("Delayed records: list, look at, cancel, move, release now, and what became of them.")
+app = group("Delayed records: list, look at, cancel, move, release now.")
 
 Topic = Annotated[str, typer.Argument(metavar="TOPIC", help="The topic's name.", autocompletion=topic_names)]
 Id = Annotated[str, typer.Argument(metavar="ID", help="A schedule id, or # and a number, as listed.")]

@@ -20,7 +20,7 @@ from wire.kafka.messages.write_txn_markers import (
     WriteTxnMarkersRequest,
 )
 
-app = group("Transactions: list, look at, abort.")
+app = group("Transactions: list, look at, find those that hang, abort.")
 LIST = (Column("transactional_id", "id"), Column("producer_id", "producer", right=True), Column("state"))
 FIELDS = (
     Column("transactional_id", "id"),

@@ -1,0 +1,137 @@
+"""Records on their way from a broker: which are shown, how far one is, and when it is enough."""
+
+import asyncio
+import re
+import sys
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from attrs import define, frozen
+
+from tools.cli.errors import CliError, UsageMistake
+from tools.cli.formats import Record
+from tools.cli.offsets import Place
+from tools.cli.progress import Progress
+
+POLL_MS = 200
+
+
+@frozen
+class Filter:
+    """Which records are shown."""
+
+    key: "re.Pattern[bytes] | None" = None
+    value: "re.Pattern[bytes] | None" = None
+    headers: tuple[tuple[str, bytes | None], ...] = ()
+
+    def takes(self, record: Record) -> bool:
+        """Whether everything that is asked for holds."""
+        if self.key is not None and (record.key is None or not self.key.search(record.key)):
+            return False
+        if self.value is not None and (record.value is None or not self.value.search(record.value)):
+            return False
+        return all(
+            any(name == known and wanted in (None, value) for known, value in record.headers)
+            for name, wanted in self.headers
+        )
+
+
+def pattern(text: str | None) -> "re.Pattern[bytes] | None":
+    """A regular expression for bytes."""
+    if text is None:
+        return None
+    try:
+        return re.compile(text.encode())
+    except re.error as error:
+        raise UsageMistake(f"{text!r} is no regular expression: {error}", "quote it for the shell") from None
+
+
+@define
+class Reading:
+    """How far one is, and when it is enough."""
+
+    write: Callable[[Record], None]
+    filter: Filter
+    progress: Progress
+    count_max: int | None = None
+    stops: dict[Place, int] | None = None
+    idle_s: float | None = None
+    on_end: Callable[[], None] | None = None
+    """Told once where records have come to an end and more are waited for."""
+    shown: int = 0
+    last_s: float = 0.0
+
+    @property
+    def is_full(self) -> bool:
+        """Whether as many were shown as were asked for."""
+        return self.count_max is not None and self.shown >= self.count_max
+
+    def take(self, record: Record) -> None:
+        """Show a record, if it is one of those that are wanted."""
+        self.last_s = time.monotonic()
+        if self.stops is not None and record.offset >= self.stops.get((record.topic, record.partition), record.offset):
+            return
+        if self.filter.takes(record):
+            self.write(record)
+            self.shown += 1
+
+
+def set_out(reading: Reading, starts: Mapping[Place, int]) -> None:
+    """What there is to read is known: a bar can tell how much of it is done."""
+    if reading.stops is not None:
+        total = sum(max(0, stop - starts.get(place, stop)) for place, stop in reading.stops.items())
+        reading.progress.total = min(total, reading.count_max or total)
+
+
+async def joined(consumer: Any, timeout_s: float) -> None:
+    """Wait until the group has given partitions to this member."""
+    deadline = time.monotonic() + timeout_s
+    while not consumer.assignment():
+        if time.monotonic() > deadline:
+            raise CliError(f"the group gave no partition within {timeout_s:g} s", "see 'tidegate group describe'")
+        await asyncio.sleep(0.05)
+
+
+async def read(consumer: Any, reading: Reading) -> None:
+    """Read until it is enough."""
+    reading.last_s = time.monotonic()
+    while not reading.is_full and not await _is_at_stop(consumer, reading):
+        left = None if reading.count_max is None else reading.count_max - reading.shown
+        found = await consumer.getmany(timeout_ms=POLL_MS, max_records=left if reading.filter == Filter() else None)
+        for records in found.values():
+            for each in records:
+                if not reading.is_full:
+                    reading.take(_record(each))
+            reading.progress.advance(len(records))
+        if found:
+            # Once for what came together: a record at a time would be slow, and a buffer that fills late.
+            sys.stdout.flush()
+        elif reading.on_end is not None and reading.stops is None:
+            reading.on_end()
+            reading.on_end = None
+        if reading.idle_s is not None and time.monotonic() - reading.last_s > reading.idle_s:
+            return
+
+
+async def _is_at_stop(consumer: Any, reading: Reading) -> bool:
+    """Whether every partition is where it was to end: by position, since offsets may be missing at the end."""
+    if reading.stops is None:
+        return False
+    for place in consumer.assignment():
+        stop = reading.stops.get((place.topic, place.partition))
+        if stop is not None and await consumer.position(place) < stop:
+            return False
+    return True
+
+
+def _record(message: Any) -> Record:
+    return Record(
+        message.topic,
+        message.partition,
+        message.offset,
+        message.timestamp,
+        message.key,
+        message.value,
+        tuple(message.headers),
+    )

@@ -1,0 +1,259 @@
+"""Records on their way to a broker: sent while more are read, in transactions if one likes, and what became of them."""
+
+import asyncio
+import re
+from collections import deque
+from collections.abc import AsyncIterator, Iterable
+from typing import Any
+
+from attrs import define, field, frozen
+
+from tools.cli.errors import CliError, Refused, UsageMistake, error_name, refusal
+from tools.cli.inputs import NewRecord
+from tools.cli.kafka import client_options, reaching
+from tools.cli.profiles import Profile
+from tools.cli.progress import Progress
+
+WINDOW = 5_000
+"""How many records may be on their way before the first of them is waited for."""
+PRODUCE, FIRST_VERSION_WITH_REASONS = 0, 8
+INVALID_TOPIC = 17
+_TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
+
+
+@define
+class Sent:
+    """What became of the records."""
+
+    topic: str
+    records: int = 0
+    held: int = 0
+    transactions: int = 0
+    reasons: list[tuple[int, str]] = field(factory=list)
+    placed: dict[int, dict[str, int]] = field(factory=dict)
+
+    def add(self, metadata: Any) -> None:
+        """One more, as the producer was told; None if nobody was asked to say that it has arrived."""
+        self.records += 1
+        if metadata is None:
+            return
+        if metadata.offset is None or metadata.offset < 0:
+            # A record that is held back has no offset yet.
+            self.held += 1
+            return
+        known = {"records": 0, "first_offset": metadata.offset, "last_offset": metadata.offset}
+        place = self.placed.setdefault(metadata.partition, known)
+        place["records"] += 1
+        place["first_offset"] = min(place["first_offset"], metadata.offset)
+        place["last_offset"] = max(place["last_offset"], metadata.offset)
+
+    def as_data(self) -> dict[str, Any]:
+        """For programs."""
+        partitions = [{"partition": number, **place} for number, place in sorted(self.placed.items())]
+        return {"topic": self.topic, "records": self.records, "held": self.held, "partitions": partitions}
+
+
+@frozen
+class Transactions:
+    """How the records are put into transactions."""
+
+    transactional_id: str
+    timeout_ms: int
+    every: int | None = None
+    """So many records in each; all in one if it is None."""
+    is_aborted: bool = False
+
+    def options(self) -> dict[str, Any]:
+        """As aiokafka's producer takes them."""
+        return {"transactional_id": self.transactional_id, "transaction_timeout_ms": self.timeout_ms}
+
+
+@define(eq=False)
+class Sender:
+    """Sends records of one topic and settles them in the order in which they were sent."""
+
+    producer: Any
+    sent: Sent
+    shown: Progress
+    transactions: Transactions | None = None
+    _on_their_way: "deque[Any]" = field(factory=deque)
+    _in_transaction: int | None = None
+
+    async def run(self, chunks: AsyncIterator[list[NewRecord]]) -> None:
+        """Send all records; what goes wrong aborts the transaction that is open."""
+        try:
+            async for records in chunks:
+                for record in records:
+                    await self._begin()
+                    self._on_their_way.append(await self._send(record))
+                    await self._end_if_full()
+                    if len(self._on_their_way) >= WINDOW:
+                        await self.settle()
+                # Whoever types, or follows a file, hears of a refusal at once and not after thousands of records.
+                await self.settle(only_done=True)
+            await self.settle()
+        except UsageMistake as error:
+            # Bad input is no reason to forget what is on its way.
+            await self.settle()
+            await self._abort(error)
+            raise
+        except BaseException as error:
+            await self._abort(error)
+            raise
+        await self._end()
+
+    async def _begin(self) -> None:
+        if self.transactions is None:
+            return
+        if self._in_transaction is None:
+            await self.producer.begin_transaction()
+            self._in_transaction = 0
+        self._in_transaction += 1
+
+    async def _end_if_full(self) -> None:
+        if self.transactions is not None and self._in_transaction == self.transactions.every:
+            await self.settle()
+            await self._end()
+
+    async def _end(self) -> None:
+        if self.transactions is None or self._in_transaction is None:
+            return
+        self._in_transaction = None
+        if self.transactions.is_aborted:
+            await self.producer.abort_transaction()
+        else:
+            await self.producer.commit_transaction()
+        self.sent.transactions += 1
+
+    async def _abort(self, reason: BaseException) -> None:
+        """What was sent in the open transaction is never read; what was committed before stays."""
+        from aiokafka.errors import KafkaError
+
+        if self._in_transaction is None:
+            if self.sent.records and isinstance(reason, CliError):
+                reason.add(f"{self.sent.records} records before it were sent")
+            return
+        self._in_transaction = None
+        try:
+            await self.producer.abort_transaction()
+        except (KafkaError, asyncio.CancelledError):
+            # The broker ends it by itself when its timeout is over.
+            return
+        if isinstance(reason, CliError):
+            kept = (
+                f"{self.sent.transactions} transactions before it stay" if self.sent.transactions else "nothing stays"
+            )
+            reason.add(f"the transaction was aborted, {kept}")
+
+    async def _send(self, record: NewRecord) -> Any:
+        topic = self.sent.topic
+        if record.partition is not None:
+            known = await self.producer.partitions_for(topic)
+            if record.partition not in known:
+                raise UsageMistake(f"topic {topic!r} has no partition {record.partition}", f"it has {len(known)}")
+        return await self.producer.send(
+            topic,
+            record.value,
+            key=record.key,
+            partition=record.partition,
+            timestamp_ms=record.timestamp_ms,
+            headers=list(record.headers),
+        )
+
+    async def settle(self, *, only_done: bool = False) -> None:
+        """Wait for what is on its way; or only count what has arrived."""
+        way, settled = self._on_their_way, []
+        if only_done:
+            while way and way[0].done():
+                settled.append(way.popleft())
+        else:
+            settled, self._on_their_way = list(way), deque()
+        results = await asyncio.gather(*settled, return_exceptions=True)
+        refused = [each for each in results if isinstance(each, BaseException)]
+        for metadata in results:
+            if not isinstance(metadata, BaseException):
+                self.sent.add(metadata)
+        self.shown.advance(len(results) - len(refused))
+        if refused:
+            raise self._refusal(refused[0], len(refused), len(results))
+
+    def _refusal(self, first: BaseException, count: int, among: int) -> BaseException:
+        from aiokafka.errors import KafkaError
+
+        if not isinstance(first, KafkaError):
+            return first
+        code, reason = self.sent.reasons[-1] if self.sent.reasons else (getattr(first, "errno", 0), "")
+        name = error_name(code) if code > 0 else str(first)
+        return Refused(f"{count} of {among} records were refused by {self.sent.topic}: {name}{reason}", code=code)
+
+
+async def send(
+    profile: Profile,
+    topic: str,
+    chunks: AsyncIterator[list[NewRecord]],
+    options: dict[str, Any],
+    shown: Progress,
+    transactions: Transactions | None = None,
+) -> Sent:
+    """Send all records to a topic."""
+    from aiokafka import AIOKafkaProducer
+    from aiokafka.errors import ProducerFenced
+
+    if not _TOPIC.fullmatch(topic) or topic in (".", ".."):
+        # Asked for such a topic, brokers and aiokafka would go on for the whole timeout.
+        raise refusal(INVALID_TOPIC, repr(topic))
+    sent = Sent(topic)
+    async with reaching(profile, topic):
+        if transactions is not None:
+            options = {**options, **transactions.options()}
+        producer = AIOKafkaProducer(**client_options(profile), **options)
+        _listen(producer.client, sent)
+        try:
+            await producer.start()
+            await Sender(producer, sent, shown, transactions).run(chunks)
+        except ProducerFenced:
+            name = transactions.transactional_id if transactions is not None else ""
+            raise Refused(f"another producer has taken over {name!r}", "use a transactional id of your own") from None
+        finally:
+            await producer.stop()
+    return sent
+
+
+@frozen
+class _WithReasons:
+    """A Produce request in the first version whose answer says why records are refused.
+
+    aiokafka has that version, and leaves it out of those that it offers.
+    """
+
+    request: Any
+
+    def prepare(self, versions: dict[int, tuple[int, int]]) -> Any:
+        from aiokafka.protocol.produce import ProduceRequest_v8
+
+        if versions.get(PRODUCE, (0, 0))[1] < FIRST_VERSION_WITH_REASONS:
+            return self.request.prepare(versions)
+        return self.request.build(ProduceRequest_v8)
+
+
+def _listen(client: Any, sent: Sent) -> None:
+    """Note why the broker refuses: aiokafka passes on only the code, and not every code."""
+    ask = client.send
+
+    async def listening(node: int, request: Any, **named: Any) -> Any:
+        if getattr(request, "API_KEY", None) != PRODUCE or request.required_acks == 0:
+            return await ask(node, request, **named)
+        answer = await ask(node, _WithReasons(request), **named)
+        for _, partitions in answer.topics:
+            for partition in partitions:
+                if partition[1]:
+                    reasons = partition[5:] if answer.API_VERSION >= FIRST_VERSION_WITH_REASONS else ((), None)
+                    sent.reasons.append((partition[1], _reason(*reasons)))
+        return answer
+
+    client.send = listening
+
+
+def _reason(of_records: Iterable[tuple[int, str | None]] | None, of_batch: str | None) -> str:
+    said = [text for _, text in of_records or () if text]
+    return f": {said[0] if said else of_batch}" if said or of_batch else ""
