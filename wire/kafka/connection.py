@@ -14,6 +14,7 @@ The rules:
 
 from collections import deque
 from collections.abc import Callable, Iterator
+from typing import Any
 
 from wire.kafka.codec import Part, WireError
 
@@ -127,11 +128,14 @@ class FrameBuffer:
 
 
 class Place:
-    """A response's place in the order; `parts` is None until it is ready. `began` is when its request was decoded."""
+    """A response's place in the order; `parts` is None until it is ready. The rest is about its request: what it asked
+    for, its correlation id, and when it was decoded."""
 
-    __slots__ = ("abandon", "began", "cost_bytes", "parts")
+    __slots__ = ("abandon", "began", "correlation_id", "cost_bytes", "parts", "route")
 
-    def __init__(self, began: float) -> None:
+    def __init__(self, route: Any, correlation_id: int, began: float) -> None:
+        self.route = route
+        self.correlation_id = correlation_id
         self.began = began
         self.abandon: Callable[[], object] | None = None
         self.parts: list[Part] | None = None
@@ -150,9 +154,9 @@ class Outbox:
     def __len__(self) -> int:
         return len(self._places)
 
-    def reserve(self, began: float = 0.0) -> Place:
+    def reserve(self, route: Any = None, correlation_id: int = 0, began: float = 0.0) -> Place:
         """The next place in the order, for a request that was decoded at `began`."""
-        place = Place(began)
+        place = Place(route, correlation_id, began)
         self._places.append(place)
         return place
 

@@ -9,7 +9,6 @@ import errno
 import logging
 import math
 import socket
-import struct
 from collections import Counter
 from collections.abc import Awaitable, Iterator
 from functools import partial
@@ -19,18 +18,13 @@ from typing import Any
 import trio
 
 from engine.metrics import Histogram
-from wire.kafka.apis import Api, registered
-from wire.kafka.codec import (
-    WireError,
-    decode_request_header,
-    request_decoder,
-    response_encoder,
-    response_header,
-)
+from wire.kafka.apis import registered
+from wire.kafka.codec import WireError, decode_request_header
 from wire.kafka.connection import FrameBuffer, Outbox, Place
 from wire.kafka.large_requests import EXEMPT_BYTES, LargeRequests
 from wire.kafka.node import Node
 from wire.kafka.request import Context, Deferred, Endpoint, Peer
+from wire.kafka.routes import Route, Routes
 from wire.kafka.transmit import Pumped, Transmitter
 
 logger = logging.getLogger("tidegate.kafka")
@@ -39,7 +33,6 @@ RECEIVE_BUFFER_BYTES = 256 * 1024
 API_VERSIONS_KEY = 18
 READS_PER_TURN = 8
 IDLE_CHECK_LEAST_S = 0.02
-_length = struct.Struct(">i")
 
 
 class KafkaConnection:
@@ -51,6 +44,7 @@ class KafkaConnection:
         self._server = server
         self._node = server.node
         self._now = server.node.clock.monotonic
+        self._context = Context(server.node, peer, -1, None)
         self._socket = sock
         self._limits = server.node.limits
         self._frames = FrameBuffer(self._limits.max_frame_bytes, self._limits.max_control_frame_bytes)
@@ -165,73 +159,81 @@ class KafkaConnection:
     def _handle(self, frame: memoryview) -> Awaitable[None] | None:
         """Run one request; an awaitable if the handler needs the task."""
         api_key, version, correlation_id, client_id, position = decode_request_header(frame, 0)
-        api = self._server.apis.get(api_key)
-        if api is None or not api.serves(version):
-            self._refuse(api, api_key, version, correlation_id)
+        server = self._server
+        route = server.routes[api_key, version]
+        if route is None:
+            self._refuse(api_key, version, correlation_id)
             return None
-        request = request_decoder(api_key, version)(frame, position)
+        request = route.decode(frame, position)
         began = self._now()
-        self._server.received_bytes += len(frame)
-        self._server.requests[api_key] += 1
-        context = Context(self._node, self.peer, version, client_id)
-        response = api.handle(request, context)
+        server.received_bytes += len(frame)
+        server.requests[api_key] += 1
+        response = route.handle(request, self._context_of(version, client_id))
         if response is None:
-            self._server.latencies[api_key].observe(self._now() - began)
+            route.latencies.observe(self._now() - began)
             return None
-        place = self._outbox.reserve(began)
+        place = self._outbox.reserve(route, correlation_id, began)
         if type(response) is Deferred:
-            self._defer(place, api_key, version, correlation_id, response)
+            self._defer(place, response)
         elif type(response) is CoroutineType:
-            return self._answer_later(place, api_key, version, correlation_id, response)
+            return self._answer_later(place, response)
         else:
-            self._answer(place, api_key, version, correlation_id, response)
+            self._answer(place, response)
         return None
 
-    async def _answer_later(
-        self, place: Place, api_key: int, version: int, correlation_id: int, response: Awaitable[Any]
-    ) -> None:
+    def _context_of(self, version: int, client_id: str | None) -> Context:
+        """The request's surroundings, mostly those of the one before."""
+        context = self._context
+        if context.version != version or context.client_id != client_id:
+            context = self._context = Context(self._node, self.peer, version, client_id)
+        return context
+
+    async def _answer_later(self, place: Place, response: Awaitable[Any]) -> None:
         answer = await response
         if type(answer) is Deferred:
-            self._defer(place, api_key, version, correlation_id, answer)
+            self._defer(place, answer)
         else:
-            self._answer(place, api_key, version, correlation_id, answer)
+            self._answer(place, answer)
 
-    def _defer(self, place: Place, api_key: int, version: int, correlation_id: int, response: Deferred) -> None:
+    def _defer(self, place: Place, response: Deferred) -> None:
         place.abandon = response.on_abandoned
-        response.on_failed = partial(self._fail, api_key, version)
-        response.on_resolved(partial(self._answer, place, api_key, version, correlation_id))
+        response.on_failed = partial(self._fail, place.route)
+        response.on_resolved(partial(self._answer, place))
 
-    def _refuse(self, api: Api | None, api_key: int, version: int, correlation_id: int) -> None:
+    def _refuse(self, api_key: int, version: int, correlation_id: int) -> None:
         """Answer ApiVersions of an unknown version in version 0 (KIP-511); end the connection for all else."""
-        if api_key != API_VERSIONS_KEY or api is None:
+        route = self._server.routes[api_key, 0]
+        if api_key != API_VERSIONS_KEY or route is None:
             raise WireError(f"API key {api_key} version {version} is not served")
-        response = api.handle(None, Context(self._node, self.peer, version, None))
-        self._answer(self._outbox.reserve(self._now()), api_key, 0, correlation_id, response)
+        response = route.handle(None, Context(self._node, self.peer, version, None))
+        self._answer(self._outbox.reserve(route, correlation_id, self._now()), response)
 
-    def _fail(self, api_key: int, version: int, error: Exception) -> None:
+    def _fail(self, route: Route, error: Exception) -> None:
         self._server.ended["failed"] += 1
-        logger.error("answering API %d version %d failed", api_key, version, exc_info=error)
+        logger.error("answering API %d version %d failed", route.api_key, route.version, exc_info=error)
         self._scope.cancel()
 
     # -- answering
 
-    def _answer(self, place: Place, api_key: int, version: int, correlation_id: int, message: Any) -> None:
+    def _answer(self, place: Place, message: Any) -> None:
         if self.peer.gone:
             return
+        route: Route = place.route
         try:
-            parts = response_encoder(api_key, version)(message)
-            header = response_header(api_key, version, correlation_id)
-            size = len(header) + sum(len(p) if isinstance(p, bytes) else p.size for p in parts)
+            parts = route.encode(message)
             first = parts[0]
             assert isinstance(first, bytes), "a response begins with bytes"
-            parts[0] = _length.pack(size) + header + first
+            size = route.header_bytes + len(first)
+            if len(parts) > 1:
+                size += sum(len(p) if isinstance(p, bytes) else p.size for p in parts[1:])
+            parts[0] = route.pack_start(size, place.correlation_id) + first
             self._outbox.fulfil(place, parts, size)
             server = self._server
             server.sent_bytes += size
-            server.latencies[api_key].observe(self._now() - place.began)
+            route.latencies.observe(self._now() - place.began)
             server.flush(self)
         except Exception as error:
-            self._fail(api_key, version, error)
+            self._fail(route, error)
 
     def flush(self) -> None:
         """Send what may be sent, without waiting."""
@@ -318,6 +320,7 @@ class KafkaServer:
         self.requests: Counter[int] = Counter()
         # From when a request was decoded to when its answer is handed out, by API.
         self.latencies = {key: Histogram() for key in self.apis}
+        self.routes = Routes(self.apis, self.latencies)
         self.received_bytes = 0
         self.sent_bytes = 0
         # Connections that we ended, by reason.

@@ -7,7 +7,7 @@ against the bytes that remain before anything is allocated; what is malformed ra
 
 from wire.kafka.codec.compiled import request_decoder, request_encoder, response_decoder, response_encoder
 from wire.kafka.codec.errors import EncodeError, WireError
-from wire.kafka.codec.header import decode_request_header, is_flexible, response_header, schema_versions
+from wire.kafka.codec.header import decode_request_header, is_flexible, response_start, schema_versions
 from wire.kafka.codec.primitives import Decoder, Encoder
 from wire.kafka.messages.base import Buffer, Message, Part, Region
 
@@ -26,6 +26,6 @@ __all__ = [
     "request_encoder",
     "response_decoder",
     "response_encoder",
-    "response_header",
+    "response_start",
     "schema_versions",
 ]

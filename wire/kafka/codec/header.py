@@ -18,8 +18,8 @@ FLEXIBLE_FROM = {key: entry.flexible_from for key, entry in API_TABLE.items()}
 NEVER = 32768
 
 _request_start = Struct(">hhih").unpack_from
-_response_v0 = Struct(">i").pack
-_response_v1 = Struct(">ix").pack
+_response_start_v0 = Struct(">ii")
+_response_start_v1 = Struct(">iix")
 
 
 def is_flexible(api_key: int, version: int) -> bool:
@@ -61,8 +61,9 @@ def decode_request_header(frame: Buffer, position: int = 0) -> tuple[int, int, i
         raise WireError("request header: client id is not UTF-8") from None
 
 
-def response_header(api_key: int, version: int, correlation_id: int) -> bytes:
-    """The header of the response to a request of this key and version."""
+def response_start(api_key: int, version: int) -> Struct:
+    """What a response to a request of this key and version begins with: its length, and the header with its correlation
+    id."""
     if api_key != API_VERSIONS_KEY and is_flexible(api_key, version):
-        return _response_v1(correlation_id)
-    return _response_v0(correlation_id)
+        return _response_start_v1
+    return _response_start_v0

@@ -4,7 +4,7 @@ import struct
 
 import pytest
 
-from wire.kafka.codec import WireError, decode_request_header, is_flexible, response_header, schema_versions
+from wire.kafka.codec import WireError, decode_request_header, is_flexible, response_start, schema_versions
 
 
 def header(key: int, version: int, client_id: bytes | None, rest: bytes = b"") -> bytes:
@@ -55,13 +55,13 @@ def test_a_malformed_header_is_refused(frame: bytes, reason: str) -> None:
 
 
 def test_a_flexible_response_has_tags_in_its_header() -> None:
-    assert response_header(0, 8, 77) == bytes.fromhex("0000004d")
-    assert response_header(0, 9, 77) == bytes.fromhex("0000004d00")
+    assert response_start(0, 8).pack(5, 77) == bytes.fromhex("000000050000004d")
+    assert response_start(0, 9).pack(5, 77) == bytes.fromhex("000000050000004d00")
 
 
 @pytest.mark.parametrize("version", range(5))
 def test_the_response_to_api_versions_never_has_tags_in_its_header(version: int) -> None:
-    assert response_header(18, version, 77) == bytes.fromhex("0000004d")
+    assert response_start(18, version).pack(5, 77) == bytes.fromhex("000000050000004d")
 
 
 def test_which_versions_are_flexible() -> None:
