@@ -202,9 +202,14 @@ def command(
     return add
 
 
+def spoken(context: typer.Context) -> dict[str, Any]:
+    """The shared options that stand on the command line itself."""
+    return dict(context.meta.get(_META, {}))
+
+
 def session(context: typer.Context) -> Session:
     """What the options say, over the profile and the environment."""
-    given = context.meta.get(_META, {})
+    given = spoken(context)
     profile = profiles.with_options(
         profiles.from_environment(given.get("profile")),
         bootstrap=given.get("bootstrap"),

@@ -47,50 +47,63 @@ def _in(panel: str, *names: str, **named: Any) -> Any:
     return typer.Option(*names, rich_help_panel=panel, **named)
 
 
+Topics = Annotated[list[str], typer.Argument(metavar="TOPIC", help="What to read.", autocompletion=topic_names)]
+Begin = Annotated[
+    str | None,
+    _in(FROM, "--from", metavar="WHERE", help="earliest, latest, an offset, -N for the last N, @TIME."),
+]
+Stop = Annotated[str | None, _in(FROM, "--to", metavar="WHERE", help="latest, an offset, or @TIME; not included.")]
+Since = Annotated[str | None, _in(FROM, "--since", metavar="TIME", help="Short for --from @TIME.")]
+Until = Annotated[str | None, _in(FROM, "--until", metavar="TIME", help="Short for --to @TIME.")]
+ExitAtEnd = Annotated[bool, _in(FROM, "--exit", "-e", help="End where the topic ends now.")]
+Count = Annotated[int | None, _in(FROM, "--count", "-n", min=1, help="End after so many records.")]
+Idle = Annotated[float | None, _in(FROM, "--idle", metavar="SECONDS", help="End after silence.")]
+Partitions = Annotated[
+    list[int] | None, _in(WHICH, "--partition", "-p", min=0, help="Of this partition; may be repeated.")
+]
+IsRegex = Annotated[bool, _in(WHICH, "--regex", "-r", help="TOPIC is a regular expression for whole names.")]
+Key = Annotated[str | None, _in(WHICH, "--key", metavar="REGEX", help="Only keys in which this is found.")]
+Value = Annotated[str | None, _in(WHICH, "--value", metavar="REGEX", help="Only values in which this is found.")]
+Headers = Annotated[list[str] | None, _in(WHICH, "--header", metavar="NAME[=VALUE]", help="Only records with it.")]
+IsolationLevel = Annotated[
+    Isolation, _in(WHICH, "--isolation", help="Without open and aborted transactions, or with them.")
+]
+Form = Annotated[
+    str | None,
+    _in(PRINT, "--format", "-f", help=r"%t %p %o %k %v %h %T %D %v{hex} %d{strftime[%H:%M]}; default '%v\n'."),
+]
+GroupName = Annotated[
+    str | None,
+    _in(GROUP, "--group", "-g", help="Its name; offsets are kept, members share.", autocompletion=group_names),
+]
+Commit = Annotated[bool, _in(GROUP, "--commit/--no-commit", help="Keep the group's offsets.")]
+CommitInterval = Annotated[
+    int, _in(GROUP, "--commit-interval", metavar="MS", min=1, help="How often offsets are kept.")
+]
+FetchBytes = Annotated[int, _in(FROM, "--fetch-bytes", min=1, help="Most that one fetch gives.")]
+
+
 def consume(
     context: typer.Context,
-    topics: Annotated[list[str], typer.Argument(metavar="TOPIC", help="What to read.", autocompletion=topic_names)],
-    begin: Annotated[
-        str | None,
-        _in(FROM, "--from", metavar="WHERE", help="earliest, latest, an offset, -N for the last N, @TIME."),
-    ] = None,
-    stop: Annotated[
-        str | None, _in(FROM, "--to", metavar="WHERE", help="latest, an offset, or @TIME; not included.")
-    ] = None,
-    since: Annotated[str | None, _in(FROM, "--since", metavar="TIME", help="Short for --from @TIME.")] = None,
-    until: Annotated[str | None, _in(FROM, "--until", metavar="TIME", help="Short for --to @TIME.")] = None,
-    exit_at_end: Annotated[bool, _in(FROM, "--exit", "-e", help="End where the topic ends now.")] = False,
-    count: Annotated[int | None, _in(FROM, "--count", "-n", min=1, help="End after so many records.")] = None,
-    idle: Annotated[float | None, _in(FROM, "--idle", metavar="SECONDS", help="End after silence.")] = None,
-    partitions: Annotated[
-        list[int] | None, _in(WHICH, "--partition", "-p", min=0, help="Of this partition; may be repeated.")
-    ] = None,
-    is_regex: Annotated[
-        bool, _in(WHICH, "--regex", "-r", help="TOPIC is a regular expression for whole names.")
-    ] = False,
-    key: Annotated[str | None, _in(WHICH, "--key", metavar="REGEX", help="Only keys in which this is found.")] = None,
-    value: Annotated[
-        str | None, _in(WHICH, "--value", metavar="REGEX", help="Only values in which this is found.")
-    ] = None,
-    headers: Annotated[
-        list[str] | None, _in(WHICH, "--header", metavar="NAME[=VALUE]", help="Only records with it.")
-    ] = None,
-    isolation: Annotated[
-        Isolation, _in(WHICH, "--isolation", help="Without open and aborted transactions, or with them.")
-    ] = Isolation.COMMITTED,
-    form: Annotated[
-        str | None,
-        _in(PRINT, "--format", "-f", help=r"%t %p %o %k %v %h %T %D %v{hex} %d{strftime[%H:%M]}; default '%v\n'."),
-    ] = None,
-    group: Annotated[
-        str | None,
-        _in(GROUP, "--group", "-g", help="Its name; offsets are kept, members share.", autocompletion=group_names),
-    ] = None,
-    commit: Annotated[bool, _in(GROUP, "--commit/--no-commit", help="Keep the group's offsets.")] = True,
-    commit_interval: Annotated[
-        int, _in(GROUP, "--commit-interval", metavar="MS", min=1, help="How often offsets are kept.")
-    ] = 5_000,
-    fetch_bytes: Annotated[int, _in(FROM, "--fetch-bytes", min=1, help="Most that one fetch gives.")] = 1 << 20,
+    topics: Topics,
+    begin: Begin = None,
+    stop: Stop = None,
+    since: Since = None,
+    until: Until = None,
+    exit_at_end: ExitAtEnd = False,
+    count: Count = None,
+    idle: Idle = None,
+    partitions: Partitions = None,
+    is_regex: IsRegex = False,
+    key: Key = None,
+    value: Value = None,
+    headers: Headers = None,
+    isolation: IsolationLevel = Isolation.COMMITTED,
+    form: Form = None,
+    group: GroupName = None,
+    commit: Commit = True,
+    commit_interval: CommitInterval = 5_000,
+    fetch_bytes: FetchBytes = 1 << 20,
 ) -> None:
     """Read records, from where to where one likes.
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from tools.cli.errors import CliError, NotFound, UsageMistake
-from tools.cli.framework import session
+from tools.cli.framework import session, spoken
 from tools.cli.output import Column
 from tools.cli.profiles import DEFAULT_BOOTSTRAP, Profile
 
@@ -16,6 +16,7 @@ EXAMPLES = (
     "tidegate pipeline archive --topics orders --archive lake/orders",
     "tidegate --profile production pipeline usage --topics orders --output reports/usage",
 )
+BOOTSTRAP = "--bootstrap"
 # Everything after the name is the pipeline's own, `--help` too.
 SETTINGS = {"allow_extra_args": True, "ignore_unknown_options": True, "allow_interspersed_args": False}
 _MODULES = {"PLAIN": "plain.PlainLoginModule"}
@@ -29,7 +30,7 @@ def pipeline(
 ) -> None:
     """Run a Spark pipeline over topics: archive, backfill, reports. 'pipeline NAME --help' tells its options.
 
-    Address and security of the profile are handed over, below what the pipeline's own options and its --config file say.
+    The profile's address and security are handed over, below what its own options and its --config file say.
     """
     from tools.pipelines import PIPELINES
 
@@ -43,12 +44,21 @@ def pipeline(
     try:
         from tools.pipelines.__main__ import main
 
-        status = main([name, *context.args], below=handed_over(at.profile))
+        status = main([name, *_arguments(context)], below=handed_over(at.profile))
     except ModuleNotFoundError as error:
         if (error.name or "").split(".")[0] not in ("pyspark", "py4j"):
             raise
         raise CliError("pipelines need Spark, which is not installed", "pip install 'tidegate[spark]'") from None
     raise typer.Exit(status)
+
+
+def _arguments(context: typer.Context) -> list[str]:
+    """The pipeline's own, and an address that was given on the command line: that goes before a --config file."""
+    arguments = list(context.args)
+    address = spoken(context).get("bootstrap")
+    if address is not None and not any(each.split("=")[0] == BOOTSTRAP for each in arguments):
+        arguments += [BOOTSTRAP, address]
+    return arguments
 
 
 def handed_over(profile: Profile) -> dict[str, Any]:

@@ -59,91 +59,111 @@ def _in(panel: str, *names: str, **named: Any) -> Any:
     return typer.Option(*names, rich_help_panel=panel, **named)
 
 
+Topic = Annotated[str, typer.Argument(metavar="TOPIC", help="Where to.", autocompletion=topic_names)]
+Values = Annotated[list[str] | None, typer.Argument(metavar="[VALUE]", help="Records; else standard input.")]
+Key = Annotated[str | None, _in(RECORD, "--key", "-k", help="Key of every record.")]
+Headers = Annotated[
+    list[str] | None, _in(RECORD, "--header", "-H", metavar="NAME=VALUE", help="A header; may be repeated.")
+]
+Partition = Annotated[int | None, _in(RECORD, "--partition", "-p", min=0, help="To this partition.")]
+Timestamp = Annotated[str | None, _in(RECORD, "--timestamp", metavar="TIME", help="Create time, instead of now.")]
+Null = Annotated[bool, _in(RECORD, "--null", "-Z", help="Empty values are null: tombstones.")]
+Trace = Annotated[bool, _in(RECORD, "--trace", help="Have the broker keep a timeline.")]
+Delay = Annotated[str | None, _in(WAIT, "--delay", metavar="SPAN", help="Hold back for so long, e.g. 15m or 2d.")]
+DeliverAt = Annotated[
+    str | None, _in(WAIT, "--at", metavar="TIME", help="Hold back until then, e.g. 2026-12-24T18:00.")
+]
+Priority = Annotated[
+    str | None,
+    _in(
+        WAIT,
+        "--priority",
+        metavar="NAME",
+        help="critical, high, normal, low or background.",
+        autocompletion=priority_names,
+    ),
+]
+Ttl = Annotated[str | None, _in(WAIT, "--ttl", metavar="SPAN", help="Not delivered after so long.")]
+ExpiresAt = Annotated[str | None, _in(WAIT, "--expires-at", metavar="TIME", help="Not delivered after then.")]
+ScheduleId = Annotated[
+    str | None,
+    _in(WAIT, "--schedule-id", metavar="ID", help="A handle; the same again, with the same key, replaces it."),
+]
+Cancel = Annotated[
+    str | None, _in(WAIT, "--cancel", metavar="ID", help="Cancel what has this handle (and the same key).")
+]
+Files = Annotated[list[Path] | None, _in(INPUT, "--file", help="Read records from this file; may be repeated.")]
+Whole = Annotated[bool, _in(INPUT, "--whole", help="A file, or all of standard input, is one record.")]
+Delimiter = Annotated[str, _in(INPUT, "--delimiter", "-D", help="What ends a record of the input.")]
+KeySeparator = Annotated[
+    str | None, _in(INPUT, "--key-separator", "-K", metavar="TEXT", help="Short for -f '%kTEXT%v'.")
+]
+InputFormat = Annotated[
+    str | None, _in(INPUT, "--format", "-f", help="How a line is made up: %k %v %p %T %h, %v{base64}.")
+]
+IsJson = Annotated[bool, _in(INPUT, "--json", help="A line is a JSON object, as 'consume -o json' prints.")]
+AcksNeeded = Annotated[
+    Acks, _in(DELIVERY, "--acks", help="Who must have it: all replicas, the leader (1), nobody (0).")
+]
+Codec = Annotated[Compression, _in(DELIVERY, "--compression", "-z", help="Of batches.")]
+PartitionerName = Annotated[
+    Partitioner,
+    _in(DELIVERY, "--partitioner", help="By key as Java's clients (key) or as librdkafka (crc32), or not by key."),
+]
+BatchBytes = Annotated[int, _in(DELIVERY, "--batch-bytes", min=1, help="Largest batch.")]
+LingerMs = Annotated[int, _in(DELIVERY, "--linger-ms", min=0, help="How long a batch waits for more.")]
+TransactionalId = Annotated[
+    str | None, _in(DELIVERY, "--transactional-id", metavar="ID", help="All records in one transaction.")
+]
+TransactionEvery = Annotated[
+    int | None, _in(DELIVERY, "--transaction-every", metavar="N", min=1, help="A transaction for each N records.")
+]
+TransactionTimeout = Annotated[
+    str, _in(DELIVERY, "--transaction-timeout", metavar="SPAN", help="When the broker gives one up.")
+]
+IsAborted = Annotated[
+    bool, _in(DELIVERY, "--abort", help="Abort the transactions instead: to see what readers make of it.")
+]
+
+
 def produce(
     context: typer.Context,
-    topic: Annotated[str, typer.Argument(metavar="TOPIC", help="Where to.", autocompletion=topic_names)],
-    values: Annotated[list[str] | None, typer.Argument(metavar="[VALUE]", help="Records; else standard input.")] = None,
-    key: Annotated[str | None, _in(RECORD, "--key", "-k", help="Key of every record.")] = None,
-    headers: Annotated[
-        list[str] | None, _in(RECORD, "--header", "-H", metavar="NAME=VALUE", help="A header; may be repeated.")
-    ] = None,
-    partition: Annotated[int | None, _in(RECORD, "--partition", "-p", min=0, help="To this partition.")] = None,
-    timestamp: Annotated[
-        str | None, _in(RECORD, "--timestamp", metavar="TIME", help="Create time, instead of now.")
-    ] = None,
-    null: Annotated[bool, _in(RECORD, "--null", "-Z", help="Empty values are null: tombstones.")] = False,
-    trace: Annotated[bool, _in(RECORD, "--trace", help="Have the broker keep a timeline.")] = False,
-    delay: Annotated[
-        str | None, _in(WAIT, "--delay", metavar="SPAN", help="Hold back for so long, e.g. 15m or 2d.")
-    ] = None,
-    deliver_at: Annotated[
-        str | None, _in(WAIT, "--at", metavar="TIME", help="Hold back until then, e.g. 2026-12-24T18:00.")
-    ] = None,
-    priority: Annotated[
-        str | None,
-        _in(
-            WAIT,
-            "--priority",
-            metavar="NAME",
-            help="critical, high, normal, low or background.",
-            autocompletion=priority_names,
-        ),
-    ] = None,
-    ttl: Annotated[str | None, _in(WAIT, "--ttl", metavar="SPAN", help="Not delivered after so long.")] = None,
-    expires_at: Annotated[
-        str | None, _in(WAIT, "--expires-at", metavar="TIME", help="Not delivered after then.")
-    ] = None,
-    schedule_id: Annotated[
-        str | None,
-        _in(WAIT, "--schedule-id", metavar="ID", help="A handle; the same again, with the same key, replaces it."),
-    ] = None,
-    cancel: Annotated[
-        str | None, _in(WAIT, "--cancel", metavar="ID", help="Cancel what has this handle (and the same key).")
-    ] = None,
-    files: Annotated[
-        list[Path] | None, _in(INPUT, "--file", help="Read records from this file; may be repeated.")
-    ] = None,
-    whole: Annotated[bool, _in(INPUT, "--whole", help="A file, or all of standard input, is one record.")] = False,
-    delimiter: Annotated[str, _in(INPUT, "--delimiter", "-D", help="What ends a record of the input.")] = r"\n",
-    key_separator: Annotated[
-        str | None, _in(INPUT, "--key-separator", "-K", metavar="TEXT", help="Short for -f '%kTEXT%v'.")
-    ] = None,
-    input_format: Annotated[
-        str | None, _in(INPUT, "--format", "-f", help="How a line is made up: %k %v %p %T %h, %v{base64}.")
-    ] = None,
-    is_json: Annotated[
-        bool, _in(INPUT, "--json", help="A line is a JSON object, as 'consume -o json' prints.")
-    ] = False,
-    acks: Annotated[
-        Acks, _in(DELIVERY, "--acks", help="Who must have it: all replicas, the leader (1), nobody (0).")
-    ] = Acks.ALL,
-    compression: Annotated[Compression, _in(DELIVERY, "--compression", "-z", help="Of batches.")] = Compression.NONE,
-    partitioner: Annotated[
-        Partitioner,
-        _in(DELIVERY, "--partitioner", help="By key as Java's clients (key) or as librdkafka (crc32), or not by key."),
-    ] = Partitioner.KEY,
-    batch_bytes: Annotated[int, _in(DELIVERY, "--batch-bytes", min=1, help="Largest batch.")] = 262_144,
-    linger_ms: Annotated[int, _in(DELIVERY, "--linger-ms", min=0, help="How long a batch waits for more.")] = 5,
-    transactional_id: Annotated[
-        str | None, _in(DELIVERY, "--transactional-id", metavar="ID", help="All records in one transaction.")
-    ] = None,
-    transaction_every: Annotated[
-        int | None, _in(DELIVERY, "--transaction-every", metavar="N", min=1, help="A transaction for each N records.")
-    ] = None,
-    transaction_timeout: Annotated[
-        str, _in(DELIVERY, "--transaction-timeout", metavar="SPAN", help="When the broker gives one up.")
-    ] = "1m",
-    is_aborted: Annotated[
-        bool, _in(DELIVERY, "--abort", help="Abort the transactions instead: to see what readers make of it.")
-    ] = False,
+    topic: Topic,
+    values: Values = None,
+    key: Key = None,
+    headers: Headers = None,
+    partition: Partition = None,
+    timestamp: Timestamp = None,
+    null: Null = False,
+    trace: Trace = False,
+    delay: Delay = None,
+    deliver_at: DeliverAt = None,
+    priority: Priority = None,
+    ttl: Ttl = None,
+    expires_at: ExpiresAt = None,
+    schedule_id: ScheduleId = None,
+    cancel: Cancel = None,
+    files: Files = None,
+    whole: Whole = False,
+    delimiter: Delimiter = r"\n",
+    key_separator: KeySeparator = None,
+    input_format: InputFormat = None,
+    is_json: IsJson = False,
+    acks: AcksNeeded = Acks.ALL,
+    compression: Codec = Compression.NONE,
+    partitioner: PartitionerName = Partitioner.KEY,
+    batch_bytes: BatchBytes = 262_144,
+    linger_ms: LingerMs = 5,
+    transactional_id: TransactionalId = None,
+    transaction_every: TransactionEvery = None,
+    transaction_timeout: TransactionTimeout = "1m",
+    is_aborted: IsAborted = False,
 ) -> None:
     """Send records: those on the command line, else one for each line of the input.
 
     A line is sent as soon as it is there, so that 'tail -f' can be the input.
     With --transactional-id, all records become readable at once, or none."""
     at = session(context)
-    if key_separator is not None and input_format is not None:
-        raise UsageMistake("--key-separator and --format exclude each other", "give one of them")
     transactions = _transactions(transactional_id, transaction_every, transaction_timeout, is_aborted, acks)
     asked = Asked(delay, deliver_at, priority, ttl, expires_at, schedule_id, cancel, trace)
     now_ms = at.now_ms()
@@ -154,8 +174,7 @@ def produce(
         partition=partition,
         timestamp_ms=None if timestamp is None else moment_ms(timestamp, now_ms),
     )
-    form = input_format if key_separator is None else f"%k{key_separator.replace('%', '%%')}%v"
-    parse = parser(base, form, is_json=is_json, now_ms=now_ms)
+    parse = parser(base, _form(key_separator, input_format), is_json=is_json, now_ms=now_ms)
     if null or cancel is not None:
         parse = nulled(parse)
     # A cancelling record is not stored: it needs no value.
@@ -175,6 +194,14 @@ def produce(
         chunks = arriving(records(texts, parse))
         sent = run(send(at.profile, topic, chunks, options, shown, transactions), waits=False)
     _report(at, sent, asked, base, transactions)
+
+
+def _form(key_separator: str | None, input_format: str | None) -> str | None:
+    if key_separator is None:
+        return input_format
+    if input_format is not None:
+        raise UsageMistake("--key-separator and --format exclude each other", "give one of them")
+    return f"%k{key_separator.replace('%', '%%')}%v"
 
 
 def _transactions(
