@@ -12,7 +12,7 @@ from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
-from attrs import frozen
+from msgspec import Struct
 
 Buffer = bytes | bytearray | memoryview
 # Linux takes at most 1,024 buffers in one writev.
@@ -78,8 +78,7 @@ class Files(Protocol):
         """Drops that reference: the file was removed."""
 
 
-@frozen
-class FileRegion:
+class FileRegion(Struct, frozen=True):
     """A slice of a file; the reference keeps the file open while an answer is being sent."""
 
     file: File

@@ -1,9 +1,11 @@
-"""The small values that a log takes and gives."""
+"""The small values that a log takes and gives. Those that each batch or each read needs are msgspec's structs, which
+cost a quarter of other classes to make."""
 
 import enum
 from collections.abc import Sequence
 
 from attrs import frozen
+from msgspec import Struct
 
 from engine.files import FileRegion
 
@@ -48,8 +50,7 @@ class LogConfig:
     producer_id_expiration_ms: int = DAY_MS
 
 
-@frozen
-class LogPosition:
+class LogPosition(Struct, frozen=True, gc=False):
     """A batch boundary: the offset that comes next there, its segment's base offset, the byte."""
 
     offset: int
@@ -57,8 +58,7 @@ class LogPosition:
     position: int
 
 
-@frozen
-class AppendResult:
+class AppendResult(Struct, frozen=True, gc=False):
     """What the producer is told. A duplicate answers the original's offsets; nothing was written."""
 
     base_offset: int
@@ -68,8 +68,7 @@ class AppendResult:
     duplicate: bool = False
 
 
-@frozen
-class LogRead:
+class LogRead(Struct, frozen=True):
     """Slices to send; `size` bytes in all, from the batch that holds the offset asked for."""
 
     regions: Sequence[FileRegion]

@@ -133,6 +133,11 @@ class LogView:
             return first_ended if first_open is None else first_open
         return min(first_open, first_ended)
 
+    @property
+    def is_decided(self) -> bool:
+        """Whether there is no such transaction at all, as there mostly is not."""
+        return not (self._undecided or self._producers.any_open)
+
     def passed(self, high_watermark: int) -> None:
         """The high watermark has moved: markers below it are certain."""
         if self._undecided:

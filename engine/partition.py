@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from attrs import define, frozen
+from msgspec import Struct
 
 from engine.aborted_index import AbortedTransaction
 from engine.errors import BrokerError, FencedLeaderEpoch, StorageError, UnknownLeaderEpoch
@@ -21,8 +21,7 @@ Durable = Callable[[BrokerError | None], object]
 Watcher = Callable[[int], object]
 
 
-@frozen
-class PartitionRead:
+class PartitionRead(Struct, frozen=True):
     """What a Fetch gets of one partition."""
 
     log_read: LogRead | None
@@ -32,8 +31,7 @@ class PartitionRead:
     aborted: Sequence[AbortedTransaction] | None = None
 
 
-@define(slots=True)
-class DurableWaiter:
+class DurableWaiter(Struct, eq=False):
     """A producer that waits until the high watermark passes its last record."""
 
     last_offset: int
@@ -279,6 +277,9 @@ class Partition:
 
     def _move_stable_end(self) -> None:
         log, end = self.log, self.high_watermark
+        if log.is_decided:
+            self._stable = end
+            return
         log.passed(end.offset)
         undecided = log.first_undecided_offset
         if undecided is None or undecided >= end.offset:

@@ -149,6 +149,11 @@ class ProducerState:
         entry.transaction_first_offset = NONE
         return self._open.pop(header.producer_id, None)
 
+    @property
+    def any_open(self) -> bool:
+        """Whether any transaction is open."""
+        return bool(self._open)
+
     def first_open_offset(self) -> int | None:
         """Where the earliest open transaction began."""
         return next(iter(self._open.values()), None)

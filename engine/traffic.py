@@ -1,10 +1,5 @@
 """What clients brought to a partition and took from it since the broker started; counted per batch and per answer."""
 
-import struct
-
-_record_count = struct.Struct(">i")
-RECORD_COUNT_POSITION = 57
-
 
 class Traffic:
     """Plain numbers, read at a scrape."""
@@ -18,11 +13,11 @@ class Traffic:
         self.sent_bytes = 0
         self.sent_records = 0
 
-    def received(self, batch: bytes | bytearray | memoryview) -> None:
+    def received(self, records: int, size: int) -> None:
         """A producer's batch was taken; the log, or the stage, has checked it."""
         self.received_batches += 1
-        self.received_bytes += len(batch)
-        self.received_records += _record_count.unpack_from(batch, RECORD_COUNT_POSITION)[0]
+        self.received_bytes += size
+        self.received_records += records
 
     def sent(self, records: int, size: int) -> None:
         """A consumer is sent so much."""

@@ -12,6 +12,7 @@ The rules:
    and are sent in the order of the places.
 """
 
+import struct
 from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -23,6 +24,7 @@ KEY_END = 6
 PRODUCE_KEY = 0
 FIRST_ALLOCATION_BYTES = 64 * 1024
 MAX_INT32 = 2**31 - 1
+_length = struct.Struct(">i")
 
 
 class FrameBuffer:
@@ -87,7 +89,7 @@ class FrameBuffer:
         while end - position >= LENGTH_BYTES:
             length = self._length(data, position)
             following = position + LENGTH_BYTES + length
-            if end - position >= KEY_END:
+            if length > self._max_control_frame_bytes and end - position >= KEY_END:
                 self._check_kind(data, position, length)
             if following > end:
                 break
@@ -106,10 +108,10 @@ class FrameBuffer:
         self._filled = have
 
     def _length(self, data: memoryview | bytearray, position: int) -> int:
-        length = int.from_bytes(data[position : position + LENGTH_BYTES], "big")
-        if length > self._max_frame_bytes:
-            if length > MAX_INT32:
-                raise WireError(f"a frame announces a negative length ({length - 2**32})")
+        length: int = _length.unpack_from(data, position)[0]
+        if not 0 <= length <= self._max_frame_bytes:
+            if length < 0:
+                raise WireError(f"a frame announces a negative length ({length})")
             raise WireError(
                 f"a frame of {length} bytes is larger than socket.request.max.bytes={self._max_frame_bytes}"
             )

@@ -8,8 +8,6 @@ far below zero that no sum looks like an offset.
 
 from collections.abc import Callable, Sequence
 
-from attrs import define, field
-
 from coordinators.release.stage_traces import Client
 from coordinators.release.staged import ClientBatch, Outcome, Staged
 from coordinators.topics import Topic
@@ -36,33 +34,33 @@ FIRST_TOPIC_ID_VERSION = 13
 _ATTRIBUTES_POSITION = 21
 
 
-@define(eq=False)
+def has_large(request: ProduceRequest) -> bool:
+    """Whether any batch should be opened in a thread."""
+    for topic_data in request.topic_data:
+        for data in topic_data.partition_data:
+            records = data.records
+            if records is not None and len(records) > LARGE_BYTES and records[_ATTRIBUTES_POSITION + 1] & CODEC_MASK:
+                return True
+    return False
+
+
 class ExtendedProduce:
     """The extended side of one request."""
 
-    context: Context
-    _sections: dict[int, Buffer | BrokerError] = field(factory=dict)
-    """Records of large batches that were decompressed beforehand, by the identity of the batch."""
-    opened: Buffer | None = None
-    """The records of the batch that was examined last, if it was compressed and has been opened."""
+    __slots__ = ("_sections", "context", "opened")
 
-    def has_large(self, request: ProduceRequest) -> bool:
-        """Whether any batch should be opened in a thread."""
-        for topic_data in request.topic_data:
-            for data in topic_data.partition_data:
-                records = data.records
-                if (
-                    records is not None
-                    and len(records) > LARGE_BYTES
-                    and records[_ATTRIBUTES_POSITION + 1] & CODEC_MASK
-                ):
-                    return True
-        return False
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self._sections: dict[int, Buffer | BrokerError] | None = None
+        """Records of large batches that were decompressed beforehand, by the identity of the batch."""
+        self.opened: Buffer | None = None
+        """The records of the batch that was examined last, if it was compressed and has been opened."""
 
     async def open_large(self, request: ProduceRequest) -> None:
         """Decompress what is large, away from the loop."""
         node = self.context.node
         by_id = self.context.version >= FIRST_TOPIC_ID_VERSION
+        sections = self._sections = {}
         # Another connection fills the shared buffer, where they lie, as soon as this task sleeps.
         for topic_data in request.topic_data:
             for data in topic_data.partition_data:
@@ -78,7 +76,7 @@ class ExtendedProduce:
                 config = node.releases.config(topic)
                 codec = records[_ATTRIBUTES_POSITION + 1] & CODEC_MASK
                 if codec and config.extensions_enable:
-                    self._sections[id(records)] = await node.in_thread(_decompressed, codec, records, config)
+                    sections[id(records)] = await node.in_thread(_decompressed, codec, records, config)
 
     def examine(
         self, topic: Topic, partition: Partition, records: memoryview | bytes, attributes: int
@@ -109,7 +107,7 @@ class ExtendedProduce:
         return Client(self.context.client_id, self.context.peer.address)
 
     def _section(self, codec: int, records: Buffer, config: ExtensionConfig) -> Buffer:
-        found = self._sections.get(id(records))
+        found = None if self._sections is None else self._sections.get(id(records))
         if found is None:
             found = _decompressed(codec, records, config)
         if isinstance(found, BrokerError):

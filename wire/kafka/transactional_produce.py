@@ -26,7 +26,6 @@ from engine.errors import (
     RequestTimedOut,
     StorageError,
     TransactionAbortable,
-    TransactionalIdAuthorizationFailed,
 )
 from engine.partition import Partition
 from wire.kafka.messages.produce import PartitionProduceResponse, ProduceRequest
@@ -36,7 +35,6 @@ FIRST_ABORTABLE_VERSION = 11
 FIRST_ADDING_VERSION = 12
 FIRST_TOPIC_ID_VERSION = 13
 
-ATTRIBUTES_POSITION = 21
 TRANSACTIONAL_BIT = 0x10
 HEADER_SIZE = 61
 _attributes = struct.Struct(">21xh")
@@ -71,7 +69,7 @@ class Addition:
 class TransactionalProduce:
     """The transactional side of one request."""
 
-    transactional_id: str | None
+    transactional_id: str
     context: Context
     _additions: dict[TopicPartition, Addition] = field(factory=dict)
 
@@ -82,7 +80,7 @@ class TransactionalProduce:
 
     def add(self, request: ProduceRequest) -> None:
         """Add the partitions that the transaction does not have yet, where that is up to the broker."""
-        if self.transactional_id is None or self.context.version < FIRST_ADDING_VERSION:
+        if self.context.version < FIRST_ADDING_VERSION:
             return
         transactions = self.context.node.transactions
         missing: dict[ProducerIdentity, list[TopicPartition]] = {}
@@ -116,8 +114,6 @@ class TransactionalProduce:
     ) -> None:
         """Raise unless the batch's producer may write it; `entry` is told should the partition not be added after
         all."""
-        if self.transactional_id is None:
-            raise TransactionalIdAuthorizationFailed("a transactional batch in a request without a transactional id")
         addition = self._additions.get(place)
         if addition is not None:
             if addition.refusal is not None:

@@ -22,12 +22,13 @@ from engine.errors import (
     InvalidRequiredAcks,
     InvalidTopic,
     RefusedRecords,
+    TransactionalIdAuthorizationFailed,
     UnsupportedCompressionType,
 )
 from engine.partition import Partition
 from wire.kafka.codec import WireError
 from wire.kafka.errors import error_code
-from wire.kafka.extended_produce import ExtendedProduce
+from wire.kafka.extended_produce import ExtendedProduce, has_large
 from wire.kafka.messages.produce import (
     BatchIndexAndErrorMessage,
     PartitionProduceData,
@@ -38,27 +39,20 @@ from wire.kafka.messages.produce import (
     TopicProduceResponse,
 )
 from wire.kafka.request import Context, Deferred
-from wire.kafka.transactional_produce import (
-    ATTRIBUTES_POSITION,
-    HEADER_SIZE,
-    TRANSACTIONAL_BIT,
-    Addition,
-    TransactionalProduce,
-)
+from wire.kafka.transactional_produce import HEADER_SIZE, TRANSACTIONAL_BIT, Addition, TransactionalProduce
 
 KEY = 0
 VERSIONS = (3, 13)
 FIRST_ADVERTISED_VERSION = 0
 
 BATCH_LENGTH_OFFSET = 12
-MAGIC_POSITION = 16
 MAGIC = 2
 CODEC_MASK = 0x07
 ZSTD = 4
 FIRST_ZSTD_VERSION = 7
 FIRST_TOPIC_ID_VERSION = 13
-_batch_length = struct.Struct(">8xi")
-_attributes = struct.Struct(">h")
+_header = struct.Struct(">8xi4xB4xh34xi")
+"""Of a batch: length, magic, attributes, how many records."""
 
 
 class _Durability:
@@ -119,25 +113,25 @@ class _Durability:
 
 def handle(request: ProduceRequest, context: Context) -> Deferred | ProduceResponse | Coroutine[Any, Any, Any] | None:
     """Append every partition's batch; what fails is reported for its partition alone."""
+    if has_large(request):
+        return _handle_large(request, context)
+    return _handle(request, context, ExtendedProduce(context))
+
+
+async def _handle_large(request: ProduceRequest, context: Context) -> Deferred | ProduceResponse | None:
     extended = ExtendedProduce(context)
-    if extended.has_large(request):
-        return _handle_large(request, context, extended)
-    return _handle(request, context, extended)
-
-
-async def _handle_large(
-    request: ProduceRequest, context: Context, extended: ExtendedProduce
-) -> Deferred | ProduceResponse | None:
     await extended.open_large(request)
     return _handle(request, context, extended)
 
 
 def _handle(request: ProduceRequest, context: Context, extended: ExtendedProduce) -> Deferred | ProduceResponse | None:
-    transactional = TransactionalProduce(request.transactional_id, context)
-    # Producers of transactions wait for all replicas; one that does not is taken for one that adds by itself.
-    if request.acks == -1:
-        transactional.add(request)
     acks = request.acks
+    transactional = None
+    if request.transactional_id is not None:
+        transactional = TransactionalProduce(request.transactional_id, context)
+        # Producers of transactions wait for all replicas; one that does not is taken for one that adds by itself.
+        if acks == -1:
+            transactional.add(request)
     response = ProduceResponse()
     deadline = context.node.clock.monotonic() + max(request.timeout_ms, 0) / 1000
     durability = _Durability(response, acks, deadline)
@@ -160,8 +154,9 @@ def _handle(request: ProduceRequest, context: Context, extended: ExtendedProduce
         if failure:
             raise WireError(f"a produce request with acks=0 failed: {failure}")
         return None
-    for addition in transactional.additions:
-        durability.wait_for_addition(addition, transactional)
+    if transactional is not None:
+        for addition in transactional.additions:
+            durability.wait_for_addition(addition, transactional)
     durability.one_done()
     return response if durability.deferred.resolved else durability.deferred
 
@@ -170,7 +165,7 @@ def _append(
     topic_data: TopicProduceData,
     data: PartitionProduceData,
     context: Context,
-    transactional: TransactionalProduce,
+    transactional: TransactionalProduce | None,
     extended: ExtendedProduce,
     entry: PartitionProduceResponse,
     durability: _Durability,
@@ -184,9 +179,11 @@ def _append(
     if node.partitions.refusal is not None:
         raise node.partitions.refusal
     records = data.records
-    attributes = _check_records(records, context.version)
+    attributes, record_count = _check_records(records, context.version)
     assert records is not None
     if attributes & TRANSACTIONAL_BIT:
+        if transactional is None:
+            raise TransactionalIdAuthorizationFailed("a transactional batch in a request without a transactional id")
         transactional.check((topic.name, data.index), partition, records, entry)
     try:
         batch = extended.examine(topic, partition, records, attributes)
@@ -194,7 +191,7 @@ def _append(
             durability.waiting += 1
             then = partial(durability.wait_for_outcome, partition, entry)
             extended.append(topic, partition, batch, entry, then)
-            partition.traffic.received(records)
+            partition.traffic.received(record_count, len(records))
             return
         result = partition.append(records)
     except RefusedRecords:
@@ -204,31 +201,29 @@ def _append(
     entry.log_append_time_ms = result.append_time_ms
     entry.log_start_offset = result.start_offset
     if not result.duplicate:
-        partition.traffic.received(records)
+        partition.traffic.received(record_count, len(records))
     client_id, address = context.client_id, context.peer.address
     node.tracing.received(topic, partition, records, result, client_id, address, section=extended.opened)
     durability.wait_for(partition, result.last_offset, entry)
 
 
-def _check_records(records: bytes | memoryview | None, version: int) -> int:
-    """What the request itself requires of its records; the log checks the rest. Returns the batch's attributes."""
+def _check_records(records: bytes | memoryview | None, version: int) -> tuple[int, int]:
+    """What the request itself requires of its records; the log checks the rest. The batch's attributes and how many
+    records it says to hold."""
     if records is None or len(records) < HEADER_SIZE:
         raise InvalidRecord(f"a produce request of version {version} must hold one record batch per partition")
-    if records[MAGIC_POSITION] > MAGIC:
-        raise CorruptMessage(f"a batch of magic {records[MAGIC_POSITION]}, which is unknown")
-    if records[MAGIC_POSITION] < MAGIC:
-        raise InvalidRecord(
-            f"a produce request of version {version} may only hold batches of magic 2, not {records[MAGIC_POSITION]}"
-        )
-    (length,) = _batch_length.unpack_from(records)
+    length, magic, attributes, record_count = _header.unpack_from(records)
+    if magic > MAGIC:
+        raise CorruptMessage(f"a batch of magic {magic}, which is unknown")
+    if magic < MAGIC:
+        raise InvalidRecord(f"a produce request of version {version} may only hold batches of magic 2, not {magic}")
     if length + BATCH_LENGTH_OFFSET != len(records):
         raise InvalidRecord(f"a produce request of version {version} must hold exactly one record batch per partition")
-    attributes: int = _attributes.unpack_from(records, ATTRIBUTES_POSITION)[0]
     if attributes & CODEC_MASK == ZSTD and version < FIRST_ZSTD_VERSION:
         raise UnsupportedCompressionType(
             f"zstd needs produce version {FIRST_ZSTD_VERSION}, the request is version {version}"
         )
-    return attributes
+    return attributes, record_count
 
 
 def _set_error(entry: PartitionProduceResponse, error: BrokerError) -> None:
