@@ -12,7 +12,11 @@ from tools.cli.errors import EXIT_MEANINGS
 from tools.cli.formats import LETTERS_MEAN
 from tools.cli.framework import DEFAULTS, SHARED, Command
 from tools.cli.profiles import ENVIRONMENT_PREFIX
+from tools.pipelines import PIPELINES
+from tools.pipelines.__main__ import metavar
+from tools.pipelines.running import SHARED as COMMON
 
+PIPELINE = "pipeline"
 DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "cli.md"
 
 _INTRODUCTION = """\
@@ -109,7 +113,10 @@ def document() -> str:
     parts = [_INTRODUCTION + _lines(_shared_rows(root)) + _AFTER_OPTIONS]
     parts.append(_lines(f"| {status.value} | {meaning} |" for status, meaning in EXIT_MEANINGS.items()) + _TIMES)
     parts.append(_lines(f"| {letter} | {meaning} |" for letter, meaning in LETTERS_MEAN.items()) + _COMPLETION)
-    parts += [_section(path, command) for path, command in commands(root)]
+    for path, command in commands(root):
+        parts.append(_section(path, command))
+        if path[-1] == PIPELINE:
+            parts.append(_pipelines())
     return "".join(parts).rstrip("\n") + "\n"
 
 
@@ -149,6 +156,29 @@ def _section(path: tuple[str, ...], command: Command) -> str:
     if rows:
         text += "\n| option | default | meaning |\n|---|---|---|\n" + _lines(rows)
     return text + "\n```sh\n" + _lines(command.examples) + "```\n"
+
+
+def _pipelines() -> str:
+    """The pipelines, whose options are not typer's."""
+    of_all = [option.name for option in COMMON]
+    text = "\nEvery pipeline takes these, and `--config FILE`, a TOML file with the same options:\n" + _own_options(
+        COMMON
+    )
+    for pipeline in PIPELINES.values():
+        own = [option for option in pipeline.options if option.name not in of_all]
+        page = f"[docs/pipelines/{pipeline.name}.md](pipelines/{pipeline.name}.md)"
+        summary = pipeline.summary[0].upper() + pipeline.summary[1:]
+        text += f"\n#### tidegate pipeline {pipeline.name}\n\n{summary}. See {page}.\n{_own_options(own)}"
+    return text
+
+
+def _own_options(options: Any) -> str:
+    rows = []
+    for option in options:
+        taken = "" if option.kind == "flag" else f" {metavar(option)}"
+        shown = "required" if option.required else "" if option.empty in (None, False, [], {}) else f"`{option.empty}`"
+        rows.append(f"| {_cell(f'`--{option.name}{taken}`')} | {_cell(shown)} | {_cell(option.help)} |")
+    return "\n| option | default | meaning |\n|---|---|---|\n" + _lines(rows)
 
 
 def _argument(param: Any) -> str:

@@ -1,6 +1,7 @@
 """The page about the command line is current and complete."""
 
 from tools.generate_cli_docs import DOCUMENT, commands, document, whole
+from tools.pipelines import PIPELINES
 
 ROOT = whole()
 
@@ -18,6 +19,13 @@ def test_every_command_has_a_section_help_and_examples() -> None:
         assert command.examples, name
         for example in command.examples:
             assert name in example, f"{example!r} shows another command than {name}"
+
+
+def test_every_pipeline_has_a_section_with_its_options() -> None:
+    page = document()
+    for name, pipeline in PIPELINES.items():
+        assert f"\n#### tidegate pipeline {name}\n" in page
+        assert [option.name for option in pipeline.options if f"`--{option.name}" not in page] == []
 
 
 def test_every_option_and_argument_says_what_it_is_for() -> None:

@@ -7,7 +7,7 @@
 """
 
 from tools.pipelines.options import Option, Pipeline
-from tools.pipelines.running import SHARED
+from tools.pipelines.running import GROUP, SHARED
 
 ISOLATION = Option(
     "isolation",
@@ -44,7 +44,7 @@ _ALL = (
             ),
             Option("small-file-mebibytes", "what counts as a small file", kind="real", default=32.0, least=0),
             Option("allow-gaps", "go on where retention was quicker than the archive", kind="flag"),
-            Option("group", "commit what is archived as this group's offsets, for lag monitors"),
+            GROUP,
             *SHARED,
         ),
     ),
@@ -59,6 +59,7 @@ _ALL = (
             Option("bucket", "offsets that are first compared as one", kind="number", default=100_000, least=1),
             Option("samples", "offsets to tell of each fault", kind="number", default=5, least=1),
             Option("report", "a file for the result as JSON"),
+            GROUP,
             *SHARED,
         ),
     ),
@@ -87,6 +88,7 @@ _ALL = (
                 kind="pairs",
             ),
             Option("transaction-records", "records per transaction", kind="number", default=1000, least=1),
+            Option("group", "commit how far it is in the archive's topic as this group's offsets, for lag monitors"),
             *SHARED,
         ),
     ),
@@ -99,8 +101,10 @@ _ALL = (
             Option("events", "the topic of the events", default="__trace_events"),
             Option("since", "events from this time on: 2026-11-16T05:00 (UTC), or epoch ms"),
             Option("until", "events before this time"),
+            Option("step", "seconds of arrival that percentiles are taken of", kind="real", default=60.0, least=0.001),
             Option("stuck-seconds", "readable and untouched for so long is stuck", kind="real", default=60.0, least=0),
             Option("most", "how many stuck and how many slowest records", kind="number", default=50, least=1),
+            GROUP,
             *SHARED,
         ),
     ),
@@ -120,7 +124,7 @@ _ALL = (
             Option("start", "where the first run begins", default="earliest", choices=("earliest", "latest")),
             ISOLATION,
             Option("max-records", "offsets per micro-batch at most", kind="number", default=1_000_000, least=1),
-            Option("group", "commit what was read as this group's offsets, for lag monitors"),
+            GROUP,
             *SHARED,
         ),
     ),
@@ -141,6 +145,7 @@ _ALL = (
             Option("since", "letters from this time on: 2026-11-16T05:00 (UTC), or epoch ms"),
             Option("until", "letters before this time"),
             Option("samples", "letters to show per group", kind="number", default=3, least=0),
+            GROUP,
             *SHARED,
         ),
     ),

@@ -2,32 +2,39 @@
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from tools.pipelines import PIPELINES
-from tools.pipelines.options import FAILED, OK, WRONG_USE, Option, Pipeline, PipelineError, UsageError
-from tools.pipelines.running import first_line
+from tools.pipelines.options import FAILED, OK, WRONG_USE, Option, Pipeline, PipelineError, UsageError, Values
+from tools.pipelines.running import first_line, hidden
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a pipeline; the result is the exit status."""
+def main(arguments: Sequence[str] | None = None, below: Mapping[str, Any] | None = None) -> int:
+    """Run a pipeline; the result is the exit status. `below` is what options are if neither arguments nor file say."""
     given = vars(_parser().parse_args(arguments))
     pipeline = PIPELINES[given.pop("pipeline")]
     config = given.pop("config")
+    values: Values = {}
+
+    def tell(line: str) -> None:
+        sys.stderr.write(f"{pipeline.name}: {hidden(line, values)}\n")
+
     try:
-        return pipeline.run(pipeline.values(given, config))
+        values = pipeline.values(given, config, below)
+        return pipeline.run(values)
     except UsageError as error:
-        sys.stderr.write(f"{pipeline.name}: {error}\n")
+        tell(str(error))
         return WRONG_USE
     except PipelineError as error:
-        sys.stderr.write(f"{pipeline.name}: {error}\n")
+        tell(str(error))
         return FAILED
     except KeyboardInterrupt:
         return OK
     except Exception as error:
         if type(error).__module__.split(".")[0] not in ("py4j", "pyspark"):
             raise
-        sys.stderr.write(f"{pipeline.name}: Spark failed: {first_line(error)}\n")
+        tell(f"Spark failed: {first_line(error)}")
         return FAILED
 
 
@@ -50,10 +57,11 @@ def _add(parser: argparse.ArgumentParser, pipeline: Pipeline) -> None:
             parser.add_argument(f"--{option.name}", help=help_text, action=argparse.BooleanOptionalAction, default=None)
         else:
             action = "append" if option.kind in ("list", "pairs") else "store"
-            parser.add_argument(f"--{option.name}", metavar=_metavar(option), help=help_text, action=action)
+            parser.add_argument(f"--{option.name}", metavar=metavar(option), help=help_text, action=action)
 
 
-def _metavar(option: Option) -> str:
+def metavar(option: Option) -> str:
+    """What stands for the value of an option."""
     if option.choices:
         return "|".join(option.choices)
     return {"number": "N", "real": "N", "pairs": "KEY=VALUE", "list": "NAME"}.get(option.kind, "TEXT")

@@ -16,8 +16,9 @@ from tools.pipelines.archive.files import RECORD_HASH, holdings, read
 from tools.pipelines.archive.log import ArchiveLog
 from tools.pipelines.kafka import Cluster
 from tools.pipelines.options import DIFFERENT, OK, PipelineError, Values
-from tools.pipelines.ranges import Ranges
-from tools.pipelines.running import session_for
+from tools.pipelines.progress import Progress
+from tools.pipelines.ranges import Offsets, Ranges
+from tools.pipelines.running import connected, progress_for, session_for
 from tools.pipelines.storage import Storage
 
 Place = tuple[str, int]
@@ -78,12 +79,14 @@ class Report:
 
 def run(values: Values) -> int:
     """Compares, tells, and ends with `DIFFERENT` if anything differs."""
-    with session_for("audit", values) as spark:
-        cluster = Cluster(spark, values["bootstrap"], values["kafka"])
-        try:
-            report = Auditor(spark, cluster, values).report()
-        finally:
-            cluster.close()
+    with (
+        session_for("audit", values) as spark,
+        progress_for("audit", values, spark) as progress,
+        connected(spark, values) as cluster,
+    ):
+        report = Auditor(spark, cluster, values, progress).report()
+        if values["group"]:
+            cluster.commit(values["group"], _offsets(report.verdicts, 1))
     for line in [*report.files, *map(str, report.verdicts)]:
         print(line)
     if values["report"]:
@@ -96,10 +99,11 @@ def run(values: Values) -> int:
 class Auditor:
     """Compares an archive with its topics."""
 
-    def __init__(self, spark: Any, cluster: Cluster, values: Values) -> None:
+    def __init__(self, spark: Any, cluster: Cluster, values: Values, progress: Progress) -> None:
         self._spark = spark
         self._cluster = cluster
         self._values = values
+        self._progress = progress
         self._log = ArchiveLog(Storage(spark, values["archive"]))
         if self._log.state.number < 0:
             raise PipelineError(f"there is no archive in {self._log.storage.root}")
@@ -110,11 +114,16 @@ class Auditor:
         self._files = [file for file in self._log.state.files.values() if file.topic in self._topics]
 
     def report(self) -> Report:
+        self._progress.doing = "reading the archive"
         problems, sound = self._check_files()
         verdicts = self._verdicts()
+        ends = _offsets(verdicts, 1)
+        self._progress.begin(_offsets(verdicts, 0), ends)
         archive = self._hashed(read(self._spark, self._log, [file.path for file in sound]))
         self._note(verdicts, self._duplicates(archive))
+        self._progress.doing = "comparing it with the topics"
         self._compare(verdicts, archive)
+        self._progress.batch(sum(each.compared[1] - each.compared[0] for each in verdicts), ends, ends)
         return Report(verdicts, problems)
 
     def _check_files(self) -> tuple[list[str], list[File]]:
@@ -220,6 +229,14 @@ class Auditor:
                 continue  # the topic has compacted them away
             verdict.faults[row.fault] = row.total
             verdict.samples.setdefault(row.fault, []).append(row.offset)
+
+
+def _offsets(verdicts: list[Verdict], which: int) -> Offsets:
+    """Where the comparison begins (0) or ends (1)."""
+    found: Offsets = {}
+    for each in verdicts:
+        found.setdefault(each.topic, {})[each.partition] = each.compared[which]
+    return found
 
 
 def _buckets(hashed: Any) -> Any:

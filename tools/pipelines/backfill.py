@@ -3,7 +3,6 @@
 `replay.py` does the writing, on the executors; here is chosen what, and told how far it is.
 """
 
-import threading
 from typing import Any
 
 from tools.pipelines.archive.entries import File
@@ -12,12 +11,16 @@ from tools.pipelines.archive.log import ArchiveLog
 from tools.pipelines.kafka import Cluster
 from tools.pipelines.options import OK, PipelineError, UsageError, Values
 from tools.pipelines.progress import Progress
+from tools.pipelines.ranges import Offsets
 from tools.pipelines.replay import Target, replay
-from tools.pipelines.running import session_for
+from tools.pipelines.running import connected, progress_for, session_for
 from tools.pipelines.storage import Storage
 from tools.pipelines.times import epoch_ms
+from tools.pipelines.watching import Watch
 
 POLL_S = 2.0
+Times = tuple[int | None, int | None]
+"""From when, until when, in epoch ms."""
 
 
 def run(values: Values) -> int:
@@ -25,44 +28,49 @@ def run(values: Values) -> int:
     since, until = (epoch_ms(name, values[name]) for name in ("since", "until"))
     if since is not None and until is not None and since >= until:
         raise UsageError("--since is not before --until: nothing lies between")
-    with session_for("backfill", values) as spark:
-        cluster = Cluster(spark, values["bootstrap"], values["kafka"])
-        try:
-            Backfill(spark, cluster, values, since, until).run()
-        finally:
-            cluster.close()
+    with (
+        session_for("backfill", values) as spark,
+        progress_for("backfill", values, spark) as progress,
+        connected(spark, values) as cluster,
+    ):
+        Backfill(spark, cluster, values, progress, (since, until)).run()
     return OK
 
 
 class Backfill:
     """One job, which its name identifies over restarts."""
 
-    def __init__(self, spark: Any, cluster: Cluster, values: Values, since: int | None, until: int | None) -> None:
+    def __init__(self, spark: Any, cluster: Cluster, values: Values, progress: Progress, times: Times) -> None:
         self._spark = spark
         self._cluster = cluster
         self._values = values
-        self._since, self._until = since, until
+        self._since, self._until = times
         self._log = ArchiveLog(Storage(spark, values["archive"]))
         self._topic: str = values["topic"]
         self._to: str = values["to"]
         self._name = values["name"] or f"backfill-{self._topic}-to-{self._to}"
-        self._progress = Progress("backfill", values["metrics_file"], values["quiet"])
+        self._progress = progress
         if self._topic not in self._log.state.offsets:
             raise PipelineError(f"{self._log.storage.root} has no topic {self._topic}")
-        self._ends = {self._to: self._log.state.offsets[self._topic]}
+        self._ends = {self._topic: self._log.state.offsets[self._topic]}
 
     def run(self) -> None:
         self._check_target()
+        self._progress.begin(self._reached(), self._ends)
         done = self._cluster.committed(self._name).get(self._to, {})
         files = [file for file in self._log.state.files.values() if file.topic == self._topic]
         left = [file.path for file in files if _remains(file, done)]
         if done:
             self._progress.say(f"goes on with {self._name}: {len(files) - len(left)} of {len(files)} files are done")
         written = self._replay(read(self._spark, self._log, left)) if left else 0
-        self._progress.batch(written, self._reached(), self._ends)
+        reached = self._reached()
+        self._progress.batch(written, reached, self._ends)
+        self._commit(reached)
         self._progress.say(f"{written:,} records of {self._topic} are in {self._to} now")
 
     def _check_target(self) -> None:
+        if self._values["group"]:
+            self._cluster.topics([self._topic])
         (target,) = self._cluster.topics([self._to])
         _, count = self._cluster.descriptions([target])[target]
         needed = max(self._log.state.offsets[self._topic]) + 1
@@ -87,7 +95,8 @@ class Backfill:
         )
         ordered = chosen.repartition(partitions, "partition").sortWithinPartitions("partition", "offset")
         job = ordered.rdd.mapPartitions(lambda rows: replay(target, rows))
-        with _Watch(self._tell):
+        self._progress.doing = f"writing to {self._to}"
+        with Watch(self._tell, every_s=POLL_S):
             return int(sum(job.collect()))
 
     def _chosen(self, records: Any) -> Any:
@@ -99,33 +108,20 @@ class Backfill:
         return records.selectExpr("partition", "offset", f"{at} AS timestamp_ms", "key", "value", "headers")
 
     def _tell(self) -> None:
-        self._progress.batch(0, self._reached(), self._ends)
+        reached = self._reached()
+        self._progress.batch(0, reached, self._ends)
+        self._commit(reached)
 
-    def _reached(self) -> dict[str, dict[int, int]]:
+    def _commit(self, reached: Offsets) -> None:
+        """For lag monitors: how far the job is in the topic that the archive was made of."""
+        if self._values["group"]:
+            self._cluster.commit(self._values["group"], reached)
+
+    def _reached(self) -> Offsets:
         """How far the job is in the source, by the group that its transactions commit to."""
         starts = self._log.state.starts[self._topic]
-        return {self._to: {**starts, **self._cluster.committed(self._name).get(self._to, {})}}
+        return {self._topic: {**starts, **self._cluster.committed(self._name).get(self._to, {})}}
 
 
 def _remains(file: File, done: dict[int, int]) -> bool:
     return any(part.last >= done.get(number, 0) for number, part in file.parts.items())
-
-
-class _Watch:
-    """Calls something now and then while a block runs."""
-
-    def __init__(self, tell: Any) -> None:
-        self._tell = tell
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._watch, daemon=True)
-
-    def __enter__(self) -> None:
-        self._thread.start()
-
-    def __exit__(self, *_: object) -> None:
-        self._over.set()
-        self._thread.join()
-
-    def _watch(self) -> None:
-        while not self._over.wait(POLL_S):
-            self._tell()

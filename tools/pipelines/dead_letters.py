@@ -4,61 +4,75 @@ import base64
 import json
 from typing import Any
 
+from tools.pipelines import dead_letters_report
 from tools.pipelines.archive.append import records as records_of
+from tools.pipelines.charts import Points
+from tools.pipelines.dead_letters_report import label
 from tools.pipelines.kafka import Cluster
 from tools.pipelines.letters import FIELDS, field_expression, style_expression
 from tools.pipelines.options import OK, PipelineError, Values
-from tools.pipelines.progress import Progress
-from tools.pipelines.ranges import ranges_between
-from tools.pipelines.report import Report
-from tools.pipelines.running import session_for
+from tools.pipelines.ranges import Ranges, ends, ranges_between, size, starts
+from tools.pipelines.running import connected, progress_for, session_for
+from tools.pipelines.scales import TIME_STEPS
 from tools.pipelines.storage import Storage
 from tools.pipelines.times import epoch_ms
 
 GROUP = ("error", "origin_topic", "consumer", "style")
 SAMPLE_BYTES = 200
+ISO = "yyyy-MM-dd'T'HH:mm:ss.SSS'Z'"
+DRAWN, STEPS = 7, 48
 
 
 def run(values: Values) -> int:
     """Reads the letters that there are now, prints the groups, and writes them with the list."""
     since, until = (epoch_ms(name, values[name]) for name in ("since", "until"))
-    progress = Progress("dead-letters", values["metrics_file"], values["quiet"])
-    with session_for("dead-letters", values) as spark:
-        cluster = Cluster(spark, values["bootstrap"], values["kafka"])
-        try:
-            found = letters(spark, cluster, values)
-        finally:
-            cluster.close()
-        chosen = _chosen(found, values, since, until).persist()
+    with (
+        session_for("dead-letters", values) as spark,
+        progress_for("dead-letters", values, spark) as progress,
+        connected(spark, values) as cluster,
+    ):
+        ranges = letters_ranges(cluster, values)
+        progress.begin(starts(ranges), ends(ranges))
+        progress.doing = "reading letters"
+        chosen = _chosen(letters(spark, cluster, ranges), values, since, until).persist()
         try:
             groups = grouped(chosen, values["samples"])
+            progress.batch(size(ranges), ends(ranges), ends(ranges))
+            progress.doing = "writing the list and the report"
             storage = Storage(spark, values["output"])
             storage.write("groups.json", json.dumps(groups, indent=1) + "\n")
             count = write_redrive_list(chosen, storage)
-            storage.write("report.html", report(groups, count).html())
+            storage.write("report.html", dead_letters_report.page(groups, *over_time(chosen, groups)).html())
         finally:
             chosen.unpersist()
+        if values["group"]:
+            cluster.commit(values["group"], ends(ranges))
+        progress.say(f"{count:,} letters in {len(groups)} groups; {storage.path('redrive.jsonl')}")
     for group in groups:
         print(
             f"{group['letters']:>8,}  {group['error'] or '(no error told)'}  "
             f"from {group['origin_topic']} by {group['consumer'] or '?'}  "
             f"{group['first_seen']} to {group['last_seen']}"
         )
-    progress.say(f"{count:,} letters in {len(groups)} groups; {storage.path('redrive.jsonl')}")
     return OK
 
 
-def letters(spark: Any, cluster: Cluster, values: Values) -> Any:
-    """The letters of all topics, with the fields that their headers tell."""
+def letters_ranges(cluster: Cluster, values: Values) -> Ranges:
+    """All offsets that the dead-letter topics have now."""
     pattern = None if values["topics"] else values["pattern"]
     topics = cluster.topics(values["topics"], pattern)
     if not topics:
         raise PipelineError(f"no topic matches {pattern!r}")
     partitions = {name: range(count) for name, (_, count) in cluster.descriptions(topics).items()}
-    starts, ends = (cluster.offsets(partitions, which, "read_committed") for which in ("earliest", "latest"))
-    ranges = ranges_between(starts, ends)
+    first, last = (cluster.offsets(partitions, which, "read_committed") for which in ("earliest", "latest"))
+    ranges = ranges_between(first, last)
     if not ranges:
         raise PipelineError(f"{', '.join(topics)}: no letters there")
+    return ranges
+
+
+def letters(spark: Any, cluster: Cluster, ranges: Ranges) -> Any:
+    """The letters, with the fields that their headers tell."""
     source = records_of(spark, cluster, ranges, "read_committed")
     source = source.selectExpr("*", "coalesce(headers, array()) AS told").drop("headers")
     source = source.withColumnRenamed("told", "headers")
@@ -98,8 +112,9 @@ def grouped(found: Any, samples: int) -> list[dict[str, Any]]:
 
     counted = found.groupBy(*GROUP).agg(
         f.count("*").alias("letters"),
-        f.min("timestamp").alias("first_seen"),
-        f.max("timestamp").alias("last_seen"),
+        # By Spark, which is in UTC; Python would take the machine's zone.
+        f.date_format(f.min("timestamp"), ISO).alias("first_seen"),
+        f.date_format(f.max("timestamp"), ISO).alias("last_seen"),
         f.sort_array(f.collect_set("topic")).alias("topics"),
     )
     rows = counted.orderBy(f.desc("letters"), *GROUP).collect()
@@ -110,7 +125,7 @@ def grouped(found: Any, samples: int) -> list[dict[str, Any]]:
         shown.setdefault(tuple(row[name] for name in GROUP), []).append(_sample(row))
     return [
         {name: row[name] for name in (*GROUP, "letters", "topics")}
-        | {name: row[name].isoformat(timespec="milliseconds") for name in ("first_seen", "last_seen")}
+        | {name: row[name] for name in ("first_seen", "last_seen")}
         | {"samples": shown.get(tuple(row[name] for name in GROUP), [])}
         for row in rows
     ]
@@ -153,28 +168,22 @@ def write_redrive_list(found: Any, storage: Storage) -> int:
     return len(lines)
 
 
-def report(groups: list[dict[str, Any]], count: int) -> Report:
-    page = Report("Dead letters", f"{count:,} letters in {len(groups)} groups")
-    page.heading("Groups", "by error, origin and consumer")
-    page.table(
-        ("error", "origin", "consumer", "letters", "first seen", "last seen"),
-        [
-            (
-                group["error"] or "(no error told)",
-                group["origin_topic"],
-                group["consumer"] or "",
-                group["letters"],
-                group["first_seen"],
-                group["last_seen"],
-            )
-            for group in groups
-        ],
-        bar=3,
-    )
-    for group in groups:
-        page.heading(f"{group['error'] or '(no error told)'}, {group['origin_topic']}", "the last ones")
-        page.table(
-            ("letter", "key", "value", "message"),
-            [(each["place"], each["key"], each["value"], each["message"]) for each in group["samples"]],
-        )
-    return page
+def over_time(found: Any, groups: list[dict[str, Any]]) -> tuple[dict[str, Points], float]:
+    """Letters per step of time of the largest groups, by their labels, and how long a step is, in seconds."""
+    from pyspark.sql import functions as f
+
+    at = "unix_millis(timestamp) / 1e3"
+    first, last = found.selectExpr(f"min({at})", f"max({at})").first()
+    if first is None:
+        return {}, 1.0
+    step = next((each for each in TIME_STEPS if (last - first) / each <= STEPS), TIME_STEPS[-1])
+    slot = f.expr(f"CAST(floor({at} / {step}) AS BIGINT)").alias("slot")
+    counts: dict[str, dict[int, int]] = {label(group): {} for group in groups[:DRAWN]}
+    for row in found.groupBy("error", "origin_topic", slot).count().collect():
+        slots = counts.get(label(row.asDict()))
+        if slots is not None:
+            slots[row.slot] = row["count"]
+    every = range(int(first // step), int(last // step) + 1)
+    return {
+        name: [(float(each * step), float(slots.get(each, 0))) for each in every] for name, slots in counts.items()
+    }, float(step)

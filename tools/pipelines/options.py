@@ -54,7 +54,9 @@ class Option:
         try:
             value = _PARSERS[self.kind](given)
         except (TypeError, ValueError):
-            raise UsageError(f"--{self.name} is {given!r}: {_EXPECTED[self.kind]} is expected") from None
+            # A pair may hold a password.
+            told = "cannot be taken apart" if self.kind == "pairs" else f"is {given!r}"
+            raise UsageError(f"--{self.name} {told}: {_EXPECTED[self.kind]} is expected") from None
         if self.choices and value not in self.choices:
             raise UsageError(f"--{self.name} is {value!r}: it takes {' or '.join(self.choices)}")
         if self.least is not None and value < self.least:
@@ -75,8 +77,15 @@ class Pipeline:
         module, function = self.target.split(":")
         return getattr(importlib.import_module(module), function)  # type: ignore[no-any-return]
 
-    def values(self, given: Mapping[str, Any], config_file: str | None = None) -> Values:
-        """All options: those given (None is not given), else the file's, else the defaults."""
+    def values(
+        self, given: Mapping[str, Any], config_file: str | None = None, below: Mapping[str, Any] | None = None
+    ) -> Values:
+        """All options: those given (None is not given), else the file's, else those of `below`, else the defaults.
+
+        `below` is what a profile says of a broker; it may name options that this pipeline has not got. Of pairs all
+        count that are named anywhere.
+        """
+        profile = {key: value for key, value in (below or {}).items() if self._knows(key)}
         chosen = {key: value for key, value in given.items() if value is not None}
         from_file = self._read(config_file) if config_file is not None else {}
         known = {option.key: option for option in self.options}
@@ -85,8 +94,10 @@ class Pipeline:
                 raise UsageError(f"{self.name} has no option {key!r}")
         values = {}
         for key, option in known.items():
-            present = chosen if key in chosen else from_file
+            present = chosen if key in chosen else from_file if key in from_file else profile
             values[key] = option.parse(present[key]) if key in present else option.empty
+            if option.kind == "pairs" and key in profile:
+                values[key] = {**profile[key], **values[key]}
             if option.required and values[key] in (None, [], ""):
                 raise UsageError(f"--{option.name} is missing: {option.help}")
         return values

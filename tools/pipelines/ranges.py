@@ -41,6 +41,10 @@ def first_piece(ranges: Ranges, most: int) -> Ranges:
     }
 
 
+def starts(ranges: Ranges) -> Offsets:
+    return {topic: {number: start for number, (start, _) in each.items()} for topic, each in ranges.items()}
+
+
 def ends(ranges: Ranges) -> Offsets:
     return {topic: {number: end for number, (_, end) in each.items()} for topic, each in ranges.items()}
 

@@ -1,33 +1,77 @@
-"""Reports that a person looks at: one HTML file with charts and tables, which needs nothing else and loads nothing."""
+"""Reports that a person looks at: one HTML file with figures, charts and tables, which needs nothing else and loads
+nothing. Light or dark is as the reader's machine has it."""
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from html import escape
 
-WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 860, 240, 64, 12, 12, 26
-COLOURS = ("#2a6fdb", "#d9822b", "#2b9a66", "#b83280", "#6b5bd2", "#8a8d91", "#c23030", "#00838f")
-STYLE = """
-:root { color-scheme: light dark; --bar: #2a6fdb33;
-  --ink: #1c2127; --soft: #5f6b7c; --line: #d3d8de; --back: #ffffff; }
-@media (prefers-color-scheme: dark) { :root { --ink: #e6e8eb; --soft: #99a3b0; --line: #39424e; --back: #171b21; } }
-body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--back); max-width: 60rem;
-  margin: 2rem auto; padding: 0 1rem; }
-h1 { font-size: 1.5rem; margin: 0; } h2 { font-size: 1.1rem; margin: 2rem 0 .4rem; }
-p { color: var(--soft); margin: .2rem 0 .6rem; }
-table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
-th { text-align: left; color: var(--soft); font-weight: 500; }
-th, td { padding: .25rem .6rem; border-bottom: 1px solid var(--line); } td.number, th.number { text-align: right; }
-td.bar { background: linear-gradient(90deg, var(--bar) var(--share), transparent 0); }
-svg { width: 100%; height: auto; } svg text { fill: var(--soft); font-size: 11px; } .grid { stroke: var(--line); }
-.legend span { display: inline-block; margin-right: 1rem; }
-.legend i { display: inline-block; width: .8rem; height: .2rem;
-  margin-right: .35rem; vertical-align: middle; }
-.scroll { overflow-x: auto; }
+from tools.pipelines import charts
+from tools.pipelines.charts import Points, Span, Spread
+from tools.pipelines.scales import Format, count_text, time_text
+
+_LIGHT = ("#2563c9", "#c96a12", "#1f8a5b", "#a8327d", "#6551cc", "#7a828c", "#c23030", "#0c7f8c")
+_DARK = ("#6ea3ff", "#f0a04b", "#4fc28d", "#e37bbd", "#a595ff", "#a7b0bc", "#ff7b72", "#4cc3d1")
+
+
+def _palette(colours: Sequence[str]) -> str:
+    return " ".join(f"--c{number}: {colour};" for number, colour in enumerate(colours))
+
+
+STYLE = f"""
+:root {{ color-scheme: light dark; --ink: #1c2127; --soft: #5b6675; --line: #dde1e6; --back: #ffffff; --card: #f6f8fa;
+  {_palette(_LIGHT)} }}
+@media (prefers-color-scheme: dark) {{ :root {{ --ink: #e6e8eb; --soft: #9aa5b3; --line: #323b47; --back: #14181d;
+  --card: #1c222a; {_palette(_DARK)} }} }}
+{" ".join(f".k{number} {{ --c: var(--c{number}); }}" for number in range(charts.COLOURS))}
+* {{ box-sizing: border-box; }}
+body {{ font: 15px/1.5 system-ui, -apple-system, "Segoe UI", sans-serif; color: var(--ink); background: var(--back);
+  max-width: 70rem; margin: 2.5rem auto; padding: 0 1.25rem; }}
+h1 {{ font-size: 1.6rem; line-height: 1.2; margin: 0; }}
+h2 {{ font-size: 1.15rem; margin: 2.6rem 0 .2rem; }} h3 {{ font-size: .95rem; margin: 1rem 0 .2rem; }}
+p {{ color: var(--soft); margin: .2rem 0 .7rem; }}
+.cards {{ display: flex; flex-wrap: wrap; gap: .75rem; margin: 1.3rem 0 0; }}
+.cards div {{ background: var(--card); border: 1px solid var(--line); border-radius: 8px; padding: .6rem 1rem;
+  flex: 1 1 9rem; }}
+.cards b {{ display: block; font-size: 1.35rem; font-weight: 600; line-height: 1.35; white-space: nowrap;
+  overflow: hidden; text-overflow: ellipsis; font-variant-numeric: tabular-nums; }}
+.cards span {{ color: var(--soft); font-size: .85rem; display: block; }}
+.empty {{ border: 1px dashed var(--line); border-radius: 8px; padding: 1rem 1.2rem; color: var(--soft); }}
+table {{ border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; font-size: .92rem; }}
+th {{ text-align: left; color: var(--soft); font-weight: 500; white-space: nowrap; }}
+th, td {{ padding: .3rem .7rem; border-bottom: 1px solid var(--line); vertical-align: top; }}
+td.number, th.number {{ text-align: right; white-space: nowrap; }}
+td.code {{ font: .82rem/1.7 ui-monospace, "SF Mono", Menlo, Consolas, monospace; overflow-wrap: anywhere; }}
+td.bar {{ background: linear-gradient(90deg, color-mix(in srgb, var(--c0) 22%, transparent) var(--share),
+  transparent 0); background-size: 100% 78%; background-repeat: no-repeat; background-position: 0 50%; }}
+.scroll {{ overflow-x: auto; margin-top: .6rem; }}
+.pair {{ display: grid; grid-template-columns: 1fr 1fr; gap: 0 1.25rem; }}
+@media (max-width: 50rem) {{ .pair {{ grid-template-columns: 1fr; }} }}
+figure {{ margin: .3rem 0 0; }} svg {{ width: 100%; height: auto; display: block; }}
+svg text {{ fill: var(--soft); font-size: 12px; }} svg text.label {{ fill: var(--ink); }}
+svg .grid {{ stroke: var(--line); }} svg .line {{ fill: none; stroke: var(--c); stroke-width: 2; }}
+svg .area {{ fill: var(--c); opacity: .12; }} svg circle, svg rect {{ fill: var(--c); }}
+svg rect.cell {{ fill: var(--c0); }} svg .thin {{ stroke: var(--c); stroke-width: 1.5; opacity: .6; }}
+svg .tick {{ stroke: var(--c); stroke-width: 2.5; }}
+.legend {{ font-size: .87rem; margin: .2rem 0 0; }} .legend span {{ display: inline-block; margin-right: 1.1rem; }}
+.legend i {{ display: inline-block; width: .7rem; height: .7rem; border-radius: 2px; background: var(--c);
+  margin-right: .4rem; vertical-align: -1px; }}
+footer {{ margin-top: 3rem; color: var(--soft); font-size: .85rem; border-top: 1px solid var(--line);
+  padding-top: .6rem; }}
 """
 
-Points = Sequence[tuple[float, float]]
 Cell = str | int | float | None
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table. With `text` it holds numbers, with `bar` they are underlaid with their share of the largest;
+    `code` is for what is copied."""
+
+    title: str
+    text: Format | None = None
+    bar: bool = False
+    code: bool = False
 
 
 @dataclass
@@ -36,19 +80,62 @@ class Report:
 
     title: str
     subtitle: str = ""
+    written_s: float = field(default_factory=time.time)
     _parts: list[str] = field(default_factory=list)
+
+    def figures(self, *told: tuple[str, str, str]) -> None:
+        """The few numbers that matter most: what it is, the number, a word on it."""
+        cards = "".join(
+            f"<div><span>{escape(name)}</span><b>{escape(value)}</b><span>{escape(note)}</span></div>"
+            for name, value, note in told
+        )
+        self._parts.append(f'<div class="cards">{cards}</div>')
 
     def heading(self, text: str, note: str = "") -> None:
         self._parts.append(f"<h2>{escape(text)}</h2>" + (f"<p>{escape(note)}</p>" if note else ""))
 
-    def lines(self, series: Mapping[str, Points], unit: str = "") -> None:
-        """A chart over time: x in epoch seconds, y from zero."""
-        drawn = {name: points for name, points in series.items() if points}
-        self._parts.append(_chart(drawn, unit) if drawn else "<p>Nothing to draw.</p>")
+    def nothing(self, text: str) -> None:
+        """Where there is nothing to see: why, and what would change that."""
+        self._parts.append(f'<p class="empty">{escape(text)}</p>')
 
-    def table(self, headers: Sequence[str], rows: Sequence[Sequence[Cell]], bar: int | None = None) -> None:
-        """A table; the cells of column `bar` are underlaid with their share of the largest."""
-        self._parts.append(_table(headers, rows, bar) if rows else "<p>None.</p>")
+    def lines(self, series: Mapping[str, Points], axis: str, text: Format = count_text) -> None:
+        """A chart over time."""
+        self._parts.append(charts.lines(series, axis, text))
+
+    def stacks(self, series: Mapping[str, Points], step_s: float, axis: str) -> None:
+        """Counts per step of time, upon each other."""
+        self._parts.append(charts.stacks(series, step_s, axis, count_text))
+
+    def pair(self, drawn: Sequence[tuple[str, Mapping[str, Points]]], axis: str, text: Format) -> None:
+        """Charts side by side, each with a title; logarithmic."""
+        each = (
+            f"<div><h3>{escape(title)}</h3>"
+            f"{charts.lines(series, axis, text, logarithmic=True, width=charts.HALF)}</div>"
+            for title, series in drawn
+        )
+        self._parts.append(f'<div class="pair">{"".join(each)}</div>')
+
+    def spreads(self, rows: Sequence[Spread], text: Format) -> None:
+        self._parts.append(charts.spreads(rows, text))
+
+    def spans(self, rows: Sequence[tuple[str, Sequence[Span]]], names: Sequence[str], text: Format) -> None:
+        self._parts.append(charts.spans(rows, names, text))
+
+    def heat(self, rows: Mapping[str, Points], step_s: float, text: Format = count_text) -> None:
+        self._parts.append(charts.heat(rows, step_s, text))
+
+    def table(self, columns: Sequence[Column], rows: Sequence[Sequence[Cell]]) -> None:
+        head = "".join(
+            f'<th class="number">{escape(each.title)}</th>' if each.text else f"<th>{escape(each.title)}</th>"
+            for each in columns
+        )
+        largest = [_largest(rows, place) if each.bar else 0.0 for place, each in enumerate(columns)]
+        body = "".join(
+            "<tr>" + "".join(_cell(*each) for each in zip(columns, row, largest, strict=True)) + "</tr>\n"
+            for row in rows
+        )
+        table = f"<table><thead><tr>{head}</tr></thead><tbody>\n{body}</tbody></table>"
+        self._parts.append(f'<div class="scroll">{table}</div>')
 
     def html(self) -> str:
         return (
@@ -56,85 +143,23 @@ class Report:
             '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
             f"<style>{STYLE}</style></head><body>\n<h1>{escape(self.title)}</h1><p>{escape(self.subtitle)}</p>\n"
             + "\n".join(self._parts)
-            + "\n</body></html>\n"
+            + f"\n<footer>Written {time_text(self.written_s)} UTC by a Tidegate pipeline. All times are UTC."
+            "</footer></body></html>\n"
         )
 
 
-def _table(headers: Sequence[str], rows: Sequence[Sequence[Cell]], bar: int | None) -> str:
-    numeric = [all(isinstance(row[place], int | float | None) for row in rows) for place in range(len(headers))]
-    largest = max((float(row[bar] or 0) for row in rows), default=0.0) if bar is not None else 0.0
-    head = "".join(
-        f'<th class="number">{escape(name)}</th>' if number else f"<th>{escape(name)}</th>"
-        for name, number in zip(headers, numeric, strict=True)
-    )
-    body = ""
-    for row in rows:
-        cells = ""
-        for place, cell in enumerate(row):
-            classes = ["number"] if numeric[place] else []
-            style = ""
-            if place == bar and largest:
-                classes.append("bar")
-                style = f' style="--share: {100 * float(cell or 0) / largest:.1f}%"'
-            cells += f'<td class="{" ".join(classes)}"{style}>{escape(_text(cell))}</td>'
-        body += f"<tr>{cells}</tr>\n"
-    return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>\n{body}</tbody></table></div>'
+def _largest(rows: Sequence[Sequence[Cell]], place: int) -> float:
+    return max((float(row[place] or 0) for row in rows), default=0.0)
 
 
-def _text(cell: Cell) -> str:
+def _cell(column: Column, cell: Cell, largest: float) -> str:
+    classes = [
+        name for name, has in (("number", column.text), ("code", column.code), ("bar", column.bar and largest)) if has
+    ]
+    style = f' style="--share: {100 * float(cell or 0) / largest:.1f}%"' if "bar" in classes else ""
     if cell is None:
-        return ""
-    if isinstance(cell, float):
-        return f"{cell:,.1f}" if abs(cell) < 1000 else f"{cell:,.0f}"
-    return f"{cell:,}" if isinstance(cell, int) else cell
-
-
-def _chart(series: Mapping[str, Points], unit: str) -> str:
-    times = [x for points in series.values() for x, _ in points]
-    first, last = min(times), max(times)
-    top = nice_top(max(y for points in series.values() for _, y in points))
-    inner = WIDTH - LEFT - RIGHT
-
-    def place(x: float, y: float) -> tuple[float, float]:
-        across = (x - first) / (last - first) if last > first else 0.5
-        return LEFT + across * inner, HEIGHT - BOTTOM - y / top * (HEIGHT - TOP - BOTTOM)
-
-    parts = []
-    for step in range(5):
-        value = top * step / 4
-        _, y = place(first, value)
-        parts.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>')
-        parts.append(f'<text x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{_short(value)} {escape(unit)}</text>')
-    for x, anchor in ((first, "start"), ((first + last) / 2, "middle"), (last, "end")):
-        at, _ = place(x, 0)
-        label = datetime.fromtimestamp(x, UTC).strftime("%Y-%m-%d %H:%M")
-        parts.append(f'<text x="{at:.1f}" y="{HEIGHT - 6}" text-anchor="{anchor}">{label}</text>')
-    legend = ""
-    for index, (name, points) in enumerate(series.items()):
-        colour = COLOURS[index % len(COLOURS)]
-        places = [place(x, y) for x, y in sorted(points)]
-        drawn = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
-        parts.append(f'<polyline points="{drawn}" fill="none" stroke="{colour}" stroke-width="1.8"/>')
-        if len(places) < 60:
-            parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2.4" fill="{colour}"/>' for x, y in places]
-        legend += f'<span><i style="background:{colour}"></i>{escape(name)}</span>'
-    return f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img">{"".join(parts)}</svg><p class="legend">{legend}</p>'
-
-
-def nice_top(value: float) -> float:
-    """A round number at or above the value, so that the grid has round labels."""
-    if value <= 0:
-        return 1.0
-    power = 1.0
-    while power * 10 <= value:
-        power *= 10
-    while power > value:
-        power /= 10
-    return next(power * step for step in (1, 2, 4, 5, 8, 10, 20) if power * step >= value)
-
-
-def _short(value: float) -> str:
-    for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if value >= size:
-            return f"{value / size:g}{letter}"
-    return f"{value:g}"
+        shown = ""
+    else:
+        shown = column.text(float(cell)) if column.text else str(cell)
+    marked = f' class="{" ".join(classes)}"' if classes else ""
+    return f"<td{marked}{style}>{escape(shown)}</td>"

@@ -4,8 +4,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from tools.pipelines.kafka import Cluster
 from tools.pipelines.options import Option, Values
+from tools.pipelines.progress import Progress
 from tools.pipelines.session import spark_session
+from tools.pipelines.watching import Watch, count_tasks
 
 SHARED = (
     Option("bootstrap", "the broker's address, HOST:PORT", default="127.0.0.1:9092"),
@@ -16,11 +19,48 @@ SHARED = (
 )
 
 
+# Parts of the names of settings that nobody may see: sasl.jaas.config, ssl.keystore.key, sasl.password, ...
+SECRET = ("password", "jaas", "secret", "token", "keystore.key", "key.pem", "access.key")
+
+
+def hidden(text: str, values: Values) -> str:
+    """A text for people, without whatever is secret among the settings."""
+    for settings in (value for value in values.values() if isinstance(value, dict)):
+        for name, value in settings.items():
+            if value and any(part in name.lower() for part in SECRET):
+                text = text.replace(value, "[hidden]")
+    return text
+
+
 def first_line(error: Exception) -> str:
     """What went wrong, without the stack traces that Spark adds."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     told = [line for line in lines if not line.startswith(("An error occurred", "at "))]
     return (told or lines or [type(error).__name__])[0].lstrip(": ")
+
+
+@contextmanager
+def connected(spark: Any, values: Values) -> Iterator[Cluster]:
+    """The broker that the options name."""
+    cluster = Cluster(spark, values["bootstrap"], values["kafka"])
+    try:
+        yield cluster
+    finally:
+        cluster.close()
+
+
+GROUP = Option("group", "commit what was read as this group's offsets, for lag monitors")
+
+
+@contextmanager
+def progress_for(name: str, values: Values, spark: Any) -> Iterator[Progress]:
+    """What the pipeline tells of itself while it runs; on a terminal Spark's tasks too."""
+    with Progress(name, values["metrics_file"], values["quiet"]) as progress:
+        if not progress.draws:
+            yield progress
+            return
+        with Watch(count_tasks(spark, progress)):
+            yield progress
 
 
 @contextmanager

@@ -10,6 +10,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+# A job of seconds: the second compiler and a concurrent collector would only cost it time. What Spark says before it
+# can be told to be quiet would be half a page of warnings about itself.
+JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Dlog4j2.configurationFile={}"
+LOGGING = Path(__file__).resolve().with_name("log4j2.properties")
 SMALL = {
     "spark.driver.memory": "1g",
     "spark.driver.host": "127.0.0.1",
@@ -17,13 +21,13 @@ SMALL = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.shuffle.partitions": "4",
-    # A job of seconds: the second compiler and a concurrent collector would only cost it time.
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.driver.extraJavaOptions": JAVA_OPTIONS.format(LOGGING.as_uri()),
 }
 # Where this package is found: in an installed Tidegate that is no place where Spark's workers would look.
 HOME = str(Path(__file__).resolve().parents[2])
 # Files are laid out by the hour of UTC, whatever the machine's own zone.
 ALWAYS = {"spark.sql.session.timeZone": "UTC"}
+ARTIFACTS = "org.apache.spark.sql.artifact.ArtifactManager$"
 
 
 def submitted() -> bool:
@@ -40,6 +44,8 @@ def spark_session(name: str, settings: Mapping[str, str] | None = None) -> Any:
     if not submitted():
         # Spark would take whatever python3 is on the path, without our packages.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        # It would look for a name of this machine that others can reach, and warn that there is none.
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         own = {"spark.executorEnv.PYTHONPATH": HOME}
         chosen = {"spark.master": "local[*]", **SMALL, **own, **connector(), **chosen}
     for key, value in chosen.items():
@@ -47,7 +53,27 @@ def spark_session(name: str, settings: Mapping[str, str] | None = None) -> Any:
     session = builder.getOrCreate()
     if not submitted():
         session.sparkContext.setLogLevel("ERROR")
+    keep_artifacts_elsewhere(session)
     return session
+
+
+def keep_artifacts_elsewhere(session: Any) -> None:
+    """Spark 4.0.0 makes a folder `artifacts` in the working directory and leaves it there (SPARK-52396). No setting
+    changes that: its one static value is given here, before the first query takes it, as later versions have it."""
+    jvm = session._jvm
+    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+    try:
+        manager = jvm.java.lang.Class.forName(ARTIFACTS, True, loader)
+        made, value = (manager.getDeclaredField(name) for name in ("bitmap$0", "artifactRootDirectory"))
+        made.setAccessible(True)
+        value.setAccessible(True)
+        if not made.get(None):
+            temporary = jvm.java.lang.System.getProperty("java.io.tmpdir")
+            value.set(None, jvm.org.apache.spark.util.Utils.createTempDir(temporary, "artifacts").toPath())
+            made.set(None, True)
+    except Exception:
+        # A Spark that is made otherwise, and needs no help with it.
+        return
 
 
 def connector() -> dict[str, str]:

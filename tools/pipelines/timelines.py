@@ -1,4 +1,4 @@
-"""The pipeline `timelines`: the events of traced records (`__trace_events`) as latency tables by topic and minute.
+"""The pipeline `timelines`: the events of traced records (`__trace_events`) as latency tables by topic and time.
 
 publish   received until on disk
 hold      held: from scheduled or queued until ready or released
@@ -9,14 +9,14 @@ settle    fetched until a group has committed beyond it
 import time
 from typing import Any
 
+from tools.pipelines import timelines_report
 from tools.pipelines.archive.append import records as records_of
 from tools.pipelines.kafka import Cluster
 from tools.pipelines.options import OK, PipelineError, Values
-from tools.pipelines.progress import Progress
-from tools.pipelines.ranges import ranges_between, size
-from tools.pipelines.report import Report
-from tools.pipelines.running import session_for
+from tools.pipelines.ranges import Ranges, ends, ranges_between, size, starts
+from tools.pipelines.running import connected, progress_for, session_for
 from tools.pipelines.storage import Storage
+from tools.pipelines.timelines_report import STAGES
 from tools.pipelines.times import epoch_ms
 
 SCHEMA = (
@@ -24,7 +24,6 @@ SCHEMA = (
     "offset BIGINT, key STRING, key_base64 STRING, group STRING, client_id STRING, error STRING"
 )
 KNOWN_SCHEMA = 1
-STAGES = ("publish", "hold", "deliver", "settle")
 OVER = ("delay.cancelled", "delay.expired", "publish.failed")
 QUANTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 
@@ -32,24 +31,32 @@ QUANTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 def run(values: Values) -> int:
     """Reads all events that there are now, writes the tables and the report."""
     since, until = (epoch_ms(name, values[name]) for name in ("since", "until"))
-    progress = Progress("timelines", values["metrics_file"], values["quiet"])
-    with session_for("timelines", values) as spark:
-        cluster = Cluster(spark, values["bootstrap"], values["kafka"])
-        try:
-            events, count = read_events(spark, cluster, values["events"], since, until)
-        finally:
-            cluster.close()
-        made = tables(events, int(time.time() * 1e6), values)
+    with (
+        session_for("timelines", values) as spark,
+        progress_for("timelines", values, spark) as progress,
+        connected(spark, values) as cluster,
+    ):
         storage = Storage(spark, values["output"])
-        for name, table in made.items():
+        ranges = events_ranges(cluster, values["events"])
+        progress.begin(starts(ranges), ends(ranges))
+        progress.doing = "reading events"
+        events = read_events(spark, cluster, ranges, since, until)
+        records = timelines(events, int(time.time() * 1e6))
+        records.write.mode("overwrite").parquet(storage.path("records"))
+        progress.batch(size(ranges), ends(ranges), ends(ranges))
+        if values["group"]:
+            cluster.commit(values["group"], ends(ranges))
+        for name, table in tables(spark.read.parquet(storage.path("records")), values).items():
+            progress.doing = f"writing {name}"
             table.write.mode("overwrite").parquet(storage.path(name))
-        storage.write("report.html", report(spark, storage, values, count).html())
-        progress.say(f"{count:,} events; {storage.path('report.html')}")
+        page = timelines_report.page(facts(spark, storage, values, size(ranges)))
+        storage.write("report.html", page.html())
+        progress.say(f"{size(ranges):,} events; {storage.path('report.html')}")
     return OK
 
 
-def read_events(spark: Any, cluster: Cluster, topic: str, since: int | None, until: int | None) -> tuple[Any, int]:
-    """The events of a range of time, and how many offsets were read for them."""
+def events_ranges(cluster: Cluster, topic: str) -> Ranges:
+    """All offsets that the topic of the events has now."""
     try:
         cluster.topics([topic])
     except PipelineError:
@@ -57,10 +64,15 @@ def read_events(spark: Any, cluster: Cluster, topic: str, since: int | None, unt
             f"the broker has no topic {topic}: nothing was traced yet, or trace.events.topic.enable is off"
         ) from None
     partitions = {topic: range(cluster.descriptions([topic])[topic][1])}
-    starts, ends = (cluster.offsets(partitions, which, "read_committed") for which in ("earliest", "latest"))
-    ranges = ranges_between(starts, ends)
+    first, last = (cluster.offsets(partitions, which, "read_committed") for which in ("earliest", "latest"))
+    ranges = ranges_between(first, last)
     if not ranges:
         raise PipelineError(f"{topic} is empty")
+    return ranges
+
+
+def read_events(spark: Any, cluster: Cluster, ranges: Ranges, since: int | None, until: int | None) -> Any:
+    """The events of a range of time."""
     source = records_of(spark, cluster, ranges, "read_committed")
     events = source.selectExpr(f"from_json(CAST(value AS STRING), '{SCHEMA}') AS e").select("e.*")
     events = events.where(f"schema = {KNOWN_SCHEMA} AND trace_id IS NOT NULL")
@@ -68,15 +80,14 @@ def read_events(spark: Any, cluster: Cluster, topic: str, since: int | None, unt
         events = events.where(f"time_us >= {since * 1000}")
     if until is not None:
         events = events.where(f"time_us < {until * 1000}")
-    return events, size(ranges)
+    return events
 
 
-def tables(events: Any, now_us: int, values: Values) -> dict[str, Any]:
-    """`records` has a row per record, the others are made of it."""
-    records = timelines(events, now_us)
+def tables(records: Any, values: Values) -> dict[str, Any]:
+    """What is made of `records`, which has a row per record."""
     return {
-        "records": records,
-        "latencies": latencies(records),
+        "latencies": latencies(records, values["step"]),
+        "stages": stages(records),
         "stuck": stuck(records, values["stuck_seconds"]).limit(values["most"]),
         "slowest": slowest(records).limit(values["most"]),
     }
@@ -125,23 +136,28 @@ def timelines(events: Any, now_us: int) -> Any:
     )
 
 
-def latencies(records: Any) -> Any:
-    """Percentiles by topic, minute of arrival and stage, in microseconds."""
+def latencies(records: Any, step_s: float) -> Any:
+    """Percentiles by topic, step of time (of arrival) and stage, in microseconds."""
+    step_us = max(1, int(step_s * 1e6))
+    start = f"timestamp_micros(start_us DIV {step_us} * {step_us}) AS start"
+    return _percentiles(records, STAGES, "topic", start).orderBy("topic", "start", "stage")
+
+
+def stages(records: Any) -> Any:
+    """Percentiles by topic and stage, and of all stages together, in microseconds."""
+    read = "CASE WHEN fetched_us IS NOT NULL THEN total END AS total"
+    whole = records.selectExpr("topic", *STAGES, read)
+    return _percentiles(whole, (*STAGES, timelines_report.TOTAL), "topic")
+
+
+def _percentiles(records: Any, kinds: tuple[str, ...], *keys: str) -> Any:
     from pyspark.sql import functions as f
 
-    pairs = ", ".join(f"'{stage}', {stage}" for stage in STAGES)
-    long = records.selectExpr(
-        "topic",
-        "timestamp_seconds(start_us DIV 60000000 * 60) AS minute",
-        f"stack({len(STAGES)}, {pairs}) AS (stage, took_us)",
-    )
+    pairs = ", ".join(f"'{kind}', {kind}" for kind in kinds)
+    long = records.selectExpr(*keys, f"stack({len(kinds)}, {pairs}) AS (stage, took_us)")
     quantiles = [f.percentile_approx("took_us", value, 10_000).alias(name) for name, value in QUANTILES.items()]
-    return (
-        long.where("took_us IS NOT NULL")
-        .groupBy("topic", "minute", "stage")
-        .agg(f.count("*").alias("records"), *quantiles, f.max("took_us").alias("max"))
-        .orderBy("topic", "minute", "stage")
-    )
+    grouped = long.where("took_us IS NOT NULL").groupBy(*(key.split(" AS ")[-1] for key in keys), "stage")
+    return grouped.agg(f.count("*").alias("records"), *quantiles, f.max("took_us").alias("max"))
 
 
 def stuck(records: Any, seconds: float) -> Any:
@@ -157,38 +173,24 @@ def slowest(records: Any) -> Any:
     return records.where("fetched_us IS NOT NULL").orderBy(records["total"].desc())
 
 
-def report(spark: Any, storage: Storage, values: Values, count: int) -> Report:
-    """What a person wants to see of the tables."""
-    by_minute = spark.read.parquet(storage.path("latencies")).collect()
-    found = Report("Timelines", f"{count:,} events of {values['events']}; times in milliseconds")
-    for topic in sorted({row.topic for row in by_minute}):
-        for stage in STAGES:
-            rows = [row for row in by_minute if (row.topic, row.stage) == (topic, stage)]
-            if rows:
-                records = sum(row.records for row in rows)
-                found.heading(f"{topic}: {stage}", f"{records:,} records; percentiles by minute of arrival")
-                found.lines(
-                    {name: [(row.minute.timestamp(), row[name] / 1000) for row in rows] for name in QUANTILES}, "ms"
-                )
-    found.heading("Stuck", f"readable for more than {values['stuck_seconds']:g} s; oldest first")
-    rows = spark.read.parquet(storage.path("stuck")).orderBy("start_us").collect()
-    headers = ("problem", "record", "key", "trace", "last step", "idle s")
-    found.table(headers, [(row.problem, *_named(row), row.last_event, row.idle / 1e6) for row in rows], bar=5)
-    found.heading("Slowest", "from arrival to the first commit beyond it, or to the first fetch if there was none")
-    rows = spark.read.parquet(storage.path("slowest")).orderBy("total", ascending=False).collect()
-    columns = ("record", "key", "trace", *(f"{stage} ms" for stage in STAGES), "total ms")
-    found.table(
-        columns,
-        [(*_named(row), *(_ms(row[stage]) for stage in STAGES), _ms(row.total)) for row in rows],
-        bar=len(columns) - 1,
+def facts(spark: Any, storage: Storage, values: Values, count: int) -> timelines_report.Facts:
+    """What the page shows, out of the tables."""
+    from pyspark.sql import functions as f
+
+    def table(name: str) -> Any:
+        return spark.read.parquet(storage.path(name))
+
+    first, last = table("records").selectExpr("min(start_us) / 1e6", "max(start_us) / 1e6").first()
+    by_step = table("latencies").withColumn("start_s", f.expr("unix_micros(start) / 1e6"))
+    return timelines_report.Facts(
+        count,
+        values["events"],
+        values["step"],
+        values["stuck_seconds"],
+        table("stages").collect(),
+        by_step.orderBy("start_s").collect(),
+        table("stuck").orderBy("start_us").collect(),
+        table("slowest").orderBy("total", ascending=False).collect(),
+        values["most"],
+        (first or 0.0, last or 0.0),
     )
-    return found
-
-
-def _named(row: Any) -> tuple[str, str, str]:
-    offset = "?" if row.offset is None else row.offset
-    return f"{row.topic}-{row.partition} @ {offset}", row.key or "", row.trace_id
-
-
-def _ms(microseconds: int | None) -> float | None:
-    return None if microseconds is None else microseconds / 1000

@@ -4,16 +4,22 @@ Per window, topic, partition and key records and bytes are counted; when the wat
 become rows of two tables, each exactly once: `partitions` (counts, distinct keys) and `keys` (the hottest).
 """
 
+import json
+from collections.abc import Mapping
+from contextlib import nullcontext
 from typing import Any
 
+from tools.pipelines import usage_report
 from tools.pipelines.kafka import Cluster
 from tools.pipelines.options import OK, PipelineError, UsageError, Values
 from tools.pipelines.progress import Progress
-from tools.pipelines.ranges import Offsets
-from tools.pipelines.report import Report
-from tools.pipelines.running import session_for
+from tools.pipelines.ranges import Offsets, merged
+from tools.pipelines.running import connected, progress_for, session_for
 from tools.pipelines.storage import Storage
+from tools.pipelines.watching import Watch, follow_ends
 
+LOOK_S = 0.5
+PLANNED = "_checkpoint/offsets"
 # As text where it is text; anything else by its bytes.
 KEY_TEXT = "CASE WHEN is_valid_utf8(CAST(key AS STRING)) THEN CAST(key AS STRING) ELSE concat('0x', hex(key)) END"
 
@@ -22,31 +28,37 @@ def run(values: Values) -> int:
     """Counts what is there, or with `follow` what comes; then writes the report."""
     if not values["topics"] and not values["pattern"]:
         raise UsageError("--topics or --pattern is missing: which topics to look at")
-    with session_for("usage", values) as spark:
+    with session_for("usage", values) as spark, progress_for("usage", values, spark) as progress:
         storage = Storage(spark, values["output"])
-        cluster = Cluster(spark, values["bootstrap"], values["kafka"])
-        try:
-            late = Counting(spark, cluster, storage, values).run()
-        finally:
-            cluster.close()
+        with connected(spark, values) as cluster:
+            late = Counting(spark, cluster, storage, values, progress).run()
+        progress.doing = "writing the report"
         write_report(spark, storage, values, late)
+        progress.say(f"{storage.path('report.html')}")
     return OK
 
 
 class Counting:
     """The query."""
 
-    def __init__(self, spark: Any, cluster: Cluster, storage: Storage, values: Values) -> None:
+    def __init__(self, spark: Any, cluster: Cluster, storage: Storage, values: Values, progress: Progress) -> None:
         self._spark = spark
         self._cluster = cluster
         self._storage = storage
         self._values = values
-        self._progress = Progress("usage", values["metrics_file"], values["quiet"])
+        self._progress = progress
 
     def run(self) -> int:
         """Runs to the end; gives how many records came later than the watermark allows."""
-        if not self._cluster.topics(self._values["topics"], self._values["pattern"]):
+        topics = self._cluster.topics(self._values["topics"], self._values["pattern"])
+        if not topics:
             raise PipelineError(f"no topic matches {self._values['pattern']!r}")
+        self._progress.doing = "starting the query"
+        isolation = self._values["isolation"]
+        partitions = {name: range(count) for name, (_, count) in self._cluster.descriptions(topics).items()}
+        begins = self._cluster.offsets(partitions, self._values["start"], isolation)
+        ends = self._cluster.offsets(partitions, "latest", isolation)
+        self._progress.begin(merged(begins, self._reached_before()), ends)
         writer = self._counted().writeStream.outputMode("append").foreachBatch(self._write)
         writer = writer.option("checkpointLocation", self._storage.path("_checkpoint"))
         if self._values["follow"]:
@@ -55,8 +67,9 @@ class Counting:
             query = writer.trigger(availableNow=True).start()
         late, seen = 0, -1
         try:
-            while not query.awaitTermination(1):
-                late, seen = self._tell(query, late, seen)
+            with self._looking(partitions):
+                while not query.awaitTermination(LOOK_S):
+                    late, seen = self._tell(query, late, seen)
         except KeyboardInterrupt:
             pass
         finally:
@@ -113,70 +126,56 @@ class Counting:
     def _save(self, table: Any, name: str, number: int) -> None:
         table.coalesce(1).write.mode("overwrite").parquet(self._storage.path(f"{name}/batch={number}"))
 
+    def _reached_before(self) -> Offsets:
+        """How far an earlier run came, by the checkpoint."""
+        numbers = [int(name) for name in self._storage.names(PLANNED) if name.isdigit()]
+        if not numbers:
+            return {}
+        return offsets_of(self._storage.read(f"{PLANNED}/{max(numbers)}").splitlines()[-1])
+
+    def _looking(self, partitions: Mapping[str, range]) -> Any:
+        """What is taken a look at beside the query's own progress, if somebody sees it."""
+        if not self._progress.draws:
+            return nullcontext()
+        return Watch(follow_ends(self._cluster, self._progress, partitions, self._values["isolation"]))
+
     def _tell(self, query: Any, late: int, seen: int) -> tuple[int, int]:
         """Notes what the micro-batches since the last look say of themselves."""
         for progress in query.recentProgress:
             if progress["batchId"] > seen:
                 seen = progress["batchId"]
+                self._progress.doing = f"micro-batch {seen} is done"
                 late += sum(int(state["numRowsDroppedByWatermark"]) for state in progress["stateOperators"])
                 if progress["numInputRows"]:
                     self._note(progress)
         return late, seen
 
     def _note(self, progress: Any) -> None:
-        import json
-
-        def offsets(name: str) -> Offsets:
-            told = progress["sources"][0][name]
-            told = json.loads(told) if isinstance(told, str) else told
-            return {topic: {int(number): at for number, at in each.items()} for topic, each in (told or {}).items()}
-
-        reached = offsets("endOffset")
-        self._progress.batch(progress["numInputRows"], reached, offsets("latestOffset"))
+        source = progress["sources"][0]
+        reached = offsets_of(source["endOffset"])
+        self._progress.begin(offsets_of(source["startOffset"]), {})
+        self._progress.batch(progress["numInputRows"], reached, offsets_of(source["latestOffset"]))
         if self._values["group"]:
             self._cluster.commit(self._values["group"], reached)
 
 
+def offsets_of(told: Any) -> Offsets:
+    """Offsets as Spark's progress has them: an object or its text; before the first micro-batch neither."""
+    if isinstance(told, str):
+        try:
+            told = json.loads(told)
+        except ValueError:
+            return {}
+    if not isinstance(told, dict):
+        return {}
+    return {topic: {int(number): at for number, at in each.items()} for topic, each in told.items()}
+
+
 def write_report(spark: Any, storage: Storage, values: Values, late: int) -> None:
     """`report.html` over all windows that are done."""
-    report = Report("Usage", f"windows of {values['window']}, done when {values['watermark']} have passed")
+    window, watermark = values["window"], values["watermark"]
     if storage.exists("partitions"):
-        _fill(spark, storage, report, values)
+        page = usage_report.page(usage_report.collect(spark, storage, window, watermark, values["hot_keys"], late))
     else:
-        report.heading("No window is done yet", f"the watermark is {values['watermark']} behind the newest record")
-    if late:
-        report.heading("Late", f"{late:,} groups of records came later than the watermark allows and are not counted")
-    storage.write("report.html", report.html())
-
-
-def _fill(spark: Any, storage: Storage, report: Report, values: Values) -> None:
-    from pyspark.sql import functions as f
-
-    partitions = spark.read.parquet(storage.path("partitions")).drop("batch")
-    windows = partitions.groupBy("start", "topic").agg(f.sum("records").alias("records"), f.sum("bytes").alias("bytes"))
-    rows = windows.orderBy("start").collect()
-    topics = sorted({row.topic for row in rows})
-    for name in ("records", "bytes"):
-        report.heading(f"{name.capitalize()} per window")
-        report.lines(
-            {
-                topic: [(row.start.timestamp(), float(row[name])) for row in rows if row.topic == topic]
-                for topic in topics
-            }
-        )
-    report.heading(
-        "Partitions", "skew: records as a multiple of the topic's mean; keys: distinct ones of a window, at most"
-    )
-    totals = partitions.groupBy("topic", "partition").agg(
-        f.sum("records").alias("records"), f.sum("bytes").alias("bytes"), f.max("keys").alias("keys")
-    )
-    skewed = totals.selectExpr("*", "records / avg(records) OVER (PARTITION BY topic) AS skew")
-    report.table(
-        ("topic", "partition", "records", "bytes", "keys", "skew"),
-        [tuple(row) for row in skewed.orderBy("topic", "partition").collect()],
-        bar=5,
-    )
-    report.heading("Hot keys", "of the hottest of each window")
-    keys = spark.read.parquet(storage.path("keys")).groupBy("topic", "key_text").agg(f.sum("records").alias("records"))
-    hottest = keys.orderBy(f.desc("records"), "key_text").limit(values["hot_keys"]).collect()
-    report.table(("topic", "key", "records"), [tuple(row) for row in hottest], bar=2)
+        page = usage_report.empty_page(window, watermark)
+    storage.write("report.html", page.html())

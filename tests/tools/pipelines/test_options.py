@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tools.pipelines import PIPELINES
 from tools.pipelines.options import Option, Pipeline, UsageError
 
 PIPELINE = Pipeline(
@@ -48,7 +49,7 @@ def test_texts_are_understood() -> None:
         ({"topics": "a", "max_records": "many"}, "--max-records is 'many': a whole number is expected"),
         ({"topics": "a", "max_records": 0}, "--max-records is 0: it must be at least 1"),
         ({"topics": "a", "mode": "odd"}, "--mode is 'odd': it takes slow or quick"),
-        ({"topics": "a", "kafka": ["x"]}, "--kafka is ['x']: KEY=VALUE is expected"),
+        ({"topics": "a", "kafka": ["x"]}, "--kafka cannot be taken apart: KEY=VALUE is expected"),
         ({"topics": "a", "color": "red"}, "copy has no option 'color'"),
     ],
 )
@@ -84,3 +85,17 @@ def test_the_target_is_loaded_when_it_is_run() -> None:
     import json
 
     assert PIPELINE.load() is json.dumps
+
+
+def test_what_a_profile_says_comes_last_and_pairs_are_joined(tmp_path: Path) -> None:
+    pipeline = PIPELINES["backfill"]
+    config = tmp_path / "p.toml"
+    config.write_text(
+        '[common]\nkafka = { "client.id" = "file" }\n[backfill]\narchive = "lake"\ntopic = "a"\nto = "b"\n'
+    )
+    below = {"bootstrap": "profile:1", "kafka": {"client.id": "profile", "security.protocol": "SSL"}, "unknown": 1}
+    values = pipeline.values({"producer": ["linger.ms=5"]}, str(config), below)
+    assert values["bootstrap"] == "profile:1"
+    assert values["kafka"] == {"client.id": "file", "security.protocol": "SSL"}
+    assert values["producer"] == {"linger.ms": "5"}
+    assert pipeline.values({"bootstrap": "given:1"}, str(config), below)["bootstrap"] == "given:1"

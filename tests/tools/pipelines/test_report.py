@@ -1,12 +1,13 @@
-"""Reports as HTML: whole, safe, with round numbers on their axes."""
+"""Reports as HTML: whole, safe, and without anything from elsewhere."""
 
 from html.parser import HTMLParser
 
-import pytest
+from tools.pipelines.charts import Span, Spread
+from tools.pipelines.report import Column, Report
+from tools.pipelines.scales import count_text, duration_text
 
-from tools.pipelines.report import Report, nice_top
-
-VOID = {"meta", "line", "circle", "polyline"}
+VOID = {"meta", "line", "circle", "polyline", "polygon"}
+START = 1_760_000_400.0
 
 
 class Balance(HTMLParser):
@@ -26,12 +27,19 @@ class Balance(HTMLParser):
 
 
 def example() -> str:
-    report = Report("Usage <b>", "of & all")
+    report = Report("Usage <b>", "of & all", written_s=START)
+    report.figures(("records", "3", "of <i>"))
     report.heading("Records", "per minute")
-    report.lines({"orders": [(1_760_000_400, 3.0), (1_760_000_460, 7.0)], "empty": []}, "ms")
-    report.lines({})
-    report.table(("key", "count"), [("<script>", 10), ("b", 5), (None, None)], bar=1)
-    report.table(("key",), [])
+    series = {"orders": [(START, 3.0), (START + 60, 7.0)]}
+    report.lines(series, "records per second")
+    report.stacks(series, 60.0, "records")
+    report.pair([("publish", series), ("hold", series)], "time", duration_text)
+    report.heat(series, 60.0)
+    report.spreads([Spread("orders", 0, 1, 2, 3, 4)], duration_text)
+    report.spans([("orders-0", [Span("hold", 0, 1)])], ("hold",), duration_text)
+    columns = (Column("key", code=True), Column("count", count_text, bar=True))
+    report.table(columns, [("<script>", 10), ("b", 5), (None, None)])
+    report.nothing("No <window> yet")
     return report.html()
 
 
@@ -39,25 +47,30 @@ def test_it_is_whole_and_loads_nothing() -> None:
     balance = Balance()
     balance.feed(example())
     assert balance.open == []
-    assert "http" not in example()
-    assert "src=" not in example()
+    for elsewhere in ("http", "src=", "@import", "url(", "<link", "<script"):
+        assert elsewhere not in example()
 
 
 def test_what_comes_from_records_is_escaped() -> None:
-    assert "<script>" not in example()
-    assert "&lt;script&gt;" in example()
-    assert "Usage &lt;b&gt;" in example()
-
-
-def test_charts_and_bars() -> None:
     page = example()
-    assert page.count("<polyline") == 1
-    assert "2025-10-09 09:00" in page
+    assert "&lt;script&gt;" in page
+    assert "Usage &lt;b&gt;" in page
+    assert "of &lt;i&gt;" in page
+    assert "No &lt;window&gt; yet" in page
+
+
+def test_bars_are_shares_of_the_largest() -> None:
+    page = example()
+    assert "--share: 100.0%" in page
     assert "--share: 50.0%" in page
+    assert "--share: 0.0%" in page
 
 
-@pytest.mark.parametrize(
-    ("value", "wanted"), [(0, 1), (0.3, 0.4), (7, 8), (10, 10), (11, 20), (990, 1000), (4100, 5000)]
-)
-def test_axes_end_at_round_numbers(value: float, wanted: float) -> None:
-    assert nice_top(value) == pytest.approx(wanted)
+def test_light_and_dark_have_all_colours() -> None:
+    page = example()
+    light, dark = page.split("prefers-color-scheme: dark")
+    assert all(f"--c{number}: #" in light and f"--c{number}: #" in dark for number in range(8))
+
+
+def test_it_says_when_it_was_written() -> None:
+    assert "Written 2025-10-09 09:00:00 UTC" in example()

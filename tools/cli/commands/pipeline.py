@@ -14,7 +14,7 @@ EXAMPLES = (
     "tidegate pipeline",
     "tidegate pipeline archive --help",
     "tidegate pipeline archive --topics orders --archive lake/orders",
-    "tidegate --profile production pipeline usage --topics orders --output reports/usage",
+    "tidegate pipeline --profile production usage --topics orders --output reports/usage",
 )
 BOOTSTRAP = "--bootstrap"
 # Everything after the name is the pipeline's own, `--help` too.

@@ -5,6 +5,7 @@ committed in one step, so that there is no checkpoint that could disagree with t
 """
 
 import time
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -15,33 +16,34 @@ from tools.pipelines.archive.log import ArchiveLog, Overtaken
 from tools.pipelines.kafka import Cluster
 from tools.pipelines.options import OK, PipelineError, UsageError, Values
 from tools.pipelines.progress import Progress
-from tools.pipelines.ranges import Ranges, first_piece, merged, ranges_between
-from tools.pipelines.running import first_line, session_for
+from tools.pipelines.ranges import Ranges, ends, first_piece, merged, ranges_between, starts
+from tools.pipelines.running import connected, first_line, progress_for, session_for
 from tools.pipelines.storage import Storage
+from tools.pipelines.watching import Watch, follow_ends
 
 
 def run(values: Values) -> int:
     """Archives what is there, and with `follow` what comes."""
     if not values["topics"] and not values["pattern"]:
         raise UsageError("--topics or --pattern is missing: which topics to archive")
-    with session_for("archive", values) as spark:
-        cluster = Cluster(spark, values["bootstrap"], values["kafka"])
-        try:
-            Archiver(spark, cluster, values).run()
-        finally:
-            cluster.close()
+    with (
+        session_for("archive", values) as spark,
+        progress_for("archive", values, spark) as progress,
+        connected(spark, values) as cluster,
+    ):
+        Archiver(spark, cluster, values, progress).run()
     return OK
 
 
 class Archiver:
     """Batches until the end of the topics, as of the start or, following, for ever."""
 
-    def __init__(self, spark: Any, cluster: Cluster, values: Values) -> None:
+    def __init__(self, spark: Any, cluster: Cluster, values: Values, progress: Progress) -> None:
         self._spark = spark
         self._cluster = cluster
         self._values = values
         self.log = ArchiveLog(Storage(spark, values["archive"]))
-        self.progress = Progress("archive", values["metrics_file"], values["quiet"])
+        self.progress = progress
         self._failures = 0
         self._layout = Layout(
             values["isolation"], tuple(values["json"]), values["files_per_hour"], values["max_records_per_file"]
@@ -50,6 +52,7 @@ class Archiver:
     def run(self) -> None:
         self._round()
         while self._values["follow"]:
+            self.progress.doing = "waiting for more"
             time.sleep(self._values["interval"])
             self._try_round()
         self.progress.say(f"{len(self.log.state.files):,} files, {self._rows():,} records in {self.log.storage.root}")
@@ -78,7 +81,14 @@ class Archiver:
         if whole.begun:
             begin(self.log, whole)
         remaining = whole.ranges
+        self.progress.begin(starts(remaining), whole.ends)
+        self.progress.observe(self.log.state.offsets, whole.ends)
+        with self._looking(whole):
+            self._append_all(whole, remaining)
+
+    def _append_all(self, whole: Plan, remaining: Ranges) -> None:
         while remaining:
+            self.progress.doing = f"commit {self.log.state.number + 1}"
             piece = first_piece(remaining, self._values["max_records"])
             entry = append(self._spark, self._cluster, self.log, replace(whole, ranges=piece), self._layout)
             # A gap belongs to the first batch behind it.
@@ -86,7 +96,13 @@ class Archiver:
             self.progress.batch(sum(file.rows for file in entry.add), self.log.state.offsets, whole.ends)
             if self._values["group"]:
                 self._cluster.commit(self._values["group"], self.log.state.offsets)
-            remaining = ranges_between(merged(_starts(remaining), self.log.state.offsets), _ends(remaining))
+            remaining = ranges_between(merged(starts(remaining), self.log.state.offsets), ends(remaining))
+
+    def _looking(self, whole: Plan) -> Any:
+        """A look at where the topics end by now, if somebody sees it."""
+        if not self.progress.draws or not whole.ends:
+            return nullcontext()
+        return Watch(follow_ends(self._cluster, self.progress, whole.ends, self._layout.isolation))
 
     def _plan(self) -> Plan:
         topics = self._cluster.topics(self._values["topics"], self._values["pattern"])
@@ -104,19 +120,12 @@ class Archiver:
             return
         small = self._values["small_file_mebibytes"] * MEBIBYTE
         for files in due(self.log.state, self._values["compact_files"], small):
+            self.progress.doing = f"making one file of {len(files)}"
             compact(self._spark, self.log, files, self._layout)
             self.progress.say(f"{len(files)} files of {files[0].folder} are one now")
 
     def _rows(self) -> int:
         return sum(file.rows for file in self.log.state.files.values())
-
-
-def _starts(ranges: Ranges) -> dict[str, dict[int, int]]:
-    return {topic: {number: start for number, (start, _) in each.items()} for topic, each in ranges.items()}
-
-
-def _ends(ranges: Ranges) -> dict[str, dict[int, int]]:
-    return {topic: {number: end for number, (_, end) in each.items()} for topic, each in ranges.items()}
 
 
 def _said(gaps: Ranges) -> str:
