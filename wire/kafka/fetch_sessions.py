@@ -104,6 +104,8 @@ class FetchSessions:
     clock: Clock
     random: Random
     _sessions: dict[int, FetchSession] = field(factory=dict, init=False)
+    _partition_count: int = field(default=0, init=False)
+    """Over all sessions."""
     _evicted: int = field(default=0, init=False)
 
     def begin(
@@ -111,7 +113,7 @@ class FetchSessions:
     ) -> tuple[FetchSession | None, list[FetchedPartition], bool]:
         """The session (None without one), the partitions to read, and whether the answer is incremental."""
         if request.session_epoch in (FINAL_EPOCH, INITIAL_EPOCH):
-            self._sessions.pop(request.session_id, None)
+            self._end(request.session_id)
             partitions = partitions_of(request.topics)
             session = None
             if request.session_epoch == INITIAL_EPOCH and partitions:
@@ -130,9 +132,11 @@ class FetchSessions:
             )
         if session.by_topic_id != by_topic_id:
             raise FetchSessionTopicId(f"fetch session {request.session_id} was begun with the other kind of topic")
+        before = len(session.partitions)
         session.update(request)
-        if request.topics and self._partition_count() > MAX_PARTITIONS:
-            del self._sessions[session.session_id]
+        self._partition_count += len(session.partitions) - before
+        if request.topics and self._partition_count > MAX_PARTITIONS:
+            self._end(session.session_id)
             raise FetchSessionNotFound(f"fetch session {request.session_id} has grown too large")
         session.next_epoch()
         session.last_used = self.clock.monotonic()
@@ -142,7 +146,7 @@ class FetchSessions:
         now = self.clock.monotonic()
         if len(self._sessions) >= self.slots and not self._evict(now):
             return None
-        if self._partition_count() + len(partitions) > MAX_PARTITIONS:
+        if self._partition_count + len(partitions) > MAX_PARTITIONS:
             return None
         session_id = NO_SESSION
         while session_id == NO_SESSION or session_id in self._sessions:
@@ -150,20 +154,23 @@ class FetchSessions:
         session = FetchSession(session_id, by_topic_id, now)
         session.partitions = {partition.key: partition for partition in partitions}
         self._sessions[session_id] = session
+        self._partition_count += len(session.partitions)
         return session
 
-    def _partition_count(self) -> int:
-        return sum(len(session.partitions) for session in self._sessions.values())
+    def _end(self, session_id: int) -> None:
+        session = self._sessions.pop(session_id, None)
+        if session is not None:
+            self._partition_count -= len(session.partitions)
 
     def _evict(self, now: float) -> bool:
         """Make room by ending the session unused for longest, if it has been idle long enough."""
         oldest = min(self._sessions.values(), key=lambda session: session.last_used, default=None)
         if oldest is None or now - oldest.last_used < self.eviction_ms / 1000:
             return False
-        del self._sessions[oldest.session_id]
+        self._end(oldest.session_id)
         self._evicted += 1
         return True
 
     def statistics(self) -> dict[str, int]:
-        """Sessions held and evicted."""
-        return {"sessions": len(self._sessions), "evicted": self._evicted}
+        """Sessions held and evicted, and the partitions that they remember."""
+        return {"sessions": len(self._sessions), "partitions": self._partition_count, "evicted": self._evicted}

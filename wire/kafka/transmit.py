@@ -68,31 +68,30 @@ class Transmitter:
         while parts:
             if self._warming:
                 return Pumped.READING
-            head = parts[0]
-            if isinstance(head, (bytes, bytearray, memoryview)):
-                complete = self._send_bytes()
-            else:
-                complete = self._send_region(head)
+            gathered, region_follows = self._gather()
+            complete = self._send_bytes(gathered, region_follows) if gathered else self._send_region(parts[0])
             if not complete:
                 return Pumped.READING if self._warming else Pumped.SOCKET_FULL
         return Pumped.EMPTY
 
-    def _send_bytes(self) -> bool:
+    def _gather(self) -> tuple[list[bytes | memoryview], bool]:
+        """The bytes at the head, small regions among them, and whether a region follows."""
         parts = self._parts
         gathered: list[bytes | memoryview] = []
-        total = 0
-        region_follows = False
-        for part in parts:
+        for place in range(min(len(parts), MAX_GATHERED_PARTS)):
+            part = parts[place]
             if not isinstance(part, (bytes, bytearray, memoryview)):
-                region_follows = True
-                break
+                data = _small(part)
+                if data is None:
+                    return gathered, True
+                part = parts[place] = data
             gathered.append(part)
-            total += len(part)
-            if len(gathered) == MAX_GATHERED_PARTS:
-                break
+        return gathered, False
+
+    def _send_bytes(self, gathered: list[bytes | memoryview], region_follows: bool) -> bool:
         if self._sent_of_head:
             gathered[0] = memoryview(gathered[0])[self._sent_of_head :]
-            total -= self._sent_of_head
+        total = sum(map(len, gathered))
         flags = socket.MSG_MORE if region_follows else 0
         try:
             if len(gathered) == 1:
@@ -122,15 +121,7 @@ class Transmitter:
         descriptor = region.fileno()
         position = region.position + self._sent_of_head
         remaining = region.size - self._sent_of_head
-        if descriptor is None:
-            self._parts[0] = region.read()
-            return True
-        if remaining <= SMALL_REGION_BYTES and self._sent_of_head == 0:
-            data = read_resident(descriptor, position, remaining)
-            if data is not None:
-                self._warmed = False
-                self._parts[0] = data
-                return True
+        assert descriptor is not None
         size = min(remaining, MAX_SENDFILE_BYTES)
         if not self._warmed and not is_resident(descriptor, position, size):
             self._start_warming(region, descriptor, position, size)
@@ -163,3 +154,12 @@ class Transmitter:
             return region  # kept until here, so that its file stays open
 
         self._workers.submit(read_ahead, done)
+
+
+def _small(region: Part) -> bytes | None:
+    """The bytes of a region that is better copied than sent by a call of its own; None if large or not in memory."""
+    assert isinstance(region, FileRegion)
+    descriptor = region.fileno()
+    if descriptor is None:
+        return region.read()
+    return read_resident(descriptor, region.position, region.size) if region.size <= SMALL_REGION_BYTES else None

@@ -104,7 +104,7 @@ def test_without_a_free_slot_a_client_goes_without(sessions: FetchSessions, cloc
     sessions.begin(request(session_id=newer.session_id, epoch=1), by_topic_id=False)
     clock.advance_ms(1)
     begin(sessions, 2)
-    assert sessions.statistics() == {"sessions": 2, "evicted": 1}
+    assert sessions.statistics() == {"sessions": 2, "partitions": 2, "evicted": 1}
     with pytest.raises(FetchSessionNotFound):
         sessions.begin(request(session_id=oldest.session_id, epoch=1), by_topic_id=False)
 
@@ -116,7 +116,7 @@ def test_partitions_over_all_sessions_are_bounded(sessions: FetchSessions, monke
     sessions.begin(request(2, session_id=begun.session_id, epoch=1), by_topic_id=False)
     with pytest.raises(FetchSessionNotFound):
         sessions.begin(request(3, session_id=begun.session_id, epoch=2), by_topic_id=False)
-    assert sessions.statistics()["sessions"] == 0
+    assert sessions.statistics() == {"sessions": 0, "partitions": 0, "evicted": 0}
 
 
 def test_sessions_can_be_switched_off(clock: ManualClock) -> None:

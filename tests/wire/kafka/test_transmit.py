@@ -52,6 +52,17 @@ def test_regions_are_sent_between_bytes(pair, tmp_path: Path, size: int) -> None
     assert drain(transmitter, theirs, workers) == b"head" + content[50 : 50 + size] + b"middle" + b"tail" * 50_000
 
 
+def test_a_small_region_leaves_together_with_the_bytes_around_it(pair, tmp_path: Path, monkeypatch) -> None:
+    ours, theirs = pair
+    calls: list[int] = []
+    monkeypatch.setattr(os, "sendfile", lambda *_: calls.append(1))
+    transmitter = Transmitter(ours, InlineWorkers(), lambda: None)
+    transmitter.push([b"head", region(tmp_path / "a", b"0123456789", 2, 5), b"tail"])
+    assert transmitter.pump() is Pumped.EMPTY
+    assert theirs.recv(100) == b"head23456tail"
+    assert not calls
+
+
 def test_pages_that_are_not_in_memory_are_read_by_a_worker(pair, tmp_path: Path, monkeypatch) -> None:
     ours, theirs = pair
     monkeypatch.setattr(transmit, "is_resident", lambda *_: False)

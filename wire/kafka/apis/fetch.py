@@ -8,7 +8,6 @@ refused: there is no cluster whose member the client could be.
 """
 
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from typing import cast
 
 from attrs import define, field
@@ -69,7 +68,8 @@ class Fetch:
     needed_bytes: int = field(init=False)
     committed: bool = field(init=False)
     size: int = 0
-    has_partitions: bool = False
+    found: list[Partition] = field(factory=list)
+    """The partitions that exist."""
     failed: bool = False
     answers: list[tuple[FetchedPartition, PartitionData]] = field(factory=list)
     sent: list[tuple[Partition, int, LogRead]] = field(factory=list)
@@ -89,6 +89,7 @@ class Fetch:
         self.size = 0
         self.answers = []
         self.sent = []
+        self.found = []
         self.unordered = []
         budget = min(self.request.max_bytes, self.context.node.limits.max_fetch_bytes)
         for fetched in self.partitions:
@@ -101,7 +102,7 @@ class Fetch:
         except BrokerError as error:
             # As in Kafka, a partition that does not exist does not cut short the wait for the others.
             return _refusal(fetched, error, aborted_transactions=[])
-        self.has_partitions = True
+        self.found.append(partition)
         try:
             return self._data(fetched, partition, budget)
         except BrokerError as error:
@@ -113,11 +114,6 @@ class Fetch:
         by_id = self.context.version >= FIRST_TOPIC_ID_VERSION
         topic = node.topic(fetched.topic, fetched.topic_id, by_id=by_id)
         return node.partition(topic, fetched.request.partition)
-
-    def _existing(self) -> Iterator[Partition]:
-        for fetched in self.partitions:
-            with suppress(BrokerError):
-                yield self._partition(fetched)
 
     def _data(self, fetched: FetchedPartition, partition: Partition, budget: int) -> PartitionData:
         wanted = fetched.request
@@ -188,13 +184,13 @@ class Fetch:
     def is_enough(self) -> bool:
         """Whether the answer goes out now."""
         has_time = self.request.max_wait_ms > 0
-        return self.failed or self.size >= self.needed_bytes or not self.has_partitions or not has_time
+        return self.failed or self.size >= self.needed_bytes or not self.found or not has_time
 
     def may_miss_own_writes(self) -> bool:
         """Whether nothing was found although records lie ahead that were acknowledged (acks=1) and not yet synced."""
         if self.size or self.failed:
             return False
-        return any(partition.has_unsynced for partition in self._existing())
+        return any(partition.has_unsynced for partition in self.found)
 
     def settle(self) -> Deferred:
         """Answer after the next sync: who does not want to wait for records still finds those acknowledged before."""
@@ -205,11 +201,11 @@ class Fetch:
         """Answer when enough bytes became readable, or when the wait is over."""
         node = self.context.node
         self.deferred.on_abandoned = self._stop_waiting
-        for partition in self._existing():
+        for partition in self.found:
             partition.watch(self._more_readable, committed=committed)
-            self.watched.append(partition)
             if partition.staged is not None:
                 partition.staged.watch(self._promise_grew)
+        self.watched = self.found
         deadline = node.clock.monotonic() + duration_s
         self.timer = node.timers.call_at(deadline, self._finish)
         return self.deferred
