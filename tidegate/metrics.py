@@ -1,16 +1,12 @@
 """Which figures a broker has: the collectors of its parts, and those of the process around them."""
 
 import os
+import threading
 from collections.abc import Callable, Iterator
 
-from attrs import define
+from attrs import define, field
 
-from coordinators.metrics.groups import GroupMetrics
-from coordinators.metrics.stages import StageMetrics
-from coordinators.metrics.topics import TopicMetrics
-from coordinators.metrics.tracing import TraceMetrics
-from coordinators.metrics.transactions import TransactionMetrics
-from engine.metrics import Family, Metrics
+from engine.metrics import Collector, Family, Metrics
 from engine.sync import SyncRounds
 from tidegate.logs import line_counts
 from wire.http.server import HttpServer
@@ -23,15 +19,9 @@ LEVELS = ("debug", "info", "warning", "error", "critical")
 
 def register_node(metrics: Metrics, node: Node) -> None:
     """What there is from the start."""
-    settings = node.topics.settings
-    topic_limit, partition_limit, group_limit = (
-        settings.integer(f"metrics.{name}.limit") for name in ("topic", "partition", "group")
-    )
-    metrics.register(TopicMetrics(node.topics, node.partitions, topic_limit, partition_limit).collect)
-    metrics.register(StageMetrics(node.topics, node.partitions, topic_limit).collect)
-    metrics.register(GroupMetrics(node.groups, group_limit, partition_limit).collect)
-    metrics.register(TransactionMetrics(node.transactions, node.clock).collect)
-    metrics.register(TraceMetrics(node.tracing).collect)
+    parts = Parts(node)
+    metrics.before_scrape.append(parts.load)
+    metrics.register(parts.collect)
     metrics.register(lambda: _syncs(node.partitions.rounds))
     disk = Disk(node.partitions.data_dir)
     metrics.before_scrape.append(disk.look)
@@ -42,6 +32,46 @@ def register_node(metrics: Metrics, node: Node) -> None:
 def register_server(metrics: Metrics, server: KafkaServer) -> None:
     """What there is once Kafka's clients are served."""
     metrics.register(KafkaMetrics(server).collect)
+
+
+@define(eq=False)
+class Parts:
+    """The collectors of the node's parts, loaded in a thread before the first scrape; many a broker has none."""
+
+    node: Node
+    collectors: tuple[Collector, ...] = ()
+    _loading: threading.Lock = field(factory=threading.Lock)
+
+    def load(self) -> None:
+        """Be ready to collect."""
+        with self._loading:
+            self.collectors = self.collectors or _collectors(self.node)
+
+    def collect(self) -> Iterator[Family | None]:
+        """What all of them have."""
+        for collector in self.collectors:
+            yield from collector()
+
+
+def _collectors(node: Node) -> tuple[Collector, ...]:
+    # Imported here, in a thread: see `Parts`.
+    from coordinators.metrics.groups import GroupMetrics
+    from coordinators.metrics.stages import StageMetrics
+    from coordinators.metrics.topics import TopicMetrics
+    from coordinators.metrics.tracing import TraceMetrics
+    from coordinators.metrics.transactions import TransactionMetrics
+
+    settings = node.topics.settings
+    topic_limit, partition_limit, group_limit = (
+        settings.integer(f"metrics.{name}.limit") for name in ("topic", "partition", "group")
+    )
+    return (
+        TopicMetrics(node.topics, node.partitions, topic_limit, partition_limit).collect,
+        StageMetrics(node.topics, node.partitions, topic_limit).collect,
+        GroupMetrics(node.groups, group_limit, partition_limit).collect,
+        TransactionMetrics(node.transactions, node.clock).collect,
+        TraceMetrics(node.tracing).collect,
+    )
 
 
 @define(eq=False)

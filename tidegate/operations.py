@@ -10,7 +10,6 @@ from contextlib import asynccontextmanager
 import trio
 from attrs import define
 
-from coordinators.release.inspection import Inspection
 from engine.config.resolve import BrokerSettings
 from engine.metrics import Metrics
 from tidegate.listening import BoundHttp, BoundListener
@@ -51,7 +50,7 @@ class Operations:
             groups=node.groups,
             transactions=node.transactions,
             tracing=node.tracing,
-            inspection=Inspection(node.releases, node.workers),
+            releases=node.releases,
             clock=node.clock,
             workers=node.workers,
             metrics=metrics,

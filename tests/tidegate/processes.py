@@ -28,6 +28,13 @@ class Ended:
     stderr: str
 
 
+# The command, which tells at its end, as its last line, which modules it has loaded.
+TELLING_MODULES = (
+    "import atexit, sys; atexit.register(lambda: print(*(name for name, module in sys.modules.items() if module))); "
+    "from tidegate.__main__ import main; sys.exit(main())"
+)
+
+
 def command(*arguments: str) -> list[str]:
     return [sys.executable, "-m", "tidegate", *arguments]
 
@@ -49,9 +56,10 @@ def run(*arguments: str, environment: dict[str, str] | None = None) -> Ended:
 class Server:
     """A server that is up; `address` is what it told."""
 
-    def __init__(self, *arguments: str, environment: dict[str, str] | None = None) -> None:
+    def __init__(self, *arguments: str, environment: dict[str, str] | None = None, program: str | None = None) -> None:
+        start = command() if program is None else [sys.executable, "-c", program]
         self.process = subprocess.Popen(
-            command("serve", *arguments),
+            [*start, "serve", *arguments],
             cwd=ROOT,
             env={**os.environ, **ENVIRONMENT, **(environment or {})},
             stdout=subprocess.PIPE,
@@ -94,9 +102,12 @@ class Server:
 
 
 @contextmanager
-def serving(data_dir: Path, *arguments: str, environment: dict[str, str] | None = None) -> Iterator[Server]:
+def serving(
+    data_dir: Path, *arguments: str, environment: dict[str, str] | None = None, program: str | None = None
+) -> Iterator[Server]:
     """A server on a free port; whatever happens it is gone after the block."""
-    server = Server("--data-dir", str(data_dir), "--kafka-port", "0", *arguments, environment=environment)
+    given = ("--data-dir", str(data_dir), "--kafka-port", "0", *arguments)
+    server = Server(*given, environment=environment, program=program)
     try:
         yield server
     finally:

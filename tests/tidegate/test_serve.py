@@ -11,17 +11,35 @@ import pytest
 import trio
 from trio.testing import trio_test
 
-from tests.tidegate.processes import Server, run, serving, time_to_ready
+from tests.tidegate.processes import TELLING_MODULES, Server, run, serving, time_to_ready
 from tests.tidegate.timing import check_takes_less
 from tests.wire.kafka.door import Client
 from tests.wire.kafka.requests import BY_NAME, batch, create_topic, fetched, produce, produced
 from tidegate.data_directory import CLEAN_MARK
+from wire.kafka.messages.api_versions import ApiVersionsRequest
 from wire.kafka.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from wire.kafka.messages.init_producer_id import InitProducerIdRequest
 from wire.kafka.messages.metadata import MetadataRequest, MetadataRequestTopic
 
 READY_S = 1.0
 EXIT_FAILED = 1
+# What some command, route or setting needs, and a start must not wait for: each takes milliseconds, or megabytes.
+LOADED_LATE = {
+    *(
+        "aiokafka",
+        "asyncio",
+        "dataclasses",
+        "difflib",
+        "h11",
+        "http",
+        "hypothesis",
+        "kio",
+        "multiprocessing",
+        "opentelemetry",
+    ),
+    *("prometheus_client", "re2", "rich", "tomllib", "typer", "unittest", "yaml"),
+    *("tools", "coordinators.metrics", "coordinators.release.inspection", "wire.http.application", "wire.http.routes"),
+}
 TOPIC, TOPIC_CONFIG = 2, 1
 
 
@@ -36,6 +54,17 @@ async def client_of(server: Server) -> AsyncIterator[Client]:
 def test_it_is_ready_within_a_second(tmp_path: Path) -> None:
     numbers = itertools.count()
     check_takes_less(READY_S, lambda: time_to_ready(tmp_path / str(next(numbers))))
+
+
+@trio_test
+async def test_the_first_client_is_answered_before_anything_is_loaded_that_few_need(tmp_path: Path) -> None:
+    with serving(tmp_path, "--http-port", "-1", program=TELLING_MODULES) as server:
+        async with client_of(server) as client:
+            assert (await client.ask(ApiVersionsRequest("test", "1"), 4)).error_code == 0
+        ended = server.end()
+    loaded = set(ended.stdout.splitlines()[-1].split())
+    assert {"trio", "tidegate.serve", "wire.http.server", "wire.kafka.codec.schemas.api_versions"} <= loaded
+    assert loaded & LOADED_LATE == set()
 
 
 @pytest.mark.parametrize("signal_number", [signal.SIGTERM, signal.SIGINT])

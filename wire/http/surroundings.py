@@ -2,13 +2,13 @@
 
 from collections.abc import Callable
 from enum import Enum
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from attrs import define, field, frozen
 
 from coordinators.controller import Controller
 from coordinators.group.groups import Groups
-from coordinators.release.inspection import Inspection
+from coordinators.release.releases import Releases
 from coordinators.topics import Topics
 from coordinators.tracing.tracing import Tracing
 from coordinators.transaction.transactions import Transactions
@@ -17,6 +17,9 @@ from engine.clock import Clock
 from engine.metrics import Metrics
 from engine.partitions import Partitions
 from engine.workers import Workers
+
+if TYPE_CHECKING:
+    from coordinators.release.inspection import Inspection
 
 T = TypeVar("T")
 
@@ -64,7 +67,7 @@ class Surroundings:
     groups: Groups
     transactions: Transactions
     tracing: Tracing
-    inspection: Inspection
+    releases: Releases
     clock: Clock
     workers: Workers
     metrics: Metrics
@@ -72,6 +75,14 @@ class Surroundings:
     needs_token: bool = False
     phase: Phase = Phase.STARTING
     started_ms: int = 0
+
+    @property
+    def inspection(self) -> "Inspection":
+        """What can be seen and done with staged records."""
+        # Imported here: the routes that ask have loaded it, the start of the broker does without.
+        from coordinators.release.inspection import Inspection
+
+        return Inspection(self.releases, self.workers)
 
     async def in_thread(self, function: Callable[..., T], *arguments: Any) -> T:
         """Run what blocks, or takes long, away from the loop."""
