@@ -24,6 +24,7 @@ serve: venv  ## run a broker on 127.0.0.1:9092 (SERVE_ARGS="--data-dir DIR ...")
 setup: venv  ## install what the tests need: kcat, Java, Maven, the jars of Kafka and of Spark's connector
 	@sh tools/setup/system.sh
 	@sh tools/setup/promtool.sh
+	@sh tools/setup/valgrind.sh
 	@echo "== setup: Kafka's jars"
 	@$(PY) -m tools.reference.install
 	@$(PY) -m tools.reference.spark
@@ -68,7 +69,7 @@ spark: setup  ## Spark and the pipelines against Tidegate, the slow scenarios to
 demo: setup  ## a broker, filled; archive, audit, usage and timelines on it; reports in build/demo
 	@$(PY) -m tools.demo build/demo $(DEMO_ARGS)
 
-bench: setup  ## measure against Apache Kafka on this machine (BENCH_ARGS="--help")
+bench: setup  ## measure against Apache Kafka here, into docs/benchmarks.md; needs Go (BENCH_ARGS="--help")
 	@$(PY) -m tools.bench $(BENCH_ARGS)
 
 soak: venv  ## kill -9 a loaded broker again and again and check (SOAK_ARGS="--cycles N --workload staged")
