@@ -26,6 +26,11 @@ def group_names(incomplete: str) -> list[str]:
     return _names(_groups, incomplete)
 
 
+def transaction_names(incomplete: str) -> list[str]:
+    """Transactional ids that begin so."""
+    return _names(_transactions, incomplete)
+
+
 def priority_names(incomplete: str) -> list[str]:
     """Priorities that begin so."""
     from tools.cli.asked import PRIORITIES
@@ -41,6 +46,13 @@ async def _groups(kafka: "Kafka") -> list[str]:
     from tools.cli import groups
 
     return [str(each.group_id) for each in await groups.list_groups(kafka)]
+
+
+async def _transactions(kafka: "Kafka") -> list[str]:
+    from wire.kafka.messages.list_transactions import ListTransactionsRequest
+
+    answers = await kafka.everywhere(ListTransactionsRequest())
+    return [str(each.transactional_id) for answer in answers for each in answer.transaction_states]
 
 
 def _names(ask: "Callable[[Kafka], Awaitable[list[str]]]", incomplete: str) -> list[str]:

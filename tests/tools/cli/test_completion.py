@@ -1,14 +1,16 @@
 """Names that a shell completes."""
 
 import os
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from tests.tidegate.processes import ROOT
 from tests.tools.cli.conftest import Tidegate
-from tools.cli.completion import group_names, topic_names
+from tools.cli.completion import group_names, priority_names, topic_names, transaction_names
 
 
 def test_topics_and_groups_of_the_broker_are_completed(tidegate: Tidegate, topic: str) -> None:
@@ -41,3 +43,42 @@ def test_the_shell_is_given_them(tidegate: Tidegate, topic: str) -> None:
         check=False,
     )
     assert done.stdout.split() == [topic]
+
+
+COMPLETED = r"""
+source <(_TIDEGATE_COMPLETE=source_bash tidegate)
+for words in "topic describe $1" "produce --pri" "produce t --priority cr" "topic list -o j"; do
+    COMP_WORDS=(tidegate $words); COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+    _tidegate_completion tidegate
+    echo "${COMPREPLY[@]}"
+done
+"""
+
+
+def in_shell(tmp_path: Path, *command: str) -> list[str]:
+    """What a shell says to a script in which `tidegate` is this program."""
+    program = tmp_path / "tidegate"
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m tidegate "$@"\n')
+    program.chmod(0o755)
+    environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "HOME": str(tmp_path)}
+    done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=True)
+    return done.stdout.splitlines()
+
+
+def test_bash_completes(tidegate: Tidegate, topic: str, tmp_path: Path) -> None:
+    assert tidegate("produce", topic, "x").code == 0
+    found = in_shell(tmp_path, "bash", "--norc", "-c", COMPLETED, "bash", topic[:-2])
+    assert found == [topic, "--priority", "critical", "json"]
+
+
+@pytest.mark.skipif(shutil.which("fish") is None, reason="there is no fish here")
+def test_fish_completes(tidegate: Tidegate, topic: str, tmp_path: Path) -> None:
+    assert tidegate("produce", topic, "x").code == 0
+    script = f"_TIDEGATE_COMPLETE=source_fish tidegate | source; complete -C 'tidegate topic describe {topic[:-2]}'"
+    assert in_shell(tmp_path, "fish", "--no-config", "-c", script) == [topic]
+
+
+def test_priorities_and_transactional_ids_are_completed(tidegate: Tidegate, topic: str) -> None:
+    assert priority_names("") == ["critical", "high", "normal", "low", "background"]
+    tidegate("produce", topic, "x", "--transactional-id", f"id-{topic}")
+    assert transaction_names(f"id-{topic}") == [f"id-{topic}"]

@@ -65,3 +65,21 @@ def test_values_are_written_for_people() -> None:
     assert [size_text(each) for each in (None, 10, 2048, 3 << 30)] == ["-", "10 B", "2.0 KiB", "3.0 GiB"]
     assert text_of(b"a\xff") == "a\\xff"
     assert printable("a\x07b\u202e") == "a\\x07b\\u202e"
+
+
+WIDE = ({"name": "orders", "text": "word " * 40, "id": "a" * 32}, (Column("name"), Column("text"), Column("id")))
+
+
+@pytest.mark.parametrize(("width", "is_table"), [("120", True), ("60", False)])
+def test_a_terminal_that_is_too_narrow_gets_blocks(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, width: str, is_table: bool
+) -> None:
+    for name, value in (("COLUMNS", width), ("TERM", "xterm"), ("FORCE_COLOR", "1"), ("TTY_COMPATIBLE", "1")):
+        monkeypatch.setenv(name, value)
+    row, columns = WIDE
+    Output().rows([row, row], columns)
+    said = capsys.readouterr().out
+    assert ("name  orders\n" in said) is not is_table
+    # What is not folded stays whole, to be copied.
+    assert said.count("a" * 32) == 2
+    assert ("\n\n" in said) is not is_table

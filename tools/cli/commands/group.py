@@ -6,13 +6,14 @@ from typing import Annotated, Any
 import typer
 
 from tools.cli import groups
-from tools.cli.completion import group_names
+from tools.cli.completion import group_names, topic_names
 from tools.cli.errors import Exit, NotFound, Refused, UsageMistake
 from tools.cli.framework import Session, command, confirm, group, session
 from tools.cli.groups import EMPTY_STATES
 from tools.cli.kafka import Kafka, check, connected, run
 from tools.cli.offsets import Place, at_time, bounds
 from tools.cli.output import Column
+from tools.cli.progress import progress
 from tools.cli.times import moment_ms
 from wire.kafka.messages.delete_groups import DeleteGroupsRequest
 
@@ -48,17 +49,24 @@ def list_all(
 
     async def work() -> list[dict[str, Any]]:
         async with connected(at.profile) as kafka:
-            rows = []
-            for each in await groups.list_groups(kafka):
-                if state is not None and each.group_state.lower() != state.lower():
-                    continue
-                row: dict[str, Any] = {"group": each.group_id, "type": each.group_type, "state": each.group_state}
-                if with_lag:
-                    row["lag"] = sum(place["lag"] or 0 for place in await groups.lag(kafka, each.group_id))
-                rows.append(row)
+            found = await groups.list_groups(kafka)
+            rows: list[dict[str, Any]] = [
+                {"group": each.group_id, "type": each.group_type, "state": each.group_state}
+                for each in found
+                if state is None or each.group_state.lower() == state.lower()
+            ]
+            if with_lag:
+                with progress("groups", len(rows)) as shown:
+                    for row in rows:
+                        row["lag"] = sum(place["lag"] or 0 for place in await groups.lag(kafka, row["group"]))
+                        shown.advance()
             return rows
 
-    at.output.rows(run(work()), LIST if with_lag else LIST[:-1], empty="no groups")
+    at.output.rows(
+        run(work(), waits=not with_lag),
+        LIST if with_lag else LIST[:-1],
+        empty="no groups" if state is None else f"no group is {state}",
+    )
 
 
 @command(app, "describe", examples=("tidegate group describe kitchen", "tidegate group describe kitchen -o json"))
@@ -152,8 +160,13 @@ def reset(
     target: Annotated[
         str, typer.Option("--to", metavar="WHERE", help="earliest, latest, an offset, -N or +N from now on, @TIME.")
     ],
-    topics: Annotated[list[str] | None, typer.Option("--topic", "-t", help="Of these topics alone.")] = None,
-    partitions: Annotated[list[int] | None, typer.Option("--partition", "-p", min=0, help="These alone.")] = None,
+    topics: Annotated[
+        list[str] | None,
+        typer.Option("--topic", "-t", help="Of this topic; may be repeated.", autocompletion=topic_names),
+    ] = None,
+    partitions: Annotated[
+        list[int] | None, typer.Option("--partition", "-p", min=0, help="Of this partition; may be repeated.")
+    ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be done.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
 ) -> None:
@@ -233,7 +246,9 @@ async def _commit(at: Session, name: str, offsets: dict[Place, int]) -> None:
 @command(app, "delete", examples=("tidegate group delete kitchen", "tidegate group delete kitchen bar --yes"))
 def delete(
     context: typer.Context,
-    names: Annotated[list[str], typer.Argument(metavar="GROUP", help="Ids of groups without members.")],
+    names: Annotated[
+        list[str], typer.Argument(metavar="GROUP", help="Ids of groups without members.", autocompletion=group_names)
+    ],
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
 ) -> None:
     """Delete groups with their committed offsets."""

@@ -7,6 +7,7 @@ from attrs import asdict
 
 from tidegate.admin import PriorityStatistics
 from tools.cli.asked import PRIORITIES
+from tools.cli.completion import topic_names
 from tools.cli.door import opened
 from tools.cli.framework import command, group, session
 from tools.cli.output import Column
@@ -37,7 +38,9 @@ _PER_LANE = (*(column.field for column in LANES[3:]), "enqueued", "dequeued")
 @command(app, "show", examples=("tidegate priority show jobs", "tidegate priority show -o json"))
 def show(
     context: typer.Context,
-    topic: Annotated[str | None, typer.Argument(metavar="[TOPIC]", help="Of this topic alone.")] = None,
+    topic: Annotated[
+        str | None, typer.Argument(metavar="[TOPIC]", help="Of this topic alone.", autocompletion=topic_names)
+    ] = None,
 ) -> None:
     """The five lanes of every prioritised partition: critical, high, normal, low, background."""
     at = session(context)

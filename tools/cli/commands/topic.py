@@ -121,7 +121,8 @@ def list_topics(
                 if wanted.fullmatch(topic.name or "") and (internal or not topic.is_internal)
             ]
 
-    at.output.rows(run(work()), LIST, empty="no topics; 'tidegate topic create NAME' makes one")
+    empty = "no topics; 'tidegate topic create NAME' makes one" if pattern == ".*" else f"no topic matches {pattern!r}"
+    at.output.rows(run(work()), LIST, empty=empty)
 
 
 async def _sizes(kafka: Kafka) -> dict[str, int]:

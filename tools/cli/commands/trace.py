@@ -5,6 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
+from engine.trace.kinds import Outcome
+from tools.cli.completion import group_names, topic_names
 from tools.cli.door import opened
 from tools.cli.errors import UsageMistake
 from tools.cli.framework import command, group, session
@@ -28,7 +30,7 @@ def _details(value: Any) -> str:
 
 
 LIST = (
-    Column("start", "begun (UTC)"),
+    Column("start", "begun (UTC)", lambda value: str(value)[:23].replace("T", " ")),
     Column("topic"),
     Column("partition", right=True),
     Column("offset", right=True),
@@ -58,12 +60,16 @@ STEPS = (
 )
 def search(
     context: typer.Context,
-    topic: Annotated[str | None, typer.Option("--topic", "-t", help="Of this topic.")] = None,
+    topic: Annotated[
+        str | None, typer.Option("--topic", "-t", help="Of this topic.", autocompletion=topic_names)
+    ] = None,
     partition: Annotated[int | None, typer.Option("--partition", "-p", min=0, help="Of this partition.")] = None,
     offset: Annotated[int | None, typer.Option("--offset", min=0, help="At this offset.")] = None,
     key: Annotated[str | None, typer.Option("--key", "-k", help="With this key.")] = None,
-    group_id: Annotated[str | None, typer.Option("--group", "-g", help="Read by this group.")] = None,
-    status: Annotated[str | None, typer.Option("--status", help="How far the record has come.")] = None,
+    group_id: Annotated[
+        str | None, typer.Option("--group", "-g", help="Read by this group.", autocompletion=group_names)
+    ] = None,
+    status: Annotated[Outcome | None, typer.Option("--status", help="How far the record has come.")] = None,
     since: Annotated[str | None, typer.Option("--since", metavar="TIME", help="Begun then or later.")] = None,
     until: Annotated[str | None, typer.Option("--until", metavar="TIME", help="Begun before then.")] = None,
     slower: Annotated[str | None, typer.Option("--slower-than", metavar="SPAN", help="Took at least so long.")] = None,
@@ -78,7 +84,7 @@ def search(
         "offset": offset,
         "key": key,
         "group": group_id,
-        "status": status,
+        "status": None if status is None else status.value,
         "since_ms": None if since is None else moment_ms(since, now_ms),
         "until_ms": None if until is None else moment_ms(until, now_ms),
         "min_duration_ms": None if slower is None else duration_ms(slower),

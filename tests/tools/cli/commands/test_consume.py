@@ -8,6 +8,7 @@ import sys
 import time
 
 import pytest
+from confluent_kafka import Producer
 
 from tests.tidegate.processes import ROOT
 from tests.tools.cli.conftest import Tidegate
@@ -36,6 +37,8 @@ def filled(tidegate: Tidegate, topic: str) -> str:
         (["--from", "1", "--to", "3"], "12"),
         (["--from", f"@{START_MS + 3}", "-e"], "34"),
         (["--to", f"@{START_MS + 2}"], "01"),
+        (["--since", str(START_MS + 1), "--until", str(START_MS + 3)], "12"),
+        (["--since", "-5m", "-e"], ""),
         (["--count", "2"], "01"),
         (["--idle", "1"], "01234"),
         (["-e", "--key", "^k1$"], "13"),
@@ -135,3 +138,31 @@ def test_it_follows_until_it_is_interrupted(tidegate: Tidegate, filled: str, bro
         reader.send_signal(signal.SIGINT)
         assert reader.wait(30) == 130
         assert b"Traceback" not in reader.stderr.read()
+
+
+def test_open_transactions_do_not_keep_a_reader_of_committed_records(
+    tidegate: Tidegate, topic: str, broker: RunningBroker
+) -> None:
+    tidegate("produce", topic, "before")
+    producer = Producer({"bootstrap.servers": broker.bootstrap, "transactional.id": f"open-{topic}"})
+    producer.init_transactions(60)
+    producer.begin_transaction()
+    producer.produce(topic, b"open")
+    assert producer.flush(60) == 0
+    tidegate("produce", topic, "behind")
+    assert tidegate("consume", topic, "-e").out == "before\n"
+    assert tidegate("consume", topic, "-e", "-g", f"g-{topic}").out == "before\n"
+    assert tidegate("consume", topic, "-e", "--until", "+1h").out == "before\n"
+    assert tidegate("consume", topic, "-e", "--isolation", "read_uncommitted").out == "before\nopen\nbehind\n"
+    producer.abort_transaction(60)
+    assert tidegate("consume", topic, "-e").out == "before\nbehind\n"
+
+
+def test_topics_are_chosen_by_a_pattern(tidegate: Tidegate, topic: str) -> None:
+    tidegate("produce", f"{topic}-a", "1")
+    tidegate("produce", f"{topic}-b", "2")
+    found = tidegate("consume", f"{topic}-.", "--regex", "-e", "-f", r"%t=%v\n")
+    assert sorted(found.out.split()) == [f"{topic}-a=1", f"{topic}-b=2"]
+    assert tidegate("consume", "nothing-.*", "--regex", "-e").code == 4
+    assert tidegate("consume", "(", "--regex", "-e").code == 2
+    assert tidegate("consume", topic, "--since", "-1h", "--from", "3").code == 2

@@ -17,6 +17,7 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
         where = ("-b", broker.bootstrap, "--timeout", "60")
         assert run("produce", "kept", "one", "two", "-k", "k", "-H", "a=1", *where).code == 0
         assert run("produce", "kept", "later", "--delay", "1h", *where).code == 0
+        assert run("produce", "moved", "a", "--transactional-id", "import-1", *where).code == 0
     return data
 
 
@@ -90,6 +91,33 @@ def test_what_is_not_there_is_told(tmp_path: Path) -> None:
     assert run("log", "dump", str(tmp_path / "a.txt")).code == 2
 
 
+def test_a_topic_is_found_by_its_name(data: Path) -> None:
+    assert run("log", "dump", str(data), "--topic", "kept", "-f", r"%t %p %v\n").out == "kept 0 one\nkept 0 two\n"
+    assert run("log", "dump", str(data), "--topic", "kept", "-p", "0", "-o", "json").data[0]["records"] == 2
+    unnamed = run("log", "dump", str(data))
+    assert (unnamed.code, "give --topic; there are" in unnamed.err, "kept" in unnamed.err) == (2, True, True)
+    assert run("log", "dump", str(data), "--topic", "gone").code == 4
+    assert run("log", "dump", str(data), "--topic", "kept", "-p", "7").code == 4
+    assert run("log", "dump", str(segment(data)), "--topic", "kept").code == 2
+
+
+def test_what_is_held_back_is_dumped(data: Path) -> None:
+    rows = run("log", "dump", str(data), "-t", "kept", "--stage", "-r", "-o", "json").data
+    assert [row["value"] for row in rows if row["meaning"] is None] == ["later"]
+    (checkpoint,) = data.glob("topics/*/0/stage/stage-checkpoint")
+    found = run("log", "dump", str(checkpoint), "-o", "json").data
+    assert (found["pending"], [row["state"] for row in found["rows"]]) == (1, ["waiting"])
+    assert "records that wait     1" in run("log", "dump", str(checkpoint)).out
+
+
+def test_states_of_transactions_are_told_in_words(data: Path) -> None:
+    said = run("log", "dump", str(data), "-t", "__transaction_state", "-r").out
+    assert "import-1: CompleteCommit" in said
+    assert "in moved-0" in said
+    assert " commit " in run("log", "dump", str(data), "-t", "moved", "-r").out
+
+
 def test_a_running_broker_may_be_looked_at(tidegate: Tidegate, topic: str, broker: testing.RunningBroker) -> None:
     tidegate("produce", topic, "x")
     assert tidegate("log", "verify", str(broker.data_dir), "-o", "json").data["records"] >= 1
+    assert tidegate("log", "dump", str(broker.data_dir), "-t", topic, "-f", "%v").out == "x"

@@ -1,9 +1,14 @@
 """Sending records from the command line."""
 
+import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from tests.tidegate.processes import ROOT
 from tests.tools.cli.conftest import Tidegate
 
 
@@ -114,3 +119,98 @@ def test_many_records_go_in_windows(tidegate: Tidegate, topic: str) -> None:
     sent = tidegate("produce", topic, "-o", "json", stdin="".join(f"{number}\n" for number in range(12_000)))
     assert sent.data["records"] == 12_000
     assert read(tidegate, topic, "%v") == [str(number) for number in range(12_000)]
+
+
+def test_all_records_are_readable_at_once_or_none(tidegate: Tidegate, topic: str) -> None:
+    sent = tidegate("produce", topic, "--transactional-id", f"id-{topic}", "-o", "json", stdin="a\nb\n").data
+    assert sent["transactions"] == {"id": f"id-{topic}", "ended": "committed", "count": 1}
+    failed = tidegate(
+        "produce", topic, "--transactional-id", f"id-{topic}", "--json", stdin='{"value":"c"}\nnonsense\n'
+    )
+    assert (failed.code, "record 2 of the input" in failed.err, "nothing stays" in failed.err) == (2, True, True)
+    assert read(tidegate, topic, "%v") == ["a", "b"]
+    assert tidegate("txn", "describe", f"id-{topic}", "-o", "json").data["state"] == "CompleteAbort"
+
+
+def test_a_transaction_for_every_so_many_records(tidegate: Tidegate, topic: str) -> None:
+    options = ["--transactional-id", f"id-{topic}", "--transaction-every", "2"]
+    assert tidegate("produce", topic, *options, stdin="a\nb\nc\n").out.endswith("; 2 transactions committed\n")
+    refused = tidegate(
+        "produce",
+        topic,
+        *options,
+        "--json",
+        stdin='{"value":"d"}\n{"value":"e"}\n{"value":"f","headers":{"tide-ttl":"x"}}\n',
+    )
+    assert refused.code == 5
+    assert "the transaction was aborted, 1 transactions before it stay" in refused.err
+    assert read(tidegate, topic, "%v") == ["a", "b", "c", "d", "e"]
+
+
+def test_a_transaction_may_be_aborted_to_see_what_readers_do(tidegate: Tidegate, topic: str) -> None:
+    assert tidegate("produce", topic, "a", "--transactional-id", f"id-{topic}", "--abort").code == 0
+    assert read(tidegate, topic, "%v") == []
+    assert tidegate("consume", topic, "-e", "--isolation", "read_uncommitted").out == "a\n"
+
+
+def test_files_may_be_records(tidegate: Tidegate, topic: str, tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"\x00\n\xff" * 50_000)
+    (tmp_path / "b").write_bytes(b"short")
+    tidegate("produce", topic, "--file", str(tmp_path / "a"), "--file", str(tmp_path / "b"), "--whole")
+    assert read(tidegate, topic, "%S") == ["150000", "5"]
+
+
+def test_lines_may_be_encoded(tidegate: Tidegate, topic: str) -> None:
+    tidegate("produce", topic, "-f", "%k{hex} %v{base64}", stdin="00ff AP/+\n")
+    assert read(tidegate, topic, "%k{hex} %v{base64}") == ["00ff AP/+"]
+
+
+def start(*arguments: str, environment: dict[str, str]) -> "subprocess.Popen[bytes]":
+    return subprocess.Popen(
+        [sys.executable, "-m", "tidegate", "produce", *arguments],
+        cwd=ROOT,
+        env={**os.environ, **environment},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+
+
+def test_a_line_is_sent_when_it_is_there(tidegate: Tidegate, topic: str) -> None:
+    with start(topic, environment={}) as process:
+        assert process.stdin is not None
+        process.stdin.write(b"first\n")
+        process.stdin.flush()
+        assert tidegate("consume", topic, "--count", "1", "--idle", "60").out == "first\n"
+        out, _ = process.communicate(b"second\n", timeout=60)
+    assert out.decode() == f"2 records to {topic}: partition 0 at 0-1\n"
+
+
+def test_ctrl_c_ends_at_once_and_aborts(tidegate: Tidegate, topic: str) -> None:
+    with start(topic, "--transactional-id", f"id-{topic}", environment={}) as process:
+        assert process.stdin is not None
+        process.stdin.write(b"first\n")
+        process.stdin.flush()
+        uncommitted = ["--isolation", "read_uncommitted", "--count", "1", "--idle", "60"]
+        assert tidegate("consume", topic, *uncommitted).out == "first\n"
+        process.send_signal(signal.SIGINT)
+        # Its input stays open: it does not wait for it.
+        assert process.wait(60) == 130
+        assert process.stderr is not None
+        assert process.stderr.read() == b""
+    assert read(tidegate, topic, "%v") == []
+    assert tidegate("txn", "describe", f"id-{topic}", "-o", "json").data["state"] == "CompleteAbort"
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--transaction-every", "2"], "give --transactional-id too"),
+        (["--abort"], "give --transactional-id too"),
+        (["--transactional-id", "x", "--acks", "1"], "needs --acks all"),
+        (["--transactional-id", "x", "--transaction-timeout", "soon"], "no span of time"),
+    ],
+)
+def test_what_transactions_need_is_told(tidegate: Tidegate, topic: str, options: list[str], said: str) -> None:
+    ended = tidegate("produce", topic, "x", *options)
+    assert (ended.code, said in ended.err) == (2, True)

@@ -1,12 +1,17 @@
 """Transactions from the command line."""
 
+import asyncio
 from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from attrs import define
 from confluent_kafka import KafkaException, Producer
 
 from tests.tools.cli.conftest import Tidegate
 from tidegate.testing import RunningBroker
+from tools.cli.commands.txn import find_open
 
 
 @pytest.fixture
@@ -52,6 +57,72 @@ def test_one_that_hangs_is_aborted_by_its_place(tidegate: Tidegate, topic: str, 
     assert tidegate("txn", "abort", *place, "--start-offset", "0", "--yes").code == 0
     tidegate("produce", topic, "after")
     assert tidegate("consume", topic, "-e").out == "after\n"
+
+
+def test_what_is_open_and_does_not_hang_is_told(tidegate: Tidegate, topic: str, hanging: tuple[str, Producer]) -> None:
+    (row,) = tidegate("txn", "hanging", "--all", "--topic", topic, "-o", "json").data
+    assert (row["transactional_id"], row["start_offset"], row["hangs"]) == (hanging[0], 0, False)
+    none = tidegate("txn", "hanging", "--topic", topic)
+    assert (none.code, none.out, none.err) == (0, "", "no transaction hangs\n")
+    assert tidegate("txn", "hanging", "--all", "-t", topic, "--older-than", "1h", "-o", "json").data == []
+
+
+class Coordinators:
+    """Answers as brokers do: two transactions are open in a partition, of which the coordinator knows one elsewhere."""
+
+    def __init__(self, *answers: list[tuple[int, int]]) -> None:
+        self.answers = list(answers)
+
+    async def topics(self, names: list[str]) -> Any:
+        partition = SimpleNamespace(partition_index=0, leader_id=1)
+        return [SimpleNamespace(name=name, partitions=[partition]) for name in names]
+
+    async def everywhere(self, _message: Any) -> Any:
+        states = [SimpleNamespace(transactional_id="elsewhere", producer_id=8)]
+        return [SimpleNamespace(transaction_states=states)]
+
+    async def coordinator(self, *_named: Any) -> int:
+        return 1
+
+    async def patiently(self, ask: Any) -> Any:
+        return await ask()
+
+    async def call(self, message: Any, *, node: int) -> Any:
+        assert node == 1
+        if type(message).__name__ == "DescribeTransactionsRequest":
+            place = SimpleNamespace(topic="other", partitions=[0])
+            found = DescribedTransaction(topics=[place])
+            return SimpleNamespace(transaction_states=[found])
+        producers = [
+            SimpleNamespace(producer_id=number, producer_epoch=0, last_timestamp=17, current_txn_start_offset=start)
+            for number, start in self.answers.pop(0)
+        ]
+        partition = SimpleNamespace(partition_index=0, error_code=0, error_message=None, active_producers=producers)
+        return SimpleNamespace(topics=[SimpleNamespace(name="orders", partitions=[partition])])
+
+
+@define
+class DescribedTransaction:
+    topics: list[Any]
+    error_code: int = 0
+    transaction_state: str = "Ongoing"
+    transaction_start_time_ms: int = 17
+    transaction_timeout_ms: int = 1_000
+    producer_id: int = 8
+    producer_epoch: int = 0
+
+
+def found_open(*answers: list[tuple[int, int]]) -> list[tuple[int, int, bool]]:
+    rows = asyncio.run(find_open(Coordinators(*answers), ["orders"], 20))  # type: ignore[arg-type]
+    return [(row["producer_id"], row["start_offset"], row["hangs"]) for row in rows]
+
+
+def test_what_its_coordinator_does_not_know_there_hangs() -> None:
+    assert found_open([(7, 5), (8, 6), (9, -1)], [(7, 5), (8, 6)]) == [(7, 5, True), (8, 6, True)]
+
+
+def test_what_has_ended_meanwhile_does_not_hang() -> None:
+    assert found_open([(7, 5)], [(7, 9)]) == []
 
 
 @pytest.mark.parametrize(
