@@ -5,6 +5,8 @@ steers the terminal: control characters are shown, not sent.
 """
 
 import json
+import os
+import shutil
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum, StrEnum
@@ -156,50 +158,70 @@ def _plain_data(value: Any) -> Any:
     return value.value if isinstance(value, Enum) else value
 
 
-def _draw(rows: Sequence[Row], columns: Sequence[Column]) -> None:
-    from rich.cells import cell_len
-    from rich.console import Console
+FOLDED_WIDTH_MIN = 24
+"""A column that is folded to fewer letters cannot be read."""
+_BETWEEN = "   "
 
-    console = Console(highlight=False)
+
+def _draw(rows: Sequence[Row], columns: Sequence[Column]) -> None:
+    """A table. Not by rich: that takes a second for a thousand rows, and a command longer to start."""
+    from rich.cells import cell_len
+
     cells = [[column.show(row) for column in columns] for row in rows]
     heads = [column.head or column.field for column in columns]
     widths = [max(map(cell_len, texts)) for texts in zip(heads, *cells, strict=True)]
+    is_terminal = _is_terminal()
     # Elsewhere than on a terminal nothing is cut or folded: the next program takes it apart.
-    excess = _width(widths) - console.width if console.is_terminal else 0
-    if excess > 0 and max(widths) - excess < FOLDED_WIDTH_MIN:
-        _draw_blocks(cells, heads)
-        return
-    folded = widths.index(max(widths)) if excess > 0 else None
-    lines = Console(highlight=False, width=None if console.is_terminal else 20_000, file=sys.stdout)
-    lines.print(_table(cells, heads, columns, folded))
-
-
-FOLDED_WIDTH_MIN = 24
-"""A column that is folded to fewer letters cannot be read."""
-_BETWEEN = 3
-
-
-def _width(widths: Sequence[int]) -> int:
-    return sum(widths) + _BETWEEN * (len(widths) - 1)
-
-
-def _table(cells: Sequence[Sequence[str]], heads: Sequence[str], columns: Sequence[Column], folded: int | None) -> Any:
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for number, (head, column) in enumerate(zip(heads, columns, strict=True)):
-        table.add_column(
-            head,
-            justify="right" if column.right else "left",
-            overflow="fold",
-            no_wrap=folded is not None and number != folded,
-            highlight=False,
-        )
+    whole = sum(widths) + len(_BETWEEN) * (len(widths) - 1)
+    excess = whole - shutil.get_terminal_size().columns if is_terminal else 0
+    if excess > 0:
+        widest = widths.index(max(widths))
+        widths[widest] -= excess
+        if widths[widest] < FOLDED_WIDTH_MIN:
+            _draw_blocks(cells, heads)
+            return
+    are_right = [column.right for column in columns]
+    bold = ("\x1b[1m", "\x1b[0m") if is_terminal and not os.environ.get("NO_COLOR") else ("", "")
+    lines = [bold[0] + line + bold[1] for line in _lines(heads, widths, are_right)]
+    lines.append("─" * min(whole, sum(widths) + len(_BETWEEN) * (len(widths) - 1)))
     for row in cells:
-        table.add_row(*map(Text, row))
-    return table
+        lines += _lines(row, widths, are_right)
+    _write("\n".join(lines) + "\n")
+
+
+def _is_terminal() -> bool:
+    return sys.stdout.isatty() or bool(os.environ.get("FORCE_COLOR"))
+
+
+def _lines(texts: Sequence[str], widths: Sequence[int], are_right: Sequence[bool]) -> list[str]:
+    """A row, in as many lines as its longest text needs."""
+    from rich.cells import cell_len
+
+    parts = [_folded(text, width) for text, width in zip(texts, widths, strict=True)]
+    lines = []
+    for number in range(max(map(len, parts))):
+        line = []
+        for part, width, is_right in zip(parts, widths, are_right, strict=True):
+            text = part[number] if number < len(part) else ""
+            space = " " * (width - cell_len(text))
+            line.append(space + text if is_right else text + space)
+        lines.append(_BETWEEN.join(line).rstrip())
+    return lines
+
+
+def _folded(text: str, width: int) -> list[str]:
+    """A text in pieces of this width, between words where that can be."""
+    from rich.cells import cell_len, chop_cells
+
+    pieces = []
+    while cell_len(text) > width:
+        piece = chop_cells(text, width)[0]
+        space = piece.rfind(" ", 1)
+        if space > 0 and not text[len(piece) :].startswith(" "):
+            piece = piece[: space + 1]
+        pieces.append(piece.rstrip())
+        text = text[len(piece) :].lstrip()
+    return [*pieces, text]
 
 
 def _draw_blocks(cells: Sequence[Sequence[str]], heads: Sequence[str]) -> None:

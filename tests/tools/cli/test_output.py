@@ -5,7 +5,7 @@ import json
 import pytest
 import yaml
 
-from tools.cli.output import Column, Format, Output, plain, printable, size_text, text_of
+from tools.cli.output import Column, Format, Output, _folded, plain, printable, size_text, text_of
 
 COLUMNS = (Column("name", "topic"), Column("size", right=True))
 ROWS = [{"name": "orders", "size": 3}, {"name": "[bold]\x1b[31m", "size": None}]
@@ -83,3 +83,10 @@ def test_a_terminal_that_is_too_narrow_gets_blocks(
     # What is not folded stays whole, to be copied.
     assert said.count("a" * 32) == 2
     assert ("\n\n" in said) is not is_table
+
+
+def test_texts_are_folded_between_words() -> None:
+    assert _folded("one two three", 8) == ["one two", "three"]
+    assert _folded("abcdefghij", 4) == ["abcd", "efgh", "ij"]
+    assert _folded("日本語日本語", 6) == ["日本語", "日本語"]
+    assert _folded("short", 10) == ["short"]

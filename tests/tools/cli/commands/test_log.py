@@ -114,7 +114,7 @@ def test_states_of_transactions_are_told_in_words(data: Path) -> None:
     said = run("log", "dump", str(data), "-t", "__transaction_state", "-r").out
     assert "import-1: CompleteCommit" in said
     assert "in moved-0" in said
-    assert " commit " in run("log", "dump", str(data), "-t", "moved", "-r").out
+    assert " commit\n" in run("log", "dump", str(data), "-t", "moved", "-r").out
 
 
 def test_a_running_broker_may_be_looked_at(tidegate: Tidegate, topic: str, broker: testing.RunningBroker) -> None:
