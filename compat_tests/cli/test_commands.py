@@ -3,13 +3,21 @@
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 from confluent_kafka import KafkaException, Producer
 
+from compat_tests.brokers import target
+from engine.records import TRANSACTIONAL_FLAG, build_batch
+from tools.cli.kafka import connected, run
+from tools.cli.profiles import Profile
+from wire.kafka.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+
 PATIENCE_S = 60.0
+UNKNOWN_PRODUCER = 4_711_000
 MakeTopic = Callable[..., str]
 
 
@@ -90,6 +98,62 @@ def test_an_open_transaction_is_seen_and_aborted(
         producer.commit_transaction(PATIENCE_S)
     tidegate("produce", topic, "after")
     assert tidegate("consume", topic, "-e") == "after\n"
+
+
+def test_records_become_readable_at_once_or_never(tidegate: Callable[..., Any], make_topic: MakeTopic) -> None:
+    topic = make_topic()
+    name = f"import-{topic}"
+    one = tidegate("produce", topic, "--transactional-id", name, "-o", "json", stdin="a\nb\n")
+    assert (one["records"], one["transactions"]["count"]) == (2, 1)
+    tidegate("produce", topic, "never", "--transactional-id", name, "--abort")
+    tidegate("produce", topic, "--transactional-id", name, "-K", ":", stdin="k:c\nno key\n", code=2)
+    tidegate("produce", topic, "--transactional-id", name, "--transaction-every", "2", stdin="d\ne\nf\n")
+    assert tidegate("consume", topic, "-e").split() == ["a", "b", "d", "e", "f"]
+    with_aborted = tidegate("consume", topic, "-e", "--isolation", "read_uncommitted").split()
+    assert with_aborted == ["a", "b", "never", "c", "d", "e", "f"]
+    assert tidegate("txn", "hanging", "--topic", topic) == "no transaction hangs\n"
+
+
+@pytest.mark.skipif(target() != "kafka", reason="Tidegate lets nobody begin such a transaction")
+def test_a_transaction_that_hangs_is_found_and_aborted(
+    tidegate: Callable[..., Any], make_topic: MakeTopic, bootstrap: str
+) -> None:
+    topic = make_topic()
+    node = str(tidegate("cluster", "info", "-o", "json")["nodes"][0]["node"])
+    key = "transaction.partition.verification.enable"
+    tidegate("config", "set", "broker", node, f"{key}=false")
+    try:
+        produce_unknown(bootstrap, topic)
+    finally:
+        tidegate("config", "set", "broker", node, "--unset", key)
+    (row,) = tidegate("txn", "hanging", "--topic", topic, "-o", "json", code=1)
+    assert (row["producer_id"], row["start_offset"], row["hangs"]) == (UNKNOWN_PRODUCER, 0, True)
+    tidegate("produce", topic, "behind")
+    assert tidegate("consume", topic, "-e") == ""
+    tidegate("txn", "abort", "--topic", topic, "--partition", "0", "--start-offset", "0", "--yes")
+    assert tidegate("consume", topic, "-e") == "behind\n"
+
+
+def produce_unknown(bootstrap: str, topic: str) -> None:
+    """A record of a transaction that no coordinator knows of, as a broker of old could leave one behind."""
+    batch = build_batch(
+        [(None, b"never")],
+        timestamp_ms=time.time_ns() // 1_000_000,
+        producer_id=UNKNOWN_PRODUCER,
+        producer_epoch=0,
+        base_sequence=0,
+        attributes=TRANSACTIONAL_FLAG,
+    )
+    partition = PartitionProduceData(index=0, records=batch)
+    wanted = TopicProduceData(name=topic, partition_data=[partition])
+    request = ProduceRequest(transactional_id="unknown", acks=-1, timeout_ms=30_000, topic_data=[wanted])
+
+    async def work() -> int:
+        async with connected(Profile(bootstrap=bootstrap, timeout_s=PATIENCE_S)) as kafka:
+            answer = await kafka.call(request, last_version=11)
+            return int(answer.responses[0].partition_responses[0].error_code)
+
+    assert run(work()) == 0
 
 
 def test_the_cluster_is_told(tidegate: Callable[..., Any]) -> None:
