@@ -94,7 +94,8 @@ class Progress:
             self._starts = merged(offsets, self._starts)
             self.offsets = merged(offsets, self.offsets)
             self.ends = merged(self.ends, ends)
-            self._seen[0] = (self._seen[0][0], 0, merged(offsets, self._seen[0][2]))
+            at, rows, known = self._seen[0]
+            self._seen[0] = (at, rows, merged(offsets, known))
         self._write_metrics()
 
     def batch(self, rows: int, offsets: Offsets, ends: Offsets) -> None:
@@ -153,7 +154,7 @@ class Progress:
             (before, _, older), (now, _, _) = self._seen[0], self._seen[-1]
             lag = self.lag
             found = []
-            for name in sorted({*self.ends, *self.offsets}):
+            for name in sorted(self.ends or self.offsets):
                 at = self.offsets.get(name, {})
                 read = sum(offset - self._starts.get(name, {}).get(number, offset) for number, offset in at.items())
                 passed = sum(offset - older.get(name, {}).get(number, offset) for number, offset in at.items())

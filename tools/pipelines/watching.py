@@ -8,6 +8,7 @@ from tools.pipelines.kafka import Cluster
 from tools.pipelines.progress import Progress
 
 POLL_S = 1.0
+PATIENCE_S = 2.0
 
 
 class Watch:
@@ -26,7 +27,8 @@ class Watch:
 
     def __exit__(self, *_: object) -> None:
         self._over.set()
-        self._thread.join()
+        # A look at a broker that does not answer takes a minute; nobody waits for that.
+        self._thread.join(PATIENCE_S)
 
     def _watch(self) -> None:
         while not self._over.wait(self._every_s):

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from compat_tests.clients.base import Record
-from compat_tests.spark.pipelines.running import run
+from compat_tests.spark.pipelines.running import committed, run
 from compat_tests.spark.reading import delete_before, numbered, send, slow
 from compat_tests.transactions.writers import confluent
 from tools.pipelines.archive.log import ArchiveLog
@@ -67,7 +67,8 @@ def test_an_archive_that_is_right(
     spark: Any, bootstrap: str, sound: tuple[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     topic, folder = sound
-    status, report = audit(bootstrap, folder, tmp_path, bucket=7)
+    status, report = audit(bootstrap, folder, tmp_path, bucket=7, group=f"auditor-of-{topic}")
+    assert committed(bootstrap, f"auditor-of-{topic}") == {(topic, 0): 35, (topic, 1): 30}
     assert (status, report["same"], report["files"]) == (OK, True, [])
     assert [(each["compared"], each["rows"], each["behind"]) for each in report["verdicts"]] == [
         ([0, 35], 32, 0),

@@ -12,6 +12,7 @@ from compat_tests.admin import create_topic
 from compat_tests.clients import confluent
 from compat_tests.clients.base import Consumed, Record
 from compat_tests.conftest import unique_name
+from compat_tests.spark.pipelines.running import committed as committed_as
 from compat_tests.spark.pipelines.running import run
 from compat_tests.spark.reading import send
 from tools.pipelines.options import PipelineError, UsageError
@@ -108,14 +109,16 @@ def test_a_range_of_time_at_a_rate_by_key(
         to=target,
         since="2025-10-09T09:10",
         until=str(BASE_MS + 50 * 60_000),
-        rate=20,
+        rate=40,
         partitioning="key",
         metrics_file=str(tmp_path / "metrics"),
+        group=f"{target}-watched",
     )
-    assert time.monotonic() - started > 1.5
+    assert time.monotonic() - started > 0.7
     found = [each for number in range(3) for each in committed(bootstrap, target, number)]
     assert sorted(int(each.value or b"") for each in found) == list(range(10, 50))
-    assert 'pipeline="backfill"' in (tmp_path / "metrics").read_text()
+    assert f'pipeline="backfill",topic="{source[0]}",partition="0"' in (tmp_path / "metrics").read_text()
+    assert committed_as(bootstrap, f"{target}-watched") == {(source[0], 0): 25, (source[0], 1): 25}
 
 
 def test_what_cannot_be(spark: Any, bootstrap: str, source: tuple[str, str], make_topic: MakeTopic) -> None:

@@ -10,7 +10,7 @@ import pytest
 from compat_tests.admin import create_topic
 from compat_tests.clients.base import Record
 from compat_tests.extensions.holding import tide, tidegate_only
-from compat_tests.spark.pipelines.running import run
+from compat_tests.spark.pipelines.running import committed, run
 from compat_tests.spark.reading import frame, send
 from compat_tests.waiting import eventually
 from tools.pipelines.options import PipelineError
@@ -61,7 +61,9 @@ def post(bootstrap: str, topic_name: str) -> list[str]:
 def test_groups_samples_and_the_list(
     spark: Any, bootstrap: str, post: list[str], topic_name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run("dead-letters", bootstrap, output=str(tmp_path), pattern=f"{topic_name}.*", samples=2) == 0
+    options = {"pattern": f"{topic_name}.*", "samples": 2, "group": topic_name}
+    assert run("dead-letters", bootstrap, output=str(tmp_path), **options) == 0
+    assert committed(bootstrap, topic_name) == {(post[0], 0): 8, (post[1], 0): 1}
     groups = json.loads((tmp_path / "groups.json").read_text())
     assert [
         (each["error"], each["origin_topic"], each["consumer"], each["style"], each["letters"]) for each in groups
@@ -72,7 +74,7 @@ def test_groups_samples_and_the_list(
         ("java.lang.IllegalStateException", "orders", "billing", "spring", 1),
         ("rejected", "orders", "crew", "broker", 1),
     ]
-    assert (groups[0]["first_seen"], groups[0]["last_seen"]) == ("2025-10-09T09:00:00.000", "2025-10-09T09:00:04.000")
+    assert (groups[0]["first_seen"], groups[0]["last_seen"]) == ("2025-10-09T09:00:00.000Z", "2025-10-09T09:00:04.000Z")
     assert [(each["value"], each["origin_offset"]) for each in groups[0]["samples"]] == [("c4", "14"), ("c3", "13")]
     assert groups[3]["samples"][0]["origin_offset"] == str(2**33)
     assert groups[1]["samples"][0]["value"] == "\\xff\x00"
@@ -89,7 +91,9 @@ def test_groups_samples_and_the_list(
     }
     assert [line["offset"] for line in lines[1:]] == list(range(8))
     assert "5  JsonError  from orders by sink" in capsys.readouterr().out
-    assert "JsonError" in (tmp_path / "report.html").read_text()
+    page = (tmp_path / "report.html").read_text()
+    assert "JsonError, from orders: 1 from 2025-10-09 09:00:04 UTC" in page
+    assert "<b>56 %</b><span>JsonError</span>" in page
 
 
 def test_only_some(spark: Any, bootstrap: str, post: list[str], tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from compat_tests.admin import create_topic
 from compat_tests.clients.base import Record
 from compat_tests.clients.confluent import consumer_for, read
 from compat_tests.extensions.holding import tide, tidegate_only
-from compat_tests.spark.pipelines.running import run
+from compat_tests.spark.pipelines.running import committed, run
 from compat_tests.spark.reading import frame, send
 from compat_tests.waiting import eventually
 from tools.pipelines.options import PipelineError
@@ -58,7 +58,8 @@ def test_latencies_stuck_and_slowest(spark: Any, traced: str, tmp_path: Path) ->
         "consume.committed": 10,
     }
     eventually(events, wanted, 60)
-    assert run("timelines", traced, output=str(tmp_path), stuck_seconds=0) == 0
+    assert run("timelines", traced, output=str(tmp_path), stuck_seconds=0, group="watchers") == 0
+    assert sum(committed(traced, "watchers").values()) >= sum(wanted.values())
 
     latencies = spark.read.parquet(str(tmp_path / "latencies")).collect()
     counted: dict[tuple[str, str], int] = {}
@@ -73,6 +74,8 @@ def test_latencies_stuck_and_slowest(spark: Any, traced: str, tmp_path: Path) ->
         ("unread", "publish"): 2,
     }
     assert all(row.p50 >= 690_000 for row in latencies if row.stage == "hold")
+    overall = {(row.topic, row.stage): row.records for row in spark.read.parquet(str(tmp_path / "stages")).collect()}
+    assert overall == {**counted, ("read", "total"): 10}
     stuck = spark.read.parquet(str(tmp_path / "stuck")).collect()
     assert sorted((row.topic, row.key, row.problem) for row in stuck) == [
         ("unread", "u0", "never fetched"),
@@ -83,7 +86,8 @@ def test_latencies_stuck_and_slowest(spark: Any, traced: str, tmp_path: Path) ->
     assert {row.key for row in slowest[:5]} == {f"n{n}" for n in range(5)}
     assert len(slowest) == 10
     page = (tmp_path / "report.html").read_text()
-    assert "<h2>read: hold</h2>" in page
+    assert "<h3>hold (5 records)</h3>" in page
+    assert "<span>stuck</span><b>2</b>" in page
     assert "unread-0 @ 1" in page
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from compat_tests.clients.base import Record
-from compat_tests.spark.pipelines.running import run
+from compat_tests.spark.pipelines.running import committed, run
 from compat_tests.spark.reading import send
 from tools.pipelines.options import UsageError
 
@@ -46,10 +46,12 @@ def test_windows_are_counted_once_over_several_runs(
     run("usage", bootstrap, **options)
     counted += [(5, 0, 2, 20, 1)]
     assert rows(spark, tmp_path, "partitions", "partition", "records", "bytes", "keys") == counted
+    assert committed(bootstrap, topic_name) == {(topic, 0): 10, (topic, 1): 5}
     page = (tmp_path / "report.html").read_text()
     assert page.count("<polyline") == 2
-    assert "hot" in page
-    assert "<h2>Late</h2>" in page
+    assert "<b>hot</b>" in page
+    assert "<span>too late</span><b>1</b>" in page
+    assert f"<h2>Partitions of {topic} over time</h2>" in page
 
 
 def test_no_topics(spark: Any, bootstrap: str, tmp_path: Path) -> None:

@@ -61,6 +61,21 @@ def test_rates_are_of_the_last_seconds() -> None:
     assert progress.rows_per_second == pytest.approx(200 / 30)
 
 
+def test_only_topics_that_are_read_now_are_shown() -> None:
+    progress = with_clock(0.0, 1.0)
+    progress.observe({"a": {0: 5}, "archived-before": {0: 9}}, {"a": {0: 5}})
+    assert [topic.name for topic in progress.topics()] == ["a"]
+
+
+def test_a_later_round_does_not_count_earlier_rows_again() -> None:
+    progress = with_clock(0.0, 10.0, 40.0, 50.0)
+    for reached in (1000, 2000):
+        progress.observe({"a": {0: reached}}, {"a": {0: 5000}}, rows=1000)
+    progress.begin({"a": {0: 2000}}, {"a": {0: 5000}})
+    progress.observe({"a": {0: 2100}}, {"a": {0: 5000}}, rows=100)
+    assert progress.rows_per_second == pytest.approx(1100 / 40)
+
+
 def test_quiet_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     with Progress("archive", quiet=True) as progress:
         progress.batch(1, {"a": {0: 1}}, {"a": {0: 1}})
