@@ -23,7 +23,7 @@ def broker() -> Iterator[MortalBroker]:
 
 
 def restart(broker: MortalBroker) -> None:
-    """For members made by hand, which do not ask again as a client does while the coordinator still loads its groups."""
+    """For members made by hand, which do not ask again, as clients do, while the coordinator loads its groups."""
     broker.restart()
     wait_for_coordinators(broker.bootstrap)
 
