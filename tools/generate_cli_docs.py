@@ -1,7 +1,7 @@
 """Writes docs/cli.md from the commands themselves: `python -m tools.generate_cli_docs`."""
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,131 @@ from tools.pipelines.running import SHARED as COMMON
 PIPELINE = "pipeline"
 DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "cli.md"
 
+_TASKS = (
+    (
+        "see whether all is well",
+        "`tidegate status`",
+    ),
+    (
+        "read what a topic holds, and end",
+        "`tidegate consume orders --exit`",
+    ),
+    (
+        "follow a topic from now on",
+        "`tidegate consume orders --from latest`",
+    ),
+    (
+        "read the last ten records of each partition",
+        "`tidegate consume orders --from -10 --exit`",
+    ),
+    (
+        "read an hour of yesterday",
+        "`tidegate consume orders --since 2026-11-15T12:00 --until 2026-11-15T13:00`",
+    ),
+    (
+        "find a record",
+        "`tidegate consume orders --exit --value 'ice cream' -f '%p/%o %D %v\\n'`",
+    ),
+    (
+        "send a file, a record per line, all of it or nothing",
+        "`tidegate produce orders --file orders.txt --transactional-id import-1`",
+    ),
+    (
+        "send a picture",
+        "`tidegate produce pictures --key cat --file cat.jpg --whole`",
+    ),
+    (
+        "delete a key from a compacted topic",
+        "`tidegate produce customers --key 17 --null ''`",
+    ),
+    (
+        "copy a topic, with keys, headers and times",
+        "`tidegate consume orders -e -o json | tidegate produce copies --json`",
+    ),
+    (
+        "read everything again in a group",
+        "`tidegate group reset kitchen --to earliest --dry-run`, then with `--yes`",
+    ),
+    (
+        "alert when a group falls behind",
+        "`tidegate group lag kitchen --max 1000 || alert`",
+    ),
+    (
+        "free what an abandoned transaction keeps from readers",
+        "`tidegate txn hanging`, then `tidegate txn abort`",
+    ),
+    (
+        "look into files after a crash, without a broker",
+        "`tidegate log verify data`, `tidegate log dump data --topic orders --records`",
+    ),
+)
+_ELSEWHERE = (
+    (
+        "`kcat -b B -P -t T -K : -l FILE`",
+        "`tidegate produce T -b B -K : --file FILE`",
+    ),
+    (
+        "`kcat -b B -P -t T PICTURE`",
+        "`tidegate produce T -b B --file PICTURE --whole`",
+    ),
+    (
+        "`kcat -b B -C -t T -e -f '%o %k %s\\n'`",
+        "`tidegate consume T -b B -e -f '%o %k %s\\n'`",
+    ),
+    (
+        "`kcat -b B -C -t T -o -10 -e`",
+        "`tidegate consume T -b B --from -10 -e`",
+    ),
+    (
+        "`kcat -b B -C -t T -o s@T1 -o e@T2`",
+        "`tidegate consume T -b B --since T1 --until T2`",
+    ),
+    (
+        "`kcat -b B -G GROUP T`",
+        "`tidegate consume T -b B --group GROUP`",
+    ),
+    (
+        "`kcat -b B -L -J`",
+        "`tidegate cluster info -b B -o json`, `tidegate topic list -b B -o json`",
+    ),
+    (
+        "`rpk topic produce T -f '%k %v{base64}\\n'`",
+        "`tidegate produce T -f '%k %v{base64}'`",
+    ),
+    (
+        "`rpk topic consume T -o @-1h:end -f '%d{strftime[%T]} %v\\n'`",
+        "`tidegate consume T --since -1h -e -f '%d{strftime[%T]} %v\\n'`",
+    ),
+    (
+        "`rpk group seek G --to start`",
+        "`tidegate group reset G --to earliest`",
+    ),
+    (
+        "`kafka-topics.sh --create --topic T --partitions 3`",
+        "`tidegate topic create T --partitions 3`",
+    ),
+    (
+        "`kafka-consumer-groups.sh --describe --group G`",
+        "`tidegate group describe G`",
+    ),
+    (
+        "`kafka-configs.sh --entity-type topics --entity-name T --alter --add-config K=V`",
+        "`tidegate topic alter T --set K=V`",
+    ),
+    (
+        "`kafka-delete-records.sh`",
+        "`tidegate topic purge T --offset 1000`",
+    ),
+    (
+        "`kafka-transactions.sh find-hanging`, `abort`",
+        "`tidegate txn hanging`, `tidegate txn abort`",
+    ),
+    (
+        "`kafka-dump-log.sh --print-data-log`, `--transaction-log-decoder`, `--offsets-decoder`",
+        "`tidegate log dump data --topic T --records`",
+    ),
+)
+
 _INTRODUCTION = """\
 # The command line
 
@@ -27,15 +152,28 @@ broker that speaks Kafka's protocol; those for delayed records, lanes and traces
 This page is written by `python -m tools.generate_cli_docs` from the commands; each also has `--help`.
 
 ```console
-$ tidegate serve &
 $ tidegate topic create orders --partitions 3
-$ tidegate produce orders --key table-4 'one coffee'
+topic orders made
+$ printf 'table-4:one coffee\\ntable-7:one tea\\n' | tidegate produce orders --key-separator :
+2 records to orders: partition 0 at 0, partition 1 at 0
 $ tidegate produce orders --key table-4 --delay 15m --schedule-id dessert 'one ice cream'
+1 record to orders; 1 held back for 15m
+$ tidegate consume orders --exit --format '%p/%o %k: %v\\n'
+1/0 table-4: one coffee
+0/0 table-7: one tea
 $ tidegate pending list orders
-$ tidegate consume orders -e -f '%k: %v\\n'
-$ tidegate group describe kitchen
+partition   id        due (UTC)                      in   priority   state     key       size
+─────────────────────────────────────────────────────────────────────────────────────────────
+        1   dessert   2026-11-16 09:35:52.762Z   14m57s   normal     waiting   table-4   71 B
+$ tidegate group lag kitchn
+tidegate: no group 'kitchn'; 'tidegate group list' shows those that there are
+$ tidegate topic list -o json | jq -c '.[]'
+{"name":"orders","partitions":3,"replicas":1,"size_bytes":167,"internal":false}
 ```
 
+"""
+
+_WHERE = """\
 ## Where the broker is
 
 Every command that talks to a broker takes these, before or after its name. A variable sets one for good; an option goes
@@ -78,7 +216,11 @@ Every key is also a variable: `{ENVIRONMENT_PREFIX}SASL_USERNAME` and so on.
 
 `--output table` is for people; `json` and `yaml` are for programs, with every field and plain numbers.
 `consume -o json` prints a line per record, which `produce --json` takes. Bytes that are no text are in base64, in a
-field such as `value_base64`. Errors are one line on standard error, with the next step.
+field such as `value_base64`. On a terminal, what takes over a second shows a bar or a spinner, and a table that does
+not fit becomes a block for each row; a pipe gets neither, nor colours (`NO_COLOR` takes them away everywhere).
+
+Errors are one line on standard error, with the next step; `TIDEGATE_CLI_DEBUG=1` shows the traceback of one that should
+not happen. Where something would be lost, a person is asked first; a script says `--yes`. Scripts may rely on these:
 
 | exit status | meaning |
 |---|---|
@@ -91,7 +233,8 @@ Spans: `500ms`, `90s`, `15m`, `1h30m`, `2d`, `1w`; a number alone is millisecond
 `2026-11-16T12:00:00Z`, `+10m` and `-1h` from now, `now`, or milliseconds since 1970.
 
 Records are written by `consume -f` and `log dump -f` with these letters, which kcat and rpk have too; `\\n`, `\\t`,
-`\\0` and `\\x1f` are characters. `produce -f` takes lines apart with `%k`, `%v`, `%p`, `%T` and `%h`.
+`\\0` and `\\x1f` are characters. `produce -f` takes lines apart with `%k`, `%v`, `%p`, `%T` and `%h`;
+`%k{hex}` and `%v{base64}` are decoded, `%k{8}` is eight bytes.
 
 | letter | meaning |
 |---|---|
@@ -100,8 +243,8 @@ Records are written by `consume -f` and `log dump -f` with these letters, which 
 _COMPLETION = """
 ## Completion
 
-`tidegate --install-completion` teaches bash, zsh or fish the commands and options, and the names of topics and
-groups of the broker that variables and the profile name; `--show-completion` prints what it adds.
+`tidegate --install-completion` teaches bash, zsh or fish the commands and options, and the names of topics, groups and
+transactional ids of the broker that variables and the profile name; `--show-completion` prints what it adds.
 
 ## Commands
 """
@@ -110,7 +253,9 @@ groups of the broker that variables and the profile name; `--show-completion` pr
 def document() -> str:
     """The whole page."""
     root = whole()
-    parts = [_INTRODUCTION + _lines(_shared_rows(root)) + _AFTER_OPTIONS]
+    parts = [_INTRODUCTION, _table("How do I ...", ("wanted", "command"), _TASKS)]
+    parts += [_table("Coming from other tools", ("there", "here"), _ELSEWHERE)]
+    parts += [_WHERE + _lines(_shared_rows(root)) + _AFTER_OPTIONS]
     parts.append(_lines(f"| {status.value} | {meaning} |" for status, meaning in EXIT_MEANINGS.items()) + _TIMES)
     parts.append(_lines(f"| {letter} | {meaning} |" for letter, meaning in LETTERS_MEAN.items()) + _COMPLETION)
     for path, command in commands(root):
@@ -118,6 +263,12 @@ def document() -> str:
         if path[-1] == PIPELINE:
             parts.append(_pipelines())
     return "".join(parts).rstrip("\n") + "\n"
+
+
+def _table(title: str, heads: tuple[str, str], rows: Sequence[tuple[str, str]]) -> str:
+    lines = [f"## {title}\n", f"| {heads[0]} | {heads[1]} |", "|---|---|"]
+    lines += [f"| {_cell(first)} | {_cell(second)} |" for first, second in rows]
+    return _lines(lines) + "\n"
 
 
 def whole() -> Any:

@@ -1,5 +1,10 @@
 """The page about the command line is current and complete."""
 
+import itertools
+import re
+import shlex
+from collections.abc import Iterator
+
 from tools.generate_cli_docs import DOCUMENT, commands, document, whole
 from tools.pipelines import PIPELINES
 
@@ -36,6 +41,37 @@ def test_every_option_and_argument_says_what_it_is_for() -> None:
         if not getattr(param, "help", None)
     ]
     assert silent == []
+
+
+def shown() -> Iterator[list[str]]:
+    """Every command line that the page shows, up to a pipe."""
+    snippets = re.findall(r"`(tidegate [^`]+)`", document().replace("\\|", "|"))
+    blocks = re.findall(r"^(?:[$] )?([^#\n]*\btidegate .*)$", document(), re.MULTILINE)
+    for line in snippets + [line for line in blocks if not line.startswith(("|", "`", "#"))]:
+        lexer = shlex.shlex(line, posix=True, punctuation_chars="|&;<>")
+        lexer.whitespace_split = True
+        try:
+            words = list(lexer)
+        except ValueError:
+            continue
+        if "tidegate" in words:
+            words = words[words.index("tidegate") + 1 :]
+            yield list(itertools.takewhile(lambda word: word[:1] not in "|&;<>" or not word, words))
+
+
+def test_every_command_line_on_the_page_can_be_typed() -> None:
+    count = 0
+    for words in shown():
+        command, name = ROOT, "tidegate"
+        while words and hasattr(command, "commands") and words[0] in command.commands:
+            name, words = words[0], words[1:]
+            command = command.commands[name]
+        if hasattr(command, "commands") or "[OPTIONS]" in words or not words:
+            continue
+        # Refuses options that there are not, and arguments that are missing or too many.
+        command.make_context(name, list(words), resilient_parsing=False)
+        count += 1
+    assert count > 100
 
 
 def test_serve_takes_here_what_it_takes_without_typer() -> None:

@@ -98,12 +98,14 @@ def records(texts: Iterator[list[bytes]], parse: Parse) -> Iterator[list[NewReco
         yield parsed
 
 
-def parser(base: NewRecord, input_format: str | None, *, is_json: bool, now_ms: int) -> Parse:
+def parser(
+    base: NewRecord, input_format: str | None, *, is_json: bool, now_ms: int, same_partition: bool = False
+) -> Parse:
     """How a text becomes a record; what it does not say is as in `base`."""
     if is_json and input_format is not None:
         raise UsageMistake("--json and --format exclude each other", "give one of them")
     if is_json:
-        return lambda text: from_json(text, base, now_ms)
+        return lambda text: from_json(text, base, now_ms, same_partition=same_partition)
     if input_format is None:
         return lambda text: evolve(base, value=text)
     take_apart = compile_input(input_format)
@@ -131,8 +133,10 @@ def _from_parts(parts: dict[str, bytes], base: NewRecord) -> NewRecord:
     )
 
 
-def from_json(text: bytes, base: NewRecord, now_ms: int) -> NewRecord:
-    """A line as `consume --output json` writes it, which may also say delay, priority and the like."""
+def from_json(text: bytes, base: NewRecord, now_ms: int, *, same_partition: bool = False) -> NewRecord:
+    """A line as `consume --output json` writes it, which may also say delay, priority and the like.
+
+    Where a record was read says little about where it is to go: the other topic may have fewer partitions."""
     try:
         data = json.loads(text)
     except ValueError as error:
@@ -143,13 +147,14 @@ def from_json(text: bytes, base: NewRecord, now_ms: int) -> NewRecord:
     if unknown := data.keys() - _JSON_KEYS - _ASKED_KEYS - ignored:
         known = ", ".join(sorted(_JSON_KEYS | _ASKED_KEYS))
         raise UsageMistake(f"a record has an unknown field {sorted(unknown)[0]!r}", f"known are {known}")
+    was_read = "offset" in data
     said: dict[str, Any] = {name: str(data[name]) for name in _ASKED_KEYS if data.get(name) is not None}
     asked = Asked(**said)
     return NewRecord(
         value=_bytes(data, "value"),
         key=_bytes(data, "key") if "key" in data or "key_base64" in data else base.key,
         headers=(*base.headers, *_headers(data.get("headers")), *asked.headers(now_ms)),
-        partition=_number(data, "partition", base.partition),
+        partition=base.partition if was_read and not same_partition else _number(data, "partition", base.partition),
         timestamp_ms=_number(data, "timestamp_ms", base.timestamp_ms),
     )
 

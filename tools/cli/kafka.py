@@ -34,6 +34,7 @@ CLIENT_ID = "aiokafka-tidegate-cli"
 GROUP_COORDINATOR, TRANSACTION_COORDINATOR = 0, 1
 RETRY_S = 0.2
 SASL_ERRORS = (33, 34, 58)
+UNKNOWN_TOPIC = 3
 Result = TypeVar("Result")
 
 
@@ -245,10 +246,22 @@ class Kafka:
         async def ask() -> list[MetadataResponseTopic]:
             found = (await self.metadata(names)).topics
             for each in found:
+                if each.error_code == UNKNOWN_TOPIC:
+                    raise await self._unknown(each.name or "")
                 check(each.error_code, each.name or "")
             return found
 
         return await self.patiently(ask)
+
+    async def _unknown(self, name: str) -> Refused:
+        """That there is no such topic, and which one may have been meant."""
+        from difflib import get_close_matches
+
+        error = refusal(UNKNOWN_TOPIC, repr(name))
+        known = [topic.name or "" for topic in (await self.metadata()).topics]
+        if close := get_close_matches(name, known, n=1):
+            error.hint = f"did you mean {close[0]!r}? {error.hint}"
+        return error
 
     async def coordinator(self, key: str, kind: int = GROUP_COORDINATOR) -> int:
         """The node that answers for a group or a transactional id."""

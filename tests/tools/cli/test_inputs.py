@@ -77,8 +77,12 @@ def test_what_consume_prints_is_taken_as_it_is() -> None:
     import json
 
     record = Record("t", 1, 5, 17, None, b"\xff", (("h", b"\xfe"),))
-    found = from_json(json.dumps(as_data(record)).encode(), NewRecord(None), 0)
+    line = json.dumps(as_data(record)).encode()
+    found = from_json(line, NewRecord(None), 0, same_partition=True)
     assert found == NewRecord(b"\xff", None, (("h", b"\xfe"),), 1, 17)
+    # A topic with fewer partitions takes it, too, unless one asks for the same.
+    assert from_json(line, NewRecord(None), 0).partition is None
+    assert from_json(b'{"value": "x", "partition": 3}', NewRecord(None), 0).partition == 3
 
 
 @pytest.mark.parametrize(

@@ -163,3 +163,11 @@ def test_a_profile_becomes_options_of_a_client() -> None:
     assert not secure["ssl_context"].check_hostname
     with pytest.raises(CliError, match="certificates"):
         client_options(Profile(security_protocol="SSL", ssl_cafile="missing.pem"))
+
+
+def test_a_topic_that_may_have_been_meant_is_told(tidegate: Tidegate) -> None:
+    assert tidegate("topic", "create", "meant-orders").code == 0
+    for arguments in (["topic", "describe"], ["consume", "-e"], ["topic", "purge", "--dry-run"]):
+        ended = tidegate(*arguments, "meant-ordres")
+        assert (ended.code, "did you mean 'meant-orders'?" in ended.err) == (4, True), ended.err
+    assert "did you mean" not in tidegate("topic", "describe", "qqqqqqqqqq").err

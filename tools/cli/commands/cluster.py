@@ -91,7 +91,7 @@ def _tell(at: Session, facts: dict[str, Any]) -> None:
     at.output.heading(f"kafka   {facts['kafka']}  {facts['kafka_error'] or 'serves clients'}")
     health = facts["health"]
     if health is None:
-        at.output.heading(f"door    {facts['http']}  {facts['http_error']}")
+        at.output.heading(f"door    {facts['http']}  {str(facts['http_error']).removeprefix(facts['http'] + ' ')}")
         return
     up = span_text(round(health["uptime_seconds"] * 1_000))
     offline = health["offline_partitions"]

@@ -90,7 +90,11 @@ def list_records(
         at.output.note(f"{len(rows)} of {total}; --limit shows more")
 
 
-@command(app, "histogram", examples=("tidegate pending histogram reminders",))
+@command(
+    app,
+    "histogram",
+    examples=("tidegate pending histogram reminders", "tidegate pending histogram reminders --partition 0 -o json"),
+)
 def histogram(
     context: typer.Context,
     topic: Topic,
@@ -202,7 +206,11 @@ def show(context: typer.Context, topic: Topic, record_id: Id, partition: Partiti
     at.output.fields(row, columns)
 
 
-@command(app, "fate", examples=("tidegate pending fate reminders call-bob",))
+@command(
+    app,
+    "fate",
+    examples=("tidegate pending fate reminders call-bob", "tidegate pending fate reminders '#17' --partition 0"),
+)
 def fate(context: typer.Context, topic: Topic, record_id: Id, partition: Partition = None) -> None:
     """What became of a record: pending, delivered (at which offset), cancelled, expired."""
     at = session(context)
@@ -211,7 +219,11 @@ def fate(context: typer.Context, topic: Topic, record_id: Id, partition: Partiti
     at.output.fields(_fate(found), FATE)
 
 
-@command(app, "cancel", examples=("tidegate pending cancel reminders call-bob",))
+@command(
+    app,
+    "cancel",
+    examples=("tidegate pending cancel reminders call-bob", "tidegate pending cancel reminders '#17' --partition 0"),
+)
 def cancel(context: typer.Context, topic: Topic, record_id: Id, partition: Partition = None) -> None:
     """Take back a record that waits; it is never delivered."""
     at = session(context)
@@ -255,7 +267,9 @@ def reschedule(
     )
 
 
-@command(app, "release", examples=("tidegate pending release reminders call-bob",))
+@command(
+    app, "release", examples=("tidegate pending release reminders call-bob", "tidegate pending release reminders '#17'")
+)
 def release(context: typer.Context, topic: Topic, record_id: Id, partition: Partition = None) -> None:
     """Deliver a record now that waits."""
     at = session(context)
@@ -281,7 +295,7 @@ STATISTICS = (
 )
 
 
-@command(app, "stats", examples=("tidegate pending stats",))
+@command(app, "stats", examples=("tidegate pending stats", "tidegate pending stats -o json | jq .sum.pending"))
 def stats(context: typer.Context) -> None:
     """Figures of delayed records, in all and by topic, since the broker started."""
     from attrs import asdict

@@ -10,7 +10,7 @@ import typer
 from tools.cli.arrivals import arriving
 from tools.cli.asked import Asked, header
 from tools.cli.completion import priority_names, topic_names
-from tools.cli.errors import UsageMistake
+from tools.cli.errors import CliError, Exit, UsageMistake
 from tools.cli.framework import Session, session
 from tools.cli.inputs import NewRecord, nulled, parser, records, source
 from tools.cli.kafka import run
@@ -102,6 +102,9 @@ InputFormat = Annotated[
     str | None, _in(INPUT, "--format", "-f", help="How a line is made up: %k %v %p %T %h, %v{base64}.")
 ]
 IsJson = Annotated[bool, _in(INPUT, "--json", help="A line is a JSON object, as 'consume -o json' prints.")]
+SamePartition = Annotated[
+    bool, _in(INPUT, "--same-partition", help="With --json: a record goes to the partition that it was read from.")
+]
 AcksNeeded = Annotated[
     Acks, _in(DELIVERY, "--acks", help="Who must have it: all replicas, the leader (1), nobody (0).")
 ]
@@ -149,6 +152,7 @@ def produce(
     key_separator: KeySeparator = None,
     input_format: InputFormat = None,
     is_json: IsJson = False,
+    same_partition: SamePartition = False,
     acks: AcksNeeded = Acks.ALL,
     compression: Codec = Compression.NONE,
     partitioner: PartitionerName = Partitioner.KEY,
@@ -174,7 +178,8 @@ def produce(
         partition=partition,
         timestamp_ms=None if timestamp is None else moment_ms(timestamp, now_ms),
     )
-    parse = parser(base, _form(key_separator, input_format), is_json=is_json, now_ms=now_ms)
+    form = _form(key_separator, input_format)
+    parse = parser(base, form, is_json=is_json, now_ms=now_ms, same_partition=same_partition)
     if null or cancel is not None:
         parse = nulled(parse)
     # A cancelling record is not stored: it needs no value.
@@ -227,13 +232,37 @@ def _report(at: Session, sent: Sent, asked: Asked, base: NewRecord, transactions
         ended = "aborted" if transactions.is_aborted else "committed"
         data["transactions"] = {"id": transactions.transactional_id, "ended": ended, "count": sent.transactions}
         text += f"; {sent.transactions} transaction{'s' * (sent.transactions != 1)} {ended}"
-    at.output.done(text, **data)
+    ignored = _ignored(at, sent, asked)
+    at.output.done(text if ignored is None else _count(sent), **data)
+    if ignored is not None:
+        raise CliError(ignored, "it is no Tidegate, or the topic has extensions.enable=false", Exit.FAILED)
+
+
+def _ignored(at: Session, sent: Sent, asked: Asked) -> str | None:
+    """What the broker should have done and has not: a record that has an offset is there for everybody to read."""
+    if not sent.placed:
+        return None
+    if asked.cancel is not None:
+        return f"{sent.topic} has stored the record, and cancelled nothing"
+    now_ms = at.now_ms()
+    later_ms = 0 if asked.delay is None else duration_ms(asked.delay)
+    if asked.deliver_at is not None:
+        later_ms = moment_ms(asked.deliver_at, now_ms) - now_ms
+    if later_ms > 0 and sent.held == 0:
+        return f"{sent.topic} has not held the records back"
+    if asked.priority is not None and sent.held == 0:
+        return f"{sent.topic} has no priorities: the records are where they came"
+    return None
+
+
+def _count(sent: Sent) -> str:
+    return f"{sent.records} record{'s' * (sent.records != 1)} to {sent.topic}"
 
 
 def _sentence(at: Session, sent: Sent, asked: Asked, traced: list[str]) -> str:
     if asked.cancel is not None:
         return f"asked {sent.topic} to cancel {printable(asked.cancel)!r}"
-    text = f"{sent.records} record{'s' * (sent.records != 1)} to {sent.topic}"
+    text = _count(sent)
     if sent.placed:
         first = sorted(sent.placed.items())[:4]
         text += ": " + ", ".join(

@@ -58,18 +58,22 @@ def _timeout_ms(kafka: Kafka) -> int:
         "tidegate topic create orders",
         "tidegate topic create orders --partitions 6 --config retention.ms=3600000",
         "tidegate topic create jobs --config priority.enable=true",
+        "tidegate topic create customers -c cleanup.policy=compact --if-not-exists",
+        "tidegate topic create orders payments refunds --partitions 3",
     ),
 )
 def create(
     context: typer.Context,
     names: Names,
-    partitions: Annotated[int, typer.Option("--partitions", "-p", help="How many; -1: as the broker says.")] = -1,
-    replicas: Annotated[int, typer.Option("--replicas", "-r", help="Copies of each; -1: as the broker says.")] = -1,
+    partitions: Annotated[
+        int, typer.Option("--partitions", "-p", help="How many; -1 is the broker's num.partitions.")
+    ] = -1,
+    replicas: Annotated[int, typer.Option("--replicas", "-r", help="Copies of each; -1 is as the broker says.")] = -1,
     config: Annotated[list[str] | None, typer.Option("--config", "-c", metavar="KEY=VALUE", help="A setting.")] = None,
-    if_not_exists: Annotated[bool, typer.Option("--if-not-exists", help="Content if it is there already.")] = False,
+    if_not_exists: Annotated[bool, typer.Option("--if-not-exists", help="It is fine if it is there already.")] = False,
     dry_run: DryRun = False,
 ) -> None:
-    """Make topics."""
+    """Make topics, one or several alike."""
     at = session(context)
     configs = [CreatableTopicConfig(key, value) for key, value in settings.assignments(config or ()).items()]
 
@@ -93,7 +97,16 @@ def create(
         at.output.value(made)
 
 
-@command(app, "list", examples=("tidegate topic list", "tidegate topic list 'order.*' -o json"))
+@command(
+    app,
+    "list",
+    examples=(
+        "tidegate topic list",
+        "tidegate topic list 'order.*'",
+        "tidegate topic list --internal",
+        "tidegate topic list -o json | jq -r '.[].name'",
+    ),
+)
 def list_topics(
     context: typer.Context,
     pattern: Annotated[str, typer.Argument(metavar="[REGEX]", help="Only topics whose whole names match.")] = ".*",
@@ -135,7 +148,15 @@ async def _sizes(kafka: Kafka) -> dict[str, int]:
     return sizes
 
 
-@command(app, "describe", examples=("tidegate topic describe orders", "tidegate topic describe orders --all -o yaml"))
+@command(
+    app,
+    "describe",
+    examples=(
+        "tidegate topic describe orders",
+        "tidegate topic describe orders --all",
+        "tidegate topic describe orders -o json | jq '[.partitions[].records] | add'",
+    ),
+)
 def describe(
     context: typer.Context,
     name: Name,
@@ -231,7 +252,9 @@ def delete(context: typer.Context, names: Names, yes: Yes = False) -> None:
     at.output.done(f"deleted {', '.join(names)}", deleted=names)
 
 
-@command(app, "partitions", examples=("tidegate topic partitions orders 12",))
+@command(
+    app, "partitions", examples=("tidegate topic partitions orders 12 --dry-run", "tidegate topic partitions orders 12")
+)
 def partitions(
     context: typer.Context,
     name: Name,

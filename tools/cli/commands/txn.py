@@ -63,7 +63,11 @@ def list_all(
     at.output.rows(run(work()), LIST, empty="no transactions")
 
 
-@command(app, "describe", examples=("tidegate txn describe billing-1",))
+@command(
+    app,
+    "describe",
+    examples=("tidegate txn describe billing-1", "tidegate txn describe billing-1 -o json | jq .age_ms"),
+)
 def describe(
     context: typer.Context,
     name: Annotated[str, typer.Argument(metavar="ID", help="A transactional id.", autocompletion=transaction_names)],

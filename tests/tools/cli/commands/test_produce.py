@@ -214,3 +214,20 @@ def test_ctrl_c_ends_at_once_and_aborts(tidegate: Tidegate, topic: str) -> None:
 def test_what_transactions_need_is_told(tidegate: Tidegate, topic: str, options: list[str], said: str) -> None:
     ended = tidegate("produce", topic, "x", *options)
     assert (ended.code, said in ended.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--delay", "1h"], "has not held the records back"),
+        (["--at", "+1h"], "has not held the records back"),
+        (["--priority", "high"], "has no priorities"),
+        (["--cancel", "x", "-k", "k"], "cancelled nothing"),
+    ],
+)
+def test_what_the_broker_has_not_done_is_told(tidegate: Tidegate, topic: str, options: list[str], said: str) -> None:
+    # Like a topic of a broker that has no such things.
+    assert tidegate("topic", "alter", topic, "--set", "extensions.enable=false").code == 0
+    ended = tidegate("produce", topic, "x", *options)
+    assert (ended.code, ended.out) == (1, f"1 record to {topic}\n")
+    assert said in ended.err
