@@ -28,15 +28,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.list:
         print("\n".join(f"{row.name:<24} {row.section}: {row.title} ({row.client})" for row in ROWS))
         return 0
+    if not 0 < options.scale <= 1:
+        sys.exit(f"error: --scale {options.scale:g} is not over 0 and up to 1")
     rows = tuple(BY_NAME[name] for name in options.rows)
-    plan = Plan(rows, options.brokers, options.rounds, QUICK if options.quick else 1.0)
-    results = _results(options.json, quick=options.quick)
+    plan = Plan(rows, options.brokers, options.rounds, options.scale)
+    results = _results(options.json, options.scale)
     if any(row.client == NATIVE for row in rows):
         _build()
     failed = run(plan, results, lambda line: print(line, flush=True))
     print(text_table(results, rows))
     print(f"every figure is in {results.path}")
-    if options.page or (rows == ROWS and set(options.brokers) == set(SUBJECTS) and not options.quick):
+    if options.page or (rows == ROWS and set(options.brokers) == set(SUBJECTS) and options.scale == 1):
         page.write(results)
     return 1 if failed else 0
 
@@ -46,24 +48,27 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--rounds", type=int, default=3, help="how often each broker is measured (default: 3)")
     parser.add_argument("--rows", nargs="+", choices=BY_NAME, default=list(BY_NAME), metavar="ROW", help="see --list")
     parser.add_argument("--brokers", nargs="+", choices=SUBJECTS, default=list(SUBJECTS), metavar="BROKER")
-    parser.add_argument("--quick", action="store_true", help="a hundredth of each size: to see that it runs")
+    parser.add_argument("--scale", type=float, default=1.0, help="of all sizes, over 0 and up to 1 (default: 1)")
+    parser.add_argument(
+        "--quick", action="store_const", const=QUICK, dest="scale", help=f"--scale {QUICK}: a smoke test"
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="results; what it holds already is not repeated")
     parser.add_argument("--page", action="store_true", help="write docs/benchmarks.md also if only a part was run")
     parser.add_argument("--list", action="store_true", help="name the rows and stop")
     return parser
 
 
-def _results(path: Path | None, *, quick: bool) -> Results:
+def _results(path: Path | None, scale: float) -> Results:
     """Those of a file to go on with, or new ones."""
     path = path or RESULTS / time.strftime("%Y-%m-%d-%H%M%S.json")
     if not path.exists():
-        return Results(describe(), quick, path=path)
+        return Results(describe(), scale, path=path)
     try:
         results = Results.load(path)
     except ResultsUnreadable as error:
         sys.exit(f"error: {error}")
-    if results.quick != quick:
-        sys.exit(f"error: {path} holds figures of {'a quick look' if results.quick else 'full sizes'}: give another")
+    if results.scale != scale:
+        sys.exit(f"error: {path} holds figures of scale {results.scale:g}, not {scale:g}: name another file")
     return results
 
 

@@ -34,6 +34,7 @@ KINDS: dict[str, Kind] = {
     "recovery_s": Kind("s until the first acknowledgement"),
     "recovery_all_s": Kind("s until every partition acknowledges"),
     "topics_s": Kind("s to make the topics"),
+    "delivered_per_s": Kind("records/s delivered", more_is_better=None, digits=0),
     "client_cpu_s": Kind("client CPU s", more_is_better=None),
     "broker_thread_busy": Kind("busiest broker thread, cores", more_is_better=None),
     "broker_busy": Kind("broker, cores", more_is_better=None),

@@ -21,6 +21,7 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 NOTES = Path(__file__).resolve().parent / "notes.toml"
 PAGE, PLOT, DATA = "benchmarks.md", "benchmarks.svg", "benchmarks.json"
 TITLES = {TIDEGATE: "Tidegate", TIDEGATE_OS: "`flush.mode=os`", KAFKA: "Kafka"}
+OVERVIEW = ("records_per_s", "cpu_s_per_1000", "p99_ms", "memory_mb")
 INTRODUCTION = """\
 # Benchmarks
 
@@ -49,12 +50,17 @@ def load_notes(path: Path = NOTES) -> dict[str, str]:
 
 def render(results: Results, notes: dict[str, str]) -> str:
     """The page."""
-    met, judged = tally(results, ROWS)
     parts = [INTRODUCTION]
-    if results.quick:
-        parts.append("**These figures are of a quick look with small sizes: they show that it runs, nothing else.**\n")
+    if not results.measurements:
+        return f"{INTRODUCTION}\n**Nothing has been measured since the rows were last changed: run `make bench`.**\n"
+    if results.scale < 1:
+        parts.append(
+            f"**Sizes were {results.scale:g} of those named: these figures show that it runs, nothing else.**\n"
+        )
+    met, judged = tally(results, ROWS)
     parts.append(f"{results.rounds()} round(s), {met} of {judged} goals met.\n\n![The ratios]({PLOT})\n")
-    parts.append("## The machine\n\n| | |\n|---|---|")
+    parts += _overview(results)
+    parts.append("\n## The machine\n\n| | |\n|---|---|")
     parts += [f"| {name} | {value} |" for name, value in results.machine.items()]
     sections = dict.fromkeys(row.section for row in ROWS)
     for section in sections:
@@ -62,6 +68,30 @@ def render(results: Results, notes: dict[str, str]) -> str:
         if found:
             parts += [f"\n## {section}", *found]
     return "\n".join(parts) + "\n"
+
+
+def _overview(results: Results) -> Iterator[str]:
+    """The figures that nearly every row has, as ratios: sync / os."""
+    yield "## Ratios at a glance\n"
+    yield "Tidegate / Kafka, with sync and with `flush.mode=os`; the goals stand with each row below.\n"
+    yield f"| row | client | {' | '.join(kind_of(figure).title for figure in OVERVIEW)} | goals met |"
+    yield f"|---|---|{'---:|' * (len(OVERVIEW) + 1)}"
+    for row in ROWS:
+        found = {line.figure: line for line in lines(results, row)}
+        cells = [_pair(found[figure]) if figure in found else "" for figure in OVERVIEW]
+        met, judged = tally(results, (row,))
+        if judged:
+            shown = f"{met} of {judged} {'✓' if met == judged else '✗'}"
+            yield f"| [{row.name}](#{row.name}) | {row.client} | {' | '.join(cells)} | {shown} |"
+
+
+def _pair(line: Line) -> str:
+    shown = []
+    for broker in OURS:
+        ratio, met = line.ratio(broker), line.met(broker)
+        if ratio is not None:
+            shown.append(f"{ratio:.2f}{' ✗' if met is False else ''}")
+    return " / ".join(shown)
 
 
 def _row(results: Results, row: Row, notes: dict[str, str]) -> Iterator[str]:

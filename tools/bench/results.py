@@ -27,10 +27,10 @@ class Measurement:
 
 @define(eq=False)
 class Results:
-    """All measurements of a run, the machine they were made on, and whether the sizes were those of a quick look."""
+    """All measurements of a run, the machine they were made on, and of which size: 1.0 is the table's."""
 
     machine: dict[str, str]
-    quick: bool = False
+    scale: float = 1.0
     measurements: list[Measurement] = field(factory=list)
     path: Path | None = None
 
@@ -40,7 +40,7 @@ class Results:
         try:
             content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
             measurements = [Measurement(**each) for each in content["measurements"]]
-            return cls(content["machine"], content["quick"], measurements, path)
+            return cls(content["machine"], content["scale"], measurements, path)
         except (KeyError, TypeError, ValueError) as error:
             raise ResultsUnreadable(f"{path} holds no results of this benchmark: {error!r}") from error
 
@@ -50,7 +50,7 @@ class Results:
         if path is None:
             return
         path.parent.mkdir(parents=True, exist_ok=True)
-        content = {"machine": self.machine, "quick": self.quick, "measurements": [asdict(m) for m in self.measurements]}
+        content = {"machine": self.machine, "scale": self.scale, "measurements": [asdict(m) for m in self.measurements]}
         beside = path.with_name(path.name + ".new")
         beside.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
         os.replace(beside, path)

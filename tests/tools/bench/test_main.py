@@ -35,9 +35,14 @@ def test_the_native_client_loads_a_broker(tmp_path: Path) -> None:
 
 def test_results_of_another_size_are_not_mixed(tmp_path: Path) -> None:
     path = tmp_path / "results.json"
-    Results({}, quick=False).save(path)
-    with pytest.raises(SystemExit, match="full sizes"):
+    Results({}).save(path)
+    with pytest.raises(SystemExit, match=r"scale 1, not 0\.01"):
         _run(path, "idle")
+
+
+def test_a_scale_beyond_the_sizes_is_refused() -> None:
+    with pytest.raises(SystemExit, match="--scale 2"):
+        main(["--scale", "2"])
 
 
 def test_rows_are_listed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,8 +13,8 @@ from tools.bench.rows import ROWS
 FIGURES = {"records_per_s": 10.0, "p99_ms": 4.0, "cpu_s_per_1000": 0.1, "memory_mb": 40.0}
 
 
-def _results(*, quick: bool = False) -> Results:
-    results = Results({"CPU": "two cores"}, quick)
+def _results(scale: float = 1.0) -> Results:
+    results = Results({"CPU": "two cores"}, scale)
     for broker, factor in (("tidegate", 2.0), ("tidegate-os", 1.0), ("kafka", 1.0)):
         figures = {name: value * factor for name, value in FIGURES.items()}
         results.add(Measurement("produce-1k-native", broker, 1, figures))
@@ -26,7 +26,12 @@ def test_a_page_has_machine_ratio_goal_and_note() -> None:
     assert "| CPU | two cores |" in shown
     assert "| records/s | 20 | 10 | 10 | 2.00 ✓ | ≥ 1.2 | 1.00 ✗ | ≥ 1.2 |" in shown
     assert "Held back by: the disk" in shown
-    assert "quick look" not in shown
+    assert "Sizes were" not in shown
+
+
+def test_the_overview_has_both_ratios_and_how_many_goals_are_met() -> None:
+    shown = page.render(_results(), {})
+    assert "| native | 2.00 / 1.00 ✗ | 2.00 ✗ / 1.00 ✗ | 2.00 ✗ / 1.00 ✗ | 2.00 ✗ / 1.00 ✗ | 1 of 8 ✗ |" in shown
 
 
 def test_a_missed_goal_without_a_note_says_so() -> None:
@@ -34,7 +39,13 @@ def test_a_missed_goal_without_a_note_says_so() -> None:
 
 
 def test_a_quick_look_is_marked() -> None:
-    assert "of a quick look" in page.render(_results(quick=True), {})
+    assert "Sizes were 0.5 of those named" in page.render(_results(0.5), {})
+
+
+def test_without_figures_the_page_says_so() -> None:
+    shown = page.render(Results({}), {})
+    assert "Nothing has been measured" in shown
+    assert "goals met" not in shown
 
 
 def test_a_row_that_was_not_run_is_left_out_and_a_failed_one_shown() -> None:

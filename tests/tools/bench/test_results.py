@@ -28,7 +28,7 @@ def test_a_failed_measurement_is_made_again_and_replaced() -> None:
     assert len(results.measurements) == 1
 
 
-@pytest.mark.parametrize("content", ["", "[]", "{}", '{"machine": {}, "quick": false, "measurements": [{"row": 1}]}'])
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"machine": {}, "scale": 1, "measurements": [{"row": 1}]}'])
 def test_another_file_is_refused_by_name(tmp_path: Path, content: str) -> None:
     path = tmp_path / "other.json"
     path.write_text(content)

@@ -5,6 +5,7 @@ import time
 
 from tools.bench.clients import native
 from tools.bench.figures import Figures
+from tools.bench.loads.warm import warm
 from tools.bench.trial import Trial
 
 
@@ -13,6 +14,7 @@ def crowd(trial: Trial, *, partitions: int, connections: int, duration_s: int) -
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     try:
+        warm(trial)
         wide = trial.scaled(partitions, 10)
         began = time.monotonic()
         trial.topics({"crowd": wide})

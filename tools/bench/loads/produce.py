@@ -8,7 +8,8 @@ from tools.bench.trial import Trial
 BATCH_BYTES = 16_384
 RECORD_OVERHEAD_BYTES = 12
 # The share of a load that goes before it: virtual machine and caches are to be warm on both sides.
-WARM_UP = 0.3
+WARM_UP = 0.5
+WARM_UP_JAVA = 0.3
 
 
 def java(
@@ -37,7 +38,7 @@ def java_with(
     """ProducerPerformance, after a warm-up of the broker by the same."""
     trial.topics({"load": partitions})
     count = trial.scaled(records, 1000)
-    producer_performance(trial.bootstrap, "load", max(1000, int(count * WARM_UP)), size, settings, *options)
+    producer_performance(trial.bootstrap, "load", max(1000, int(count * WARM_UP_JAVA)), size, settings, *options)
     with trial.measured() as meter:
         found = producer_performance(trial.bootstrap, "load", count, size, settings, *options)
     return meter.figures(found)
