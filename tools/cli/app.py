@@ -1,7 +1,9 @@
 """All commands put together, in the order in which a newcomer needs them."""
 
+import os
 import sys
 from collections.abc import Mapping, Sequence
+from io import TextIOWrapper
 from typing import Annotated, ClassVar
 
 import typer
@@ -73,8 +75,18 @@ def root(
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run a command; the result is the exit status."""
+    _ready_streams()
     try:
         app(list(sys.argv[1:] if arguments is None else arguments), prog_name="tidegate")
     except SystemExit as ended:
         return int(ended.code or 0)
     return 0
+
+
+def _ready_streams() -> None:
+    """Streams that were closed before we came are empty ones, and any letter can be written."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115 - open until the end
+    if isinstance(sys.stdout, TextIOWrapper) and sys.stdout.encoding.lower() != "utf-8":
+        sys.stdout.reconfigure(errors="backslashreplace")

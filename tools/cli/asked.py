@@ -45,7 +45,7 @@ class Asked:
             ("traceparent", new_traceparent() if self.trace else None),
         ):
             if value is not None:
-                found.append((name, str(value).encode()))
+                found.append((name, as_given(str(value))))
         return found
 
 
@@ -68,4 +68,15 @@ def header(text: str) -> Header:
     name, equals, value = text.partition("=")
     if not name:
         raise UsageMistake(f"{text!r} is no header", "write it like source=shop")
-    return name, value.encode() if equals else None
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        raise UsageMistake(
+            f"the name of the header {text!r} is no UTF-8", "names are texts, values may be any bytes"
+        ) from None
+    return name, as_given(value) if equals else None
+
+
+def as_given(text: str) -> bytes:
+    """The bytes of an argument as they were typed, also if they are no UTF-8."""
+    return text.encode("utf-8", "surrogateescape")

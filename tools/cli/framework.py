@@ -109,9 +109,14 @@ class Command(TyperCommand):
         try:
             return super().invoke(ctx)
         except BrokenPipeError:
-            # The reader of our output has enough, as `head` does. What is still buffered goes nowhere.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            # The reader of our output has enough, as `head` does.
+            _forget_output()
             raise typer.Exit(Exit.OK) from None
+        except OSError as error:
+            # A full disk, mostly, where the output goes to.
+            _forget_output()
+            where = f"{error.filename}: " if error.filename else ""
+            raise CliError(f"{where}{error.strerror or error}", "is there room where the output goes to?") from error
         except KeyboardInterrupt:
             # The terminal has drawn ^C: what comes next begins a line of its own.
             if sys.stderr.isatty():
@@ -172,6 +177,11 @@ class Group(TyperGroup):
             _say(f"tidegate: this should not happen: {said}; please report it with what {DEBUG}=1 shows")
             status = Exit.FAILED
         sys.exit(int(status) if isinstance(status, int) else Exit.OK)
+
+
+def _forget_output() -> None:
+    """What is still buffered goes nowhere; else the interpreter would try again at its end, and complain."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _say(line: str) -> None:

@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 
 from attrs import evolve, frozen
 
-from tools.cli.asked import Asked, Header, header
+from tools.cli.asked import Asked, Header, as_given, header
 from tools.cli.errors import CliError, UsageMistake
 from tools.cli.formats import as_bytes
 from tools.cli.input_formats import compile_input
@@ -55,7 +55,7 @@ def source(
     if values and files:
         raise UsageMistake("values and --file exclude each other", "give one of them")
     if values:
-        yield [value.encode("utf-8", "surrogateescape") for value in values]
+        yield [as_given(value) for value in values]
         return
     between = None if whole else as_bytes(delimiter)
     if not between and not whole:

@@ -9,6 +9,7 @@ from typing import Any
 
 from attrs import define, frozen
 
+from tools.cli.asked import as_given
 from tools.cli.errors import CliError, UsageMistake
 from tools.cli.formats import Record
 from tools.cli.offsets import Place
@@ -42,7 +43,7 @@ def pattern(text: str | None) -> "re.Pattern[bytes] | None":
     if text is None:
         return None
     try:
-        return re.compile(text.encode())
+        return re.compile(as_given(text))
     except re.error as error:
         raise UsageMistake(f"{text!r} is no regular expression: {error}", "quote it for the shell") from None
 

@@ -4,6 +4,7 @@ import os
 import pty
 import re
 import select
+import socket
 import subprocess
 import sys
 import time
@@ -127,3 +128,49 @@ def test_a_reader_that_has_enough_is_no_error(environment: dict[str, str]) -> No
         ["bash", "-c", program], cwd=ROOT, env={**os.environ, **environment}, capture_output=True, text=True, check=True
     )
     assert (done.stdout, done.stderr) == ("1\n0\n", "")
+
+
+@pytest.mark.parametrize(
+    ("streams", "said"),
+    [
+        ("<&-", ("0\n", "")),
+        (">&-", ("0\n", "")),
+        (">/dev/full", ("1\n", "tidegate: No space left on device; is there room where the output goes to?\n")),
+        ("| PYTHONUTF8=0 LC_ALL=POSIX cat", ("0\n", "")),
+    ],
+)
+def test_streams_may_be_closed_or_full(environment: dict[str, str], streams: str, said: tuple[str, str]) -> None:
+    program = f"{sys.executable} -m tidegate cluster info {streams} | cat >/dev/null; echo ${{PIPESTATUS[0]}}"
+    done = subprocess.run(
+        ["bash", "-c", program], cwd=ROOT, env={**os.environ, **environment}, capture_output=True, text=True, check=True
+    )
+    assert (done.stdout, done.stderr) == said
+
+
+def test_a_terminal_without_these_letters_gets_escapes(environment: dict[str, str]) -> None:
+    plain = {"PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "LC_ALL": "POSIX"}
+    command = [sys.executable, "-m", "tidegate", "produce", "letters", "--cancel", "\u2603", "--key", "k"]
+    done = subprocess.run(
+        command, cwd=ROOT, env={**os.environ, **environment, **plain}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_ctrl_c_leaves_the_prompt_on_a_line_of_its_own(environment: dict[str, str]) -> None:
+    assert in_terminal("topic", "create", "kept-by-ctrl-c", environment=environment)[0] == 0
+    code, drawn = in_terminal("topic", "delete", "kept-by-ctrl-c", answer=b"\x03", environment=environment)
+    assert code == 130
+    assert "\r\ntidegate: given up; nothing was done" in drawn
+
+
+def test_a_narrow_terminal_gets_blocks(environment: dict[str, str]) -> None:
+    _, drawn = in_terminal("cluster", "info", environment={**environment, "COLUMNS": "30"})
+    assert re.search(r"host +127[.]0[.]0[.]1\r\n", drawn)
+
+
+def test_who_waits_sees_that_it_goes_on(environment: dict[str, str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        silently = {**environment, "TIDEGATE_CLI_BOOTSTRAP": f"127.0.0.1:{silent.getsockname()[1]}"}
+        code, drawn = in_terminal("topic", "list", "--timeout", "2", environment=silently)
+    assert code == 3
+    assert "waiting for the broker" in drawn

@@ -60,3 +60,10 @@ def test_a_header_is_a_name_and_a_value() -> None:
     assert header("a") == ("a", None)
     with pytest.raises(UsageMistake):
         header("=b")
+
+
+def test_bytes_that_are_no_text_are_sent_as_they_were_typed() -> None:
+    assert header("name=\udcff") == ("name", b"\xff")
+    assert Asked(cancel="\udcff").headers(0) == [("tide-cancel", b"\xff")]
+    with pytest.raises(UsageMistake, match="no UTF-8"):
+        header("\udcff=value")

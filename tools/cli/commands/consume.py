@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 from attrs import frozen
 
+from tools.cli.asked import as_given
 from tools.cli.completion import group_names, topic_names
 from tools.cli.errors import NotFound, UsageMistake
 from tools.cli.formats import Record, as_data, compile_format
@@ -154,7 +155,7 @@ def _waiting_note(at: Session, topics: Sequence[str]) -> Callable[[], None] | No
 
 def _wanted(text: str) -> tuple[str, bytes | None]:
     name, equals, value = text.partition("=")
-    return name, value.encode() if equals else None
+    return name, as_given(value) if equals else None
 
 
 def _writer(at: Session, form: str | None) -> Callable[[Record], None]:

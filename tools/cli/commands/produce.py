@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from tools.cli.arrivals import arriving
-from tools.cli.asked import Asked, header
+from tools.cli.asked import Asked, as_given, header
 from tools.cli.completion import priority_names, topic_names
 from tools.cli.errors import CliError, Exit, UsageMistake
 from tools.cli.framework import Session, session
@@ -173,7 +173,7 @@ def produce(
     now_ms = at.now_ms()
     base = NewRecord(
         value=None,
-        key=None if key is None else key.encode("utf-8", "surrogateescape"),
+        key=None if key is None else as_given(key),
         headers=(*(header(each) for each in headers or ()), *asked.headers(now_ms)),
         partition=partition,
         timestamp_ms=None if timestamp is None else moment_ms(timestamp, now_ms),
