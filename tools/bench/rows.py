@@ -208,6 +208,7 @@ ROWS: tuple[Row, ...] = (
             "Groups",
             f"20 members, 100 partitions, {protocol} protocol",
             partial(groups.rebalance, members=20, partitions=100, protocol=protocol),
+            goals={"cpu_s": CPU, "memory_mb": MEMORY},
         )
         for protocol in ("classic", "consumer")
     ),
