@@ -311,6 +311,20 @@ async def connected(profile: Profile) -> AsyncIterator[Kafka]:
             await client.close()
 
 
+async def stopped(stopping: Coroutine[Any, Any, None], patience_s: float) -> None:
+    """Let a client end, and give it up if it cannot: without its broker it would try for ever."""
+    task = asyncio.ensure_future(stopping)
+    _, late = await asyncio.wait({task}, timeout=patience_s)
+    for each in late:
+        each.cancel()
+    await asyncio.gather(task, return_exceptions=bool(late))
+
+
+def causes_of_failure() -> BaseException | None:
+    """Why a connection failed since this was asked last."""
+    return _causes.take()
+
+
 def check(code: int, what: str, said: str | None = None) -> None:
     """Raise for an error code."""
     if code:

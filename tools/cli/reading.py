@@ -10,8 +10,9 @@ from typing import Any
 from attrs import define, frozen
 
 from tools.cli.asked import as_given
-from tools.cli.errors import CliError, UsageMistake
+from tools.cli.errors import CannotReach, CliError, UsageMistake
 from tools.cli.formats import Record
+from tools.cli.kafka import causes_of_failure
 from tools.cli.offsets import Place
 from tools.cli.progress import Progress
 
@@ -60,13 +61,29 @@ class Reading:
     idle_s: float | None = None
     on_end: Callable[[], None] | None = None
     """Told once where records have come to an end and more are waited for."""
+    on_lost: Callable[[], None] | None = None
+    """Told when the broker has gone while one follows it, which goes on when it is back."""
+    timeout_s: float = 15.0
     shown: int = 0
     last_s: float = 0.0
+    _lost_s: float | None = None
 
     @property
     def is_full(self) -> bool:
         """Whether as many were shown as were asked for."""
         return self.count_max is not None and self.shown >= self.count_max
+
+    def look(self, has_records: bool) -> None:
+        """Whether the broker is still there: a connection that fails is tried again, for ever."""
+        now_s = time.monotonic()
+        if has_records:
+            self._lost_s = None
+        elif causes_of_failure() is not None and self._lost_s is None:
+            self._lost_s = now_s
+            if self.stops is None and self.on_lost is not None:
+                self.on_lost()
+        if self._lost_s is not None and self.stops is not None and now_s - self._lost_s > self.timeout_s:
+            raise CannotReach("the broker has gone before all was read", "see 'tidegate status', and --timeout")
 
     def take(self, record: Record) -> None:
         """Show a record, if it is one of those that are wanted."""
@@ -105,6 +122,7 @@ async def read(consumer: Any, reading: Reading) -> None:
                 if not reading.is_full:
                     reading.take(_record(each))
             reading.progress.advance(len(records))
+        reading.look(bool(found))
         if found:
             # Once for what came together: a record at a time would be slow, and a buffer that fills late.
             sys.stdout.flush()

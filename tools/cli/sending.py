@@ -2,20 +2,24 @@
 
 import asyncio
 import re
+import time
 from collections import deque
 from collections.abc import AsyncIterator, Iterable
 from typing import Any
 
 from attrs import define, field, frozen
 
-from tools.cli.errors import CliError, Refused, UsageMistake, error_name, refusal
+from tools.cli.errors import CannotReach, CliError, Refused, UsageMistake, error_name, refusal
 from tools.cli.inputs import NewRecord
-from tools.cli.kafka import client_options, reaching
+from tools.cli.kafka import client_options, reaching, stopped
 from tools.cli.profiles import Profile
 from tools.cli.progress import Progress
 
 WINDOW = 5_000
 """How many records may be on their way before the first of them is waited for."""
+WATCH_S = 1.0
+STOP_S = 2.0
+"""How long a producer that has failed may take to end."""
 PRODUCE, FIRST_VERSION_WITH_REASONS = 0, 8
 INVALID_TOPIC = 17
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
@@ -76,15 +80,20 @@ class Sender:
     sent: Sent
     shown: Progress
     transactions: Transactions | None = None
+    timeout_s: float = 15.0
+    """How long nothing may arrive while something is on its way."""
     _on_their_way: "deque[Any]" = field(factory=deque)
     _in_transaction: int | None = None
+    _last_s: float = 0.0
 
     async def run(self, chunks: AsyncIterator[list[NewRecord]]) -> None:
         """Send all records; what goes wrong aborts the transaction that is open."""
         try:
-            async for records in chunks:
+            async for records in self._watched(chunks):
                 for record in records:
                     await self._begin()
+                    if not self._on_their_way:
+                        self._last_s = time.monotonic()
                     self._on_their_way.append(await self._send(record))
                     await self._end_if_full()
                     if len(self._on_their_way) >= WINDOW:
@@ -101,6 +110,34 @@ class Sender:
             await self._abort(error)
             raise
         await self._end()
+
+    async def _watched(self, chunks: AsyncIterator[list[NewRecord]]) -> AsyncIterator[list[NewRecord]]:
+        """What is read; while nothing comes, what is on its way is looked after."""
+        coming: asyncio.Future[list[NewRecord]] | None = None
+        try:
+            while True:
+                coming = coming or asyncio.ensure_future(anext(chunks))
+                if not (await asyncio.wait({coming}, timeout=WATCH_S))[0]:
+                    await self.settle(only_done=True)
+                    self._check_progress()
+                    continue
+                ready, coming = coming, None
+                try:
+                    yield ready.result()
+                except StopAsyncIteration:
+                    return
+        finally:
+            if coming is not None:
+                coming.cancel()
+
+    def _check_progress(self) -> None:
+        """The producer itself would try for ever."""
+        if self._on_their_way and time.monotonic() - self._last_s > self.timeout_s:
+            raise CannotReach(
+                f"nobody has said within {self.timeout_s:g} s that the last {len(self._on_their_way)} records have "
+                f"arrived in {self.sent.topic}",
+                "they may be there or not; see 'tidegate status', and --timeout",
+            )
 
     async def _begin(self) -> None:
         if self.transactions is None:
@@ -135,9 +172,10 @@ class Sender:
             return
         self._in_transaction = None
         try:
-            await self.producer.abort_transaction()
-        except (KafkaError, asyncio.CancelledError):
-            # The broker ends it by itself when its timeout is over.
+            await asyncio.wait_for(self.producer.abort_transaction(), STOP_S)
+        except (KafkaError, asyncio.CancelledError, TimeoutError):
+            if isinstance(reason, CliError):
+                reason.add("the transaction was not committed: the broker aborts it when its timeout is over")
             return
         if isinstance(reason, CliError):
             kept = (
@@ -166,8 +204,17 @@ class Sender:
         if only_done:
             while way and way[0].done():
                 settled.append(way.popleft())
-        else:
-            settled, self._on_their_way = list(way), deque()
+        elif way:
+            while (await asyncio.wait(way, timeout=self.timeout_s))[1]:
+                if not way[0].done():
+                    self._check_progress()
+                self._last_s = time.monotonic() if way[0].done() else self._last_s
+                while way and way[0].done():
+                    settled.append(way.popleft())
+            settled += way
+            way.clear()
+        if settled:
+            self._last_s = time.monotonic()
         results = await asyncio.gather(*settled, return_exceptions=True)
         refused = [each for each in results if isinstance(each, BaseException)]
         for metadata in results:
@@ -208,14 +255,16 @@ async def send(
             options = {**options, **transactions.options()}
         producer = AIOKafkaProducer(**client_options(profile), **options)
         _listen(producer.client, sent)
+        stop_s = STOP_S
         try:
             await producer.start()
-            await Sender(producer, sent, shown, transactions).run(chunks)
+            await Sender(producer, sent, shown, transactions, profile.timeout_s).run(chunks)
+            stop_s = profile.timeout_s
         except ProducerFenced:
             name = transactions.transactional_id if transactions is not None else ""
             raise Refused(f"another producer has taken over {name!r}", "use a transactional id of your own") from None
         finally:
-            await producer.stop()
+            await stopped(producer.stop(), stop_s)
     return sent
 
 

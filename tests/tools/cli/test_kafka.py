@@ -1,5 +1,6 @@
 """Calls to a broker over aiokafka's connections, in our codec's messages."""
 
+import asyncio
 import socket
 import ssl
 import threading
@@ -12,7 +13,7 @@ from aiokafka.errors import SaslAuthenticationFailed
 from tests.tools.cli.conftest import Tidegate
 from tidegate.testing import RunningBroker
 from tools.cli.errors import CannotReach, CliError, Exit, Refused
-from tools.cli.kafka import Kafka, _Request, _unreachable, check, client_options, connected, run
+from tools.cli.kafka import Kafka, _Request, _unreachable, check, client_options, connected, run, stopped
 from tools.cli.profiles import Profile
 from wire.kafka.messages.find_coordinator import FindCoordinatorRequest
 from wire.kafka.messages.list_groups import ListGroupsRequest
@@ -171,3 +172,15 @@ def test_a_topic_that_may_have_been_meant_is_told(tidegate: Tidegate) -> None:
         ended = tidegate(*arguments, "meant-ordres")
         assert (ended.code, "did you mean 'meant-orders'?" in ended.err) == (4, True), ended.err
     assert "did you mean" not in tidegate("topic", "describe", "qqqqqqqqqq").err
+
+
+def test_a_client_that_cannot_end_is_given_up() -> None:
+    async def never() -> None:
+        await asyncio.Event().wait()
+
+    async def fails() -> None:
+        raise ValueError("torn")
+
+    asyncio.run(stopped(never(), 0.01))
+    with pytest.raises(ValueError, match="torn"):
+        asyncio.run(stopped(fails(), 60))

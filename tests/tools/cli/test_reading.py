@@ -2,7 +2,8 @@
 
 import pytest
 
-from tools.cli.errors import UsageMistake
+from tools.cli import reading as module
+from tools.cli.errors import CannotReach, UsageMistake
 from tools.cli.formats import Record
 from tools.cli.progress import Progress
 from tools.cli.reading import Filter, Reading, pattern, set_out
@@ -56,3 +57,21 @@ def test_what_there_is_to_read_is_known_to_the_bar() -> None:
     counted = reading(stops={("t", 0): 10}, count_max=2)
     set_out(counted, {("t", 0): 0})
     assert counted.progress.total == 2
+
+
+def test_a_broker_that_goes_is_told_once_and_given_up_where_there_is_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    causes = [ConnectionError(), None, ConnectionError()]
+    monkeypatch.setattr(module, "causes_of_failure", lambda: causes.pop(0) if causes else None)
+    told: list[str] = []
+    following = reading(on_lost=lambda: told.append("gone"), timeout_s=0.0)
+    for has_records in (False, False, False, False):
+        following.look(has_records)
+    assert told == ["gone"]
+    causes.append(ConnectionError())
+    following.look(True)
+    following.look(False)
+    assert told == ["gone", "gone"]
+    causes.append(ConnectionError())
+    bounded = reading(stops={}, timeout_s=-1.0)
+    with pytest.raises(CannotReach, match="has gone before all was read"):
+        bounded.look(False)

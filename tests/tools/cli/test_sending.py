@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from aiokafka.errors import KafkaError
 
-from tools.cli.errors import Exit, Refused, UsageMistake
+from tools.cli import sending
+from tools.cli.errors import CannotReach, Exit, Refused, UsageMistake
 from tools.cli.inputs import NewRecord
 from tools.cli.profiles import Profile
 from tools.cli.progress import Progress
@@ -122,3 +123,32 @@ def test_bad_input_does_not_forget_what_is_on_its_way() -> None:
 
 def test_nothing_waits_in_a_sender_that_was_not_used() -> None:
     assert Sender(None, Sent("t"), Progress("sent", None, draws=False))._on_their_way == deque()
+
+
+class SilentProducer(FakeProducer):
+    """Takes records, and nobody ever says what became of them."""
+
+    async def send(self, _topic: str, value: bytes | None, **_named: Any) -> "asyncio.Future[Any]":
+        self.seen.append(str(value or b"", "ascii"))
+        return asyncio.get_running_loop().create_future()
+
+    async def abort_transaction(self) -> None:
+        raise KafkaError("nobody there")
+
+
+@pytest.mark.parametrize("is_input_over", [True, False])
+def test_a_broker_that_says_nothing_is_given_up(monkeypatch: pytest.MonkeyPatch, is_input_over: bool) -> None:
+    monkeypatch.setattr(sending, "WATCH_S", 0.01)
+
+    async def work() -> None:
+        async def chunks() -> Any:
+            yield [NewRecord(b"a")]
+            if not is_input_over:
+                await asyncio.Event().wait()
+
+        progress = Progress("sent", None, draws=False)
+        await Sender(SilentProducer(), Sent("t"), progress, Transactions("id", 1_000), timeout_s=0.05).run(chunks())
+
+    with pytest.raises(CannotReach, match="the last 1 records have arrived in t") as caught:
+        asyncio.run(work())
+    assert "the transaction was not committed" in caught.value.hint

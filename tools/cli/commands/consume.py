@@ -15,7 +15,7 @@ from tools.cli.completion import group_names, topic_names
 from tools.cli.errors import NotFound, UsageMistake
 from tools.cli.formats import Record, as_data, compile_format
 from tools.cli.framework import Session, session
-from tools.cli.kafka import client_options, connected, reaching, run
+from tools.cli.kafka import client_options, connected, reaching, run, stopped
 from tools.cli.offsets import LATEST, Place, at_time, bounds, list_offsets
 from tools.cli.output import printable
 from tools.cli.progress import progress, waiting
@@ -128,6 +128,8 @@ def consume(
     # A bar beside records on the same terminal would only be in the way.
     with progress("read", draws=not sys.stdout.isatty()) as shown:
         reading = Reading(_writer(at, form), chosen, shown, count, None, idle, _waiting_note(at, topics))
+        reading.on_lost = lambda: at.output.note(f"the broker at {at.profile.bootstrap} has gone; trying again")
+        reading.timeout_s = at.profile.timeout_s
         work = _Work(at, topics, is_regex, options, reading, exit_at_end, isolation is Isolation.COMMITTED)
         if group is not None:
             options |= {"group_id": group, "enable_auto_commit": commit, "auto_commit_interval_ms": commit_interval}
@@ -215,7 +217,7 @@ class _Work:
                     consumer.seek(TopicPartition(*place), offset)
                 await read(consumer, self.reading)
             finally:
-                await _stop(consumer)
+                await _stop(consumer, profile.timeout_s)
 
     async def as_member(self) -> None:
         """Read as a member of a group."""
@@ -234,7 +236,7 @@ class _Work:
                         self.reading.stops = await list_offsets(kafka, places, committed=self.is_committed)
                 await read(consumer, self.reading)
             finally:
-                await _stop(consumer)
+                await _stop(consumer, profile.timeout_s)
 
     async def _names(self, kafka: Any) -> list[str]:
         """The topics that are meant, all of which are there."""
@@ -253,10 +255,10 @@ class _Work:
         return found
 
 
-async def _stop(consumer: Any) -> None:
+async def _stop(consumer: Any, patience_s: float) -> None:
     # A task of aiokafka's that is cancelled before its first step makes stop() fail: let them all begin.
     await asyncio.sleep(0)
-    await consumer.stop()
+    await stopped(consumer.stop(), patience_s)
 
 
 async def _places(
