@@ -2,6 +2,8 @@
 
 import errno
 import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
@@ -9,8 +11,9 @@ import trio
 from trio.testing import trio_test
 
 from engine.errors import StorageError
+from engine.kernel_sync import KernelSync
 from engine.log import Log
-from tests.wire.kafka.door import Client, config, open_door, until
+from tests.wire.kafka.door import Client, Door, config, open_door, until
 from tests.wire.kafka.requests import BY_NAME, batch, create_topic, fetched, produce, produced
 from tidegate.broker import Broker
 from tidegate.data_directory import CLEAN_MARK, DataDirectoryInUse
@@ -161,25 +164,53 @@ async def test_no_mark_is_left_when_a_log_could_not_be_closed(
         assert (await fetched(await door.connect(), "t")).high_watermark == 1
 
 
+async def told_and_healed(door: Door, breaking: Callable[[], AbstractContextManager[None]]) -> None:
+    client = await door.connect()
+    made = await create_topic(client, "t")
+    await produced(client, "t", batch())
+    partition = door.broker.node.partitions.get(made.topic_id, 0)
+    assert partition is not None
+    with breaking():
+        assert (await produced(client, "t", batch())).error_code == 56
+    assert (await fetched(client, "t")).high_watermark == 1
+    await until(lambda: partition.offline is None)
+    assert (await produced(client, "t", batch())).error_code == 0
+
+
 @trio_test
 async def test_a_failed_sync_is_told_to_producers_and_healed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(_: int) -> None:
+        raise OSError(errno.EIO, "broken")
+
+    @contextmanager
+    def breaking() -> Iterator[None]:
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "fdatasync", broken)
+            yield
+
+    monkeypatch.setattr("tidegate.broker.open_kernel_sync", lambda _: None)
     async with open_door(tmp_path) as door:
-        client = await door.connect()
-        made = await create_topic(client, "t")
-        await produced(client, "t", batch())
-        partition = door.broker.node.partitions.get(made.topic_id, 0)
-        assert partition is not None
-        real = os.fdatasync
+        await told_and_healed(door, breaking)
 
-        def broken(_: int) -> None:
-            raise OSError(errno.EIO, "broken")
 
-        monkeypatch.setattr(os, "fdatasync", broken)
-        assert (await produced(client, "t", batch())).error_code == 56
-        monkeypatch.setattr(os, "fdatasync", real)
-        assert (await fetched(client, "t")).high_watermark == 1
-        await until(lambda: partition.offline is None)
-        assert (await produced(client, "t", batch())).error_code == 0
+@trio_test
+async def test_a_sync_that_fails_in_the_kernel_is_told_and_healed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(_: KernelSync, descriptors: Sequence[int], done: Callable[[int, OSError], object]) -> None:
+        for place in range(len(descriptors)):
+            done(place, OSError(errno.EIO, "broken"))
+
+    @contextmanager
+    def breaking() -> Iterator[None]:
+        with monkeypatch.context() as patch:
+            patch.setattr(KernelSync, "submit", broken)
+            yield
+
+    async with open_door(tmp_path) as door:
+        if door.broker._kernel_sync is None:
+            pytest.skip("this kernel does not sync by itself")
+        await told_and_healed(door, breaking)
 
 
 @trio_test
