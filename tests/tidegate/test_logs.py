@@ -3,7 +3,11 @@
 import io
 import json
 import logging
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +41,7 @@ class Terminal(io.StringIO):
 
 def configured(stream: io.StringIO, **settings: Any) -> logging.Logger:
     logs.configure(BrokerSettings({f"logging.{name}": value for name, value in settings.items()}), stream)
+    logs.release()
     return logging.getLogger("tidegate.test")
 
 
@@ -134,6 +139,48 @@ def test_no_limit_is_no_limit() -> None:
     for _ in range(100):
         logger.info("again")
     assert len(objects(stream)) == 100
+
+
+def test_structlog_brings_nothing_along_and_hides_nothing() -> None:
+    program = (
+        "import sys; from tidegate import logs; from engine.config.resolve import BrokerSettings; "
+        "logs.configure(BrokerSettings()); import logging; logging.getLogger().warning('x'); "
+        "print([m for m in sys.modules if m.startswith('rich')]); import rich"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=30)
+    assert done.stdout.strip() == "[]"
+
+
+def test_until_the_broker_is_ready_only_a_warning_is_written_at_once() -> None:
+    stream = io.StringIO()
+    logs.configure(BrokerSettings(), stream)
+    logger = logging.getLogger("tidegate.test")
+    logger.info("first")
+    assert stream.getvalue() == ""
+    logger.warning("second")
+    logger.info("third")
+    assert [line["event"] for line in objects(stream)] == ["first", "second", "third"], "and in their order"
+
+
+def test_what_waits_is_written_when_the_broker_is_ready() -> None:
+    stream = io.StringIO()
+    logs.configure(BrokerSettings(), stream)
+    logging.getLogger("tidegate.test").info("first")
+    logged_s = time.time()
+    logs.release()
+    (line,) = objects(stream)
+    assert line["event"] == "first"
+    assert datetime.fromisoformat(line["timestamp"]).timestamp() <= logged_s + 0.001, "the time when it happened"
+
+
+def test_starting_the_broker_loads_no_structlog() -> None:
+    program = (
+        "import sys; from tidegate import logs, serve; from engine.config.resolve import BrokerSettings; "
+        "logs.configure(BrokerSettings()); import logging; logging.getLogger().info('x'); "
+        "print('structlog' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=30)
+    assert done.stdout.strip() == "False"
 
 
 def test_a_server_tells_its_start_and_its_end(tmp_path: Path) -> None:

@@ -25,18 +25,8 @@ READY_S = 1.0
 EXIT_FAILED = 1
 # What some command, route or setting needs, and a start must not wait for: each takes milliseconds, or megabytes.
 LOADED_LATE = {
-    *(
-        "aiokafka",
-        "asyncio",
-        "dataclasses",
-        "difflib",
-        "h11",
-        "http",
-        "hypothesis",
-        "kio",
-        "multiprocessing",
-        "opentelemetry",
-    ),
+    # (structlog comes with the first line, and brings asyncio and dataclasses: in a thread, once the broker is ready.)
+    *("aiokafka", "difflib", "h11", "http", "hypothesis", "kio", "multiprocessing", "opentelemetry"),
     *("prometheus_client", "re2", "rich", "tomllib", "typer", "unittest", "yaml"),
     *("tools", "coordinators.metrics", "coordinators.release.inspection", "wire.http.application", "wire.http.routes"),
 }
