@@ -66,7 +66,7 @@ spark: setup  ## Spark and the pipelines against Tidegate, the slow scenarios to
 	@echo "== Spark against Tidegate"
 	@COMPAT_TARGET=tidegate SPARK_SLOW=1 $(PYTEST) compat_tests/spark $(TEST_ARGS)
 
-demo: setup  ## a broker, filled; archive, audit, usage and timelines on it; reports in build/demo
+demo: setup  ## a broker, filled; archive, audit, usage, timelines, dead-letters on it; reports in build/demo
 	@$(PY) -m tools.demo build/demo $(DEMO_ARGS)
 
 bench: setup  ## measure against Apache Kafka here, into docs/benchmarks.md; needs Go (BENCH_ARGS="--help")
