@@ -64,7 +64,9 @@ def _figures(report: Report, facts: Facts) -> None:
     if totals:
         worst = max(totals, key=lambda row: row.p99)
         told.append(("read", f"{sum(row.records for row in totals):,}", "by anybody"))
-        told.append(("median, end to end", duration_text(worst.p50 / 1e6), f"{worst.topic}, arrival to commit"))
+        told.append(
+            ("median, end to end", duration_text(worst.p50 / 1e6), f"{worst.topic}, arrival to commit or fetch")
+        )
         told.append(("p99, end to end", duration_text(worst.p99 / 1e6), f"{worst.topic}: 1 in 100 takes longer"))
     shown = f"{stuck:,}" + ("+" if facts.most and stuck >= facts.most else "")
     told.append(("stuck", shown, f"for more than {duration_text(facts.stuck_s)}"))
