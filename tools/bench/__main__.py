@@ -4,6 +4,7 @@ After a run of all rows on all brokers docs/benchmarks.md and its plot are writt
 """
 
 import argparse
+import signal
 import sys
 import time
 from collections.abc import Sequence
@@ -35,6 +36,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     results = _results(options.json, options.scale)
     if any(row.client == NATIVE for row in rows):
         _build()
+    # So that a broker under test does not outlive a run that is ended from outside.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by SIGTERM; what was measured is saved"))
     failed = run(plan, results, lambda line: print(line, flush=True))
     print(text_table(results, rows))
     print(f"every figure is in {results.path}")
