@@ -71,8 +71,8 @@ def producer_performance(
         "ProducerPerformance",
         *("--topic", topic, "--num-records", str(records), "--record-size", str(size), "--throughput", "-1"),
         *options,
-        *("--command-property", f"bootstrap.servers={bootstrap}", "acks=all"),
-        *(f"{name}={value}" for name, value in settings.items()),
+        *("--command-property", f"bootstrap.servers={bootstrap}"),
+        *(f"{name}={value}" for name, value in {"acks": "all", **settings}.items()),
     )
     found = _PRODUCED.findall(output)
     if not found or int(found[-1][0]) != records:
