@@ -1,5 +1,6 @@
 """What the load generators print is understood, and what goes wrong with them is told."""
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -64,3 +65,9 @@ def test_without_go_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp
     monkeypatch.setattr(Native, "available", staticmethod(lambda: False))
     with pytest.raises(LoadFailed, match=r"Go 1\.26"):
         Native(tmp_path / "loadgen").build()
+
+
+@pytest.mark.skipif(not Native.available(), reason="the native load generator needs Go")
+def test_the_native_generators_own_tests_pass() -> None:
+    done = subprocess.run(["go", "test", "./..."], cwd=clients.SOURCE, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -9,7 +9,7 @@ BATCH_BYTES = 16_384
 RECORD_OVERHEAD_BYTES = 12
 # The share of a load that goes before it: virtual machine and caches are to be warm on both sides.
 WARM_UP = 0.5
-WARM_UP_JAVA = 0.3
+WARM_UP_JAVA = 0.2
 
 
 def java(
