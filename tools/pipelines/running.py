@@ -1,5 +1,7 @@
 """What all pipelines do around their work: the options they share, and the session for as long as it takes."""
 
+import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -37,6 +39,28 @@ def first_line(error: Exception) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     told = [line for line in lines if not line.startswith(("An error occurred", "at "))]
     return (told or lines or [type(error).__name__])[0].lstrip(": ")
+
+
+@contextmanager
+def stopping() -> Iterator[threading.Event]:
+    """Set when somebody wants an end: Ctrl-C, or a scheduler's SIGTERM. What is under way is finished first; a second
+    Ctrl-C does not wait. PySpark's own handler would talk to the JVM in the middle of another call, and may hang."""
+    asked = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield asked
+        return
+
+    def stop(_number: int, _frame: Any) -> None:
+        if asked.is_set():
+            raise KeyboardInterrupt
+        asked.set()
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield asked
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @contextmanager

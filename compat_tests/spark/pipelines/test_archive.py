@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -228,14 +229,17 @@ def test_following_forgives_failures_for_a_while(
             raise PipelineError("the broker is away")
         return genuine(self, *arguments)
 
-    def sleep(_seconds: float) -> None:
+    def wait(_seconds: float) -> bool:
         nonlocal rounds
         rounds += 1
         if rounds < 4:
             send(bootstrap, topic, numbered(5, start=5 * rounds))
+        return False
+
+    asked = SimpleNamespace(is_set=lambda: False, wait=wait)
 
     monkeypatch.setattr(Cluster, "topics", topics)
-    monkeypatch.setattr(pipeline, "time", SimpleNamespace(sleep=sleep))
+    monkeypatch.setattr(pipeline, "stopping", lambda: nullcontext(asked))
     with pytest.raises(PipelineError, match="the broker is away"):
         run("archive", bootstrap, archive=str(tmp_path / "a"), topics=[topic], follow=True, retries=1)
     assert rounds == 5

@@ -4,7 +4,7 @@ The archive's own log is the only memory of how far it came: a batch of offsets 
 committed in one step, so that there is no checkpoint that could disagree with the files.
 """
 
-import time
+import threading
 from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
@@ -17,7 +17,7 @@ from tools.pipelines.kafka import Cluster
 from tools.pipelines.options import OK, PipelineError, UsageError, Values
 from tools.pipelines.progress import Progress
 from tools.pipelines.ranges import Ranges, ends, first_piece, merged, ranges_between, starts
-from tools.pipelines.running import connected, first_line, progress_for, session_for
+from tools.pipelines.running import connected, first_line, progress_for, session_for, stopping
 from tools.pipelines.storage import Storage
 from tools.pipelines.watching import Watch, follow_ends
 
@@ -51,11 +51,16 @@ class Archiver:
 
     def run(self) -> None:
         self._round()
-        while self._values["follow"]:
-            self.progress.doing = "waiting for more"
-            time.sleep(self._values["interval"])
-            self._try_round()
+        if self._values["follow"]:
+            with stopping() as asked:
+                self._follow(asked)
         self.progress.say(f"{len(self.log.state.files):,} files, {self._rows():,} records in {self.log.storage.root}")
+
+    def _follow(self, asked: threading.Event) -> None:
+        while not asked.is_set():
+            self.progress.doing = "waiting for more"
+            if not asked.wait(self._values["interval"]):
+                self._try_round()
 
     def _try_round(self) -> None:
         """A round that may fail, since brokers are restarted now and then; not too often in a row."""
