@@ -70,17 +70,17 @@ class FrameBuffer:
         return memoryview(partial)[self._filled : self._wanted]
 
     def received(self, space: memoryview, count: int) -> Iterator[memoryview]:
-        """The frames completed by `count` bytes that were written to `space`."""
-        if self._partial is None:
-            yield from self._cut(space[:count])
-            return
+        """The frames completed by `count` bytes that were written to `space`; they must all be taken."""
+        return self._cut(space[:count]) if self._partial is None else self._grown(self._partial, count)
+
+    def _grown(self, partial: bytearray, count: int) -> Iterator[memoryview]:
         self._filled += count
         if self._wanted == LENGTH_BYTES and self._filled == LENGTH_BYTES:
-            self._wanted += self._length(self._partial, 0)
+            self._wanted += self._length(partial, 0)
         elif self._filled >= KEY_END:
-            self._check_kind(self._partial, 0, self._wanted - LENGTH_BYTES)
+            self._check_kind(partial, 0, self._wanted - LENGTH_BYTES)
         if self._filled == self._wanted:
-            frame = memoryview(self._partial)[LENGTH_BYTES : self._wanted]
+            frame = memoryview(partial)[LENGTH_BYTES : self._wanted]
             self._partial = None
             yield frame
 

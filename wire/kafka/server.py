@@ -98,7 +98,10 @@ class KafkaConnection:
                     break
                 if count == 0:
                     return
-                await self._handle_all(frames.received(space, count))
+                arrived = frames.received(space, count)
+                waiting = self._handle_until_waiting(arrived)
+                if waiting is not None:
+                    await self._handle_rest(waiting, arrived)
                 if not frames.is_larger_than(EXEMPT_BYTES):
                     self._server.large_requests.release(self)
                 if self._is_backed_up():
@@ -106,9 +109,8 @@ class KafkaConnection:
                 if count < len(space):
                     break
 
-    async def _handle_all(self, frames: Iterator[memoryview]) -> None:
-        """Handle what has arrived; what it wrote is synced together, what it answers is sent together."""
-        waiting = self._handle_until_waiting(frames)
+    async def _handle_rest(self, waiting: Awaitable[None] | None, frames: Iterator[memoryview]) -> None:
+        """Handle what has arrived behind a request whose handler needs the task."""
         while waiting is not None:
             # The shared buffer is another connection's as soon as this task sleeps.
             frames = _copied(frames)
@@ -124,7 +126,8 @@ class KafkaConnection:
             self.last_active = self._node.clock.monotonic()
 
     def _handle_until_waiting(self, frames: Iterator[memoryview]) -> Awaitable[None] | None:
-        """Handle frames up to one whose handler needs the task, or until answers have piled up."""
+        """Handle frames up to one whose handler needs the task, or until answers have piled up: what they wrote is
+        synced together, what they answer is sent together."""
         rounds = self._node.partitions.rounds
         rounds.held = self._handling = True
         waiting = None
