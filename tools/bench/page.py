@@ -58,7 +58,7 @@ def render(results: Results, notes: dict[str, str]) -> str:
             f"**Sizes were {results.scale:g} of those named: these figures show that it runs, nothing else.**\n"
         )
     met, judged = tally(results, ROWS)
-    parts.append(f"{results.rounds()} round(s), {met} of {judged} goals met.\n\n![The ratios]({PLOT})\n")
+    parts.append(f"{results.rounds()}, {met} of {judged} goals met.\n\n![The ratios]({PLOT})\n")
     parts += _overview(results)
     parts.append("\n## The machine\n\n| | |\n|---|---|")
     parts += [f"| {name} | {value} |" for name, value in results.machine.items()]

@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections import Counter
 from pathlib import Path
 from typing import Any, Self
 
@@ -74,6 +75,8 @@ class Results:
         """By broker, why a row could not be measured on it."""
         return {m.broker: m.error for m in self.measurements if m.row == row and m.error}
 
-    def rounds(self) -> int:
-        """How often the rows were measured."""
-        return max((m.round for m in self.measurements), default=0)
+    def rounds(self) -> str:
+        """How often rows were measured, in words: some may have been more often."""
+        counts = Counter((m.row, m.broker) for m in self.measurements)
+        least, most = min(counts.values(), default=0), max(counts.values(), default=0)
+        return f"{least} to {most} rounds" if least != most else f"{most} round{'s' * (most != 1)}"

@@ -34,3 +34,13 @@ def test_another_file_is_refused_by_name(tmp_path: Path, content: str) -> None:
     path.write_text(content)
     with pytest.raises(ResultsUnreadable, match=r"other\.json"):
         Results.load(path)
+
+
+def test_it_is_told_where_some_rows_were_measured_more_often() -> None:
+    results = Results({})
+    assert results.rounds() == "0 rounds"
+    results.add(Measurement("idle", "kafka", 1))
+    assert results.rounds() == "1 round"
+    results.add(Measurement("crowd", "kafka", 1))
+    results.add(Measurement("crowd", "kafka", 2))
+    assert results.rounds() == "1 to 2 rounds"
