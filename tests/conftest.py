@@ -2,6 +2,7 @@
 real time, with processes and sockets, is tried once more when a busy machine let it fail. The summary names those."""
 
 import os
+import signal
 
 import pytest
 from hypothesis import settings
@@ -9,6 +10,9 @@ from hypothesis import settings
 settings.register_profile("default", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("ci" if os.environ.get("CI") else "default")
+
+# Whoever runs the tests in the background of a shell ignores SIGINT, and so would every program that they start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 IN_REAL_TIME = ("tests/tidegate/", "tests/tools/", "tests/wire/")
 
