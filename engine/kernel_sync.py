@@ -65,9 +65,10 @@ class KernelSync:
             raise _last_error()
         self._context = context
         self._blocks = (_ControlBlock * MOST_UNDER_WAY)()
-        for block in self._blocks:
-            block.opcode, block.flags, block.eventfd = _FDSYNC, _TELL_BY_EVENTFD, eventfd
         self._pointers = (ctypes.POINTER(_ControlBlock) * MOST_UNDER_WAY)()
+        for place, block in enumerate(self._blocks):
+            block.opcode, block.flags, block.eventfd = _FDSYNC, _TELL_BY_EVENTFD, eventfd
+            self._pointers[place] = ctypes.pointer(block)
         self._received = (_Event * MOST_UNDER_WAY)()
         self._under_way: dict[int, tuple[Done, int]] = {}
         self._last = 0
@@ -75,15 +76,14 @@ class KernelSync:
     def submit(self, descriptors: Sequence[int], done: Done) -> None:
         """Sync these files; `done` is called once for each."""
         count = min(len(descriptors), MOST_UNDER_WAY)
-        blocks, pointers = self._blocks, self._pointers
+        blocks = self._blocks
         for place, descriptor in enumerate(descriptors[:count]):
             self._last += 1
             block = blocks[place]
             block.data, block.descriptor = self._last, descriptor
-            pointers[place] = ctypes.pointer(block)
             self._under_way[self._last] = done, place
         # The kernel copies the blocks: they are free again when the call returns.
-        begun = max(self._call(self._submit, self._context, ctypes.c_long(count), pointers), 0)
+        begun = max(self._call(self._submit, self._context, ctypes.c_long(count), self._pointers), 0)
         for place in range(begun, count):
             del self._under_way[blocks[place].data]
         for place in range(begun, len(descriptors)):

@@ -141,15 +141,14 @@ def _begun(tickets: Sequence[SyncTicket]) -> list[tuple[int, File, int]]:
     one cannot be left to the kernel."""
     begun: list[tuple[int, File, int]] = []
     for number, ticket in enumerate(tickets):
-        for file in ticket.only_files or ():
-            descriptor = file.begin_sync()
-            if descriptor is not None:
-                begun.append((number, file, descriptor))
-    if len(begun) == sum(len(ticket.only_files or (None,)) for ticket in tickets):
-        return begun
-    for _, file, _ in begun:
-        file.end_sync(None)
-    return []
+        for file in ticket.only_files or (None,):
+            descriptor = None if file is None else file.begin_sync()
+            if file is None or descriptor is None:
+                for _, other, _ in begun:
+                    other.end_sync(None)
+                return []
+            begun.append((number, file, descriptor))
+    return begun
 
 
 def _outcome(ticket: SyncTicket) -> BaseException | None:

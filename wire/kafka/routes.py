@@ -6,8 +6,7 @@ from typing import Any
 from engine.metrics import Histogram
 from wire.kafka.apis import Api
 from wire.kafka.codec import request_decoder, response_encoder, response_start
-
-LENGTH_BYTES = 4
+from wire.kafka.connection import LENGTH_BYTES
 
 
 class Route:
