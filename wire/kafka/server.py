@@ -25,6 +25,7 @@ from wire.kafka.large_requests import EXEMPT_BYTES, LargeRequests
 from wire.kafka.node import Node
 from wire.kafka.request import Context, Deferred, Endpoint, Peer
 from wire.kafka.routes import Route, Routes
+from wire.kafka.socket_options import tune
 from wire.kafka.transmit import Pumped, Transmitter
 
 logger = logging.getLogger("tidegate.kafka")
@@ -375,9 +376,7 @@ class KafkaServer:
         return None
 
     def _start(self, sock: socket.socket, address: Any, endpoint: Endpoint | None, nursery: trio.Nursery) -> None:
-        sock.setblocking(False)
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        tune(sock)
         self._accepted += 1
         if endpoint is None:
             endpoint = Endpoint(*sock.getsockname()[:2])
