@@ -9,6 +9,7 @@ import os
 import weakref
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 from attrs import define, field
 
@@ -93,6 +94,8 @@ class Segment:
     _file_reference: "weakref.ref[File] | None" = None
     _recent_lasts: list[int] = field(factory=list, repr=False)
     _recent_positions: list[int] = field(factory=list, repr=False)
+    _located: tuple[int, tuple[int, int]] | None = None
+    """The offset that was asked for last and where it is: answering a fetch takes it twice."""
 
     @property
     def path(self) -> str:
@@ -177,8 +180,13 @@ class Segment:
         """(position, size) of the first batch that ends at or after `offset`; None if all end before."""
         if self._recent_lasts and offset > self._recent_lasts[0]:
             return self._locate_recent(offset)
-        for position, header in self._walk_to(offset):
+        located = self._located
+        if located is not None and located[0] == offset:
+            return located[1]
+        entry = self.loaded_index().find_offset(offset - self.base_offset)
+        for position, header in self._walk_from(entry):
             if header.last_offset >= offset:
+                self._located = offset, (position, header.size)
                 return position, header.size
         return None
 
@@ -190,28 +198,24 @@ class Segment:
         end = positions[number + 1] if number + 1 < len(positions) else self.size
         return positions[number], end - positions[number]
 
-    def _walk_to(self, offset: int) -> Iterator[tuple[int, BatchHeader]]:
-        entry = self.loaded_index().find_offset(offset - self.base_offset)
-        return walk_headers(self.file(), self._checked(entry), self.size)
-
-    def _checked(self, entry: tuple[int, int] | None) -> int:
-        """The position of an index entry, once the batch there proved to be the entry's; else rebuilds."""
-        if entry is None:
-            return 0
-        relative_offset, position = entry
-        if position + HEADER_SIZE <= self.size:
-            found = self.file().pread(HEADER_SIZE, position)
-            if len(found) == HEADER_SIZE:
-                header = parse_header(found)
-                if is_framed(header) and header.base_offset == self.base_offset + relative_offset:
-                    return position
-        self.rebuild_index()
-        return 0
+    def _walk_from(self, entry: tuple[int, int] | None) -> Iterator[tuple[int, BatchHeader]]:
+        """Batches from an index entry on, if the batch there proves to be the entry's; else the index is rebuilt."""
+        if entry is not None:
+            relative_offset, position = entry
+            walk = walk_headers(self.file(), position, self.size)
+            try:
+                first = next(walk, None)
+            except CorruptMessage:
+                first = None
+            if first is not None and first[1].base_offset == self.base_offset + relative_offset:
+                return chain((first,), walk)
+            self.rebuild_index()
+        return walk_headers(self.file(), 0, self.size)
 
     def batches_by_time(self, timestamp_ms: int) -> Iterator[tuple[int, BatchHeader]]:
         """Batches from where a record as late as `timestamp_ms` may first stand."""
         entry = self.loaded_index().find_time(timestamp_ms)
-        return walk_headers(self.file(), self._checked(entry), self.size)
+        return self._walk_from(entry)
 
     def loaded_index(self) -> SparseIndex:
         """The index, read or rebuilt if need be; also in a thread, while others read the segment."""
@@ -257,7 +261,7 @@ class Segment:
         self.aborted = AbortedIndex()
         self.index_saved = False
         self.saved_entries = 0
-        self._recent_lasts, self._recent_positions = [], []
+        self._recent_lasts, self._recent_positions, self._located = [], [], None
 
     def resume(self, index: SparseIndex, size: int, max_timestamp: int, max_timestamp_position: int) -> None:
         """Goes on from a snapshot's knowledge of the first `size` bytes."""

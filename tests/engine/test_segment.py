@@ -69,6 +69,18 @@ def test_every_offset_of_a_sealed_segment_is_found_by_its_index() -> None:
     assert again.first_timestamp == NOW_MS
 
 
+def test_an_offset_asked_for_again_is_found_without_reading_until_the_content_is_forgotten() -> None:
+    segment = _segment()
+    segment.seal()
+    assert isinstance(segment.files, MemoryFiles)
+    found = segment.locate(BASE + 77)
+    calls = segment.files.calls
+    assert segment.locate(BASE + 77) == found
+    assert segment.files.calls == calls
+    segment.reset()
+    assert segment.locate(BASE + 77) is None
+
+
 def test_without_an_index_file_it_is_rebuilt() -> None:
     segment = _segment()
     again = _reopened(segment)
