@@ -343,7 +343,7 @@ class KafkaServer:
 
         Clients are told to connect to `endpoint`, or where it is None to the address by which they came.
         """
-        self._congestion_control = begin_unpaced(listener)
+        self._congestion_control = begin_unpaced(listener) or self._congestion_control
         async with trio.open_nursery() as nursery:
             while True:
                 await trio.lowlevel.wait_readable(listener)
