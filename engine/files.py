@@ -32,6 +32,9 @@ class File(Protocol):
     def pread(self, size: int, position: int) -> bytes:
         """Up to `size` bytes; fewer at the end of the file."""
 
+    def read_into(self, buffer: memoryview, position: int) -> int:
+        """Fill the buffer; how many bytes there were."""
+
     def truncate(self, size: int) -> None: ...
 
     def sync(self) -> None:
@@ -161,6 +164,9 @@ class OsFile:
 
     def pread(self, size: int, position: int) -> bytes:
         return os.pread(self._descriptor, size, position)
+
+    def read_into(self, buffer: memoryview, position: int) -> int:
+        return os.preadv(self._descriptor, [buffer], position)
 
     def truncate(self, size: int) -> None:
         os.ftruncate(self._descriptor, size)

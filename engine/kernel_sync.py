@@ -1,4 +1,5 @@
-"""Syncs that the kernel does by itself: handed in with one call, told of by an eventfd (Linux's `io_submit`).
+"""Syncs, and writes that are synced, which the kernel does by itself: handed in with one call, told of by an eventfd
+(Linux's `io_submit`).
 
 A thread of ours that calls `fdatasync` costs two hand-overs of the interpreter's lock besides the sync (ADR 0013). The
 kernel holds the file until it is done, so a descriptor may be closed meanwhile. Where the calls are missing (other
@@ -6,6 +7,7 @@ systems and processors, a sandbox that forbids them) `open_kernel_sync` gives No
 """
 
 import ctypes
+import errno
 import os
 import platform
 from collections.abc import Callable, Sequence
@@ -14,7 +16,10 @@ Done = Callable[[int, OSError | None], object]
 """Called with the place of a file in what was handed in, and with what went wrong."""
 
 MOST_UNDER_WAY = 64
+"""Files that can be handed in together."""
+_CAPACITY = 4 * MOST_UNDER_WAY
 _FDSYNC = 3
+_PWRITE = 1
 _TELL_BY_EVENTFD = 1
 _CALLS = {"x86_64": (206, 207, 208, 209), "aarch64": (0, 1, 4, 2), "riscv64": (0, 1, 4, 2)}
 """The numbers of io_setup, io_destroy, io_getevents and io_submit."""
@@ -61,7 +66,7 @@ class KernelSync:
         self._call = ctypes.CDLL(None, use_errno=True).syscall
         self._call.restype = ctypes.c_long
         context = ctypes.c_ulong(0)
-        if self._call(self._setup, MOST_UNDER_WAY, ctypes.byref(context)) != 0:
+        if self._call(self._setup, _CAPACITY, ctypes.byref(context)) != 0:
             raise _last_error()
         self._context = context
         self._blocks = (_ControlBlock * MOST_UNDER_WAY)()
@@ -69,7 +74,9 @@ class KernelSync:
         for place, block in enumerate(self._blocks):
             block.opcode, block.flags, block.eventfd = _FDSYNC, _TELL_BY_EVENTFD, eventfd
             self._pointers[place] = ctypes.pointer(block)
-        self._received = (_Event * MOST_UNDER_WAY)()
+        self._write_block = _ControlBlock(opcode=_PWRITE, flags=_TELL_BY_EVENTFD, eventfd=eventfd)
+        self._write_pointer = (ctypes.POINTER(_ControlBlock) * 1)(ctypes.pointer(self._write_block))
+        self._received = (_Event * _CAPACITY)()
         self._under_way: dict[int, tuple[Done, int]] = {}
         self._last = 0
 
@@ -89,16 +96,37 @@ class KernelSync:
         for place in range(begun, len(descriptors)):
             done(place, _synced_at_once(descriptors[place]))
 
+    def write(
+        self, descriptor: int, address: int, size: int, position: int, done: Callable[[OSError | None], object]
+    ) -> None:
+        """Write memory to a file that was opened for synced writes past the page cache; the memory must stay as it is
+        until `done` is called, which may be at once."""
+        self._last += 1
+        block = self._write_block
+        block.data, block.descriptor = self._last, descriptor
+        block.buffer, block.size, block.offset = address, size, position
+        if self._call(self._submit, self._context, ctypes.c_long(1), self._write_pointer) != 1:
+            done(_last_error())
+            return
+
+        def written(count: int, error: OSError | None) -> None:
+            if error is None and count != size:
+                error = OSError(errno.EIO, f"{count} of {size} bytes were written")
+            done(error)
+
+        self._under_way[self._last] = written, -1
+
     def deliver(self) -> None:
         """Tell of everything that has ended."""
         if not self._under_way:
             return
         received = self._received
-        none, most = ctypes.c_long(0), ctypes.c_long(MOST_UNDER_WAY)
+        none, most = ctypes.c_long(0), ctypes.c_long(_CAPACITY)
         count = self._call(self._events, self._context, none, most, received, _AT_ONCE)
         ended = [(self._under_way.pop(event.data), event.result) for event in received[: max(count, 0)]]
         for (done, place), result in ended:
-            done(place, None if result >= 0 else OSError(-result, os.strerror(-result)))
+            # Of a sync its file's place is told, of a write how much was written.
+            done(result if place < 0 else place, None if result >= 0 else OSError(-result, os.strerror(-result)))
 
     def close(self) -> None:
         """Waits for what is under way, tells of nothing any more."""

@@ -16,6 +16,7 @@ Invariants:
  6. A start offset is durable before anything below it is removed.
  7. The bytes that are read are the bytes that were written: never copied, converted or repaired on the way.
  8. After a failed sync nothing is appended until the tail was written and synced again (`reverify`).
+ 9. `settled end <= durable end`: up to the one the files alone are enough, in between the journal is needed.
 """
 
 import os
@@ -24,6 +25,7 @@ from collections.abc import Sequence
 from engine.clock import Clock
 from engine.errors import InvalidRecord, OffsetOutOfRange, RecordListTooLarge, StorageError
 from engine.files import Buffer, File, Files
+from engine.journal_format import JournalPiece, LogJournal
 from engine.log_jobs import DurableStart, Job, ReplaceJob, StartOffsetJob, SyncTicket
 from engine.log_types import (
     AppendResult,
@@ -45,11 +47,11 @@ from engine.records import (
     BatchHeader,
     split_batches,
 )
-from engine.recovery import START_FILE, LogState, parents, recover, remove_segment_files, write_start_offset
+from engine.recovery import LogState, parents, recover, write_journal_floor, write_start_offset
 from engine.replacement import mark_gaps
 from engine.segment import Segment
 from engine.segments import SegmentList
-from engine.snapshot import remove_snapshots
+from engine.tail import cut_tail, remove_all, rewrite_tail
 from engine.transactions import (
     EndMarker,
     Undecided,
@@ -59,8 +61,6 @@ from engine.transactions import (
 )
 from engine.upkeep import Upkeep
 from engine.validation import Piece, accept, is_plain, ordinary_batch
-
-_REWRITE_BYTES = 1 << 20
 
 __all__ = [
     "AppendResult",
@@ -80,13 +80,21 @@ class Log(LogView):
     """See the module. What can be asked of it stands in `LogView`."""
 
     def __init__(
-        self, directory: str, files: Files, clock: Clock, config: LogConfig, name: str, state: LogState
+        self,
+        directory: str,
+        files: Files,
+        clock: Clock,
+        config: LogConfig,
+        name: str,
+        state: LogState,
+        journal: LogJournal | None,
     ) -> None:
         self.directory = directory
         self.name = name
         self._files = files
         self._clock = clock
         self._config = config
+        self._journal = journal
         self._is_plain = is_plain(config)
         self._offline: str | None = None
         self._unsynced_directories: set[str] = set()
@@ -102,13 +110,15 @@ class Log(LogView):
         config: LogConfig,
         clean: bool = False,
         name: str | None = None,
+        journal: LogJournal | None = None,
     ) -> "Log":
         """[thread] Recovers what is on disk. Nothing is created before the first append."""
         try:
-            state = recover(directory, files, clock, config, clean=clean)
+            journaled = journal.tail(directory) if journal is not None and not clean else ()
+            state = recover(directory, files, clock, config, clean=clean, journaled=journaled)
         except OSError as error:
             raise StorageError(f"{directory} cannot be opened: {error}") from error
-        return cls(directory, files, clock, config, name or os.path.basename(directory), state)
+        return cls(directory, files, clock, config, name or os.path.basename(directory), state, journal)
 
     def _adopt(self, state: LogState) -> None:
         self._segments = SegmentList(state.segments)
@@ -123,7 +133,7 @@ class Log(LogView):
         self._undecided = Undecided()
         self._unsynced: list[File] = []
         self._end: LogPosition | None = None
-        self.durable_end = self.end
+        self.durable_end = self.settled_end = self.end
         self._upkeep = Upkeep(
             self._files,
             self.directory,
@@ -351,21 +361,35 @@ class Log(LogView):
     @property
     def dirty(self) -> bool:
         """Whether there is anything to sync."""
-        return self.end != self.durable_end or bool(self._unsynced_directories)
+        return self.end != self.settled_end or bool(self._unsynced_directories)
 
     def capture_sync(self) -> SyncTicket:
         """What to sync so that everything up to now is durable; every ticket stands for itself."""
-        files = list(self._unsynced)
-        if self._segments.active is not None and self.end != self.durable_end:
-            files.append(self._segments.active.file())
-        return SyncTicket(tuple(files), tuple(self._unsynced_directories), self.end, self._files)
+        active, end = self._segments.active, self.end
+        if active is None or end == self.settled_end:
+            return SyncTicket(tuple(self._unsynced), tuple(self._unsynced_directories), end, self._files)
+        file = active.file()
+        if self._unsynced or self._unsynced_directories:
+            return SyncTicket((*self._unsynced, file), tuple(self._unsynced_directories), end, self._files)
+        return SyncTicket((file,), (), end, self._files, self._undurable_piece(file, end))
 
-    def synced(self, ticket: SyncTicket) -> None:
-        """The ticket's run succeeded."""
-        self._unsynced = [file for file in self._unsynced if file not in ticket.files]
-        self._unsynced_directories.difference_update(ticket.directories)
-        if ticket.end.offset >= self.durable_end.offset and ticket.end.offset <= self.end_offset:
-            self.durable_end = ticket.end
+    def _undurable_piece(self, file: File, end: LogPosition) -> JournalPiece | None:
+        """What a journal needs to hold, if it lies in one file."""
+        durable = self.durable_end
+        if durable.segment != end.segment or durable.position >= end.position:
+            return None
+        return JournalPiece(self.directory, end.segment, file, durable.position, end.position - durable.position)
+
+    def synced(self, ticket: SyncTicket, *, settled: bool = True) -> None:
+        """The ticket's run succeeded; or else than `settled`, its piece is in the journal."""
+        end = ticket.end
+        if settled:
+            self._unsynced = [file for file in self._unsynced if file not in ticket.files]
+            self._unsynced_directories.difference_update(ticket.directories)
+            if self.settled_end.offset <= end.offset <= self.end_offset:
+                self.settled_end = end
+        if self.durable_end.offset <= end.offset <= self.end_offset:
+            self.durable_end = end
 
     def sync_failed(self, reason: str = "a sync failed") -> None:
         """Nothing is appended until `reverify` (invariant 8)."""
@@ -375,28 +399,13 @@ class Log(LogView):
         """[thread] Writes and syncs the tail anew and recovers from disk; the log is online after it."""
         self._refuse_while_busy()
         try:
-            self._rewrite_tail()
-            state = recover(self.directory, self._files, self._clock, self._config, clean=False)
+            rewrite_tail(self._files, self.segments, self.settled_end)
+            journaled = self._journal.tail(self.directory) if self._journal is not None else ()
+            state = recover(self.directory, self._files, self._clock, self._config, clean=False, journaled=journaled)
         except OSError as error:
             raise StorageError(f"{self.name} stays offline: {error}") from error
         self._adopt(state)
         self._offline = None
-
-    def _rewrite_tail(self) -> None:
-        """A failed sync leaves pages that look written and are not: the bytes past the durable end are
-        written again through a new descriptor."""
-        durable = self.durable_end
-        for segment in self._segments:
-            segment.close()
-            if segment.base_offset < durable.segment:
-                continue
-            start = durable.position if segment.base_offset == durable.segment else 0
-            file = self._files.open(segment.path)
-            file.truncate(segment.size)
-            for position in range(start, segment.size, _REWRITE_BYTES):
-                file.write([file.pread(min(_REWRITE_BYTES, segment.size - position), position)], position)
-            file.sync()
-            file.close()
 
     def _refuse_while_busy(self) -> None:
         if self._upkeep.busy:
@@ -480,7 +489,7 @@ class Log(LogView):
         number = list(self._segments).index(old[-1])
         end = self._segments.end_of(number)
         point = self._upkeep.recovery_point
-        if end is None or end > self.durable_end.offset:
+        if end is None or end > self.settled_end.offset:
             return False
         if point is None or point.segment < end:
             self.request_snapshot()
@@ -551,41 +560,26 @@ class Log(LogView):
             self.truncate_fully_and_start_at(offset)
             return
         try:
-            self._cut(at)
+            self._void_journaled()
+            cut_tail(self._files, self.directory, self.segments, self._upkeep.snapshots, at)
             state = recover(self.directory, self._files, self._clock, self._config, clean=False)
         except OSError as error:
             self._offline = f"a truncation failed: {error}"
             raise StorageError(f"{self.name} cannot be truncated: {error}") from error
         self._adopt(state)
 
-    def _cut(self, at: LogPosition) -> None:
-        """Removes what lies at `at` and later; the snapshots that describe it go first (invariant 5)."""
-        void = [known for known in self._upkeep.snapshots if known > at.offset]
-        remove_snapshots(self._files, self.directory, void)
-        self._files.sync_directory(self.directory)
-        number = self._segments.number_of(at.segment)
-        for segment in self.segments[:number:-1]:
-            remove_segment_files(segment)
-        segment = self._segments[number]
-        file = segment.file()
-        file.truncate(at.position)
-        file.sync()
-        self._files.unlink(segment.index_path)
-        self._files.sync_directory(self.directory)
+    def _void_journaled(self) -> None:
+        """What the journal holds of this log must not come back."""
+        if self._journal is not None:
+            write_journal_floor(self._files, self.directory, self._journal.place)
 
     def truncate_fully_and_start_at(self, offset: int) -> None:
         """[thread] Empties the log; the next batch gets `offset`."""
         self._refuse_while_busy()
         try:
             if self._exists:
-                # First of all the start offset, which must never lie beyond what is left.
-                self._files.unlink(os.path.join(self.directory, START_FILE))
-                for segment in reversed(self.segments):
-                    remove_segment_files(segment)
-                # Files only: the partition's stage is a directory in here, and not touched by this.
-                for name in self._files.list(self.directory):
-                    self._files.unlink(os.path.join(self.directory, name))
-                self._files.sync_directory(self.directory)
+                self._void_journaled()
+                remove_all(self._files, self.directory, self.segments)
             producers = type(self._producers)(self._config.producer_id_expiration_ms)
             self._adopt(LogState([], producers, type(self._epochs)(), offset, offset))
             self._activate(self._create_segment(self._clock.now_ms()))

@@ -8,10 +8,12 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from attrs import define, field, frozen
+from attrs import define, field
+from msgspec import Struct
 
 from engine.files import File, Files
 from engine.index import ENTRY_SIZE
+from engine.journal_format import JournalPiece
 from engine.log_types import LogPosition
 from engine.recovery import remove_segment_files, write_start_offset
 from engine.replacement import Replacement, commit_replacement
@@ -29,14 +31,15 @@ class Job(Protocol):
     def finish(self, error: BaseException | None = None) -> None: ...
 
 
-@frozen
-class SyncTicket:
+class SyncTicket(Struct, frozen=True):
     """What was dirty when it was drawn; once `run` returned, everything up to `end` is durable."""
 
     files: tuple[File, ...]
     directories: tuple[str, ...]
     end: LogPosition
     file_system: Files
+    piece: JournalPiece | None = None
+    """What is durable once a journal holds it: everything up to `end`, too."""
 
     @property
     def only_files(self) -> Sequence[File] | None:

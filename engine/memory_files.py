@@ -118,6 +118,11 @@ class MemoryFile:
         self._owner.count("pread")
         return bytes(self._content.data[position : position + size])
 
+    def read_into(self, buffer: memoryview, position: int) -> int:
+        piece = self.pread(len(buffer), position)
+        buffer[: len(piece)] = piece
+        return len(piece)
+
     def truncate(self, size: int) -> None:
         self._owner.count("truncate")
         self._content.truncate(size)

@@ -125,11 +125,16 @@ class Partition:
         """What is dirty in the log now."""
         return self.log.capture_sync()
 
-    def synced(self, ticket: Any) -> None:
-        """The ticket's files are durable: the high watermark follows."""
+    @property
+    def settling(self) -> bool | None:
+        """Whether its files can be synced now; None once it is removed."""
+        return None if self.removed else self.offline is None
+
+    def synced(self, ticket: Any, *, settled: bool = True) -> None:
+        """The ticket is durable, in its files or in the journal: the high watermark follows."""
         if self.removed:
             return
-        self.log.synced(ticket)
+        self.log.synced(ticket, settled=settled)
         self._advance(ticket.end)
         self._on_synced(self)
 

@@ -11,6 +11,7 @@ from attrs import define, field, frozen
 from engine.clock import Clock
 from engine.errors import RequestTimedOut, StorageError
 from engine.files import Files
+from engine.journal import Journal
 from engine.log import Log, LogConfig
 from engine.log_jobs import Job
 from engine.partition import Partition
@@ -43,6 +44,7 @@ class Partitions:
     rounds: SyncRounds
     call_later: Callable[[float, Callable[[], object]], object]
     log_error: Callable[[str], object] = lambda _: None
+    journal: Journal | None = None
     refusal: StorageError | None = None
     """Why nothing is taken from clients at the moment."""
     _by_topic: dict[bytes, list[Partition]] = field(factory=dict, init=False)
@@ -81,6 +83,7 @@ class Partitions:
             config=spec.config,
             clean=clean,
             name=f"{spec.topic}-{spec.index}",
+            journal=self.journal,
         )
 
     def add(self, spec: PartitionSpec, log: Log) -> Partition:

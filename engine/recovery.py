@@ -9,6 +9,7 @@ than cut.
 
 import os
 import struct
+from collections.abc import Sequence
 
 from attrs import define, field
 from crc32c import crc32c
@@ -18,6 +19,7 @@ from engine.clock import Clock
 from engine.errors import CorruptMessage, StorageError
 from engine.files import Files, read_whole, write_atomically
 from engine.index import ENTRY_SIZE, SparseIndex, open_sealed
+from engine.journal_format import Journaled
 from engine.leader_epochs import LeaderEpochs
 from engine.log_types import LogConfig, LogPosition, RecoveryReport
 from engine.producer_state import ProducerState
@@ -28,6 +30,7 @@ from engine.snapshot import Snapshot, list_snapshots, read_snapshot, remove_snap
 from engine.transactions import note_producer, read_marker, stable_offset
 
 START_FILE = "log-start"
+JOURNAL_FLOOR_FILE = "journal-floor"
 STAGE = "stage"
 """The directory of a partition's stage, inside the partition's own."""
 _START = struct.Struct(">qI")
@@ -65,6 +68,23 @@ def read_start_offset(files: Files, directory: str) -> int | None:
     return int(_START.unpack(data)[0])
 
 
+def write_journal_floor(files: Files, directory: str, place: int) -> None:
+    """From now on only what is journaled at `place` or later belongs to the log; the rest was cut off."""
+    body = place.to_bytes(16, "big")
+    write_atomically(files, os.path.join(directory, JOURNAL_FLOOR_FILE), body + struct.pack(">I", crc32c(body)))
+
+
+def read_journal_floor(files: Files, directory: str) -> int:
+    """The place from which on the journal counts. A damaged one is refused, as a start offset is."""
+    path = os.path.join(directory, JOURNAL_FLOOR_FILE)
+    data = read_whole(files, path)
+    if data is None:
+        return 0
+    if len(data) != 20 or crc32c(data[:16]) != int.from_bytes(data[16:], "big"):
+        raise StorageError(f"{path} is damaged")
+    return int.from_bytes(data[:16], "big")
+
+
 def parents(directory: str) -> tuple[str, ...]:
     """The topic's directory and the one of all topics, and for a stage the partition's: an unsynced entry in them
     loses the log."""
@@ -73,11 +93,19 @@ def parents(directory: str) -> tuple[str, ...]:
     return (parent, above, os.path.dirname(above)) if os.path.basename(directory) == STAGE else (parent, above)
 
 
-def recover(directory: str, files: Files, clock: Clock, config: LogConfig, *, clean: bool) -> LogState:
-    """The log in `directory`, ready to be read and written."""
+def recover(
+    directory: str,
+    files: Files,
+    clock: Clock,
+    config: LogConfig,
+    *,
+    clean: bool,
+    journaled: Sequence[Journaled] = (),
+) -> LogState:
+    """The log in `directory`, ready to be read and written; `journaled` is what a journal has of it."""
     finish_replacement(files, directory)
     names = _without_orphans(files, directory, files.list(directory))
-    return _Recovery(directory, files, clock, config, clean, names).run()
+    return _Recovery(directory, files, clock, config, clean, names, journaled).run()
 
 
 def _without_orphans(files: Files, directory: str, names: dict[str, int]) -> dict[str, int]:
@@ -97,10 +125,12 @@ class _Recovery:
     config: LogConfig
     clean: bool
     names: dict[str, int]
+    journaled: Sequence[Journaled]
     scanned_bytes: int = 0
     cut_bytes: int = 0
     dropped_segments: int = 0
     rebuilt_indexes: int = 0
+    replayed_bytes: int = 0
 
     @property
     def gaps_allowed(self) -> bool:
@@ -127,6 +157,7 @@ class _Recovery:
             self.dropped_segments,
             self.rebuilt_indexes,
             snapshot.end.offset if snapshot else -1,
+            self.replayed_bytes,
         )
         return state
 
@@ -215,6 +246,7 @@ class _Recovery:
             if not self._scan_segment(state, segment, on_disk, resumed=segment.base_offset == point):
                 self._drop(state, number + 1)
                 break
+        self._replay(state)
         for segment in scanned:
             segment.file().sync()
         for directory in (self.directory, *parents(self.directory)):
@@ -230,12 +262,7 @@ class _Recovery:
         if not resumed:
             segment.reset()
         self.scanned_bytes += on_disk - segment.size
-        for position, header, intact in scan_batches(segment.file(), segment.size, on_disk):
-            assert position == segment.size
-            if not (intact or sealed) or not self._follows(header, state.end_offset):
-                break
-            self._feed(state, segment, position, header)
-        segment.stable_offset = stable_offset(state.producers, state.end_offset)
+        self._feed_all(state, segment, on_disk, trusted=sealed is not None)
         if segment.size == on_disk:
             return True
         if sealed:
@@ -243,6 +270,31 @@ class _Recovery:
         self.cut_bytes += on_disk - segment.size
         segment.file().truncate(segment.size)
         return False
+
+    def _feed_all(self, state: LogState, segment: Segment, end: int, *, trusted: bool) -> None:
+        """Feeds the batches up to `end`, as far as they are good."""
+        for position, header, intact in scan_batches(segment.file(), segment.size, end):
+            assert position == segment.size
+            if not (intact or trusted) or not self._follows(header, state.end_offset):
+                break
+            self._feed(state, segment, position, header)
+        segment.stable_offset = stable_offset(state.producers, state.end_offset)
+
+    def _replay(self, state: LogState) -> None:
+        """Gives the log back what was durable in the journal alone. That is in its last segment: with a new one the
+        one before is synced."""
+        segment = state.segments[-1]
+        floor = read_journal_floor(self.files, self.directory) if self.journaled else 0
+        for entry in self.journaled:
+            known = segment.size - entry.position
+            if entry.place < floor or entry.segment != segment.base_offset or not 0 <= known < entry.size:
+                continue
+            segment.file().write([entry.read(known)], segment.size)
+            self.replayed_bytes += entry.size - known
+            self._feed_all(state, segment, entry.end, trusted=False)
+            if segment.size != entry.end:
+                segment.file().truncate(segment.size)
+                break
 
     def _follows(self, header: BatchHeader, expected_offset: int) -> bool:
         """Whether a batch belongs here. The checksum does not cover its offset, so where there can be no gaps a

@@ -1,16 +1,19 @@
 """Sync rounds: group commit over all partitions that were written.
 
-Every append marks its partition. A round takes what is marked, makes it durable in a thread, and tells each
-partition; what is written meanwhile goes into the next round, so the cost of a round is shared by all of it.
-One round is under way at a time: a disk has one queue, and answers that become ready together are sent together.
+Every append marks its partition. A round takes what is marked, makes it durable, and tells each partition; what is
+written meanwhile goes into the next round, so the cost of a round is shared by all of it. One round is under way at a
+time: a disk has one queue, and answers that become ready together are sent together.
+A round is durable by one write to the journal (engine/journal.py), or by syncing its files.
 """
 
 import logging
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Protocol
+from typing import Protocol, TypeAlias, cast
 
 from engine.files import File
+from engine.journal import Journal, Owner
+from engine.journal_format import JournalPiece
 from engine.kernel_sync import MOST_UNDER_WAY, KernelSync
 from engine.metrics import Histogram
 from engine.workers import Workers
@@ -36,6 +39,10 @@ class SyncTicket(Protocol):
     def only_files(self) -> Sequence[File] | None:
         """The files, if syncing them is all there is to do."""
 
+    @property
+    def piece(self) -> JournalPiece | None:
+        """What a journal has to hold instead; None if that will not do."""
+
     def run(self) -> None:
         """Sync files and directories; raises OSError."""
 
@@ -49,11 +56,18 @@ class Syncable(Protocol):
     def capture_sync(self) -> SyncTicket:
         """What is dirty now."""
 
-    def synced(self, ticket: SyncTicket) -> None:
-        """All of the ticket is durable."""
+    def synced(self, ticket: SyncTicket, *, settled: bool = True) -> None:
+        """All of the ticket is durable; `settled` in its own files, else in the journal."""
 
     def sync_failed(self, error: BaseException) -> None:
         """The kernel may have dropped what was written; nothing of it may be trusted."""
+
+    @property
+    def settling(self) -> bool | None:
+        """Whether it can be synced now; None if it never need be, for it is removed."""
+
+
+Told: TypeAlias = tuple[Syncable, SyncTicket, BaseException | None]
 
 
 class RoundSync:
@@ -67,24 +81,29 @@ class RoundSync:
         now: Callable[[], float] = lambda: 0.0,
         kernel: KernelSync | None = None,
     ) -> None:
-        self._thread_count = thread_count
         self._whole = whole
-        self._now = now
+        self.now = now
         self._kernel = kernel
         self._avoid_whole_until = 0.0
-        self._pool: ThreadPoolExecutor | None = None
+        self._pool = ThreadPoolExecutor(thread_count, "sync")
         self.durations = Histogram()
         """How long each round took the disk, in seconds."""
 
     def begin(self, tickets: Sequence[SyncTicket], done: Callable[[Outcomes], None]) -> bool:
         """Have the kernel do it, and `done` be called; False if it takes a thread."""
-        if self._kernel is None or self._wants_whole(tickets) or len(tickets) > MOST_UNDER_WAY:
+        return not self._wants_whole(tickets) and self.begin_files(tickets, done, self.durations)
+
+    def begin_files(
+        self, tickets: Sequence[SyncTicket], done: Callable[[Outcomes], None], durations: Histogram | None = None
+    ) -> bool:
+        """The same file by file, however many there are."""
+        if self._kernel is None or len(tickets) > MOST_UNDER_WAY:
             return False
         files = _begun(tickets)
         if not files:
             return False
         outcomes: Outcomes = [None] * len(tickets)
-        left, began = len(files), self._now()
+        left, began = len(files), self.now()
 
         def ended(place: int, error: OSError | None) -> None:
             nonlocal left
@@ -93,7 +112,8 @@ class RoundSync:
             outcomes[number] = outcomes[number] or error
             left -= 1
             if left == 0:
-                self.durations.observe(self._now() - began)
+                if durations is not None:
+                    durations.observe(self.now() - began)
                 done(outcomes)
 
         self._kernel.submit([descriptor for _, _, descriptor in files], ended)
@@ -101,39 +121,40 @@ class RoundSync:
 
     def run(self, tickets: Sequence[SyncTicket]) -> Outcomes:
         """[thread] The same by ourselves."""
-        began = self._now()
-        outcomes = self._run(tickets)
-        self.durations.observe(self._now() - began)
+        began, whole = self.now(), self._wants_whole(tickets)
+        outcomes = self._run(tickets, whole)
+        took = self.now() - began
+        self.durations.observe(took)
+        if whole and took > SLOW_WHOLE_SYNC_S:
+            self._avoid_whole_until = self.now() + AVOID_WHOLE_SYNC_S
         return outcomes
 
-    def _run(self, tickets: Sequence[SyncTicket]) -> Outcomes:
+    def run_unhurried(self, tickets: Sequence[SyncTicket]) -> Outcomes:
+        """[thread] The same for what nobody waits for."""
+        return self._run(tickets, self._whole is not None and len(tickets) > ONE_BY_ONE)
+
+    def _run(self, tickets: Sequence[SyncTicket], whole: bool) -> Outcomes:
         if len(tickets) <= ONE_BY_ONE:
             return [_outcome(ticket) for ticket in tickets]
-        if self._wants_whole(tickets) and self._sync_whole():
+        if whole and self._sync_whole():
             return [None] * len(tickets)
-        if self._pool is None:
-            self._pool = ThreadPoolExecutor(self._thread_count, "sync")
         return list(self._pool.map(_outcome, tickets))
 
     def _wants_whole(self, tickets: Sequence[SyncTicket]) -> bool:
-        return self._whole is not None and len(tickets) > ONE_BY_ONE and self._now() >= self._avoid_whole_until
+        return self._whole is not None and len(tickets) > ONE_BY_ONE and self.now() >= self._avoid_whole_until
 
     def _sync_whole(self) -> bool:
         """Whether everything is durable. If not, each ticket is asked: only its own files count."""
         assert self._whole is not None
-        began = self._now()
         try:
             self._whole()
         except OSError:
             return False
-        if self._now() - began > SLOW_WHOLE_SYNC_S:
-            self._avoid_whole_until = self._now() + AVOID_WHOLE_SYNC_S
         return True
 
     def close(self) -> None:
         """End the threads."""
-        if self._pool is not None:
-            self._pool.shutdown()
+        self._pool.shutdown()
 
 
 def _begun(tickets: Sequence[SyncTicket]) -> list[tuple[int, File, int]]:
@@ -162,8 +183,19 @@ def _outcome(ticket: SyncTicket) -> BaseException | None:
 class SyncRounds:
     """Marks, and one round at a time."""
 
-    def __init__(self, workers: Workers, on_marked: Callable[[], object], round_sync: RoundSync | None = None) -> None:
+    def __init__(
+        self,
+        workers: Workers,
+        on_marked: Callable[[], object],
+        round_sync: RoundSync | None = None,
+        journal: Journal | None = None,
+        settle_workers: Workers | None = None,
+    ) -> None:
         self._workers = workers
+        self._journal = journal
+        self._settle_workers = settle_workers or workers
+        if journal is not None:
+            journal.settle = self._settle
         self._on_marked = on_marked
         self._round_sync = round_sync or RoundSync(1)
         self._marked: dict[Syncable, None] = {}
@@ -194,33 +226,78 @@ class SyncRounds:
         self._syncs += len(items)
         tickets = [item.capture_sync() for item in items]
 
+        if not self._journaled(items, tickets):
+            self._sync(items, tickets)
+
+    def _journaled(self, items: Sequence[Syncable], tickets: Sequence[SyncTicket]) -> bool:
+        """Have the journal make the round durable; False if it has to be synced."""
+        if self._journal is None:
+            return False
+        pieces = [piece for ticket in tickets if (piece := ticket.piece) is not None]
+        if len(pieces) != len(tickets):
+            self._journal.prepare()
+            return False
+        began = self._round_sync.now()
+
+        def taken(error: OSError | None) -> None:
+            if error is not None:
+                self._sync(items, tickets)
+                return
+            self._round_sync.durations.observe(self._round_sync.now() - began)
+            self._end_round([(item, ticket, None) for item, ticket in zip(items, tickets, strict=True)], settled=False)
+
+        return self._journal.take(items, pieces, taken)
+
+    def _sync(self, items: Sequence[Syncable], tickets: Sequence[SyncTicket]) -> None:
         def done(outcomes: Outcomes, failure: BaseException | None = None) -> None:
-            self._under_way = False
             if failure is not None:
                 outcomes = [failure] * len(items)
-            told = list(zip(items, tickets, outcomes, strict=True))
-            self._tell([one for one in told if not one[0].is_patient])
-            self.start_round()
-            self._tell([one for one in told if one[0].is_patient])
-            self.start_round()
+            self._end_round(list(zip(items, tickets, outcomes, strict=True)), settled=True)
 
         if not self._round_sync.begin(tickets, done):
             self._workers.submit(lambda: self._round_sync.run(tickets), done)
 
-    def _tell(self, told: Sequence[tuple[Syncable, SyncTicket, BaseException | None]]) -> None:
+    def _end_round(self, told: Sequence[Told], *, settled: bool) -> None:
+        self._under_way = False
+        self._tell([one for one in told if not one[0].is_patient], settled)
+        self.start_round()
+        self._tell([one for one in told if one[0].is_patient], settled)
+        self.start_round()
+
+    def _settle(self, owners: Sequence[Owner], settled: Callable[[Sequence[Owner]], object]) -> None:
+        """Sync the files of what the journal has bytes of; for the journal, beside the rounds."""
+        items = [owner for owner in cast(Sequence[Syncable], owners) if owner.settling is not None]
+        failed: list[Owner] = [item for item in items if not item.settling]
+        drawn = [(item, item.capture_sync()) for item in items if item.settling]
+        # Others may have synced it already, for a snapshot or in a round.
+        drawn = [(item, ticket) for item, ticket in drawn if ticket.only_files is None or ticket.only_files]
+        tickets = [ticket for _, ticket in drawn]
+
+        def done(outcomes: Outcomes, failure: BaseException | None = None) -> None:
+            if failure is not None:
+                outcomes = [failure] * len(tickets)
+            told = [(item, ticket, error) for (item, ticket), error in zip(drawn, outcomes, strict=True)]
+            failed.extend(item for item, _, error in told if error is not None)
+            self._tell(told, True)
+            settled(failed)
+
+        if not self._round_sync.begin_files(tickets, done):
+            self._settle_workers.submit(lambda: self._round_sync.run_unhurried(tickets), done)
+
+    def _tell(self, told: Sequence[Told], settled: bool) -> None:
         if not told:
             return
         self.before_outcomes()
         try:
             for item, ticket, error in told:
-                self._tell_one(item, ticket, error)
+                self._tell_one(item, ticket, error, settled)
         finally:
             self.after_outcomes()
 
-    def _tell_one(self, item: Syncable, ticket: SyncTicket, error: BaseException | None) -> None:
+    def _tell_one(self, item: Syncable, ticket: SyncTicket, error: BaseException | None, settled: bool) -> None:
         try:
             if error is None:
-                item.synced(ticket)
+                item.synced(ticket, settled=settled)
                 return
             self._failures += 1
             self._marked.pop(item, None)
@@ -236,7 +313,7 @@ class SyncRounds:
 
     def idle(self) -> bool:
         """Nothing marked and nothing under way."""
-        return not self._marked and not self._under_way
+        return not self._marked and not self._under_way and (self._journal is None or self._journal.idle())
 
     def statistics(self) -> dict[str, int]:
         """Rounds, syncs, failures, and what is under way."""
@@ -246,6 +323,10 @@ class SyncRounds:
             "failures": self._failures,
             "marked": len(self._marked),
             "under_way": int(self._under_way),
+            **{
+                f"journal_{name}": value
+                for name, value in (self._journal.statistics() if self._journal else {}).items()
+            },
         }
 
 

@@ -16,7 +16,7 @@ from engine.segment import Segment
 from engine.segments import SegmentList
 from engine.snapshot import KEPT, Snapshot
 
-SNAPSHOT_BYTES = 8 * 1024 * 1024
+SNAPSHOT_BYTES = 16 * 1024 * 1024
 SNAPSHOT_BATCHES = 10_000
 
 

@@ -34,6 +34,8 @@ from engine.config.resolve import BrokerSettings
 from engine.errors import BrokerError
 from engine.file_system_sync import FileSystemSync, is_available
 from engine.files import OsFiles
+from engine.journal import Journal
+from engine.journal_device import DirectDevice
 from engine.kernel_sync import open_kernel_sync
 from engine.metrics import Metrics
 from engine.partitions import Partitions
@@ -55,6 +57,7 @@ logger = logging.getLogger("tidegate")
 
 WORKER_THREADS = 4
 WAITERS_CHECK_S = 1.0
+LARGEST_JOURNALED_ROUND = 4 * 1024 * 1024
 SESSION_EVICTION_MS = 120_000
 
 
@@ -67,6 +70,7 @@ class Broker:
         self.listeners: list[BoundListener] = []
         self.metrics = Metrics()
         self._http: BoundHttp | None = None
+        self._files = OsFiles()
         self._timers = Timers(lambda: self._earlier.set())
         self._marked = trio.Event()
         self._earlier = trio.Event()
@@ -130,7 +134,9 @@ class Broker:
         async with self.operations.open():
             began = self.clock.monotonic()
             # Stages first: coordinators go on where they were, and what they decided must reach what is staged.
+            await in_worker(self._workers, partial(self._journal.open, self.clock.now_ms(), clean=clean))
             await node.controller.open_all(clean=clean, then=partial(node.releases.open_all, clean=clean))
+            self._journal.start()
             self.operations.recovered(self.clock.monotonic() - began, clean=clean)
             try:
                 async with trio.open_nursery() as nursery:
@@ -157,7 +163,10 @@ class Broker:
         self._workers = ThreadWorkers(WORKER_THREADS, wake_up, "worker")
         self._sync_worker = ThreadWorkers(1, wake_up, "sync")
         self._cleaner_workers = ThreadWorkers(settings.integer("log.cleaner.threads"), wake_up, "cleaner")
-        self._rounds = SyncRounds(self._sync_worker, lambda: self._marked.set(), round_sync)
+        self._journal = self._make_journal(settings, str(data_dir))
+        self._rounds = SyncRounds(
+            self._sync_worker, lambda: self._marked.set(), round_sync, self._journal, self._workers
+        )
         try:
             yield
         finally:
@@ -166,22 +175,32 @@ class Broker:
             self._cleaner_workers.close()
             if self._kernel_sync is not None:
                 self._kernel_sync.close()
+            self._journal.close()
             os.close(self._outcomes)
             round_sync.close()
             if whole is not None:
                 whole.close()
+
+    def _make_journal(self, settings: BrokerSettings, data_dir: str) -> Journal:
+        """Where it is turned off, or the kernel cannot do it, it is still read: the last broker may have left one."""
+        device = None
+        if self._kernel_sync is not None and settings.flag("log.journal.enable"):
+            device = DirectDevice(self._kernel_sync, self._files, LARGEST_JOURNALED_ROUND)
+        slot_bytes, slots = settings.integer("log.journal.segment.bytes"), settings.integer("log.journal.segments")
+        return Journal(data_dir, self._files, device, self._workers, slot_bytes=slot_bytes, slot_count=slots)
 
     async def _compose(self, data_dir: Path, catalogue: SqliteCatalogue) -> Node:
         workers, config = self._workers, self.config
         topics = await in_worker(workers, Topics.load, catalogue, config.given, config.node_id, os.urandom)
         partitions = Partitions(
             data_dir=str(data_dir),
-            files=OsFiles(),
+            files=self._files,
             clock=self.clock,
             workers=workers,
             rounds=self._rounds,
             call_later=self._call_later,
             log_error=logger.error,
+            journal=self._journal,
         )
         controller = Controller(topics, partitions, lambda *call: in_worker(workers, *call))
         internal_topics = InternalTopics(controller)

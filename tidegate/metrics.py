@@ -135,12 +135,22 @@ def _door(server: HttpServer) -> Iterator[Family]:
     )
 
 
+JOURNAL_MEANINGS = {
+    "frames": "Rounds that were made durable by a write to the journal; the others synced their files.",
+    "bytes": "Bytes written to the journal, in whole blocks.",
+    "settled": "Files of the journal that were full, and whose logs were synced so that they can be used again.",
+}
+
+
 def _syncs(rounds: SyncRounds) -> Iterator[Family]:
     statistics = rounds.statistics()
     meaning = "How long a round of syncs took the disk."
     yield Family.histogram("tidegate_sync_duration_seconds", meaning, [({}, rounds.durations)])
     meaning = "Logs that were synced; a round syncs all that were written meanwhile."
     yield Family.counter("tidegate_syncs_total", meaning, [({}, statistics["syncs"])])
+    for name, meaning in JOURNAL_MEANINGS.items():
+        if (value := statistics.get(f"journal_{name}")) is not None:
+            yield Family.counter(f"tidegate_journal_{name}_total", meaning, [({}, value)])
     meaning = "Logs that could not be synced, and went offline until verified."
     yield Family.counter("tidegate_sync_failures_total", meaning, [({}, statistics["failures"])])
 

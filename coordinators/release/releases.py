@@ -159,6 +159,7 @@ class Releases:
             config=stage_log_config(partition.log.config.producer_id_expiration_ms),
             clean=clean,
             name=f"{partition.log.name}/stage",
+            journal=self.partitions.journal,
         )
 
     def _load(self, log: Log, config: ExtensionConfig) -> StageState:

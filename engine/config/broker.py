@@ -194,6 +194,32 @@ LOG = (
         dynamic=False,
     ),
     ConfigKey(
+        "log.journal.enable",
+        ConfigType.BOOLEAN,
+        True,
+        "Tidegate's own key. Whether records are made durable by one write to a journal for all partitions, and the "
+        "partitions' files are synced later; else they are synced before records are acknowledged. Used where the "
+        "system can write past its cache.",
+        dynamic=False,
+    ),
+    ConfigKey(
+        "log.journal.segment.bytes",
+        ConfigType.INT,
+        32 * MEBIBYTE,
+        "Tidegate's own key. The size of a file of the journal; it is laid out in full when it is first needed.",
+        between(MEBIBYTE, 1024 * MEBIBYTE),
+        dynamic=False,
+    ),
+    ConfigKey(
+        "log.journal.segments",
+        ConfigType.INT,
+        4,
+        "Tidegate's own key. How many files of the journal there may be: while one is written, the partitions in the "
+        "others are synced. They are made one by one, as they are needed, the first of them smaller.",
+        between(2, 64),
+        dynamic=False,
+    ),
+    ConfigKey(
         "producer.id.expiration.ms",
         ConfigType.INT,
         DAY_MS,

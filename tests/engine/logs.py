@@ -2,6 +2,7 @@
 
 from engine.clock import Clock, ManualClock
 from engine.files import Files
+from engine.journal_format import LogJournal
 from engine.log import Log, LogConfig
 from engine.memory_files import MemoryFiles
 from engine.records import BatchHeader, build_batch, parse_header, split_batches
@@ -26,9 +27,15 @@ def open_log(
     config: LogConfig | None = None,
     clean: bool = False,
     directory: str = DIRECTORY,
+    journal: LogJournal | None = None,
 ) -> Log:
     return Log.open(
-        directory, files=files, clock=clock or ManualClock(NOW_MS), config=config or LogConfig(), clean=clean
+        directory,
+        files=files,
+        clock=clock or ManualClock(NOW_MS),
+        config=config or LogConfig(),
+        clean=clean,
+        journal=journal,
     )
 
 

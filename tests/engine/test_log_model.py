@@ -1,10 +1,12 @@
 """The log against a simple model: a list of batches, of which a crash may take the unsynced end.
 
-Whatever is appended, rolled, synced, deleted, truncated, compacted, crashed and recovered: nothing synced is lost,
-offsets have no gap but those of compaction, and every read gives exactly the bytes that were stored.
+Whatever is appended, rolled, synced, journaled, deleted, truncated, compacted, crashed and recovered: nothing durable
+is lost, nothing that was cut off comes back, offsets have no gap but those of compaction, and every read gives exactly
+the bytes that were stored.
 """
 
 import random
+from collections.abc import Callable, Sequence
 
 from attrs import define
 from hypothesis import settings
@@ -12,9 +14,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from engine.clock import ManualClock
+from engine.journal import Owner
 from engine.log import LogConfig
 from engine.records import BatchHeader, build_batch, parse_header, seal_batch
 from engine.segment_writer import SegmentWriter
+from tests.engine.journals import open_journal
 from tests.engine.logs import NOW_MS, memory_files, open_log, read_at, stored
 
 CONFIG = LogConfig(segment_bytes=2000, index_interval_bytes=200)
@@ -36,12 +40,26 @@ class LogMachine(RuleBasedStateMachine):
     def start(self) -> None:
         self.files = memory_files()
         self.clock = ManualClock(NOW_MS)
-        self.log = open_log(self.files, clock=self.clock, config=CONFIG)
+        self.open()
         self.model: list[Entry] = []
         self.history: list[BatchHeader] = []
         self.start_offset = 0
         self.durable = 0
         self.epoch = 0
+
+    def open(self, *, clean: bool = False) -> None:
+        self.journal = open_journal(self.files, slots=3, started=False, clean=clean)
+        self.journal.settle = self.settle
+        self.log = open_log(self.files, clock=self.clock, config=CONFIG, clean=clean, journal=self.journal)
+        self.journal.start()
+        # The first round finds no slot and has one laid out.
+        assert not self.journal.take([], [], lambda _: None)
+
+    def settle(self, _: Sequence[Owner], done: Callable[[Sequence[Owner]], object]) -> None:
+        ticket = self.log.capture_sync()
+        ticket.run()
+        self.log.synced(ticket)
+        done(())
 
     @property
     def end(self) -> int:
@@ -105,6 +123,41 @@ class LogMachine(RuleBasedStateMachine):
         assert self.log.durable_end == ticket.end
         self.durable = ticket.end.offset
 
+    @rule(appends=st.integers(0, 2))
+    def write_to_journal(self, appends: int) -> None:
+        """As a round does it: by syncing, where the journal will not do."""
+        self.append(1, 30, 0)
+        ticket = self.log.capture_sync()
+        if ticket.piece is None:
+            self.sync(0)
+            self.append(1, 40, 0)
+            ticket = self.log.capture_sync()
+        if ticket.piece is None:
+            return
+        for _ in range(appends):
+            self.append(1, 20, 0)
+        taken: list[OSError | None] = []
+        if self.journal.take([self.log], [ticket.piece], taken.append):
+            assert taken == [None]
+            self.log.synced(ticket, settled=False)
+            # More, where a slot had to be settled for it.
+            assert self.log.durable_end.offset >= ticket.end.offset
+            self.durable = self.log.durable_end.offset
+
+    @rule()
+    def fail_to_sync(self) -> None:
+        """What was written counts as clean and is not on disk; what is promised stays, as far as it is known."""
+        ticket = self.log.capture_sync()
+        self.files.fail_at(1, 5, only=frozenset({"sync"}))
+        try:
+            ticket.run()
+        except OSError:
+            self.log.sync_failed()
+            self.log.reverify()
+            self.durable = self.end
+        finally:
+            self.files.stop_failing()
+
     @rule(finished=st.booleans(), appends=st.integers(0, 2))
     def maintain(self, finished: bool, appends: int) -> None:
         self.log.request_snapshot()
@@ -135,7 +188,7 @@ class LogMachine(RuleBasedStateMachine):
         self.reopen()
 
     def reopen(self) -> None:
-        self.log = open_log(self.files, clock=self.clock, config=CONFIG)
+        self.open()
         assert self.durable <= self.end
         if self.durable == self.start_offset:
             # Nothing was ever synced: the first segment may be lost and a later one not.
@@ -153,7 +206,7 @@ class LogMachine(RuleBasedStateMachine):
     def restart_cleanly(self) -> None:
         end = self.end
         self.log.close(clean=True)
-        self.log = open_log(self.files, clock=self.clock, config=CONFIG, clean=True)
+        self.open(clean=True)
         assert self.log.recovery.scanned_bytes == 0
         assert self.end == end
         self.durable = end

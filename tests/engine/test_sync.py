@@ -7,9 +7,13 @@ from typing import cast
 import pytest
 
 from engine.files import File, OsFiles
+from engine.journal_format import JournalPiece
 from engine.kernel_sync import KernelSync
+from engine.memory_files import MemoryFiles
 from engine.sync import AVOID_WHOLE_SYNC_S, SLOW_WHOLE_SYNC_S, RoundSync, SyncRounds
 from engine.workers import InlineWorkers
+from tests.engine.journals import MemoryDevice, open_journal
+from tests.engine.logs import memory_files
 
 
 class Written:
@@ -19,15 +23,22 @@ class Written:
 
     def __init__(self) -> None:
         self.written = 0
-        self.durable = 0
+        self.durable = self.settled = 0
+        self.removed = False
         self.fail: OSError | None = None
         self.failures: list[BaseException] = []
 
     def capture_sync(self) -> "Written.Ticket":
         return Written.Ticket(self, self.written)
 
-    def synced(self, ticket: "Written.Ticket") -> None:
+    def synced(self, ticket: "Written.Ticket", *, settled: bool = True) -> None:
         self.durable = ticket.upto
+        if settled:
+            self.settled = ticket.upto
+
+    @property
+    def settling(self) -> bool | None:
+        return None if self.removed else not self.failures
 
     def sync_failed(self, error: BaseException) -> None:
         self.failures.append(error)
@@ -36,6 +47,7 @@ class Written:
         def __init__(self, owner: "Written", upto: int) -> None:
             self.owner, self.upto = owner, upto
             self.only_files: Sequence[File] | None = None
+            self.piece: JournalPiece | None = None
 
         def run(self) -> None:
             if self.owner.fail is not None:
@@ -138,7 +150,7 @@ def test_a_failed_sync_is_not_retried_as_success() -> None:
 
 def test_a_bug_of_one_partition_does_not_keep_the_others_from_being_told(caplog: pytest.LogCaptureFixture) -> None:
     class Broken(Written):
-        def synced(self, ticket: object) -> None:
+        def synced(self, ticket: object, *, settled: bool = True) -> None:
             raise AssertionError("a bug")
 
     rounds = SyncRounds(InlineWorkers(), lambda: None)
@@ -161,7 +173,7 @@ def test_who_is_patient_is_told_after_the_others_and_after_the_next_round_has_be
             super().__init__()
             self.name, self.is_patient = name, is_patient
 
-        def synced(self, ticket: Written.Ticket) -> None:
+        def synced(self, ticket: Written.Ticket, *, settled: bool = True) -> None:
             told.append(f"{self.name}, {len(workers.held)} rounds begun")
 
     patient, quick = Named("patient", is_patient=True), Named("quick", is_patient=False)
@@ -273,3 +285,118 @@ def test_many_files_are_left_to_the_kernel_only_while_the_file_system_is_slow(tm
         kernel.end()
         assert [item.durable for item in items] == [number] * 3
     assert len(calls) == 1
+
+
+class Journaling(Written):
+    """One whose bytes a journal can take."""
+
+    def __init__(self, files: MemoryFiles, name: str) -> None:
+        super().__init__()
+        self.file = files.open(f"/data/{name}", create=True)
+
+    def write(self) -> None:
+        self.file.write([b"x"], self.written)
+        self.written += 1
+
+    def capture_sync(self) -> "Written.Ticket":
+        ticket = super().capture_sync()
+        ticket.only_files = (self.file,) if self.written > self.settled else ()
+        ticket.piece = JournalPiece("/data/topics", 0, self.file, self.durable, self.written - self.durable)
+        return ticket
+
+
+class JournalWorld:
+    """Rounds with a journal whose first slot lies ready."""
+
+    def __init__(self, count: int = 1) -> None:
+        self.files = memory_files()
+        self.device = MemoryDevice(self.files)
+        self.workers = InlineWorkers()
+        self.journal = open_journal(self.files, self.device, slots=2)
+        self.settling = InlineWorkers(hold=True)
+        self.rounds = SyncRounds(self.workers, lambda: None, None, self.journal, self.settling)
+        self.items = [Journaling(self.files, str(number)) for number in range(count)]
+        self.journal.take([], [], lambda _: None)
+
+    def round(self) -> None:
+        for item in self.items:
+            item.write()
+            self.rounds.mark(item)
+        self.rounds.start_round()
+
+
+def test_a_round_is_durable_by_the_journal_alone() -> None:
+    world = JournalWorld(3)
+    world.round()
+    assert [(item.durable, item.settled) for item in world.items] == [(1, 0)] * 3
+    assert world.rounds.statistics()["journal_frames"] == 1
+    assert world.rounds.durations.count == 1
+
+
+def test_a_round_with_one_that_must_be_synced_is_synced() -> None:
+    world = JournalWorld()
+    other = Written()
+    other.written = 1
+    world.rounds.mark(other)
+    world.round()
+    assert (other.durable, world.items[0].settled) == (1, 1)
+    assert world.rounds.statistics()["journal_frames"] == 0
+
+
+def test_what_the_journal_fails_to_write_is_synced() -> None:
+    world = JournalWorld()
+    world.device.fail = OSError(5, "no")
+    world.round()
+    assert (world.items[0].durable, world.items[0].settled) == (1, 1)
+    assert world.rounds.idle()
+
+
+def test_what_is_written_while_the_journal_writes_shares_the_next_round() -> None:
+    world = JournalWorld()
+    world.device.hold = True
+    for _ in range(3):
+        world.round()
+    assert world.items[0].durable == 0
+    world.device.release()
+    assert world.items[0].durable == 1
+    world.device.release()
+    assert world.items[0].durable == 3
+
+
+def test_full_slots_are_settled_beside_the_rounds() -> None:
+    world = JournalWorld()
+    item = world.items[0]
+    while not world.settling.held:
+        world.round()
+    assert not world.rounds.idle()
+    assert (item.settled, item.durable) == (0, item.written)
+    world.settling.run_held()
+    assert 0 < item.settled == item.durable
+    assert world.rounds.idle()
+
+
+def test_what_is_removed_or_offline_is_not_settled() -> None:
+    world = JournalWorld(3)
+    removed, offline, good = world.items
+    world.round()
+    removed.removed = True
+    offline.failures.append(OSError(5, "offline already"))
+    while not world.settling.held:
+        good.write()
+        world.rounds.mark(good)
+        world.rounds.start_round()
+    world.settling.run_held()
+    assert (removed.settled, offline.settled) == (0, 0)
+    assert good.settled > 0
+    assert len(offline.failures) == 1
+
+
+def test_a_sync_that_fails_while_settling_is_told() -> None:
+    world = JournalWorld()
+    item = world.items[0]
+    while not world.settling.held:
+        world.round()
+    item.fail = OSError(5, "lost")
+    world.settling.run_held()
+    assert item.failures == [item.fail]
+    assert world.rounds.statistics()["failures"] == 1

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -164,6 +165,9 @@ async def test_no_mark_is_left_when_a_log_could_not_be_closed(
         assert (await fetched(await door.connect(), "t")).high_watermark == 1
 
 
+WITHOUT_JOURNAL: dict[str, object] = {"log.journal.enable": "false"}
+
+
 async def told_and_healed(door: Door, breaking: Callable[[], AbstractContextManager[None]]) -> None:
     client = await door.connect()
     made = await create_topic(client, "t")
@@ -189,7 +193,7 @@ async def test_a_failed_sync_is_told_to_producers_and_healed(tmp_path: Path, mon
             yield
 
     monkeypatch.setattr("tidegate.broker.open_kernel_sync", lambda _: None)
-    async with open_door(tmp_path) as door:
+    async with open_door(tmp_path, WITHOUT_JOURNAL) as door:
         await told_and_healed(door, breaking)
 
 
@@ -207,7 +211,7 @@ async def test_a_sync_that_fails_in_the_kernel_is_told_and_healed(
             patch.setattr(KernelSync, "submit", broken)
             yield
 
-    async with open_door(tmp_path) as door:
+    async with open_door(tmp_path, WITHOUT_JOURNAL) as door:
         if door.broker._kernel_sync is None:
             pytest.skip("this kernel does not sync by itself")
         await told_and_healed(door, breaking)
@@ -227,3 +231,60 @@ async def test_a_bug_in_a_timers_call_stops_no_timer(tmp_path: Path, caplog: pyt
         with trio.fail_after(5):
             await called.wait()
         assert "a timer's call failed" in caplog.text
+
+
+async def journaled_image(broker: Broker, client: Client, tmp_path: Path, count: int) -> Path:
+    """A copy of the data directory as a loss of power may leave it: of `t`, only what was synced before the journal
+    took over is in its file."""
+    journal = broker._journal
+    await produced(client, "t", batch())
+    await until(journal.idle)
+    if not journal.statistics()["slots"]:
+        pytest.skip("no writes past the cache here")
+    (file,) = (tmp_path / "data").glob("topics/*/0/*.log")
+    synced = file.stat().st_size
+    for _ in range(count):
+        assert (await produced(client, "t", batch())).error_code == 0
+    assert journal.statistics()["frames"] == count
+    image = tmp_path / "image"
+    shutil.copytree(tmp_path / "data", image)
+    os.truncate(image / file.relative_to(tmp_path / "data"), synced)
+    return image
+
+
+@trio_test
+async def test_what_was_acknowledged_comes_back_from_the_journal_after_a_loss_of_power(tmp_path: Path) -> None:
+    async with open_door(tmp_path / "data") as door:
+        client = await door.connect()
+        await create_topic(client, "t")
+        image = await journaled_image(door.broker, client, tmp_path, 20)
+        whole = bytes((await fetched(client, "t", max_bytes=1 << 20)).records or b"")
+    async with open_door(image) as door:
+        client = await door.connect()
+        found = await fetched(client, "t", max_bytes=1 << 20)
+        assert found.high_watermark == 21
+        assert bytes(found.records or b"") == whole
+        assert (await produced(client, "t", batch())).base_offset == 21
+    async with open_door(image) as door:
+        assert (await fetched(await door.connect(), "t")).high_watermark == 22
+
+
+@trio_test
+async def test_without_the_journal_that_image_would_have_lost_them(tmp_path: Path) -> None:
+    async with open_door(tmp_path / "data") as door:
+        client = await door.connect()
+        await create_topic(client, "t")
+        image = await journaled_image(door.broker, client, tmp_path, 20)
+    shutil.rmtree(image / "journal")
+    async with open_door(image) as door:
+        assert (await fetched(await door.connect(), "t")).high_watermark == 1
+
+
+@trio_test
+async def test_a_journal_that_was_turned_off_is_still_read(tmp_path: Path) -> None:
+    async with open_door(tmp_path / "data") as door:
+        client = await door.connect()
+        await create_topic(client, "t")
+        image = await journaled_image(door.broker, client, tmp_path, 5)
+    async with open_door(image, WITHOUT_JOURNAL) as door:
+        assert (await fetched(await door.connect(), "t")).high_watermark == 6

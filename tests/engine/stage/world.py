@@ -127,8 +127,8 @@ class LedPartition(Partition):
 
     follower: Log | None = None
 
-    def synced(self, ticket: object) -> None:
-        self.log.synced(ticket)  # type: ignore[arg-type]
+    def synced(self, ticket: object, *, settled: bool = True) -> None:
+        self.log.synced(ticket, settled=settled)  # type: ignore[arg-type]
         self.move_high_watermark()
 
     def move_high_watermark(self) -> None:

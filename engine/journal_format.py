@@ -1,0 +1,152 @@
+"""What a journal holds: frames, one after the other from the start of a slot, each on a block boundary.
+
+A frame is what one sync round wrote, of all its logs: for each its directory, the segment, the place in it, and the
+bytes. A slot is written again and again, each time under a higher sequence number; a frame of an older one, a gap in
+the numbering or a wrong checksum end it. Only whole batches are journaled, so that a log can go on after any entry.
+"""
+
+import os
+import struct
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+from crc32c import crc32c
+from msgspec import Struct
+
+from engine.files import File, Files
+
+BLOCK = 4096
+"""What a disk writes at once, whatever disk it is."""
+SLOT_SUFFIX = ".journal"
+_MAGIC = b"tidejrn1"
+_FRAME = struct.Struct(">8sIIQII")
+"""Magic, checksum of all that follows, length, the slot's sequence number, the frame's number in it, entries."""
+_CHECKED_FROM = 12
+_ENTRY = struct.Struct(">HIqq")
+"""Length of the directory's name, bytes, the segment's base offset, the place in it; then the name and the bytes."""
+
+
+class JournalPiece(Struct, frozen=True):
+    """Bytes of a log that a round has to make durable."""
+
+    directory: str
+    segment: int
+    file: File
+    position: int
+    size: int
+
+
+class Journaled(Struct, frozen=True):
+    """Bytes of a log that are in the journal."""
+
+    place: int
+    """Later ones have a higher one."""
+    segment: int
+    position: int
+    size: int
+    file: File
+    start: int
+
+    @property
+    def end(self) -> int:
+        """Where in the segment they end."""
+        return self.position + self.size
+
+    def read(self, skip: int) -> bytes:
+        """The bytes without the first `skip`."""
+        return self.file.pread(self.size - skip, self.start + skip)
+
+
+class LogJournal(Protocol):
+    """What a log asks of the journal."""
+
+    def tail(self, directory: str) -> Sequence[Journaled]:
+        """[thread] What it holds of the log there. Raises OSError."""
+
+    @property
+    def place(self) -> int:
+        """[thread] All that it holds so far has a lower place."""
+
+
+def place(sequence: int, number: int) -> int:
+    """The order of frames over all slots."""
+    return sequence << 32 | number
+
+
+def padded(size: int) -> int:
+    """The same in whole blocks."""
+    return -(-size // BLOCK) * BLOCK
+
+
+def frame_size(root: str, pieces: Sequence[JournalPiece]) -> int:
+    """How many bytes the frame of these pieces takes."""
+    skipped = len(root) + 1
+    return _FRAME.size + sum(_ENTRY.size + len(piece.directory) - skipped + piece.size for piece in pieces)
+
+
+def write_frame(buffer: memoryview, root: str, pieces: Sequence[JournalPiece], sequence: int, number: int) -> int:
+    """Put a frame into `buffer`, reading the bytes from their files; its length. Raises OSError."""
+    at, skipped = _FRAME.size, len(root) + 1
+    for piece in pieces:
+        name, size = piece.directory[skipped:].encode(), piece.size
+        _ENTRY.pack_into(buffer, at, len(name), size, piece.segment, piece.position)
+        at += _ENTRY.size
+        buffer[at : at + len(name)] = name
+        at += len(name)
+        if piece.file.read_into(buffer[at : at + size], piece.position) != size:
+            raise OSError(f"{piece.file.path} is shorter than what was written to it")
+        at += size
+    _FRAME.pack_into(buffer, 0, _MAGIC, 0, at, sequence, number, len(pieces))
+    struct.pack_into(">I", buffer, 8, crc32c(buffer[_CHECKED_FROM:at]))
+    return at
+
+
+def slot_paths(files: Files, directory: str) -> list[str]:
+    """The slots that there are."""
+    return [os.path.join(directory, name) for name in sorted(files.list(directory)) if name.endswith(SLOT_SUFFIX)]
+
+
+def slot_sequence(file: File) -> int:
+    """The sequence number under which a slot was last written; 0 if never."""
+    header = file.pread(_FRAME.size, 0)
+    if len(header) < _FRAME.size or not header.startswith(_MAGIC):
+        return 0
+    return int(_FRAME.unpack(header)[3])
+
+
+def read_journal(files: Files, directory: str, root: str) -> dict[str, list[Journaled]]:
+    """All entries by the directory of their log, in the order in which they were written. Raises OSError."""
+    found: dict[str, list[Journaled]] = {}
+    for path in slot_paths(files, directory):
+        for name, entry in _entries(files.open(path)):
+            found.setdefault(f"{root}/{name}", []).append(entry)
+    for entries in found.values():
+        entries.sort(key=lambda entry: entry.place)
+    return found
+
+
+def _entries(file: File) -> Iterator[tuple[str, Journaled]]:
+    sequence = slot_sequence(file)
+    at, number, size = 0, 0, file.size()
+    while at + _FRAME.size <= size:
+        magic, checksum, length, frames_sequence, frames_number, count = _FRAME.unpack(file.pread(_FRAME.size, at))
+        if magic != _MAGIC or (frames_sequence, frames_number) != (sequence, number):
+            return
+        frame = file.pread(length, at) if length <= size - at else b""
+        if len(frame) < max(length, _FRAME.size) or crc32c(memoryview(frame)[_CHECKED_FROM:]) != checksum:
+            return
+        yield from _frame_entries(file, at, frame, count, place(sequence, number))
+        at += padded(length)
+        number += 1
+
+
+def _frame_entries(
+    file: File, frame_at: int, frame: bytes, count: int, frames_place: int
+) -> Iterator[tuple[str, Journaled]]:
+    at = _FRAME.size
+    for _ in range(count):
+        name_length, size, segment, position = _ENTRY.unpack_from(frame, at)
+        start = at + _ENTRY.size + name_length
+        name = frame[start - name_length : start].decode()
+        yield name, Journaled(frames_place, segment, position, size, file, frame_at + start)
+        at = start + size
