@@ -10,6 +10,7 @@ from engine.config.listeners import Listener
 from tidegate.config import BrokerConfig
 from wire.http.surroundings import Access
 from wire.kafka.request import Endpoint
+from wire.kafka.socket_options import begin_unpaced
 
 BACKLOG = 1024
 WILDCARDS = ("", "0.0.0.0", "::")
@@ -33,6 +34,7 @@ class BoundListener:
 
     def listen(self) -> None:
         """Let clients connect."""
+        begin_unpaced(self.socket)
         self.socket.listen(BACKLOG)
 
 

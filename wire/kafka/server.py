@@ -25,7 +25,7 @@ from wire.kafka.large_requests import EXEMPT_BYTES, LargeRequests
 from wire.kafka.node import Node
 from wire.kafka.request import Context, Deferred, Endpoint, Peer
 from wire.kafka.routes import Route, Routes
-from wire.kafka.socket_options import begin_unpaced, tune
+from wire.kafka.socket_options import tune
 from wire.kafka.transmit import Pumped, Transmitter
 
 logger = logging.getLogger("tidegate.kafka")
@@ -334,7 +334,6 @@ class KafkaServer:
         self.connections: dict[int, KafkaConnection] = {}
         self._per_address: Counter[str] = Counter()
         self._corked: dict[KafkaConnection, None] | None = None
-        self._congestion_control: bytes | None = None
         self._accepted = 0
         self._refused = 0
 
@@ -343,7 +342,6 @@ class KafkaServer:
 
         Clients are told to connect to `endpoint`, or where it is None to the address by which they came.
         """
-        self._congestion_control = begin_unpaced(listener) or self._congestion_control
         async with trio.open_nursery() as nursery:
             while True:
                 await trio.lowlevel.wait_readable(listener)
@@ -378,7 +376,7 @@ class KafkaServer:
         return None
 
     def _start(self, sock: socket.socket, address: Any, endpoint: Endpoint | None, nursery: trio.Nursery) -> None:
-        tune(sock, self._congestion_control)
+        tune(sock)
         self._accepted += 1
         if endpoint is None:
             endpoint = Endpoint(*sock.getsockname()[:2])

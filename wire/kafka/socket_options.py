@@ -18,34 +18,33 @@ _NAME_BYTES = 16
 _TCP_CONGESTION: int | None = getattr(socket, "TCP_CONGESTION", None)
 
 
-def begin_unpaced(listener: socket.socket) -> bytes | None:
-    """Have its connections begin without pacing; the congestion control to give back to those from elsewhere, None if
-    nothing was changed."""
+def begin_unpaced(listener: socket.socket) -> None:
+    """Have its connections begin without pacing; called before it listens, for who connects at once."""
     if _TCP_CONGESTION is None:
-        return None
-    try:
-        chosen = _congestion_control(listener)
-        if not chosen.startswith(PACING):
-            return None
-        # What may not be given back later is not taken away.
-        for name in (chosen, LOCAL_CONGESTION_CONTROL):
-            listener.setsockopt(socket.IPPROTO_TCP, _TCP_CONGESTION, name)
-    except OSError:
-        return None
-    return chosen
+        return
+    with contextlib.suppress(OSError):  # forbidden: it is slower, that is all
+        default = _congestion_control(listener)
+        if default.startswith(PACING):
+            # What may not be given back later is not taken away.
+            for name in (default, LOCAL_CONGESTION_CONTROL):
+                listener.setsockopt(socket.IPPROTO_TCP, _TCP_CONGESTION, name)
 
 
-def tune(sock: socket.socket, congestion_control: bytes | None) -> None:
-    """Set up a connection that was just accepted; `congestion_control` is what `begin_unpaced` said."""
+def tune(sock: socket.socket) -> None:
+    """Set up a connection that was just accepted."""
     sock.setblocking(False)
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    if congestion_control is None or _TCP_CONGESTION is None or _is_local(sock):
-        return
-    # A route may have one of its own. An error is that of a client that has gone, and met again by who reads.
-    with contextlib.suppress(OSError):
-        if _congestion_control(sock) == LOCAL_CONGESTION_CONTROL:
-            sock.setsockopt(socket.IPPROTO_TCP, _TCP_CONGESTION, congestion_control)
+    if _TCP_CONGESTION is not None and not _is_local(sock):
+        with contextlib.suppress(OSError):  # the client has gone
+            _give_back(sock, _TCP_CONGESTION)
+
+
+def _give_back(sock: socket.socket, option: int) -> None:
+    """Have the machine's own congestion control, unless the connection's route has one."""
+    if _congestion_control(sock) == LOCAL_CONGESTION_CONTROL:
+        with socket.socket(sock.family) as fresh:
+            sock.setsockopt(socket.IPPROTO_TCP, option, _congestion_control(fresh))
 
 
 def _congestion_control(sock: socket.socket) -> bytes:

@@ -1,6 +1,7 @@
 """The door itself: order, limits, hostile and unlucky clients, and that one connection's trouble stays its own."""
 
 import logging
+import socket
 import struct
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from trio.testing import trio_test
 
 from tests.wire.kafka.door import Client, Closed, Door, frame, open_door, until
 from tests.wire.kafka.requests import BY_NAME, batch, create_topic, fetch, fetched, produce, produced
+from wire.kafka import socket_options
 from wire.kafka.messages.api_versions import ApiVersionsRequest
 from wire.kafka.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from wire.kafka.messages.metadata import MetadataRequest
@@ -33,6 +35,20 @@ def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
 async def lives(client: Client) -> bool:
     answer = await client.ask(ALL_TOPICS)
     return answer.controller_id == 1
+
+
+# -- connections
+
+
+@trio_test
+async def test_a_connection_within_the_machine_begins_unpaced(tmp_path: Path, monkeypatch) -> None:
+    # Whatever the machine's own congestion control is, it is taken for one that paces.
+    monkeypatch.setattr(socket_options, "PACING", b"")
+    async with open_door(tmp_path) as door:
+        assert await lives(await door.connect())
+        (connection,) = server_of(door).connections.values()
+        chosen = connection._socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16)
+        assert chosen.rstrip(b"\0") == socket_options.LOCAL_CONGESTION_CONTROL
 
 
 # -- order
