@@ -97,6 +97,7 @@ class Log(LogView):
         self._journal = journal
         self._is_plain = is_plain(config)
         self._offline: str | None = None
+        self._closed = False
         self._unsynced_directories: set[str] = set()
         self._adopt(state)
 
@@ -366,6 +367,8 @@ class Log(LogView):
     def capture_sync(self) -> SyncTicket:
         """What to sync so that everything up to now is durable; every ticket stands for itself."""
         active, end = self._segments.active, self.end
+        if self._closed:
+            return SyncTicket((), (), end, self._files)
         if active is None or end == self.settled_end:
             return SyncTicket(tuple(self._unsynced), tuple(self._unsynced_directories), end, self._files)
         file = active.file()
@@ -534,12 +537,13 @@ class Log(LogView):
                 if job.error is not None:
                     raise StorageError(f"{self.name} cannot be closed cleanly: {job.error}") from job.error
         self._segments.close()
-        self._unsynced = []
+        self._closed = True
         self._offline = self._offline or "closed"
 
     def remove(self) -> None:
         """[thread] Deletes everything; may be repeated."""
         self._offline = "removed"
+        self._closed = True
         self._segments.close()
         try:
             self._files.remove_tree(self.directory)

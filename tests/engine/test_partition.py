@@ -17,7 +17,7 @@ from engine.memory_files import MemoryFiles
 from engine.partition import Partition, PartitionRead
 from engine.sync import SyncRounds
 from engine.workers import InlineWorkers
-from tests.engine.logs import batch, idempotent, memory_files, open_log
+from tests.engine.logs import DIRECTORY, batch, idempotent, memory_files, open_log
 
 FOREVER = float("inf")
 
@@ -329,3 +329,16 @@ def test_what_is_sent_is_counted_by_offsets(bench: Bench) -> None:
         partition.count_sent(offset, read.log_read, committed=False)
         assert partition.traffic.sent_records - before in (records, 5), "to the next index entry at most"
     assert partition.traffic.sent_records >= 7
+
+
+def test_a_removed_partition_whose_files_are_gone_disturbs_no_round() -> None:
+    bench = Bench()
+    bench.partition.append(batch())
+    bench.sync()
+    bench.partition.append(batch())
+    bench.partition.remove()
+    bench.partition.log.close(clean=False)
+    bench.files.remove_tree(DIRECTORY)
+    bench.sync()
+    assert bench.rounds.idle()
+    assert bench.offline == []
