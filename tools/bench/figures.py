@@ -39,6 +39,7 @@ KINDS: dict[str, Kind] = {
     "broker_thread_busy": Kind("busiest broker thread, cores", more_is_better=None),
     "broker_busy": Kind("broker, cores", more_is_better=None),
     "client_busy": Kind("client, cores", more_is_better=None),
+    "stolen": Kind("taken by the host, cores", more_is_better=None),
 }
 
 

@@ -1,4 +1,4 @@
-"""What a broker's process has used: CPU seconds, also by thread, resident memory and its peak, from /proc."""
+"""What a process has used: CPU seconds, also by thread, resident memory and its peak; and what the host took. From /proc."""
 
 import os
 import time
@@ -8,6 +8,7 @@ _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 _UTIME = 13
 _STIME = 14
 _STARTED = 21
+_STOLEN = 8
 
 
 def cpu_s(pid: int) -> float:
@@ -24,6 +25,12 @@ def thread_cpu_s(pid: int) -> dict[str, float]:
         except (FileNotFoundError, ProcessLookupError):
             continue  # it has ended meanwhile
     return used
+
+
+def stolen_s() -> float:
+    """CPU seconds that the host has kept from this machine since it was started, of all cores together."""
+    total = Path("/proc/stat").read_text().splitlines()[0].split()
+    return int(total[_STOLEN]) / _TICKS_PER_S
 
 
 def resident_mb(pid: int) -> float:

@@ -14,6 +14,11 @@ from tools.bench.trial import Trial
 
 Say = Callable[[str], None]
 
+STOLEN = "stolen"
+MOST_STOLEN = 0.1
+"""Cores; with more the figures are the host's."""
+MOST_TRIES = 3
+
 
 @frozen
 class Plan:
@@ -50,6 +55,16 @@ def run(plan: Plan, results: Results, say: Say) -> int:
 
 
 def measure(row: Row, broker: str, number: int, scale: float) -> Measurement:
+    """One row on one broker; again where the host took too much of the machine away, and then the least disturbed."""
+    tries: list[Measurement] = []
+    for _ in range(MOST_TRIES):
+        tries.append(measure_once(row, broker, number, scale))
+        if tries[-1].figures.get(STOLEN, 0.0) <= MOST_STOLEN:
+            break
+    return min(tries, key=lambda one: (bool(one.error), one.figures.get(STOLEN, 0.0)))
+
+
+def measure_once(row: Row, broker: str, number: int, scale: float) -> Measurement:
     """One row on one broker, on an empty directory."""
     try:
         with SUBJECTS[broker]() as subject:

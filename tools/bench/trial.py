@@ -12,7 +12,7 @@ from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
 from tools.bench.brokers import Subject
 from tools.bench.figures import Figures
-from tools.bench.processes import cpu_s, forget_peak, peak_resident_mb, thread_cpu_s
+from tools.bench.processes import cpu_s, forget_peak, peak_resident_mb, stolen_s, thread_cpu_s
 
 PATIENCE_S = 120.0
 
@@ -57,6 +57,7 @@ class Meter:
     client_cpu_s: float = 0.0
     busiest_thread_s: float = 0.0
     peak_mb: float = 0.0
+    stolen_s: float = 0.0
     _threads: dict[str, float] = field(factory=dict)
 
     def begin(self) -> None:
@@ -64,12 +65,14 @@ class Meter:
         forget_peak(self.pid)
         self._threads = thread_cpu_s(self.pid)
         self.seconds, self.cpu_s, self.client_cpu_s = -time.monotonic(), -cpu_s(self.pid), -_children_s()
+        self.stolen_s = -stolen_s()
 
     def end(self) -> None:
         """Up to here."""
         self.seconds += time.monotonic()
         self.cpu_s += cpu_s(self.pid)
         self.client_cpu_s += _children_s()
+        self.stolen_s += stolen_s()
         used = thread_cpu_s(self.pid)
         self.busiest_thread_s = max((used[each] - self._threads.get(each, 0.0) for each in used), default=0.0)
         self.peak_mb = peak_resident_mb(self.pid)
@@ -89,6 +92,7 @@ class Meter:
             "broker_thread_busy": self.busiest_thread_s / seconds,
             # Not by the load's own seconds: a Java client's virtual machine starts outside of them.
             "client_busy": self.client_cpu_s / self.seconds,
+            "stolen": self.stolen_s / self.seconds,
         }
 
 

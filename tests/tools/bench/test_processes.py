@@ -5,7 +5,7 @@ import subprocess
 import sys
 import time
 
-from tools.bench.processes import age_s, cpu_s, forget_peak, peak_resident_mb, resident_mb, thread_cpu_s
+from tools.bench.processes import age_s, cpu_s, forget_peak, peak_resident_mb, resident_mb, stolen_s, thread_cpu_s
 
 
 def test_cpu_time_grows_with_work() -> None:
@@ -33,3 +33,8 @@ def test_age_counts_from_the_start() -> None:
         young = age_s(process.pid)
         assert 0 <= young < age_s(os.getpid()) + 60
         process.communicate(b"\n")
+
+
+def test_what_the_host_takes_only_grows() -> None:
+    before = stolen_s()
+    assert 0 <= before <= stolen_s()

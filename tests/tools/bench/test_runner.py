@@ -63,3 +63,14 @@ def test_what_was_measured_is_not_repeated(started: list[str]) -> None:
     results = Results({}, measurements=[Measurement("good", "kafka", 1, {"start_s": 1.0})])
     run(Plan([GOOD], ["tidegate", "kafka"], 1), results, lambda line: None)
     assert started == ["tidegate"]
+
+
+def test_what_the_host_disturbed_is_measured_again_and_the_best_counts(started: list[str]) -> None:
+    taken = iter([0.4, 0.2, 0.3, 0.05])
+    row = Row("disturbed", "Section", "works", lambda _: {"stolen": next(taken), "start_s": 1.0})
+    results = Results({})
+    run(Plan([row], ["tidegate", "kafka"], 1), results, lambda line: None)
+    first, second = started[0], started[-1]
+    assert started == [first] * 3 + [second]
+    assert results.of("disturbed", first) == [{"stolen": 0.2, "start_s": 1.0}]
+    assert results.of("disturbed", second) == [{"stolen": 0.05, "start_s": 1.0}]

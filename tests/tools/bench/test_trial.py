@@ -31,7 +31,7 @@ def test_clients_and_broker_are_counted_apart() -> None:
 
 
 def test_costs_are_told_per_thousand_records() -> None:
-    meter = Meter(0, seconds=4.0, cpu_s=2.0, client_cpu_s=1.0, busiest_thread_s=1.5, peak_mb=50.0)
+    meter = Meter(0, seconds=4.0, cpu_s=2.0, client_cpu_s=1.0, busiest_thread_s=1.5, peak_mb=50.0, stolen_s=0.2)
     figures = meter.figures({"records": 4000.0, "seconds": 2.0, "requests": 7.0, "p99_ms": 3.0})
     assert figures == {
         "p99_ms": 3.0,
@@ -42,6 +42,7 @@ def test_costs_are_told_per_thousand_records() -> None:
         "broker_busy": 1.0,
         "broker_thread_busy": 0.75,
         "client_busy": 0.25,
+        "stolen": 0.05,
     }
 
 
