@@ -33,7 +33,8 @@ page; `make bench BENCH_ARGS="--rows unbatched-java --rounds 1"` runs a part.
 
 Figures are medians over the rounds; a ratio is Tidegate / Kafka. A measurement during which the host took over a
 tenth of a core away is made again, at most twice; the least disturbed counts. Kafka does not sync before it
-acknowledges; Tidegate does by default (*sync*), and does not with `log.flush.mode=os` (*os*). ✓ and ✗ say whether a ratio keeps to its goal.
+acknowledges; Tidegate does by default (*sync*), and does not with `log.flush.mode=os` (*os*). ✓ and ✗ say whether a
+ratio keeps to its goal.
 Clients: *Java* is Kafka's own tool (ProducerPerformance, ConsumerPerformance, EndToEndLatency), *native* the load
 generator of `tools/bench/native`: requests encoded beforehand and answers that are only counted, or franz-go where a
 client's own behaviour matters. "Limit" names the core that was full, with the cores that broker and client used:

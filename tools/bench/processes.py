@@ -1,4 +1,4 @@
-"""What a process has used: CPU seconds, also by thread, resident memory and its peak; and what the host took. From /proc."""
+"""What a process has used: CPU seconds, also by thread, memory and its peak; and what the host took. From /proc."""
 
 import os
 import time
