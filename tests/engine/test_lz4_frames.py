@@ -1,5 +1,6 @@
 """LZ4 frames by the short way: the same bytes as the frame decoder's, or none."""
 
+import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -146,5 +147,10 @@ def test_threads_do_not_share_a_buffer() -> None:
         frame, text = frames[turn % len(frames)]
         return read_frame(frame, BOUND) == text
 
-    with ThreadPoolExecutor(4) as pool:
-        assert all(pool.map(is_right, range(400)))
+    interval_s = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)  # so that threads meet between the reading of a block and its copy
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            assert all(pool.map(is_right, range(2000)))
+    finally:
+        sys.setswitchinterval(interval_s)

@@ -70,6 +70,14 @@ def test_a_header_in_a_second_frame_is_not_missed(before: bytes) -> None:
     assert sniff(decompress(ZSTD, both))
 
 
+def test_a_skipped_frame_that_looks_like_blocks_hides_no_header() -> None:
+    behind = sized(b"tide-delay")
+    like_a_last_block = (1 | len(behind) << 3).to_bytes(3, "little")
+    data = SKIPPED[:4] + b"\x03\x00\x00\x00" + like_a_last_block + behind
+    assert read_frame(memoryview(data), BOUND) is None
+    assert sniff(decompress(ZSTD, data))
+
+
 def in_blocks(contents: list[bytes]) -> bytes:
     """A frame with a block for each of these."""
     compressor = zstandard.ZstdCompressor().compressobj()
