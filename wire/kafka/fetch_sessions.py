@@ -13,6 +13,7 @@ from attrs import define, field
 
 from engine.clock import Clock
 from engine.errors import FetchSessionNotFound, FetchSessionTopicId, InvalidFetchSessionEpoch
+from engine.partition import Partition
 from wire.kafka.messages.fetch import FetchPartition, FetchRequest, FetchTopic, PartitionData
 
 FINAL_EPOCH = -1
@@ -41,6 +42,18 @@ class FetchedPartition:
     def key(self) -> PartitionKey:
         """Its identity within a session."""
         return self.topic_id, self.topic, self.request.partition
+
+    def is_quiet(self, partition: Partition) -> bool:
+        """Whether there is nothing to read and, in an incremental answer, nothing to say: the consumer is at the end
+        and knows it. False where that takes a closer look."""
+        wanted = self.request
+        return (
+            wanted.fetch_offset == partition.high_watermark.offset == self.sent_high_watermark
+            and partition.staged is None
+            and partition.log.start_offset == self.sent_start_offset
+            and wanted.last_fetched_epoch < 0
+            and wanted.current_leader_epoch in (-1, partition.leader_epoch)
+        )
 
     def must_answer(self, data: PartitionData) -> bool:
         """Whether an incremental answer has to mention this partition; remembers what is said."""

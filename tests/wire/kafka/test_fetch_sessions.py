@@ -1,11 +1,15 @@
 """Fetch sessions: what is remembered, for whom, and how many."""
 
 from random import Random
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from engine.clock import ManualClock
 from engine.errors import FetchSessionNotFound, FetchSessionTopicId, InvalidFetchSessionEpoch
+from engine.log_types import LogPosition
+from engine.partition import Partition
 from wire.kafka import fetch_sessions
 from wire.kafka.fetch_sessions import (
     MAX_EPOCH,
@@ -154,3 +158,49 @@ def test_an_error_is_said_until_it_is_gone() -> None:
     for _ in range(2):
         assert partition.must_answer(PartitionData(error_code=3, high_watermark=-1))
     assert partition.must_answer(PartitionData(high_watermark=5, log_start_offset=0))
+
+
+def at_the_end(**changes: object) -> bool:
+    """Whether a partition of 5 records is quiet for a consumer that has read them all, but for some changes."""
+    facts: dict[str, Any] = {
+        "end": 5,
+        "start": 0,
+        "staged": None,
+        "offset": 5,
+        "epoch": -1,
+        "fetched_epoch": -1,
+    } | changes
+    wanted = FetchPartition(
+        fetch_offset=facts["offset"],
+        current_leader_epoch=facts["epoch"],
+        last_fetched_epoch=facts["fetched_epoch"],
+    )
+    fetched = FetchedPartition(bytes(16), "t", wanted)
+    fetched.must_answer(PartitionData(high_watermark=5, log_start_offset=0))
+    partition = SimpleNamespace(
+        high_watermark=LogPosition(facts["end"], 0, 0),
+        log=SimpleNamespace(start_offset=facts["start"]),
+        staged=facts["staged"],
+        leader_epoch=3,
+    )
+    return fetched.is_quiet(cast("Partition", partition))
+
+
+def test_a_partition_is_quiet_for_who_has_read_all_of_it_and_knows_that() -> None:
+    assert at_the_end()
+    assert at_the_end(epoch=3)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"end": 6}, {"start": 1}, {"staged": object()}, {"offset": 4}, {"offset": 6}, {"epoch": 2}, {"fetched_epoch": 3}],
+)
+def test_whatever_else_there_is_to_say_takes_a_closer_look(change: dict[str, object]) -> None:
+    assert not at_the_end(**change)
+
+
+def test_a_partition_that_nothing_was_said_of_is_not_quiet() -> None:
+    partition = SimpleNamespace(
+        high_watermark=LogPosition(0, 0, 0), log=SimpleNamespace(start_offset=0), staged=None, leader_epoch=0
+    )
+    assert not FetchedPartition(bytes(16), "t", FetchPartition()).is_quiet(cast("Partition", partition))

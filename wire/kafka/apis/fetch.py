@@ -94,15 +94,19 @@ class Fetch:
         budget = min(self.request.max_bytes, self.context.node.limits.max_fetch_bytes)
         for fetched in self.partitions:
             data = self._read_one(fetched, budget - self.size)
-            self.answers.append((fetched, data))
+            if data is not None:
+                self.answers.append((fetched, data))
 
-    def _read_one(self, fetched: FetchedPartition, budget: int) -> PartitionData:
+    def _read_one(self, fetched: FetchedPartition, budget: int) -> PartitionData | None:
+        """None if there is nothing to read or to say, as of most partitions of a consumer at the end of its topic."""
         try:
             partition = self._partition(fetched)
         except BrokerError as error:
             # As in Kafka, a partition that does not exist does not cut short the wait for the others.
             return _refusal(fetched, error, aborted_transactions=[])
         self.found.append(partition)
+        if self.incremental and fetched.is_quiet(partition):
+            return None
         try:
             return self._data(fetched, partition, budget)
         except BrokerError as error:

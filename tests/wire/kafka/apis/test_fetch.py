@@ -16,6 +16,7 @@ from tests.wire.kafka.requests import (
     fetched,
     produced,
 )
+from wire.kafka.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
 from wire.kafka.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ForgottenTopic, ReplicaState
 
 OFFSET_OUT_OF_RANGE, UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER, UNKNOWN_TOPIC_ID = 1, 3, 6, 100
@@ -157,6 +158,43 @@ async def test_a_session_answers_only_what_is_new(tmp_path: Path) -> None:
         following = FetchRequest(session_id=begun.session_id, session_epoch=1)
         answer = await client.ask(following, BY_NAME)
         assert [entry.partition_index for entry in answer.responses[0].partitions] == [1]
+
+
+@trio_test
+async def test_who_is_at_the_end_in_a_session_is_told_what_changes_but_records(tmp_path: Path) -> None:
+    async with client_of_topic(tmp_path, partitions=2) as (client, _):
+        for _ in range(2):
+            await produced(client, "t", batch())
+        begun = await client.ask(_begin(2), BY_NAME)
+        end = FetchPartition(partition=0, fetch_offset=2, partition_max_bytes=10_000, current_leader_epoch=0)
+        moved = FetchRequest(
+            session_id=begun.session_id, session_epoch=1, topics=[FetchTopic(topic="t", partitions=[end])]
+        )
+        assert not (await client.ask(moved, BY_NAME)).responses
+        cut = DeleteRecordsPartition(partition_index=0, offset=1)
+        await client.ask(DeleteRecordsRequest(topics=[DeleteRecordsTopic("t", [cut])], timeout_ms=5000))
+        answer = await client.ask(FetchRequest(session_id=begun.session_id, session_epoch=2), BY_NAME)
+        assert [entry.log_start_offset for entry in answer.responses[0].partitions] == [1]
+        end.current_leader_epoch = 1
+        moved.session_epoch = 3
+        answer = await client.ask(moved, BY_NAME)
+        assert [entry.error_code for entry in answer.responses[0].partitions] == [UNKNOWN_LEADER_EPOCH]
+
+
+@trio_test
+async def test_a_long_poll_of_a_session_that_found_nothing_wakes_for_any_of_its_partitions(tmp_path: Path) -> None:
+    async with open_door(tmp_path) as door:
+        producer, consumer = await door.connect(), await door.connect()
+        await create_topic(producer, "t", 3)
+        following = FetchRequest(session_id=(await consumer.ask(_begin(3), BY_NAME)).session_id, max_wait_ms=600_000)
+        following.min_bytes = 1
+        for following.session_epoch, partition in enumerate((2, 0), start=1):
+            await consumer.send(following, BY_NAME)
+            await produced(producer, "t", batch(), partition=partition)
+            answer = await consumer.receive()
+            assert [entry.partition_index for entry in answer.responses[0].partitions] == [partition]
+            read = FetchPartition(partition=partition, fetch_offset=1, partition_max_bytes=10_000)
+            following.topics = [FetchTopic(topic="t", partitions=[read])]
 
 
 @trio_test
