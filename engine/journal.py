@@ -25,9 +25,11 @@ from engine.files import Files
 from engine.journal_device import Device, Slot
 from engine.journal_format import (
     BLOCK,
+    SALT_BYTES,
     SLOT_SUFFIX,
     Journaled,
     JournalPiece,
+    Lap,
     frame_size,
     padded,
     place,
@@ -54,11 +56,14 @@ Settle = Callable[[Sequence[Owner], Callable[[Sequence[Owner]], object]], object
 """Syncs the files of these, then tells which of them could not be."""
 
 
+NEVER_WRITTEN = Lap(0, b"")
+
+
 @define(eq=False)
 class _Slot:
     device: Slot
     size: int
-    sequence: int = 0
+    lap: Lap = NEVER_WRITTEN
     frames: int = 0
     position: int = 0
     owners: dict[Owner, None] = field(factory=dict)
@@ -73,6 +78,7 @@ class Journal:
         files: Files,
         device: Device | None,
         workers: Workers,
+        random_bytes: Callable[[int], bytes],
         *,
         slot_bytes: int,
         slot_count: int,
@@ -82,16 +88,19 @@ class Journal:
         self._files = files
         self._device = device
         self._workers = workers
+        self._random_bytes = random_bytes
         self._slot_bytes = slot_bytes
         self._slot_count = slot_count
         self._largest = min(len(device.buffer), slot_bytes) // BLOCK * BLOCK if device is not None else 0
         self._read: dict[str, list[Journaled]] | None = None
+        self._surplus: list[str] = []
         self._sequence = 0
         self._active: _Slot | None = None
         self._ready: deque[_Slot] = deque()
         self._full: list[_Slot] = []
         self._laid_out = 0
-        self._laying_out = self._settling = self._running = self._writing = False
+        self._laying_out = self._settling = self._running = False
+        self._place = 0
         self._frames = self._bytes = self._settled = 0
         self.settle: Settle = _settle_nothing
 
@@ -99,9 +108,13 @@ class Journal:
 
     def open(self, now_ms: int, *, clean: bool) -> None:
         """[thread] Reads what the last broker left, unless it had closed its logs."""
-        sequences = [slot_sequence(self._files.open(path)) for path in slot_paths(self._files, self._directory)]
+        paths = slot_paths(self._files, self._directory)
+        used = {self._path(number) for number in range(self._slot_count if self._device is not None else 0)}
+        self._surplus = [path for path in paths if path not in used]
+        sequences = [slot_sequence(self._files.open(path)) for path in paths]
         # By the clock as well: the numbers rise even if somebody has removed the files.
         self._sequence = max([now_ms, *sequences])
+        self._place = place(self._sequence + 1, 0)
         self._read = {} if clean else read_journal(self._files, self._directory, self._root)
 
     def tail(self, directory: str) -> Sequence[Journaled]:
@@ -113,16 +126,24 @@ class Journal:
 
     @property
     def place(self) -> int:
-        """[thread] All that is journaled so far has a lower place."""
-        active = self._active
-        if active is None:
-            return place(self._sequence + 1, 0)
-        return place(active.sequence, active.frames + self._writing)
+        """[thread] All that is journaled so far has a lower place, what is under way included."""
+        return self._place
 
     def start(self) -> None:
         """All logs have got back what is theirs, and are synced: the slots may be written again."""
         self._read = None
         self._running = True
+        if self._surplus:
+            self._workers.submit(self._remove_surplus, self._surplus_removed)
+
+    def _remove_surplus(self) -> None:
+        """[thread] Slots that are not used any more: nobody needs what they hold."""
+        for path in self._surplus:
+            self._files.unlink(path)
+
+    def _surplus_removed(self, _: object, error: BaseException | None) -> None:
+        if error is not None:
+            logger.warning("files of the journal that are not used any more cannot be removed: %s", error)
 
     # --- writing ----------------------------------------------------------------------------------------
 
@@ -141,7 +162,7 @@ class Journal:
         if slot is None:
             return False
         try:
-            write_frame(device.buffer, self._root, pieces, slot.sequence, slot.frames)
+            write_frame(device.buffer, self._root, pieces, slot.lap, slot.frames)
         except OSError as error:
             logger.error("the journal cannot read what it is to hold: %s", error)
             return False
@@ -149,7 +170,6 @@ class Journal:
             slot.owners[owner] = None
 
         def written(error: OSError | None) -> None:
-            self._writing = False
             if error is None:
                 slot.frames += 1
                 slot.position += size
@@ -159,7 +179,7 @@ class Journal:
                 self._give_up(error)
             taken(error)
 
-        self._writing = True
+        self._place = place(slot.lap.sequence, slot.frames) + 1
         slot.device.write(size, slot.position, written)
         return True
 
@@ -182,7 +202,7 @@ class Journal:
             return None
         slot = self._active = self._ready.popleft()
         self._sequence += 1
-        slot.sequence, slot.frames, slot.position = self._sequence, 0, 0
+        slot.lap, slot.frames, slot.position = Lap(self._sequence, self._random_bytes(SALT_BYTES)), 0, 0
         return slot
 
     def _give_up(self, error: OSError) -> None:
@@ -197,7 +217,7 @@ class Journal:
             return
         self._laying_out = True
         size = self._slot_bytes if self._laid_out else min(FIRST_SLOT_BYTES, self._slot_bytes)
-        path = os.path.join(self._directory, f"{self._laid_out}{SLOT_SUFFIX}")
+        path = self._path(self._laid_out)
 
         def lay_out() -> Slot:
             self._files.make_directories(self._directory)
@@ -213,6 +233,9 @@ class Journal:
             self._ready.append(_Slot(slot, size))
 
         self._workers.submit(lay_out, done)
+
+    def _path(self, number: int) -> str:
+        return os.path.join(self._directory, f"{number}{SLOT_SUFFIX}")
 
     def _free(self) -> None:
         """Sync what full slots hold, in the background; they are ready after it (invariant 1)."""

@@ -1,8 +1,9 @@
 """What a journal holds: frames, one after the other from the start of a slot, each on a block boundary.
 
 A frame is what one sync round wrote, of all its logs: for each its directory, the segment, the place in it, and the
-bytes. A slot is written again and again, each time under a higher sequence number; a frame of an older one, a gap in
-the numbering or a wrong checksum end it. Only whole batches are journaled, so that a log can go on after any entry.
+bytes. A slot is written again and again, each time under a higher sequence number and a new salt; a frame of an older
+one, a gap in the numbering or a wrong checksum end it. The salt is random, so that no record's content, which may lie
+where a frame would begin, can pass for one. Only whole batches are journaled: a log can go on after any entry.
 """
 
 import os
@@ -19,8 +20,9 @@ BLOCK = 4096
 """What a disk writes at once, whatever disk it is."""
 SLOT_SUFFIX = ".journal"
 _MAGIC = b"tidejrn1"
-_FRAME = struct.Struct(">8sIIQII")
-"""Magic, checksum of all that follows, length, the slot's sequence number, the frame's number in it, entries."""
+SALT_BYTES = 16
+_FRAME = struct.Struct(f">8sIIQ{SALT_BYTES}sII")
+"""Magic, checksum of all that follows, length, the slot's sequence number and salt, the frame's number, entries."""
 _CHECKED_FROM = 12
 _ENTRY = struct.Struct(">HIqq")
 """Length of the directory's name, bytes, the segment's base offset, the place in it; then the name and the bytes."""
@@ -57,6 +59,13 @@ class Journaled(Struct, frozen=True):
         return self.file.pread(self.size - skip, self.start + skip)
 
 
+class Lap(Struct, frozen=True):
+    """Under what a slot is written this time."""
+
+    sequence: int
+    salt: bytes
+
+
 class LogJournal(Protocol):
     """What a log asks of the journal."""
 
@@ -84,7 +93,7 @@ def frame_size(root: str, pieces: Sequence[JournalPiece]) -> int:
     return _FRAME.size + sum(_ENTRY.size + len(piece.directory) - skipped + piece.size for piece in pieces)
 
 
-def write_frame(buffer: memoryview, root: str, pieces: Sequence[JournalPiece], sequence: int, number: int) -> int:
+def write_frame(buffer: memoryview, root: str, pieces: Sequence[JournalPiece], lap: Lap, number: int) -> int:
     """Put a frame into `buffer`, reading the bytes from their files; its length. Raises OSError."""
     at, skipped = _FRAME.size, len(root) + 1
     for piece in pieces:
@@ -96,7 +105,7 @@ def write_frame(buffer: memoryview, root: str, pieces: Sequence[JournalPiece], s
         if piece.file.read_into(buffer[at : at + size], piece.position) != size:
             raise OSError(f"{piece.file.path} is shorter than what was written to it")
         at += size
-    _FRAME.pack_into(buffer, 0, _MAGIC, 0, at, sequence, number, len(pieces))
+    _FRAME.pack_into(buffer, 0, _MAGIC, 0, at, lap.sequence, lap.salt, number, len(pieces))
     struct.pack_into(">I", buffer, 8, crc32c(buffer[_CHECKED_FROM:at]))
     return at
 
@@ -108,10 +117,8 @@ def slot_paths(files: Files, directory: str) -> list[str]:
 
 def slot_sequence(file: File) -> int:
     """The sequence number under which a slot was last written; 0 if never."""
-    header = file.pread(_FRAME.size, 0)
-    if len(header) < _FRAME.size or not header.startswith(_MAGIC):
-        return 0
-    return int(_FRAME.unpack(header)[3])
+    frame = _frame_at(file, 0, file.size())
+    return 0 if frame is None else frame.lap.sequence
 
 
 def read_journal(files: Files, directory: str, root: str) -> dict[str, list[Journaled]]:
@@ -125,28 +132,44 @@ def read_journal(files: Files, directory: str, root: str) -> dict[str, list[Jour
     return found
 
 
+class _Frame(Struct, frozen=True):
+    lap: Lap
+    number: int
+    count: int
+    content: bytes
+
+
+def _frame_at(file: File, at: int, size: int) -> _Frame | None:
+    """The whole frame there, if there is one."""
+    header = file.pread(_FRAME.size, at)
+    if len(header) < _FRAME.size:
+        return None
+    magic, checksum, length, sequence, salt, number, count = _FRAME.unpack(header)
+    if magic != _MAGIC or not _FRAME.size <= length <= size - at:
+        return None
+    content = file.pread(length, at)
+    if len(content) < length or crc32c(memoryview(content)[_CHECKED_FROM:]) != checksum:
+        return None
+    return _Frame(Lap(sequence, salt), number, count, content)
+
+
 def _entries(file: File) -> Iterator[tuple[str, Journaled]]:
-    sequence = slot_sequence(file)
-    at, number, size = 0, 0, file.size()
-    while at + _FRAME.size <= size:
-        magic, checksum, length, frames_sequence, frames_number, count = _FRAME.unpack(file.pread(_FRAME.size, at))
-        if magic != _MAGIC or (frames_sequence, frames_number) != (sequence, number):
-            return
-        frame = file.pread(length, at) if length <= size - at else b""
-        if len(frame) < max(length, _FRAME.size) or crc32c(memoryview(frame)[_CHECKED_FROM:]) != checksum:
-            return
-        yield from _frame_entries(file, at, frame, count, place(sequence, number))
-        at += padded(length)
+    at, size = 0, file.size()
+    first = frame = _frame_at(file, 0, size)
+    number = 0
+    while first is not None and frame is not None and (frame.lap, frame.number) == (first.lap, number):
+        yield from _frame_entries(file, at, frame)
+        at += padded(len(frame.content))
         number += 1
+        frame = _frame_at(file, at, size)
 
 
-def _frame_entries(
-    file: File, frame_at: int, frame: bytes, count: int, frames_place: int
-) -> Iterator[tuple[str, Journaled]]:
-    at = _FRAME.size
-    for _ in range(count):
-        name_length, size, segment, position = _ENTRY.unpack_from(frame, at)
+def _frame_entries(file: File, frame_at: int, frame: _Frame) -> Iterator[tuple[str, Journaled]]:
+    at, content = _FRAME.size, frame.content
+    frames_place = place(frame.lap.sequence, frame.number)
+    for _ in range(frame.count):
+        name_length, size, segment, position = _ENTRY.unpack_from(content, at)
         start = at + _ENTRY.size + name_length
-        name = frame[start - name_length : start].decode()
+        name = content[start - name_length : start].decode()
         yield name, Journaled(frames_place, segment, position, size, file, frame_at + start)
         at = start + size

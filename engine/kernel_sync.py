@@ -8,9 +8,12 @@ systems and processors, a sandbox that forbids them) `open_kernel_sync` gives No
 
 import ctypes
 import errno
+import logging
 import os
 import platform
 from collections.abc import Callable, Sequence
+
+logger = logging.getLogger("tidegate.sync")
 
 Done = Callable[[int, OSError | None], object]
 """Called with the place of a file in what was handed in, and with what went wrong."""
@@ -126,7 +129,11 @@ class KernelSync:
         ended = [(self._under_way.pop(event.data), event.result) for event in received[: max(count, 0)]]
         for (done, place), result in ended:
             # Of a sync its file's place is told, of a write how much was written.
-            done(result if place < 0 else place, None if result >= 0 else OSError(-result, os.strerror(-result)))
+            try:
+                done(result if place < 0 else place, None if result >= 0 else OSError(-result, os.strerror(-result)))
+            except Exception:
+                # A bug of one who waited; the others are told all the same.
+                logger.exception("what follows a write or a sync failed")
 
     def close(self) -> None:
         """Waits for what is under way, tells of nothing any more."""

@@ -26,16 +26,8 @@ from engine.clock import Clock
 from engine.errors import InvalidRecord, OffsetOutOfRange, RecordListTooLarge, StorageError
 from engine.files import Buffer, File, Files
 from engine.journal_format import JournalPiece, LogJournal
-from engine.log_jobs import DurableStart, Job, ReplaceJob, StartOffsetJob, SyncTicket
-from engine.log_types import (
-    AppendResult,
-    LogConfig,
-    LogPosition,
-    LogRead,
-    Origin,
-    RecoveryReport,
-    TimedOffset,
-)
+from engine.log_jobs import DurableStart, Job, LogLife, ReplaceJob, StartOffsetJob, SyncTicket
+from engine.log_types import AppendResult, LogConfig, LogPosition, LogRead, Origin, RecoveryReport, TimedOffset
 from engine.log_view import LogView
 from engine.producer_state import BatchMark, ProducerInfo
 from engine.records import (
@@ -47,18 +39,12 @@ from engine.records import (
     BatchHeader,
     split_batches,
 )
-from engine.recovery import LogState, parents, recover, write_journal_floor, write_start_offset
+from engine.recovery import LogState, parents, recover, write_start_offset
 from engine.replacement import mark_gaps
 from engine.segment import Segment
 from engine.segments import SegmentList
-from engine.tail import cut_tail, remove_all, rewrite_tail
-from engine.transactions import (
-    EndMarker,
-    Undecided,
-    note_producer,
-    parse_marker,
-    stable_offset,
-)
+from engine.tail import cut_tail, remove_all, rewrite_tail, void_journaled
+from engine.transactions import EndMarker, Undecided, note_producer, parse_marker, stable_offset
 from engine.upkeep import Upkeep
 from engine.validation import Piece, accept, is_plain, ordinary_batch
 
@@ -99,6 +85,7 @@ class Log(LogView):
         self._offline: str | None = None
         self._closed = False
         self._unsynced_directories: set[str] = set()
+        self._life = LogLife()
         self._adopt(state)
 
     @classmethod
@@ -115,13 +102,13 @@ class Log(LogView):
     ) -> "Log":
         """[thread] Recovers what is on disk. Nothing is created before the first append."""
         try:
-            journaled = journal.tail(directory) if journal is not None and not clean else ()
-            state = recover(directory, files, clock, config, clean=clean, journaled=journaled)
+            state = recover(directory, files, clock, config, clean=clean, journal=None if clean else journal)
         except OSError as error:
             raise StorageError(f"{directory} cannot be opened: {error}") from error
         return cls(directory, files, clock, config, name or os.path.basename(directory), state, journal)
 
     def _adopt(self, state: LogState) -> None:
+        self._life = LogLife(self._life.states + 1)
         self._segments = SegmentList(state.segments)
         self._producers = state.producers
         self._epochs = state.epochs
@@ -279,7 +266,7 @@ class Log(LogView):
             if not self._exists:
                 self._files.make_directories(self.directory)
                 # Other partitions may have made the parents and not synced them yet: sync them again.
-                self._unsynced_directories.update(parents(self.directory))
+                self._must_sync(*parents(self.directory))
                 self._exists = True
             segment.create_file()
         except OSError as error:
@@ -309,7 +296,7 @@ class Log(LogView):
             mark_gaps(self._files, self.directory)
         except OSError as error:
             raise StorageError(f"{self.name} cannot be written: {error}") from error
-        self._unsynced_directories.add(self.directory)
+        self._must_sync(self.directory)
         self._gaps_marked = True
 
     def _note(
@@ -348,7 +335,7 @@ class Log(LogView):
             old.stable_offset = stable_offset(self._producers, self.end_offset)
             self._upkeep.requested = True
         self._segments.activate(segment)
-        self._unsynced_directories.add(self.directory)
+        self._must_sync(self.directory)
         self._end = None
 
     def roll(self) -> None:
@@ -364,17 +351,22 @@ class Log(LogView):
         """Whether there is anything to sync."""
         return self.end != self.settled_end or bool(self._unsynced_directories)
 
+    def _must_sync(self, *directories: str) -> None:
+        """They have changed: tickets that were drawn before do not cover it."""
+        self._unsynced_directories.update(directories)
+        self._life = LogLife(self._life.states, self._life.changes + 1)
+
     def capture_sync(self) -> SyncTicket:
         """What to sync so that everything up to now is durable; every ticket stands for itself."""
         active, end = self._segments.active, self.end
         if self._closed:
-            return SyncTicket((), (), end, self._files)
+            return SyncTicket((), (), end, self._files, self._life)
+        sealed, directories = tuple(self._unsynced), tuple(self._unsynced_directories)
         if active is None or end == self.settled_end:
-            return SyncTicket(tuple(self._unsynced), tuple(self._unsynced_directories), end, self._files)
+            return SyncTicket(sealed, directories, end, self._files, self._life, sealed)
         file = active.file()
-        if self._unsynced or self._unsynced_directories:
-            return SyncTicket((*self._unsynced, file), tuple(self._unsynced_directories), end, self._files)
-        return SyncTicket((file,), (), end, self._files, self._undurable_piece(file, end))
+        piece = None if sealed or directories else self._undurable_piece(file, end)
+        return SyncTicket((*sealed, file), directories, end, self._files, self._life, sealed, piece)
 
     def _undurable_piece(self, file: File, end: LogPosition) -> JournalPiece | None:
         """What a journal needs to hold, if it lies in one file."""
@@ -383,16 +375,21 @@ class Log(LogView):
             return None
         return JournalPiece(self.directory, end.segment, file, durable.position, end.position - durable.position)
 
-    def synced(self, ticket: SyncTicket, *, settled: bool = True) -> None:
-        """The ticket's run succeeded; or else than `settled`, its piece is in the journal."""
-        end = ticket.end
+    def synced(self, ticket: SyncTicket, *, settled: bool = True) -> bool:
+        """The ticket's run succeeded, or its piece is in the journal. False if the log was verified or cut since."""
+        end, life = ticket.end, self._life
+        if ticket.life.states != life.states:
+            return False
         if settled:
-            self._unsynced = [file for file in self._unsynced if file not in ticket.files]
-            self._unsynced_directories.difference_update(ticket.directories)
+            # What was the active segment then may have been written to since, and sealed.
+            self._unsynced = [file for file in self._unsynced if file not in ticket.sealed]
+            if ticket.life.changes == life.changes:
+                self._unsynced_directories.difference_update(ticket.directories)
             if self.settled_end.offset <= end.offset <= self.end_offset:
                 self.settled_end = end
         if self.durable_end.offset <= end.offset <= self.end_offset:
             self.durable_end = end
+        return True
 
     def sync_failed(self, reason: str = "a sync failed") -> None:
         """Nothing is appended until `reverify` (invariant 8)."""
@@ -403,12 +400,14 @@ class Log(LogView):
         self._refuse_while_busy()
         try:
             rewrite_tail(self._files, self.segments, self.settled_end)
-            journaled = self._journal.tail(self.directory) if self._journal is not None else ()
-            state = recover(self.directory, self._files, self._clock, self._config, clean=False, journaled=journaled)
+            state = recover(self.directory, self._files, self._clock, self._config, clean=False, journal=self._journal)
         except OSError as error:
             raise StorageError(f"{self.name} stays offline: {error}") from error
         self._adopt(state)
         self._offline = None
+
+    def _recover(self, journal: LogJournal | None) -> LogState:
+        return recover(self.directory, self._files, self._clock, self._config, clean=False, journal=journal)
 
     def _refuse_while_busy(self) -> None:
         if self._upkeep.busy:
@@ -564,25 +563,22 @@ class Log(LogView):
             self.truncate_fully_and_start_at(offset)
             return
         try:
-            self._void_journaled()
+            # What is kept must not need the journal: from here on it does not count.
+            self.capture_sync().run()
+            void_journaled(self._files, self.directory, self._journal)
             cut_tail(self._files, self.directory, self.segments, self._upkeep.snapshots, at)
-            state = recover(self.directory, self._files, self._clock, self._config, clean=False)
+            state = self._recover(None)
         except OSError as error:
             self._offline = f"a truncation failed: {error}"
             raise StorageError(f"{self.name} cannot be truncated: {error}") from error
         self._adopt(state)
-
-    def _void_journaled(self) -> None:
-        """What the journal holds of this log must not come back."""
-        if self._journal is not None:
-            write_journal_floor(self._files, self.directory, self._journal.place)
 
     def truncate_fully_and_start_at(self, offset: int) -> None:
         """[thread] Empties the log; the next batch gets `offset`."""
         self._refuse_while_busy()
         try:
             if self._exists:
-                self._void_journaled()
+                void_journaled(self._files, self.directory, self._journal)
                 remove_all(self._files, self.directory, self.segments)
             producers = type(self._producers)(self._config.producer_id_expiration_ms)
             self._adopt(LogState([], producers, type(self._epochs)(), offset, offset))

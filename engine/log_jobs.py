@@ -31,6 +31,13 @@ class Job(Protocol):
     def finish(self, error: BaseException | None = None) -> None: ...
 
 
+class LogLife(Struct, frozen=True):
+    """When a ticket was drawn: of which state of the log, and after how many changes of its directories."""
+
+    states: int = 0
+    changes: int = 0
+
+
 class SyncTicket(Struct, frozen=True):
     """What was dirty when it was drawn; once `run` returned, everything up to `end` is durable."""
 
@@ -38,6 +45,9 @@ class SyncTicket(Struct, frozen=True):
     directories: tuple[str, ...]
     end: LogPosition
     file_system: Files
+    life: "LogLife"
+    sealed: tuple[File, ...] = ()
+    """Those of the files that nothing is written to any more."""
     piece: JournalPiece | None = None
     """What is durable once a journal holds it: everything up to `end`, too."""
 
@@ -98,6 +108,7 @@ class SnapshotJob:
     done: Callable[["SnapshotJob"], None]
     error: BaseException | None = None
     sync_failed: bool = False
+    synced: bool = False
 
     def run(self) -> None:
         try:
@@ -105,6 +116,7 @@ class SnapshotJob:
         except OSError as error:
             self.error, self.sync_failed = error, True
             return
+        self.synced = True
         try:
             _write_index(self.segment, self.index_content, self.index_start * ENTRY_SIZE)
             write_snapshot(self.files, self.directory, self.snapshot)

@@ -134,9 +134,9 @@ class Partition:
         """The ticket is durable, in its files or in the journal: the high watermark follows."""
         if self.removed:
             return
-        self.log.synced(ticket, settled=settled)
-        self._advance(ticket.end)
-        self._on_synced(self)
+        if self.log.synced(ticket, settled=settled):
+            self._advance(ticket.end)
+            self._on_synced(self)
 
     def sync_failed(self, error: BaseException) -> None:
         """Go offline: what was written may be gone from memory without being on disk."""

@@ -49,6 +49,8 @@ class Partitions:
     """Why nothing is taken from clients at the moment."""
     _by_topic: dict[bytes, list[Partition]] = field(factory=dict, init=False)
     _under_way: int = field(default=0, init=False)
+    _to_verify: set[Partition] = field(factory=set, init=False)
+    """Those whose tail will be verified again, or is being."""
 
     # -- looking up
 
@@ -158,9 +160,14 @@ class Partitions:
         return self._under_way == 0
 
     def close(self, *, clean: bool) -> None:
-        """Close every log; a clean close leaves a snapshot at its end."""
+        """Close every log; a clean close leaves a snapshot at its end. Raises where one could not be closed cleanly."""
+        offline = []
         for partition in self.with_stages():
             partition.log.close(clean=clean and partition.offline is None)
+            if partition.offline is not None:
+                offline.append(partition.log.name)
+        if clean and offline:
+            raise StorageError(f"offline and not verified again: {', '.join(offline)}")
 
     # -- chores
 
@@ -204,11 +211,15 @@ class Partitions:
 
     def _went_offline(self, partition: Partition, error: BaseException) -> None:
         self.log_error(f"{partition.log.name} is offline: {error}")
+        if partition in self._to_verify:
+            return
+        self._to_verify.add(partition)
         self.call_later(REVERIFY_DELAY_S, lambda: self._reverify(partition))
 
     def _reverify(self, partition: Partition) -> None:
         def done(_: object, error: BaseException | None) -> None:
             self._under_way -= 1
+            self._to_verify.discard(partition)
             if partition.removed:
                 return
             if error is None:
@@ -216,6 +227,8 @@ class Partitions:
             else:
                 self._went_offline(partition, error)
 
-        if not partition.removed:
-            self._under_way += 1
-            self.workers.submit(partition.log.reverify, done)
+        if partition.removed:
+            self._to_verify.discard(partition)
+            return
+        self._under_way += 1
+        self.workers.submit(partition.log.reverify, done)

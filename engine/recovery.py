@@ -9,7 +9,6 @@ than cut.
 
 import os
 import struct
-from collections.abc import Sequence
 
 from attrs import define, field
 from crc32c import crc32c
@@ -19,7 +18,7 @@ from engine.clock import Clock
 from engine.errors import CorruptMessage, StorageError
 from engine.files import Files, read_whole, write_atomically
 from engine.index import ENTRY_SIZE, SparseIndex, open_sealed
-from engine.journal_format import Journaled
+from engine.journal_format import Journaled, LogJournal
 from engine.leader_epochs import LeaderEpochs
 from engine.log_types import LogConfig, LogPosition, RecoveryReport
 from engine.producer_state import ProducerState
@@ -100,12 +99,12 @@ def recover(
     config: LogConfig,
     *,
     clean: bool,
-    journaled: Sequence[Journaled] = (),
+    journal: LogJournal | None = None,
 ) -> LogState:
-    """The log in `directory`, ready to be read and written; `journaled` is what a journal has of it."""
+    """The log in `directory`, ready to be read and written, with what the journal has of it."""
     finish_replacement(files, directory)
     names = _without_orphans(files, directory, files.list(directory))
-    return _Recovery(directory, files, clock, config, clean, names, journaled).run()
+    return _Recovery(directory, files, clock, config, clean, names, journal).run()
 
 
 def _without_orphans(files: Files, directory: str, names: dict[str, int]) -> dict[str, int]:
@@ -125,7 +124,7 @@ class _Recovery:
     config: LogConfig
     clean: bool
     names: dict[str, int]
-    journaled: Sequence[Journaled]
+    journal: LogJournal | None
     scanned_bytes: int = 0
     cut_bytes: int = 0
     dropped_segments: int = 0
@@ -283,18 +282,27 @@ class _Recovery:
     def _replay(self, state: LogState) -> None:
         """Gives the log back what was durable in the journal alone. That is in its last segment: with a new one the
         one before is synced."""
+        if self.journal is None:
+            return
+        entries = self.journal.tail(self.directory)
+        floor = read_journal_floor(self.files, self.directory) if entries else 0
+        entries = [entry for entry in entries if entry.place >= floor]
         segment = state.segments[-1]
-        floor = read_journal_floor(self.files, self.directory) if self.journaled else 0
-        for entry in self.journaled:
-            known = segment.size - entry.position
-            if entry.place < floor or entry.segment != segment.base_offset or not 0 <= known < entry.size:
-                continue
-            segment.file().write([entry.read(known)], segment.size)
-            self.replayed_bytes += entry.size - known
-            self._feed_all(state, segment, entry.end, trusted=False)
-            if segment.size != entry.end:
-                segment.file().truncate(segment.size)
-                break
+        for entry in entries:
+            self._replay_entry(state, segment, entry)
+        if any((entry.segment, entry.end) > (segment.base_offset, segment.size) for entry in entries):
+            # The log ends before them, whatever the reason: what is written there from now on is not theirs.
+            write_journal_floor(self.files, self.directory, self.journal.place)
+
+    def _replay_entry(self, state: LogState, segment: Segment, entry: Journaled) -> None:
+        known = segment.size - entry.position
+        if entry.segment != segment.base_offset or not 0 <= known < entry.size:
+            return
+        segment.file().write([entry.read(known)], segment.size)
+        self.replayed_bytes += entry.size - known
+        self._feed_all(state, segment, entry.end, trusted=False)
+        if segment.size != entry.end:
+            segment.file().truncate(segment.size)
 
     def _follows(self, header: BatchHeader, expected_offset: int) -> bool:
         """Whether a batch belongs here. The checksum does not cover its offset, so where there can be no gaps a

@@ -145,10 +145,14 @@ class RoundSync:
 
     def _sync_whole(self) -> bool:
         """Whether everything is durable. If not, each ticket is asked: only its own files count."""
-        assert self._whole is not None
+        whole = self._whole
+        if whole is None:
+            return False
         try:
-            self._whole()
+            whole()
         except OSError:
+            # It told of an error once, perhaps of a file that is not of this round. From now on files are asked.
+            self._whole = None
             return False
         return True
 
@@ -233,8 +237,11 @@ class SyncRounds:
         """Have the journal make the round durable; False if it has to be synced."""
         if self._journal is None:
             return False
-        pieces = [piece for ticket in tickets if (piece := ticket.piece) is not None]
-        if len(pieces) != len(tickets):
+        # Others may have synced some meanwhile, for a snapshot: of them nothing is left to do.
+        left = [(item, ticket.piece) for item, ticket in zip(items, tickets, strict=True) if ticket.only_files != ()]
+        owners = [item for item, _ in left]
+        pieces = [piece for _, piece in left if piece is not None]
+        if len(pieces) != len(left) or not pieces:
             self._journal.prepare()
             return False
         began = self._round_sync.now()
@@ -246,7 +253,7 @@ class SyncRounds:
             self._round_sync.durations.observe(self._round_sync.now() - began)
             self._end_round([(item, ticket, None) for item, ticket in zip(items, tickets, strict=True)], settled=False)
 
-        return self._journal.take(items, pieces, taken)
+        return self._journal.take(owners, pieces, taken)
 
     def _sync(self, items: Sequence[Syncable], tickets: Sequence[SyncTicket]) -> None:
         def done(outcomes: Outcomes, failure: BaseException | None = None) -> None:

@@ -4,8 +4,9 @@ import os
 from collections.abc import Sequence
 
 from engine.files import Files
+from engine.journal_format import LogJournal
 from engine.log_types import LogPosition
-from engine.recovery import JOURNAL_FLOOR_FILE, START_FILE, remove_segment_files
+from engine.recovery import JOURNAL_FLOOR_FILE, START_FILE, remove_segment_files, write_journal_floor
 from engine.segment import Segment
 from engine.snapshot import remove_snapshots
 
@@ -42,6 +43,12 @@ def cut_tail(
     file.sync()
     files.unlink(kept[-1].index_path)
     files.sync_directory(directory)
+
+
+def void_journaled(files: Files, directory: str, journal: LogJournal | None) -> None:
+    """What the journal holds of the log must not come back."""
+    if journal is not None:
+        write_journal_floor(files, directory, journal.place)
 
 
 def remove_all(files: Files, directory: str, segments: Sequence[Segment]) -> None:

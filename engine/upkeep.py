@@ -29,7 +29,7 @@ class Upkeep:
         directory: str,
         snapshots: list[int],
         recovery_point: LogPosition | None,
-        synced: Callable[[SyncTicket], None],
+        synced: Callable[[SyncTicket], object],
         sync_failed: Callable[[str], None],
     ) -> None:
         self._files = files
@@ -123,7 +123,8 @@ class Upkeep:
         if job.sync_failed:
             self._sync_failed(f"a sync failed: {job.error}")
             return
-        self._synced(job.ticket)
+        if job.synced:
+            self._synced(job.ticket)
         if job.error is not None:
             self.requested = True
             return

@@ -187,7 +187,9 @@ class Broker:
         if self._kernel_sync is not None and settings.flag("log.journal.enable"):
             device = DirectDevice(self._kernel_sync, self._files, LARGEST_JOURNALED_ROUND)
         slot_bytes, slots = settings.integer("log.journal.segment.bytes"), settings.integer("log.journal.segments")
-        return Journal(data_dir, self._files, device, self._workers, slot_bytes=slot_bytes, slot_count=slots)
+        return Journal(
+            data_dir, self._files, device, self._workers, os.urandom, slot_bytes=slot_bytes, slot_count=slots
+        )
 
     async def _compose(self, data_dir: Path, catalogue: SqliteCatalogue) -> Node:
         workers, config = self._workers, self.config

@@ -1,5 +1,6 @@
 """What the tests of the journal share: a device on a file system in memory, and a journal on it."""
 
+import itertools
 from collections.abc import Callable, Sequence
 
 from engine.files import File
@@ -81,6 +82,13 @@ class SettleLater:
         self._done.pop(0)(failed)
 
 
+_salts = itertools.count(1)
+
+
+def _salt(size: int) -> bytes:
+    return next(_salts).to_bytes(size, "big")
+
+
 def open_journal(
     files: MemoryFiles,
     device: MemoryDevice | None = None,
@@ -96,6 +104,7 @@ def open_journal(
         files,
         device or MemoryDevice(files),
         workers or InlineWorkers(),
+        _salt,
         slot_bytes=SLOT_BYTES,
         slot_count=slots,
     )

@@ -1,6 +1,7 @@
 """The journal: what it takes is given back, its slots are used again only when nobody needs them."""
 
 import errno
+import os
 
 import pytest
 
@@ -225,7 +226,7 @@ def test_without_a_device_it_is_only_read() -> None:
     world.take()
     world.take(b"one")
     files = world.files
-    reader = Journal("/data", files, None, InlineWorkers(), slot_bytes=SLOT_BYTES, slot_count=2)
+    reader = Journal("/data", files, None, InlineWorkers(), os.urandom, slot_bytes=SLOT_BYTES, slot_count=2)
     reader.open(0, clean=False)
     assert _content(reader) == b"one"
     reader.start()

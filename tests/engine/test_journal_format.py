@@ -5,7 +5,9 @@ from hypothesis import strategies as st
 
 from engine.journal_format import (
     BLOCK,
+    SALT_BYTES,
     JournalPiece,
+    Lap,
     frame_size,
     padded,
     place,
@@ -36,7 +38,9 @@ def slot_of(frames: list[list[tuple[str, bytes]]], sequence: int = 7) -> MemoryF
             pieces.append(JournalPiece(directory, count, source, count, len(content)))
             count += len(content)
         buffer = memoryview(bytearray(padded(frame_size("/data", pieces))))
-        assert write_frame(buffer, "/data", pieces, sequence, number) == frame_size("/data", pieces)
+        assert write_frame(buffer, "/data", pieces, Lap(sequence, b"s" * SALT_BYTES), number) == frame_size(
+            "/data", pieces
+        )
         slot.write([buffer], at)
         at += len(buffer)
     slot.write([bytes(BLOCK)], at)

@@ -112,13 +112,17 @@ class LogMachine(RuleBasedStateMachine):
     def roll(self) -> None:
         self.log.roll()
 
-    @rule(appends=st.integers(0, 2))
-    def sync(self, appends: int) -> None:
-        """What is appended after the ticket was drawn is not promised."""
+    @rule(appends=st.integers(0, 2), rolled=st.booleans())
+    def sync(self, appends: int, rolled: bool = False) -> None:
+        """What is appended after the ticket was drawn is not promised, and not covered if it rolls the log."""
         ticket = self.log.capture_sync()
         for _ in range(appends):
             self.append(1, 20, 0)
         ticket.run()
+        if rolled:
+            self.append(1, 20, 0)
+            self.log.roll()
+            self.append(1, 20, 0)
         self.log.synced(ticket)
         assert self.log.durable_end == ticket.end
         self.durable = ticket.end.offset

@@ -219,6 +219,7 @@ def test_a_partition_that_is_offline_is_not_closed_as_if_it_were_well(bench: Ben
     partition = bench.one()
     bench.write(partition)
     bench.fail_sync(partition)
-    bench.partitions.close(clean=True)
+    with pytest.raises(StorageError, match="offline and not verified again: t-0"):
+        bench.partitions.close(clean=True)
     log = bench.open().open_log(specs(1)[0], clean=False)
     assert log.end_offset >= 1
