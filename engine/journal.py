@@ -43,8 +43,6 @@ from engine.workers import Workers
 logger = logging.getLogger("tidegate.journal")
 
 DIRECTORY = "journal"
-FIRST_SLOT_BYTES = 4 * 1024 * 1024
-"""The first is small: it is laid out while the first records wait for their syncs, and is all that many ever need."""
 
 Taken = Callable[[OSError | None], object]
 
@@ -62,7 +60,6 @@ NEVER_WRITTEN = Lap(0, b"")
 @define(eq=False)
 class _Slot:
     device: Slot
-    size: int
     lap: Lap = NEVER_WRITTEN
     frames: int = 0
     position: int = 0
@@ -186,8 +183,8 @@ class Journal:
     def _slot_for(self, size: int) -> _Slot | None:
         """The slot to write to, if there is one with so much room."""
         slot = self._active
-        if slot is not None and slot.position + size <= slot.size:
-            if slot.position > slot.size // 2 and not self._ready:
+        if slot is not None and slot.position + size <= self._slot_bytes:
+            if slot.position > self._slot_bytes // 2 and not self._ready:
                 self._lay_out()
             return slot
         if slot is not None:
@@ -197,8 +194,6 @@ class Journal:
             self._free()
         if not self._ready:
             self._lay_out()
-            return None
-        if size > self._ready[0].size:
             return None
         slot = self._active = self._ready.popleft()
         self._sequence += 1
@@ -216,12 +211,11 @@ class Journal:
         if self._laying_out or self._laid_out == self._slot_count or device is None:
             return
         self._laying_out = True
-        size = self._slot_bytes if self._laid_out else min(FIRST_SLOT_BYTES, self._slot_bytes)
         path = self._path(self._laid_out)
 
         def lay_out() -> Slot:
             self._files.make_directories(self._directory)
-            return device.lay_out(path, size)
+            return device.lay_out(path, self._slot_bytes)
 
         def done(slot: Slot, error: BaseException | None) -> None:
             self._laying_out = False
@@ -230,7 +224,7 @@ class Journal:
                 self._laid_out = self._slot_count
                 return
             self._laid_out += 1
-            self._ready.append(_Slot(slot, size))
+            self._ready.append(_Slot(slot))
 
         self._workers.submit(lay_out, done)
 

@@ -205,17 +205,18 @@ LOG = (
     ConfigKey(
         "log.journal.segment.bytes",
         ConfigType.INT,
-        32 * MEBIBYTE,
-        "Tidegate's own key. The size of a file of the journal; it is laid out in full when it is first needed.",
+        4 * MEBIBYTE,
+        "Tidegate's own key. The size of a file of the journal; it is laid out in full when it is first needed. When "
+        "it is full, so much is synced at once, while others wait for the disk.",
         between(MEBIBYTE, 1024 * MEBIBYTE),
         dynamic=False,
     ),
     ConfigKey(
         "log.journal.segments",
         ConfigType.INT,
-        4,
+        8,
         "Tidegate's own key. How many files of the journal there may be: while one is written, the partitions in the "
-        "others are synced. They are made one by one, as they are needed, the first of them smaller.",
+        "others are synced. They are made one by one, as they are needed.",
         between(2, 64),
         dynamic=False,
     ),
