@@ -220,7 +220,7 @@ class Journal:
         def done(slot: Slot, error: BaseException | None) -> None:
             self._laying_out = False
             if error is not None:
-                logger.warning("there will be no journal, logs are synced file by file: %s", error)
+                logger.warning("no file can be made for the journal, logs are synced more often: %s", error)
                 self._laid_out = self._slot_count
                 return
             self._laid_out += 1
@@ -244,8 +244,8 @@ class Journal:
             self._settling = False
             left = dict.fromkeys(failed)
             for slot in full:
-                self._settled += 1
                 slot.owners = {owner: None for owner in slot.owners if owner in left}
+                self._settled += not slot.owners
                 (self._full if slot.owners else self._ready).append(slot)
 
         self.settle(owners, done)

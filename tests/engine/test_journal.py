@@ -183,7 +183,7 @@ def test_where_no_slot_can_be_made_there_is_no_journal(caplog: pytest.LogCapture
     world.files.fail_at(1, errno.ENOSPC, only=frozenset({"write"}), times=2)
     world.journal.take([], [], world.taken.append)
     world.files.stop_failing()
-    assert "file by file" in caplog.text
+    assert "no file can be made for the journal" in caplog.text
     assert not world.take()
     assert world.journal.idle()
 
