@@ -22,7 +22,7 @@ from typing import TypeAlias
 from attrs import define, field
 
 from engine.files import Files
-from engine.journal_device import Device, Slot
+from engine.journal_device import Device, Slot, Written
 from engine.journal_format import (
     BLOCK,
     SALT_BYTES,
@@ -43,8 +43,6 @@ from engine.workers import Workers
 logger = logging.getLogger("tidegate.journal")
 
 DIRECTORY = "journal"
-
-Taken = Callable[[OSError | None], object]
 
 
 Owner: TypeAlias = object
@@ -149,7 +147,7 @@ class Journal:
         if self._running and not self._laid_out:
             self._lay_out()
 
-    def take(self, owners: Sequence[Owner], pieces: Sequence[JournalPiece], taken: Taken) -> bool:
+    def take(self, owners: Sequence[Owner], pieces: Sequence[JournalPiece], taken: Written) -> bool:
         """Make these durable by one write, then call `taken`; False if the journal cannot, and nothing was done."""
         size = padded(frame_size(self._root, pieces))
         device = self._device

@@ -21,8 +21,6 @@ _FILL_BYTES = 1 << 20
 class Slot(Protocol):
     """A file of the journal, laid out."""
 
-    path: str
-
     def write(self, size: int, position: int, done: Written) -> None:
         """Make the first `size` bytes of the device's buffer durable at `position`, both in whole blocks. The buffer
         must stay as it is until `done` is called."""
@@ -62,12 +60,11 @@ class DirectDevice:
         for directory in (os.path.dirname(path), os.path.dirname(os.path.dirname(path))):
             self._files.sync_directory(directory)
         descriptor = os.open(path, flags | os.O_DIRECT | os.O_DSYNC, 0o644)
-        return _DirectSlot(path, descriptor, self._kernel, self._address)
+        return _DirectSlot(descriptor, self._kernel, self._address)
 
 
 class _DirectSlot:
-    def __init__(self, path: str, descriptor: int, kernel: KernelSync, address: int) -> None:
-        self.path = path
+    def __init__(self, descriptor: int, kernel: KernelSync, address: int) -> None:
         self._descriptor = descriptor
         self._kernel = kernel
         self._address = address

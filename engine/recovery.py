@@ -32,7 +32,9 @@ START_FILE = "log-start"
 JOURNAL_FLOOR_FILE = "journal-floor"
 STAGE = "stage"
 """The directory of a partition's stage, inside the partition's own."""
-_START = struct.Struct(">qI")
+_START = struct.Struct(">q")
+_PLACE_BYTES = 16
+_CHECKSUM = struct.Struct(">I")
 
 
 @define(eq=False)
@@ -52,36 +54,40 @@ class LogState:
 
 
 def write_start_offset(files: Files, directory: str, offset: int) -> None:
-    body = struct.pack(">q", offset)
-    write_atomically(files, os.path.join(directory, START_FILE), body + struct.pack(">I", crc32c(body)))
+    _write_checked(files, os.path.join(directory, START_FILE), _START.pack(offset))
 
 
 def read_start_offset(files: Files, directory: str) -> int | None:
     """The durable start offset; None if there is none. A damaged one is refused: guessing would show what
     was deleted, or hide what was not."""
-    data = read_whole(files, os.path.join(directory, START_FILE))
-    if data is None:
-        return None
-    if len(data) != _START.size or crc32c(data[:8]) != _START.unpack(data)[1]:
-        raise StorageError(f"{os.path.join(directory, START_FILE)} is damaged")
-    return int(_START.unpack(data)[0])
+    body = _read_checked(files, os.path.join(directory, START_FILE), _START.size)
+    return None if body is None else int(_START.unpack(body)[0])
 
 
 def write_journal_floor(files: Files, directory: str, place: int) -> None:
     """From now on only what is journaled at `place` or later belongs to the log; the rest was cut off."""
-    body = place.to_bytes(16, "big")
-    write_atomically(files, os.path.join(directory, JOURNAL_FLOOR_FILE), body + struct.pack(">I", crc32c(body)))
+    _write_checked(files, os.path.join(directory, JOURNAL_FLOOR_FILE), place.to_bytes(_PLACE_BYTES, "big"))
 
 
 def read_journal_floor(files: Files, directory: str) -> int:
     """The place from which on the journal counts. A damaged one is refused, as a start offset is."""
-    path = os.path.join(directory, JOURNAL_FLOOR_FILE)
+    body = _read_checked(files, os.path.join(directory, JOURNAL_FLOOR_FILE), _PLACE_BYTES)
+    return 0 if body is None else int.from_bytes(body, "big")
+
+
+def _write_checked(files: Files, path: str, body: bytes) -> None:
+    write_atomically(files, path, body + _CHECKSUM.pack(crc32c(body)))
+
+
+def _read_checked(files: Files, path: str, size: int) -> bytes | None:
+    """The body that was written; None if there is no file."""
     data = read_whole(files, path)
     if data is None:
-        return 0
-    if len(data) != 20 or crc32c(data[:16]) != int.from_bytes(data[16:], "big"):
+        return None
+    body = data[:size]
+    if len(data) != size + _CHECKSUM.size or data[size:] != _CHECKSUM.pack(crc32c(body)):
         raise StorageError(f"{path} is damaged")
-    return int.from_bytes(data[:16], "big")
+    return body
 
 
 def parents(directory: str) -> tuple[str, ...]:

@@ -31,7 +31,7 @@ class MemoryDevice:
         file.sync()
         for directory in ("/data/journal", "/data", "/"):
             self.files.sync_directory(directory)
-        return MemorySlot(path, file, self)
+        return MemorySlot(file, self)
 
     def release(self) -> None:
         """Let what was held happen."""
@@ -43,8 +43,7 @@ class MemoryDevice:
 class MemorySlot:
     """A slot of `MemoryDevice`."""
 
-    def __init__(self, path: str, file: File, device: MemoryDevice) -> None:
-        self.path = path
+    def __init__(self, file: File, device: MemoryDevice) -> None:
         self.file = file
         self.device = device
 

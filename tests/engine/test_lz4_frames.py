@@ -1,7 +1,6 @@
 """LZ4 frames by the short way: the same bytes as the frame decoder's, or none."""
 
 import sys
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -14,6 +13,7 @@ from hypothesis import strategies as st
 from engine.compression import LZ4, decompress
 from engine.lz4_frames import BLOCKS_MAX, read_frame
 from engine.stage.headers import PREFIX, sniff
+from tests.engine.frames import Change, changes, contents, flipped
 
 BOUND = 10_000_000
 TEXT = b"".join(b"%d tide %d," % (number, number * number) for number in range(30_000))
@@ -88,7 +88,6 @@ def test_a_header_across_blocks_is_seen(cut: int) -> None:
 
 
 flags = st.booleans()
-contents = st.lists(st.sampled_from([b"tide", b"-", b"ide-", b"ti", b"de-delay", b"x" * 70_000, b"guide-"]), max_size=9)
 options = st.fixed_dictionaries(
     {
         "block_size": st.sampled_from([4, 5, 6, 7]),
@@ -98,20 +97,7 @@ options = st.fixed_dictionaries(
         "store_size": flags,
     }
 )
-Change = Callable[[bytes], bytes]
-changes = st.one_of(
-    st.builds(lambda at, bit: lambda data: flipped(data, at, bit), st.integers(0, 200), st.integers(0, 7)),
-    st.builds(lambda size: lambda data: data[:-size], st.integers(1, 12)),
-    st.builds(lambda more: lambda data: data + more, st.binary(min_size=1, max_size=8)),
-    st.just(lambda data: data + written(b"tide-delay")),
-    st.just(lambda data: b"\x50\x2a\x4d\x18\x01\x00\x00\x00x" + data),
-)
-
-
-def flipped(data: bytes, at: int, bit: int) -> bytes:
-    changed = bytearray(data)
-    changed[at % len(data)] ^= 1 << bit
-    return bytes(changed)
+changed_frames = changes(written(b"tide-delay"), b"\x50\x2a\x4d\x18\x01\x00\x00\x00x")
 
 
 @given(contents, options)
@@ -122,7 +108,7 @@ def test_no_header_is_missed(pieces: list[bytes], how: dict[str, Any]) -> None:
     assert sniff(found) == (PREFIX in content)
 
 
-@given(contents, options, changes)
+@given(contents, options, changed_frames)
 @example([b"tide", b"-"], {"content_checksum": True}, lambda data: flipped(data, len(data) - 1, 0))
 @example([b"tide", b"-"], {"block_checksum": True}, lambda data: flipped(data, len(data) - 5, 0))
 def test_of_a_changed_frame_nothing_is_read_that_the_frame_decoder_would_not(

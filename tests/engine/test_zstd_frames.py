@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from engine.compression import ZSTD, decompress
 from engine.stage.headers import PREFIX, sniff
 from engine.zstd_frames import BLOCKS_MAX, ROOM_BYTES, WINDOW_BYTES_MAX, read_frame
+from tests.engine.frames import Change, changes, contents, flipped
 
 BOUND = 10_000_000
 TEXT = b"".join(b"%d tide %d," % (number, number * number) for number in range(30_000))
@@ -109,22 +110,8 @@ def test_a_wide_window_is_not_kept() -> None:
     assert decompress(ZSTD, frame) == TEXT
 
 
-contents = st.lists(st.sampled_from([b"tide", b"-", b"ide-", b"ti", b"de-delay", b"x" * 70_000, b"guide-"]), max_size=9)
 writers = st.sampled_from([sized, unsized])
-Change = Callable[[bytes], bytes]
-changes = st.one_of(
-    st.builds(lambda at, bit: lambda data: flipped(data, at, bit), st.integers(0, 200), st.integers(0, 7)),
-    st.builds(lambda size: lambda data: data[:-size], st.integers(1, 12)),
-    st.builds(lambda more: lambda data: data + more, st.binary(min_size=1, max_size=8)),
-    st.just(lambda data: data + unsized(b"tide-delay")),
-    st.just(lambda data: SKIPPED + data),
-)
-
-
-def flipped(data: bytes, at: int, bit: int) -> bytes:
-    changed = bytearray(data)
-    changed[at % len(data)] ^= 1 << bit
-    return bytes(changed)
+changed_frames = changes(unsized(b"tide-delay"), SKIPPED)
 
 
 @given(contents, writers, st.booleans())
@@ -135,7 +122,7 @@ def test_no_header_is_missed(pieces: list[bytes], writer: Callable[..., bytes], 
     assert sniff(found) == (PREFIX in content)
 
 
-@given(contents, writers, st.booleans(), changes)
+@given(contents, writers, st.booleans(), changed_frames)
 @example([b"tide", b"-"], unsized, True, lambda data: flipped(data, len(data) - 1, 0))
 def test_of_a_changed_frame_nothing_is_read_that_another_decoder_would_not(
     pieces: list[bytes], writer: Callable[..., bytes], checksum: bool, change: Change

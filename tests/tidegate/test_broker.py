@@ -233,32 +233,30 @@ async def test_a_bug_in_a_timers_call_stops_no_timer(tmp_path: Path, caplog: pyt
         assert "a timer's call failed" in caplog.text
 
 
-async def journaled_image(broker: Broker, client: Client, tmp_path: Path, count: int) -> Path:
-    """A copy of the data directory as a loss of power may leave it: of `t`, only what was synced before the journal
-    took over is in its file."""
-    journal = broker._journal
-    await produced(client, "t", batch())
-    await until(journal.idle)
-    if not journal.statistics()["slots"]:
-        pytest.skip("no writes past the cache here")
-    (file,) = (tmp_path / "data").glob("topics/*/0/*.log")
-    synced = file.stat().st_size
-    for _ in range(count):
-        assert (await produced(client, "t", batch())).error_code == 0
-    assert journal.statistics()["frames"] == count
-    image = tmp_path / "image"
-    shutil.copytree(tmp_path / "data", image)
-    os.truncate(image / file.relative_to(tmp_path / "data"), synced)
-    return image
+async def journaled_image(tmp_path: Path, count: int) -> tuple[Path, bytes]:
+    """A copy of a data directory as a loss of power may leave it: of `t`, only what was synced before the journal took
+    over is in its file. And all that was acknowledged."""
+    data, image = tmp_path / "data", tmp_path / "image"
+    async with open_door(data) as door:
+        client, journal = await door.connect(), door.broker._journal
+        await create_topic(client, "t")
+        await produced(client, "t", batch())
+        await until(journal.idle)
+        if not journal.statistics()["slots"]:
+            pytest.skip("no writes past the cache here")
+        (file,) = data.glob("topics/*/0/*.log")
+        synced = file.stat().st_size
+        for _ in range(count):
+            assert (await produced(client, "t", batch())).error_code == 0
+        assert journal.statistics()["frames"] == count
+        shutil.copytree(data, image)
+        os.truncate(image / file.relative_to(data), synced)
+        return image, bytes((await fetched(client, "t", max_bytes=1 << 20)).records or b"")
 
 
 @trio_test
 async def test_what_was_acknowledged_comes_back_from_the_journal_after_a_loss_of_power(tmp_path: Path) -> None:
-    async with open_door(tmp_path / "data") as door:
-        client = await door.connect()
-        await create_topic(client, "t")
-        image = await journaled_image(door.broker, client, tmp_path, 20)
-        whole = bytes((await fetched(client, "t", max_bytes=1 << 20)).records or b"")
+    image, whole = await journaled_image(tmp_path, 20)
     async with open_door(image) as door:
         client = await door.connect()
         found = await fetched(client, "t", max_bytes=1 << 20)
@@ -271,10 +269,7 @@ async def test_what_was_acknowledged_comes_back_from_the_journal_after_a_loss_of
 
 @trio_test
 async def test_without_the_journal_that_image_would_have_lost_them(tmp_path: Path) -> None:
-    async with open_door(tmp_path / "data") as door:
-        client = await door.connect()
-        await create_topic(client, "t")
-        image = await journaled_image(door.broker, client, tmp_path, 20)
+    image, _ = await journaled_image(tmp_path, 20)
     shutil.rmtree(image / "journal")
     async with open_door(image) as door:
         assert (await fetched(await door.connect(), "t")).high_watermark == 1
@@ -282,9 +277,6 @@ async def test_without_the_journal_that_image_would_have_lost_them(tmp_path: Pat
 
 @trio_test
 async def test_a_journal_that_was_turned_off_is_still_read(tmp_path: Path) -> None:
-    async with open_door(tmp_path / "data") as door:
-        client = await door.connect()
-        await create_topic(client, "t")
-        image = await journaled_image(door.broker, client, tmp_path, 5)
+    image, _ = await journaled_image(tmp_path, 5)
     async with open_door(image, WITHOUT_JOURNAL) as door:
         assert (await fetched(await door.connect(), "t")).high_watermark == 6
