@@ -94,4 +94,3 @@ class RecoveryReport:
     dropped_segments: int = 0
     rebuilt_indexes: int = 0
     snapshot_offset: int = -1
-    replayed_bytes: int = 0

@@ -135,7 +135,6 @@ class _Recovery:
     cut_bytes: int = 0
     dropped_segments: int = 0
     rebuilt_indexes: int = 0
-    replayed_bytes: int = 0
 
     @property
     def gaps_allowed(self) -> bool:
@@ -162,7 +161,6 @@ class _Recovery:
             self.dropped_segments,
             self.rebuilt_indexes,
             snapshot.end.offset if snapshot else -1,
-            self.replayed_bytes,
         )
         return state
 
@@ -305,7 +303,6 @@ class _Recovery:
         if entry.segment != segment.base_offset or not 0 <= known < entry.size:
             return
         segment.file().write([entry.read(known)], segment.size)
-        self.replayed_bytes += entry.size - known
         self._feed_all(state, segment, entry.end, trusted=False)
         if segment.size != entry.end:
             segment.file().truncate(segment.size)
