@@ -64,7 +64,8 @@ def _names(ask: "Callable[[Kafka], Awaitable[list[str]]]", incomplete: str) -> l
             return await ask(kafka)
 
     try:
-        return sorted(name for name in run(work(), waits=False) if name.startswith(incomplete))
+        # A name with a line feed in it would be offered as two, of which the second was never there.
+        return sorted(name for name in run(work(), waits=False) if name.startswith(incomplete) and name.isprintable())
     except Exception:
         # The shell shows nothing of what is said here: a traceback would only disturb the line being typed.
         return []

@@ -2,6 +2,8 @@
 
 from enum import IntEnum
 
+from tools.cli.output import printable
+
 
 class Exit(IntEnum):
     """The exit status of a command."""
@@ -45,7 +47,7 @@ class CliError(Exception):
         """All of it in one line."""
         text = " ".join(f"tidegate: {self}".split())
         between = " " if text.endswith("?") else "; "
-        return f"{text}{between}{self.hint}" if self.hint else text
+        return printable(f"{text}{between}{self.hint}" if self.hint else text)
 
 
 class UsageMistake(CliError):

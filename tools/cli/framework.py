@@ -17,8 +17,8 @@ from typer.core import TyperCommand, TyperGroup
 
 from tools.cli import profiles
 from tools.cli.errors import CliError, Exit
-from tools.cli.output import Format, Output
-from tools.cli.profiles import DEFAULT_BOOTSTRAP, DEFAULT_HTTP, DEFAULT_TIMEOUT_S, Profile
+from tools.cli.output import Format, Output, printable
+from tools.cli.profiles import DEFAULT_BOOTSTRAP, DEFAULT_TIMEOUT_S, Profile
 from tools.cli.quick import quickened
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -34,7 +34,10 @@ Bootstrap = Annotated[
     str | None,
     typer.Option("--bootstrap", "-b", metavar="HOST:PORT,...", help="Kafka addresses.", rich_help_panel=PANEL),
 ]
-Http = Annotated[str | None, typer.Option("--http", metavar="URL", help="The operations door.", rich_help_panel=PANEL)]
+Http = Annotated[
+    str | None,
+    typer.Option("--http", metavar="URL", help="The operations door; else the broker is asked.", rich_help_panel=PANEL),
+]
 ProfileName = Annotated[
     str | None, typer.Option("--profile", metavar="NAME", help="A profile of the file.", rich_help_panel=PANEL)
 ]
@@ -173,7 +176,7 @@ class Group(TyperGroup):
         except Exception as error:
             if os.environ.get(DEBUG):
                 raise
-            said = " ".join(f"{type(error).__name__}: {error}".split())
+            said = printable(" ".join(f"{type(error).__name__}: {error}".split()))
             _say(f"tidegate: this should not happen: {said}; please report it with what {DEBUG}=1 shows")
             status = Exit.FAILED
         sys.exit(int(status) if isinstance(status, int) else Exit.OK)
@@ -191,7 +194,7 @@ def _say(line: str) -> None:
 def _usage_line(error: Any) -> str:
     said = " ".join(str(error.format_message()).split()).rstrip(".").replace("Value error, ", "")
     path = error.ctx.command_path if error.ctx is not None else "tidegate"
-    return f"tidegate: {said}; see '{path} --help'"
+    return printable(f"tidegate: {said}; see '{path} --help'")
 
 
 def group(help_text: str) -> typer.Typer:
@@ -244,7 +247,7 @@ def confirm(question: str, *, yes: bool) -> None:
 
 DEFAULTS = {
     "bootstrap": DEFAULT_BOOTSTRAP,
-    "http": DEFAULT_HTTP,
+    "http": "asked of the broker",
     "output": "table",
     "timeout": f"{DEFAULT_TIMEOUT_S:g}",
 }

@@ -1,11 +1,13 @@
 """What a command prints: tables for people, JSON and YAML for programs.
 
 A table is drawn for a terminal; elsewhere it is plain text of any width. What clients chose (names, keys, values) never
-steers the terminal: control characters are shown, not sent.
+steers the terminal, and never begins a line of its own, which could pass for a row: control characters are shown, not
+sent.
 """
 
 import json
 import os
+import re
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -15,6 +17,8 @@ from typing import Any
 from attrs import frozen
 
 Row = Mapping[str, Any]
+# Control characters above ASCII's, and those that turn the direction of writing.
+_STEERING = re.compile("[\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 
 
 class Format(StrEnum):
@@ -76,7 +80,7 @@ class Output:
 
             _write(yaml.safe_dump(_plain_data(value), sort_keys=False, allow_unicode=True))
         else:
-            _write(json.dumps(_plain_data(value), indent=2, ensure_ascii=False) + "\n")
+            _write(_json(value, indent=2) + "\n")
 
     def one(self, value: Any) -> None:
         """One of many that come one after the other: a line of JSON, a document of YAML."""
@@ -85,7 +89,7 @@ class Output:
 
             text = yaml.safe_dump(_plain_data(value), sort_keys=False, allow_unicode=True, explicit_start=True)
         else:
-            text = json.dumps(_plain_data(value), ensure_ascii=False) + "\n"
+            text = _json(value) + "\n"
         # Whoever prints many of them flushes when it is time.
         sys.stdout.write(text)
 
@@ -97,9 +101,11 @@ class Output:
             self.value(facts)
 
     def heading(self, text: str) -> None:
-        """A line above a table, for people alone."""
+        """A line above a table, for people alone; line feeds at its ends make room, others are shown."""
         if self.is_for_people:
-            _write(printable(text) + "\n")
+            line = text.strip("\n")
+            before, after = text.partition(line)[::2] if line else (text, "")
+            _write(f"{before}{printable(line)}{after}\n")
 
     def note(self, text: str) -> None:
         """Something beside the result, on standard error."""
@@ -120,11 +126,12 @@ def plain(value: Any) -> str:
     return str(value)
 
 
-def printable(text: str) -> str:
-    """The text without anything that could steer a terminal."""
+def printable(text: str, *, keeps_lines: bool = False) -> str:
+    """The text without anything that could steer a terminal, in one line unless it may have several."""
     if text.isprintable():
         return text
-    return "".join(letter if letter.isprintable() or letter == "\n" else _escaped(letter) for letter in text)
+    kept = "\n" if keeps_lines else ""
+    return "".join(letter if letter.isprintable() or letter == kept else _escaped(letter) for letter in text)
 
 
 def _escaped(letter: str) -> str:
@@ -146,6 +153,12 @@ def size_text(size: Any) -> str:
             return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
         amount /= 1024
     return f"{amount:.1f} TiB"
+
+
+def _json(value: Any, indent: int | None = None) -> str:
+    """JSON that is read on a terminal too: what could steer it, and JSON allows in a text, is written by its number."""
+    text = json.dumps(_plain_data(value), indent=indent, ensure_ascii=False)
+    return _STEERING.sub(lambda match: f"\\u{ord(match.group()):04x}", text)
 
 
 def _plain_data(value: Any) -> Any:

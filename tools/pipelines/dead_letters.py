@@ -12,7 +12,7 @@ from tools.pipelines.kafka import Cluster
 from tools.pipelines.letters import FIELDS, field_expression, style_expression
 from tools.pipelines.options import OK, PipelineError, Values
 from tools.pipelines.ranges import Ranges, ends, ranges_between, size, starts
-from tools.pipelines.running import connected, progress_for, session_for
+from tools.pipelines.running import connected, one_line, progress_for, session_for
 from tools.pipelines.scales import TIME_STEPS
 from tools.pipelines.storage import Storage
 from tools.pipelines.times import epoch_ms
@@ -50,9 +50,11 @@ def run(values: Values) -> int:
         progress.say(f"{count:,} letters in {len(groups)} groups; {storage.path('redrive.jsonl')}")
     for group in groups:
         print(
-            f"{group['letters']:>8,}  {group['error'] or '(no error told)'}  "
-            f"from {group['origin_topic']} by {group['consumer'] or '?'}  "
-            f"{group['first_seen']} to {group['last_seen']}"
+            one_line(
+                f"{group['letters']:>8,}  {group['error'] or '(no error told)'}  "
+                f"from {group['origin_topic']} by {group['consumer'] or '?'}  "
+                f"{group['first_seen']} to {group['last_seen']}"
+            )
         )
     return OK
 

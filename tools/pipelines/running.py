@@ -41,6 +41,11 @@ def first_line(error: Exception) -> str:
     return (told or lines or [type(error).__name__])[0].lstrip(": ")
 
 
+def one_line(text: str) -> str:
+    """A text that a client chose, for people: nothing in it steers a terminal or begins a line of its own."""
+    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode("ascii") for each in text)
+
+
 @contextmanager
 def stopping() -> Iterator[threading.Event]:
     """Set when somebody wants an end: Ctrl-C, or a scheduler's SIGTERM. What is under way is finished first; a second

@@ -82,3 +82,13 @@ def test_priorities_and_transactional_ids_are_completed(tidegate: Tidegate, topi
     assert priority_names("") == ["critical", "high", "normal", "low", "background"]
     tidegate("produce", topic, "x", "--transactional-id", f"id-{topic}")
     assert transaction_names(f"id-{topic}") == [f"id-{topic}"]
+
+
+def test_a_name_of_two_lines_is_not_offered_as_two(tidegate: Tidegate, topic: str) -> None:
+    forged = f"{topic}\nrm"
+    assert tidegate("produce", topic, "x").code == 0
+    assert tidegate("consume", topic, "--group", forged, "--exit").code == 0
+    assert [each["group"] for each in tidegate("group", "list", "-o", "json").data if each["group"] == forged]
+    assert group_names(topic) == []
+    assert forged.replace("\n", "\\n") in tidegate("group", "list").out
+    assert not [line for line in tidegate("group", "list").out.splitlines() if line.startswith("rm")]

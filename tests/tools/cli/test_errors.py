@@ -28,3 +28,9 @@ def test_codes_have_names_and_some_pass() -> None:
     assert is_retriable(14)
     assert not is_retriable(3), "a wrong name stays wrong"
     assert not is_retriable(12_345)
+
+
+def test_an_error_is_one_line_whatever_it_names() -> None:
+    line = CliError("no group 'a\nb'\x1b[2K", "is it \u202e there?").line()
+    assert line.isprintable()
+    assert "\\x1b[2K" in line

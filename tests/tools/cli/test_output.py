@@ -20,6 +20,30 @@ def test_a_table_shows_what_is_there_and_steers_no_terminal(capsys: pytest.Captu
     assert "\x1b" not in said
 
 
+FORGED = "shop\nkitchen   classic   Stable\r\x85\u2028\x1b[2K"
+
+
+def test_no_name_passes_for_a_row_or_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    Output().rows([{"name": FORGED, "size": 1}], COLUMNS)
+    Output().fields({"name": FORGED, "size": 1}, COLUMNS)
+    Output().done(f"deleted {FORGED}")
+    Output().heading(f"\ngroup {FORGED}: Stable\n")
+    Output().note(f"see {FORGED}")
+    said = capsys.readouterr()
+    assert len(said.out.splitlines()) == 3 + 2 + 1 + 3
+    assert len(said.err.splitlines()) == 1
+    assert all(letter.isprintable() or letter == "\n" for letter in said.out + said.err)
+    assert "shop\\nkitchen" in said.out
+
+
+def test_json_steers_no_terminal_and_stays_what_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    Output(Format.JSON).value({"name": FORGED})
+    Output(Format.JSON).one({"name": FORGED})
+    said = capsys.readouterr().out
+    assert all(letter.isprintable() or letter == "\n" for letter in said)
+    assert json.loads(said.splitlines()[-1]) == {"name": FORGED}
+
+
 def test_a_table_is_not_cut_elsewhere_than_on_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     Output().rows([{"name": "x" * 500, "size": 1}], COLUMNS)
     assert "x" * 500 in capsys.readouterr().out
@@ -64,7 +88,8 @@ def test_values_are_written_for_people() -> None:
     assert [plain(each) for each in (None, True, 1.5, [1, None])] == ["-", "yes", "1.50", "1,-"]
     assert [size_text(each) for each in (None, 10, 2048, 3 << 30)] == ["-", "10 B", "2.0 KiB", "3.0 GiB"]
     assert text_of(b"a\xff") == "a\\xff"
-    assert printable("a\x07b\u202e") == "a\\x07b\\u202e"
+    assert printable("a\x07b\u202e\n") == "a\\x07b\\u202e\\n"
+    assert printable("two\nlines\r\n", keeps_lines=True) == "two\nlines\\r\n"
 
 
 WIDE = ({"name": "orders", "text": "word " * 40, "id": "a" * 32}, (Column("name"), Column("text"), Column("id")))

@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from tools.pipelines.running import first_line, hidden, stopping
+from tools.pipelines.running import first_line, hidden, one_line, stopping
 
 TRACE = """An error occurred while calling o1.save.
 : org.apache.spark.SparkException: Job aborted due to stage failure
@@ -40,3 +40,7 @@ def test_an_end_is_asked_for_once_and_then_demanded(number: signal.Signals) -> N
         with pytest.raises(KeyboardInterrupt):
             os.kill(os.getpid(), number)
     assert signal.getsignal(number) is before
+
+
+def test_no_text_of_a_client_begins_a_line() -> None:
+    assert one_line("a\n  19  Fine\x1b[2K") == "a\\n  19  Fine\\x1b[2K"

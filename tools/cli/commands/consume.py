@@ -172,7 +172,7 @@ def _writer(at: Session, form: str | None) -> Callable[[Record], None]:
 
 
 def _shown(out: Any, data: bytes) -> None:
-    _write(out, printable(data.decode("utf-8", "backslashreplace")).encode())
+    _write(out, printable(data.decode("utf-8", "backslashreplace"), keeps_lines=True).encode())
 
 
 def _write(out: Any, data: bytes) -> None:
