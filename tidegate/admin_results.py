@@ -19,6 +19,10 @@ class Unreachable(AdminError):
     """No answer came: whether something was changed is not known."""
 
 
+class NotAllowed(AdminError):
+    """The broker asks for a token, and was given none or a wrong one."""
+
+
 class NoSuchTopic(AdminError):
     """There is no topic, or no partition, of this name."""
 

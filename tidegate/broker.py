@@ -45,7 +45,7 @@ from engine.workers import ThreadWorkers
 from tidegate.cleaning import Cleaning
 from tidegate.config import BrokerConfig
 from tidegate.data_directory import DataDirectory
-from tidegate.listening import BoundHttp, BoundListener, bind_all, bind_http
+from tidegate.listening import BoundHttp, BoundListener, bind_all, bind_http, with_door
 from tidegate.operations import Operations
 from tidegate.tracing import close_tracing, open_tracing
 from wire.http.surroundings import Phase
@@ -193,7 +193,8 @@ class Broker:
 
     async def _compose(self, data_dir: Path, catalogue: SqliteCatalogue) -> Node:
         workers, config = self._workers, self.config
-        topics = await in_worker(workers, Topics.load, catalogue, config.given, config.node_id, os.urandom)
+        given = with_door(config.given, self._http)
+        topics = await in_worker(workers, Topics.load, catalogue, given, config.node_id, os.urandom)
         partitions = Partitions(
             data_dir=str(data_dir),
             files=self._files,

@@ -1,11 +1,12 @@
 """The sockets that the broker listens on: bound before anything is recovered, so that a port in use is told at once."""
 
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 
 from attrs import frozen
 
+from engine.config.keys import Value
 from engine.config.listeners import Listener
 from tidegate.config import BrokerConfig
 from wire.http.surroundings import Access
@@ -13,6 +14,7 @@ from wire.kafka.request import Endpoint
 from wire.kafka.socket_options import begin_unpaced
 
 BACKLOG = 1024
+DOOR_KEY = "http.advertised.url"
 WILDCARDS = ("", "0.0.0.0", "::")
 
 
@@ -60,6 +62,13 @@ def bind_http(config: BrokerConfig) -> Iterator[BoundHttp | None]:
         return
     with _bind(Listener("HTTP", host, max(port, 0)), "--http-port, or 0 for none") as sock:
         yield BoundHttp(sock, _access(config, host, sock.getsockname()[0]))
+
+
+def with_door(given: Mapping[str, Value], bound: BoundHttp | None) -> Mapping[str, Value]:
+    """The settings with where the door is: only now is it known which port a free one has become."""
+    if bound is None or given.get(DOOR_KEY):
+        return given
+    return {**given, DOOR_KEY: f"http://{bound.address}"}
 
 
 def _access(config: BrokerConfig, host: str, bound: str) -> Access:

@@ -4,6 +4,7 @@ import http.client
 import json
 from base64 import b64decode
 from collections.abc import Iterator, Mapping, Sequence
+from http import HTTPStatus
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
@@ -19,6 +20,7 @@ from tidegate.admin_results import (
     Header,
     Lateness,
     NoSuchRecord,
+    NotAllowed,
     PendingPage,
     PendingRecord,
     PriorityStatistics,
@@ -188,6 +190,8 @@ def _answer(status: int, body: bytes) -> Json:
         said = None
     if not isinstance(said, dict):
         raise AdminError(f"this is no broker's operations door: it answers {status} with {body[:60]!r}")
+    if status == HTTPStatus.UNAUTHORIZED:
+        raise NotAllowed(str(said.get("detail") or "a token is needed"))
     if status >= 300:
         raise admin_error(str(said.get("detail") or said.get("title") or status), str(said.get("error", "")))
     return said

@@ -196,7 +196,6 @@ default = "local"
 
 [profiles.local]
 bootstrap = "127.0.0.1:9092"
-http = "http://127.0.0.1:8080"
 
 [profiles.production]
 bootstrap = "kafka-1:9093,kafka-2:9093"

@@ -1,6 +1,6 @@
 """The broker keys of the operations door, of metrics and of the program's own log."""
 
-from engine.config.keys import ConfigKey, ConfigType, Importance, at_least, between, one_of
+from engine.config.keys import ConfigKey, ConfigType, Importance, Rule, at_least, between, one_of
 
 LOG_FORMATS = ("auto", "text", "json")
 LOG_LEVELS = ("debug", "info", "warning", "error")
@@ -23,6 +23,16 @@ HTTP_KEYS = (
         "Tidegate's own key. The address of the operations door. Any other than loopback needs `http.token`.",
         dynamic=False,
         importance=Importance.HIGH,
+    ),
+    ConfigKey(
+        "http.advertised.url",
+        ConfigType.STRING,
+        None,
+        "Tidegate's own key. Where the operations door is reached from outside, like `https://broker.example.org`. "
+        "Whoever asks the broker for its settings is told it: so the command line finds the door. By default it is "
+        "the address that the door is bound to.",
+        Rule(lambda url: url is None or url.startswith(("http://", "https://")), "like http://127.0.0.1:8080"),
+        dynamic=False,
     ),
     ConfigKey(
         "http.token",

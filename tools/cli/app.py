@@ -21,7 +21,12 @@ and profiles in ~/.config/tidegate/cli.toml set them for good."""
 BROKER, ANY, OURS, FURTHER = "Run it", "With any Kafka broker", "With Tidegate", "Further"
 COMMANDS: Mapping[str, Later] = {
     "serve": Later("Run a broker until it is told to stop.", BROKER, "serve", "serve", ServeCommand),
-    "status": Later("Whether the broker serves Kafka's clients and all its partitions.", BROKER, "cluster", "status"),
+    "status": Later(
+        "Whether the broker serves Kafka's clients and all its partitions, and has room on its disk.",
+        BROKER,
+        "cluster",
+        "status",
+    ),
     "topic": Later("Topics: make, list, look at, alter, delete, empty.", ANY, "topic"),
     "produce": Later(
         "Send records: those on the command line, else one for each line of the input.", ANY, "produce", "produce"

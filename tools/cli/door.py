@@ -4,15 +4,18 @@ import http.client
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from http import HTTPStatus
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from tidegate.admin import AdminError, NoSuchRecord, NoSuchTopic, TooLate, Unreachable
+from tidegate.admin import AdminError, NoSuchRecord, NoSuchTopic, NotAllowed, TooLate, Unreachable
 from tidegate.remote_admin import RemoteAdmin
+from tools.cli.door_address import compare, door_of, meant
 from tools.cli.errors import CannotReach, Exit, NotFound, Refused
 from tools.cli.profiles import Profile
 
-NO_DOOR = "is the broker's door there? --http names another; other brokers than Tidegate have none"
+NO_DOOR = "is the broker's door there? --http names another"
+TOKEN = "its http.token goes into TIDEGATE_CLI_TOKEN, or into the profile as token or token_file"
 Json = dict[str, Any]
 
 
@@ -40,6 +43,8 @@ class Door(RemoteAdmin):
             raise Unreachable(f"{self.url} does not answer: {error or type(error).__name__}") from error
         finally:
             connection.close()
+        if response.status == HTTPStatus.UNAUTHORIZED:
+            raise NotAllowed(str(said))
         if not isinstance(said, dict) or not isinstance(said.get("uptime_seconds"), int | float):
             raise AdminError(str(said.get("detail", said)) if isinstance(said, dict) else f"{self.url} is no door")
         return said
@@ -47,11 +52,24 @@ class Door(RemoteAdmin):
 
 @contextmanager
 def opened(profile: Profile) -> Iterator[Door]:
-    """The door, with its errors in our words."""
+    """The door of the broker that the profile means, with its errors in our words."""
+    broker = meant(profile)
+    url = door_of(profile, broker)
+    with spoken(Door(url, profile.token, profile.timeout_s)) as door:
+        compare(broker, door.read("cluster")["cluster_id"], url, profile.bootstrap)
+        yield door
+
+
+@contextmanager
+def spoken(door: Door) -> Iterator[Door]:
+    """A door, with its errors in our words."""
     try:
-        yield Door(profile.http, profile.token, profile.timeout_s)
+        yield door
     except Unreachable as error:
         raise CannotReach(str(error), NO_DOOR) from error
+    except NotAllowed as error:
+        said = "wants a token" if door.token is None else "does not take this token"
+        raise Refused(f"the operations door at {door.url} {said}", TOKEN) from error
     except NoSuchTopic as error:
         raise NotFound(str(error), "'tidegate topic list' shows the topics that there are") from error
     except NoSuchRecord as error:

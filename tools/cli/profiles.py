@@ -6,7 +6,6 @@ A profile is a table of `~/.config/tidegate/cli.toml`, or of the file that TIDEG
 
     [profiles.local]
     bootstrap = "127.0.0.1:9092"
-    http = "http://127.0.0.1:8080"
 
     [profiles.production]
     bootstrap = "kafka-1:9093,kafka-2:9093"
@@ -40,7 +39,8 @@ class Profile:
     """How to reach a broker."""
 
     bootstrap: str = DEFAULT_BOOTSTRAP
-    http: str = DEFAULT_HTTP
+    http: str | None = None
+    """The operations door; None: the broker is asked where it is."""
     token: str | None = field(default=None, repr=False)
     timeout_s: float = DEFAULT_TIMEOUT_S
     security_protocol: str = "PLAINTEXT"
@@ -51,10 +51,12 @@ class Profile:
     ssl_certfile: str | None = None
     ssl_keyfile: str | None = None
     ssl_check_hostname: bool = True
+    names_bootstrap: bool = False
+    """Whether somebody has named the broker, or it is the one that is meant by default."""
 
 
 _TYPES: dict[str, type | tuple[type, ...]] = {"timeout_s": (int, float), "ssl_check_hostname": bool}
-_NAMES = tuple(each.name for each in fields(Profile))
+_NAMES = tuple(each.name for each in fields(Profile) if each.name != "names_bootstrap")
 _FROM_FILE = ("token", "sasl_password")
 
 
@@ -77,12 +79,14 @@ def load(name: str | None, environment: Mapping[str, str]) -> Profile:
     # The broker's own variable for its token serves the caller on the same machine too.
     if "token" not in found and environment.get("TIDEGATE_HTTP_TOKEN"):
         found["token"] = environment["TIDEGATE_HTTP_TOKEN"]
-    return checked(Profile(**found))
+    return checked(Profile(**found, names_bootstrap="bootstrap" in found))
 
 
 def with_options(profile: Profile, **options: Any) -> Profile:
     """The profile, with what the command's options say before it."""
     given = {name: value for name, value in options.items() if value is not None}
+    if "bootstrap" in given:
+        given["names_bootstrap"] = True
     return checked(evolve(profile, **given))
 
 
@@ -99,7 +103,7 @@ def checked(profile: Profile) -> Profile:
         host, _, port = address.strip().rpartition(":")
         if not host or not port.isdecimal() or not 0 < int(port) < 65536:
             raise UsageMistake(f"{address!r} is no address of a broker", f"write it like {DEFAULT_BOOTSTRAP}")
-    if not profile.http.startswith(("http://", "https://")):
+    if profile.http is not None and not profile.http.startswith(("http://", "https://")):
         raise UsageMistake(f"{profile.http!r} is no address of an operations door", f"write it like {DEFAULT_HTTP}")
     if not profile.timeout_s > 0:
         raise UsageMistake(f"a timeout of {profile.timeout_s} s is none", "give more than 0 seconds")

@@ -6,15 +6,16 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
+from tidegate import testing
 from tidegate.admin import AdminError, NoSuchRecord, NoSuchTopic, TooLate
 from tidegate.testing import RunningBroker
-from tools.cli.door import opened
+from tools.cli.door import Door, opened, spoken
 from tools.cli.errors import CannotReach, CliError, Exit, Refused
 from tools.cli.profiles import Profile
 
 
 def test_routes_are_read_by_their_parts(broker: RunningBroker) -> None:
-    with opened(Profile(http=broker.http_url)) as door:
+    with opened(Profile(bootstrap=broker.bootstrap)) as door:
         assert door.read("cluster")["node_id"] == 1
         assert [each["name"] for each in door.read_all("config") if each["name"] == "num.partitions"]
         assert door.health()["status"] == "ok"
@@ -31,14 +32,14 @@ def test_routes_are_read_by_their_parts(broker: RunningBroker) -> None:
     ],
 )
 def test_its_errors_have_a_status(error: AdminError, status: Exit) -> None:
-    with pytest.raises(CliError, match=str(error)) as raised, opened(Profile()):
+    with pytest.raises(CliError, match=str(error)) as raised, spoken(Door("http://127.0.0.1:1")):
         raise error
     assert raised.value.status is status
 
 
 def test_nobody_there_is_told() -> None:
     for ask in ("health", "read"):
-        with pytest.raises(CannotReach, match="does not answer"), opened(Profile(http="http://127.0.0.1:1")) as door:
+        with pytest.raises(CannotReach, match="does not answer"), spoken(Door("http://127.0.0.1:1")) as door:
             getattr(door, ask)()
 
 
@@ -68,7 +69,22 @@ def degraded() -> Iterator[str]:
 
 
 def test_a_broker_that_is_not_well_still_tells_how_it_is(degraded: str) -> None:
-    with opened(Profile(http=degraded)) as door:
+    with spoken(Door(degraded)) as door:
         assert door.health()["offline_partitions"] == 1
-    with pytest.raises(Refused, match="who are you"), opened(Profile(http=degraded + "/other")) as door:
+    with pytest.raises(Refused, match="who are you"), spoken(Door(degraded + "/other")) as door:
         door.health()
+
+
+def test_a_wrong_token_is_told_in_the_callers_words() -> None:
+    with testing.broker({"http.token": "secret"}, timeout_s=60) as broker:
+        where = {"bootstrap": broker.bootstrap, "http": broker.http_url}
+        with pytest.raises(Refused, match="wants a token") as none, opened(Profile(**where)):
+            pass
+        with pytest.raises(Refused, match="does not take this token"), opened(Profile(**where, token="guess")):
+            pass
+        with pytest.raises(Refused, match="does not take this token"), spoken(Door(broker.http_url, "guess")) as door:
+            door.health()
+        with opened(Profile(**where, token="secret")) as door:
+            assert door.health()["status"] == "ok"
+    assert "TIDEGATE_CLI_TOKEN" in none.value.line()
+    assert "Authorization" not in none.value.line()

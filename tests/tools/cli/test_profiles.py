@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tools.cli.errors import UsageMistake
-from tools.cli.profiles import DEFAULT_BOOTSTRAP, DEFAULT_HTTP, config_file, load, with_options
+from tools.cli.profiles import DEFAULT_BOOTSTRAP, config_file, load, with_options
 
 FILE = """
 default = "local"
@@ -34,7 +34,15 @@ def environment(tmp_path: Path) -> dict[str, str]:
 
 def test_without_anything_it_is_this_machine(tmp_path: Path) -> None:
     profile = load(None, {"HOME": str(tmp_path)})
-    assert (profile.bootstrap, profile.http) == (DEFAULT_BOOTSTRAP, DEFAULT_HTTP)
+    assert (profile.bootstrap, profile.names_bootstrap) == (DEFAULT_BOOTSTRAP, False)
+    assert profile.http is None, "the broker is asked for its door"
+
+
+def test_it_is_known_whether_somebody_named_the_broker(environment: dict[str, str], tmp_path: Path) -> None:
+    nothing = {"HOME": str(tmp_path)}
+    assert load(None, environment).names_bootstrap, "by a profile"
+    assert load(None, {**nothing, "TIDEGATE_CLI_BOOTSTRAP": DEFAULT_BOOTSTRAP}).names_bootstrap, "by a variable"
+    assert with_options(load(None, nothing), bootstrap=DEFAULT_BOOTSTRAP).names_bootstrap, "by an option"
 
 
 def test_the_file_lies_where_configuration_does() -> None:

@@ -4,16 +4,19 @@ from typing import Any
 
 import typer
 
-from tools.cli.door import opened
-from tools.cli.errors import CannotReach, CliError, Exit
+from tools.cli.door import Door, spoken
+from tools.cli.door_address import Broker, ask, compare, door_of
+from tools.cli.errors import CliError, Exit
 from tools.cli.framework import Session, command, group, session
 from tools.cli.kafka import connected, run
 from tools.cli.output import Column
+from tools.cli.profiles import DEFAULT_HTTP, Profile
 from tools.cli.times import span_text
 from wire.kafka.messages.describe_cluster import DescribeClusterRequest
 
 app = group("The cluster: its nodes.")
 NODES = (Column("node", right=True), Column("host"), Column("port", right=True), Column("rack"), Column("controller"))
+NO_DOOR = "no operations door is known; --http names one"
 STATUS_EXAMPLES = ("tidegate status", "tidegate status -o json | jq .health.status")
 
 
@@ -51,49 +54,70 @@ async def _cluster(at: Session) -> dict[str, Any]:
 
 
 def status(context: typer.Context) -> None:
-    """Whether the broker serves Kafka's clients and all its partitions.
+    """Whether the broker serves Kafka's clients and all its partitions, and has room on its disk.
 
     Ends with status 1 if not, and with 3 if nobody answers."""
     at = session(context)
-    facts: dict[str, Any] = {"kafka": at.profile.bootstrap, "http": at.profile.http}
-    facts["serves_kafka"], facts["kafka_error"] = _kafka(at)
-    facts["health"], facts["http_error"] = _health(at)
-    health = facts["health"] or {}
-    well = facts["serves_kafka"] and health.get("status", "ok") == "ok"
+    broker, kafka_error = _kafka(at)
+    url = _door(at.profile, broker)
+    health, door_error = (None, NO_DOOR) if url is None else _health(at.profile, url, broker)
+    refused = door_error.status if isinstance(door_error, CliError) else Exit.OK
+    facts: dict[str, Any] = {
+        "kafka": at.profile.bootstrap,
+        "http": url,
+        "serves_kafka": broker is not None,
+        "kafka_error": kafka_error,
+        "health": health,
+        "http_error": None if door_error is None else str(door_error),
+    }
+    # A broker without a door is no less well.
+    well = broker is not None and (health or {}).get("status", "ok") == "ok" and refused in (Exit.OK, Exit.UNREACHABLE)
     if at.output.is_for_people:
-        _tell(at, facts)
+        _tell(at, facts, door_error)
     else:
         at.output.value({"ok": well, **facts})
-    if not facts["serves_kafka"] and facts["health"] is None:
+    if broker is None and health is None:
         raise typer.Exit(Exit.UNREACHABLE)
     if not well:
-        raise typer.Exit(Exit.FAILED)
+        raise typer.Exit(Exit.REFUSED if refused is Exit.REFUSED else Exit.FAILED)
 
 
-def _kafka(at: Session) -> tuple[bool, str | None]:
+def _kafka(at: Session) -> tuple[Broker | None, str | None]:
     try:
-        run(_cluster(at))
+        return ask(at.profile), None
     except CliError as error:
-        return False, str(error)
-    return True, None
-
-
-def _health(at: Session) -> tuple[dict[str, Any] | None, str | None]:
-    """What the door says; a broker without one is no less well."""
-    try:
-        with opened(at.profile) as door:
-            return door.health(), None
-    except CannotReach as error:
         return None, str(error)
 
 
-def _tell(at: Session, facts: dict[str, Any]) -> None:
-    at.output.heading(f"kafka   {facts['kafka']}  {facts['kafka_error'] or 'serves clients'}")
+def _door(profile: Profile, broker: Broker | None) -> str | None:
+    """Where to ask how the broker is: a broker that is starting answers there first."""
+    if profile.http is not None or broker is None:
+        return profile.http or (None if profile.names_bootstrap else DEFAULT_HTTP)
+    return None if broker.door is None else door_of(profile, broker)
+
+
+def _health(profile: Profile, url: str, broker: Broker | None) -> tuple[dict[str, Any] | None, CliError | None]:
+    """What the door says."""
+    try:
+        with spoken(Door(url, profile.token, profile.timeout_s)) as door:
+            found = door.health()
+            if broker is not None and found["status"] not in ("starting", "stopping"):
+                compare(broker, door.read("cluster")["cluster_id"], url, profile.bootstrap)
+            return found, None
+    except CliError as error:
+        return None, error
+
+
+def _tell(at: Session, facts: dict[str, Any], door_error: CliError | str | None) -> None:
+    at.output.heading(f"kafka    {facts['kafka']}  {facts['kafka_error'] or 'serves clients'}")
     health = facts["health"]
     if health is None:
-        at.output.heading(f"door    {facts['http']}  {str(facts['http_error']).removeprefix(facts['http'] + ' ')}")
+        where = f"{facts['http']}  " if facts["http"] else ""
+        said = str(door_error).removeprefix(f"{facts['http']} ")
+        hint = f"; {door_error.hint}" if isinstance(door_error, CliError) and door_error.hint else ""
+        at.output.heading(f"door     {where}{said}{hint}")
         return
     up = span_text(round(health["uptime_seconds"] * 1_000))
     offline = health["offline_partitions"]
     partitions = f"{health['partitions']} partitions" + (f", {offline} offline" if offline else "")
-    at.output.heading(f"health  {facts['http']}  {health['status']}, up {up}, {partitions}")
+    at.output.heading(f"health   {facts['http']}  {health['status']}, up {up}, {partitions}")

@@ -1,6 +1,9 @@
 """The cluster and its health from the command line."""
 
-from tests.tools.cli.conftest import Tidegate
+import pytest
+
+from tests.tools.cli.conftest import Tidegate, run
+from tidegate import testing
 from tidegate.testing import RunningBroker
 
 
@@ -20,6 +23,31 @@ def test_a_broker_without_a_door_is_no_less_well(tidegate: Tidegate) -> None:
     found = tidegate("status", "--http", "http://127.0.0.1:1", "-o", "json")
     assert (found.code, found.data["health"]) == (0, None)
     assert "127.0.0.1:1" in found.data["http_error"]
+
+
+def test_the_health_of_another_broker_is_not_taken_for_this_ones(tidegate: Tidegate) -> None:
+    with testing.broker(timeout_s=60) as other:
+        found = tidegate("status", "--http", other.http_url, "-o", "json")
+        assert (found.code, found.data["ok"], found.data["health"]) == (1, False, None)
+        assert "two brokers" in tidegate("status", "--http", other.http_url).out
+
+
+def test_the_door_is_found_by_asking_the_broker(
+    tidegate: Tidegate, broker: RunningBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("TIDEGATE_CLI_HTTP")
+    found = tidegate("status", "-o", "json").data
+    assert (found["http"], found["health"]["status"]) == (broker.http_url, "ok")
+    gone = tidegate("status", "-b", "127.0.0.1:1", "--timeout", "2", "-o", "json")
+    assert (gone.code, gone.data["http"]) == (3, None), "a broker that was named has no door by default"
+
+
+def test_a_token_that_is_wanted_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    with testing.broker({"http.token": "secret"}, timeout_s=60) as broker:
+        told = run("status", "-b", broker.bootstrap)
+        assert (told.code, "TIDEGATE_CLI_TOKEN" in told.out) == (5, True)
+        monkeypatch.setenv("TIDEGATE_CLI_TOKEN", "secret")
+        assert run("status", "-b", broker.bootstrap).code == 0
 
 
 def test_a_broker_that_does_not_serve_is_not_well(tidegate: Tidegate) -> None:
