@@ -9,26 +9,29 @@ Rules:
 2. A response is given when everything is durable that the operation wrote or could have seen.
 3. If a write fails, the shard is loaded again: what was replayed too early is forgotten.
 4. Timers run operations like any request; they die with the load that set them.
+5. What is replayed is what was written: a batch that is damaged ends the load, and the shard refuses everything.
 """
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from attrs import define, field, frozen
 
 from coordinators.deferred import Deferred
 from engine.clock import Clock
-from engine.errors import BrokerError, CoordinatorLoadInProgress, NotCoordinator
-from engine.log_types import Origin
+from engine.damage import DamagedFile
+from engine.errors import BrokerError, CoordinatorLoadInProgress, NotCoordinator, StorageError
+from engine.log_types import LogPosition, Origin
 from engine.partition import Partition
 from engine.records import (
     NO_PRODUCER_ID,
     TRANSACTIONAL_FLAG,
     BatchHeader,
     build_batch,
-    parse_header,
 )
+from engine.replay import replayed_batches
 from engine.timers import Timer, Timers
 from engine.workers import Workers
 
@@ -37,6 +40,8 @@ logger = logging.getLogger("tidegate.coordinator")
 WRITE_TIMEOUT_S = 30.0
 SETTLE_S = 0.05
 RETRY_S = 1.0
+DAMAGED_RETRY_S = 60.0
+"""When to look again at a partition whose files are damaged: somebody may have put sound ones there."""
 LOAD_CHUNK_BYTES = 512 * 1024
 """What is replayed in one go: so long nothing else runs on the loop."""
 
@@ -87,6 +92,7 @@ class Machine(Protocol):
 
 M = TypeVar("M", bound=Machine)
 Operation = Callable[[M], Outcome]
+Chunk = list[tuple[BatchHeader, list[Record]]]
 
 
 @define(eq=False)
@@ -130,6 +136,8 @@ class Shard(Generic[M]):
     timers: ShardTimers[M]
     is_loaded: bool = False
     last_written: int = -1
+    damage: DamagedFile | None = None
+    """Why it cannot be loaded: until that is mended nobody is told anything of its state."""
 
 
 NewMachine = Callable[[int, ShardTimers[Any]], M]
@@ -162,7 +170,7 @@ class Runtime(Generic[M]):
         elif partition.high_watermark.offset == partition.log.start_offset:
             self._finish_load(shard)
         else:
-            self._load_from(shard, partition.log.start_offset)
+            self._load_all(shard)
 
     def unload(self, index: int) -> None:
         """Resign: operations on this shard are refused from now on."""
@@ -170,28 +178,41 @@ class Runtime(Generic[M]):
         if shard is not None:
             shard.timers.cancel_all()
 
-    def _load_from(self, shard: Shard[M], offset: int) -> None:
+    def _load_all(self, shard: Shard[M]) -> None:
         """Read the partition in a thread, chunk by chunk, and replay each on the loop."""
+        end = shard.partition.log.end
+        batches = opened_batches(shard.partition, end)
 
-        def read() -> tuple[list[tuple[BatchHeader, list[Record]]], int]:
-            return _read_chunk(shard.partition, offset)
-
-        def done(result: Any, error: BaseException | None) -> None:
+        def done(chunk: Any, error: BaseException | None) -> None:
             if self._shards.get(shard.index) is not shard:
                 return
             if error is not None:
-                logger.error("%s-%d cannot be loaded: %s", self.name, shard.index, error)
-                self._retry_later(shard, RETRY_S)
+                self._load_failed(shard, error)
                 return
-            batches, following = result
-            for header, records in batches:
-                replay_batch(shard.machine, header, records)
-            if batches and following < shard.partition.high_watermark.offset:
-                self._load_from(shard, following)
+            try:
+                for header, records in chunk:
+                    replay_batch(shard.machine, header, records)
+            except Exception as refusal:
+                # Sound bytes that the state machine cannot take: written by a later version, or a bug.
+                logger.exception("%s-%d cannot be replayed", self.name, shard.index)
+                self._load_failed(shard, _unreadable(shard.partition, header, refusal))
+                return
+            if chunk:
+                self.workers.submit(partial(_next_chunk, batches), done)
+            elif shard.partition.log.end_offset != end.offset:
+                # A marker of a transaction came meanwhile.
+                self.load(shard.index, shard.partition)
             else:
                 self._finish_load(shard)
 
-        self.workers.submit(read, done)
+        self.workers.submit(partial(_next_chunk, batches), done)
+
+    def _load_failed(self, shard: Shard[M], error: BaseException) -> None:
+        logger.error("%s-%d cannot be loaded: %s", self.name, shard.index, error)
+        if isinstance(error, DamagedFile):
+            shard.damage = error
+            shard.partition.note_damage(error)
+        self._retry_later(shard, RETRY_S if shard.damage is None else DAMAGED_RETRY_S)
 
     def _retry_later(self, shard: Shard[M], delay_s: float) -> None:
         def retry() -> None:
@@ -268,6 +289,8 @@ class Runtime(Generic[M]):
         shard = self._shards.get(index)
         if shard is None:
             raise NotCoordinator(f"this node does not coordinate {self.name}-{index}")
+        if shard.damage is not None:
+            raise StorageError(str(shard.damage))
         if not shard.is_loaded:
             raise CoordinatorLoadInProgress(f"{self.name}-{index} is being loaded")
         return shard
@@ -309,23 +332,34 @@ def replay_batch(machine: Machine, header: BatchHeader, records: Sequence[Record
         machine.replay(record, producer_id)
 
 
-def _read_chunk(partition: Partition, offset: int) -> tuple[list[tuple[BatchHeader, list[Record]]], int]:
-    """The batches from `offset` on, some of them, and the offset that follows; runs in a thread."""
+def opened_batches(partition: Partition, upto: LogPosition) -> Iterator[tuple[BatchHeader, list[Record]]]:
+    """[thread] All that the partition holds, each batch vouched for; `DamagedFile` where one cannot be."""
     # Imported late: the package brings a whole client along, a tenth of the broker's start.
     from aiokafka.record.default_records import DefaultRecordBatch
 
-    read = partition.log.read(offset, LOAD_CHUNK_BYTES, partition.high_watermark, at_least_one=True)
-    data = memoryview(b"".join(region.read() for region in read.regions))
-    batches: list[tuple[BatchHeader, list[Record]]] = []
-    position = 0
-    while position + 61 <= len(data):
-        header = parse_header(data, position)
-        if position + header.size > len(data):
+    log = partition.log
+    segments = log.segments
+    start = LogPosition(log.start_offset, segments[0].base_offset if segments else upto.segment, 0)
+    for header, batch, _segment, _position in replayed_batches(segments, start, upto, gaps_allowed=True):
+        try:
+            # The compiled reader: a coordinator's load is little else than this.
+            records = [Record(record.key or b"", record.value) for record in DefaultRecordBatch(batch)]
+        except Exception as error:
+            raise _unreadable(partition, header, error) from error
+        yield header, records
+
+
+def _next_chunk(batches: Iterator[tuple[BatchHeader, list[Record]]]) -> Chunk:
+    """[thread] Some of them; none at the end."""
+    chunk: Chunk = []
+    size = 0
+    for header, records in batches:
+        chunk.append((header, records))
+        size += header.size
+        if size >= LOAD_CHUNK_BYTES:
             break
-        batch = data[position : position + header.size]
-        # The compiled reader: a coordinator's load is little else than this.
-        records = [Record(record.key or b"", record.value) for record in DefaultRecordBatch(batch)]
-        batches.append((header, records))
-        position += header.size
-        offset = header.next_offset
-    return batches, offset
+    return chunk
+
+
+def _unreadable(partition: Partition, header: BatchHeader, error: Exception) -> DamagedFile:
+    return DamagedFile(partition.log.directory, 0, header.base_offset, f"its records cannot be replayed: {error}")

@@ -12,6 +12,7 @@ from typing import Any
 from msgspec import Struct
 
 from engine.aborted_index import AbortedTransaction
+from engine.damage import DamagedFile
 from engine.errors import BrokerError, FencedLeaderEpoch, StorageError, UnknownLeaderEpoch
 from engine.log import AppendResult, Log, LogPosition, LogRead, Origin, ProducerInfo
 from engine.sync import SyncRounds, SyncTicket
@@ -53,6 +54,7 @@ class Partition:
         sync_writes: bool = True,
         on_synced: Callable[["Partition"], object] = lambda _: None,
         on_offline: Callable[["Partition", BaseException], object] = lambda _partition, _error: None,
+        on_damage: Callable[["Partition", DamagedFile], object] = lambda _partition, _error: None,
     ) -> None:
         self.topic_id = topic_id
         self.index = index
@@ -70,6 +72,7 @@ class Partition:
         self._rounds = rounds
         self._on_synced = on_synced
         self._on_offline = on_offline
+        self._on_damage = on_damage
         self._waiters: deque[DurableWaiter] = deque()
         self._watchers: dict[Watcher, None] = {}
         self._committed_watchers: dict[Watcher, None] = {}
@@ -150,6 +153,10 @@ class Partition:
         self.offline = StorageError(f"the partition is offline until its tail is verified again: {error}")
         self._fail_waiters(self.offline)
         self._on_offline(self, error)
+
+    def note_damage(self, damage: DamagedFile) -> None:
+        """Somebody who read it has met bytes that cannot be what was written."""
+        self._on_damage(self, damage)
 
     def bring_online(self) -> None:
         """The tail has been verified and synced again."""

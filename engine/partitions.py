@@ -9,12 +9,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from attrs import define, field, frozen
 
 from engine.clock import Clock
+from engine.damage import Damage, DamagedFile, Damages
 from engine.errors import RequestTimedOut, StorageError
 from engine.files import Files
 from engine.journal import Journal
 from engine.log import Log, LogConfig
 from engine.log_jobs import Job
 from engine.partition import Partition
+from engine.recovery import STAGE
 from engine.sync import SyncRounds
 from engine.workers import Workers
 
@@ -47,6 +49,8 @@ class Partitions:
     journal: Journal | None = None
     refusal: StorageError | None = None
     """Why nothing is taken from clients at the moment."""
+    damages: Damages = field(factory=Damages, init=False)
+    """What is known to be damaged of their files."""
     _by_topic: dict[bytes, list[Partition]] = field(factory=dict, init=False)
     _under_way: int = field(default=0, init=False)
     _to_verify: set[Partition] = field(factory=set, init=False)
@@ -101,6 +105,7 @@ class Partitions:
             sync_writes=spec.sync_writes,
             on_synced=self._after_sync,
             on_offline=self._went_offline,
+            on_damage=self._damage_found,
         )
         partitions.append(partition)
         return partition
@@ -116,6 +121,7 @@ class Partitions:
             sync_writes=partition.sync_writes,
             on_synced=self._after_sync,
             on_offline=self._went_offline,
+            on_damage=self._damage_found,
         )
         # What follows its sync are releases, some milliseconds of work.
         store.is_patient = True
@@ -215,6 +221,11 @@ class Partitions:
             return
         self._to_verify.add(partition)
         self.call_later(REVERIFY_DELAY_S, lambda: self._reverify(partition))
+
+    def _damage_found(self, partition: Partition, damage: DamagedFile) -> None:
+        topic, _, _ = partition.log.name.removesuffix(f"/{STAGE}").rpartition("-")
+        place = (damage.path, damage.position, damage.problem)
+        self.damages.add(Damage(*place, topic, partition.index, damage.offset, self.clock.now_ms()))
 
     def _reverify(self, partition: Partition) -> None:
         def done(_: object, error: BaseException | None) -> None:

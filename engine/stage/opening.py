@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from engine.errors import StorageError
 from engine.files import Files
 from engine.log import Log
-from engine.log_types import LogConfig
+from engine.log_types import LogConfig, LogPosition
 from engine.records import HEADER_SIZE
-from engine.segment import walk_headers
+from engine.replay import replayed_batches
 from engine.stage import checkpoint
 from engine.stage.lanes import LaneRules
 from engine.stage.state import Placed, StageState
@@ -70,12 +70,8 @@ def _checkpoint(log: Log, files: Files, rules: LaneRules) -> tuple[int, StageSta
 
 
 def _batches(log: Log, offset: int) -> Iterator[Placed]:
+    """Each is vouched for: the state that comes of them decides what clients are given, and when."""
     at = log.position_of(offset)
-    for segment in log.segments:
-        if segment.base_offset < at.segment:
-            continue
-        start = at.position if segment.base_offset == at.segment else 0
-        file = segment.file()
-        for position, header in walk_headers(file, start, segment.size):
-            section = file.pread(header.size - HEADER_SIZE, position + HEADER_SIZE)
-            yield Placed(header, section, segment.base_offset, position + HEADER_SIZE)
+    start = LogPosition(offset, at.segment, at.position)
+    for header, batch, segment, position in replayed_batches(log.segments, start, log.end, gaps_allowed=False):
+        yield Placed(header, bytes(batch[HEADER_SIZE:]), segment, position + HEADER_SIZE)

@@ -9,11 +9,15 @@ from attrs import define, field
 from coordinators.deferred import Deferred
 from coordinators.runtime import Outcome, Producer, Record, Runtime, ShardTimers
 from engine.clock import ManualClock
+from engine.damage import DamagedFile
 from engine.errors import BrokerError, CoordinatorLoadInProgress, InvalidRequest, NotCoordinator, StorageError
+from engine.log_types import Origin
 from engine.memory_files import MemoryFiles
 from engine.partition import Partition
+from engine.records import build_batch
 from engine.sync import SyncRounds
 from engine.timers import Timers
+from engine.transactions import EndMarker, build_marker
 from engine.workers import InlineWorkers
 from tests.engine.logs import memory_files, open_log
 
@@ -206,3 +210,75 @@ def test_records_of_a_transaction_count_when_it_ends(bench: Bench, committed: bo
     assert bench.run(look(b"a")) == [0]
     bench.runtime.note_marker(0, 9, committed=committed)
     assert bench.run(look(b"a")) == [expected]
+
+
+def _written(bench: Bench) -> dict[bytes, int]:
+    """A log of plain records and of a transaction that was committed."""
+    for name in (b"alpha", b"beta", b"alpha"):
+        bench.run(increment(name))
+    bench.run(lambda _: Outcome([Record(b"gamma", b"1")], producer=Producer(9, 0)))
+    marker = build_marker(9, 0, EndMarker(True, 0), 0)
+    bench.partition.append(marker, origin=Origin.COORDINATOR)
+    bench.runtime.note_marker(0, 9, committed=True)
+    bench.sync()
+    return dict(bench.runtime.machine(0).counts)
+
+
+def test_a_bit_that_turned_over_in_its_log_is_refused_or_does_no_harm(bench: Bench) -> None:
+    expected = _written(bench)
+    (segment,) = bench.partition.log.segments
+    refused = 0
+    for position in range(segment.size):
+        bench.files.flip_bit(segment.path, position, position % 8)
+        bench.runtime.load(0, bench.partition)
+        (answer,) = bench.run(look(b"alpha"))
+        if isinstance(answer, StorageError):
+            assert segment.path in str(answer)
+            refused += 1
+        else:
+            assert bench.runtime.machine(0).counts == expected
+        bench.files.flip_bit(segment.path, position, position % 8)
+    assert refused > segment.size * 0.8
+    bench.runtime.load(0, bench.partition)
+    assert bench.runtime.machine(0).counts == expected
+
+
+def test_damage_is_reported_with_its_place_and_looked_at_again(bench: Bench) -> None:
+    expected = _written(bench)
+    (segment,) = bench.partition.log.segments
+    found: list[DamagedFile] = []
+    bench.partition = Partition(
+        b"\1" * 16, 0, bench.partition.log, bench.rounds, on_damage=lambda _, damage: found.append(damage)
+    )
+    bench.files.flip_bit(segment.path, 70)
+    bench.runtime.load(0, bench.partition)
+    assert [(damage.path, damage.position, damage.offset) for damage in found] == [(segment.path, 0, 0)]
+    bench.files.flip_bit(segment.path, 70)
+    bench.pass_time(59_000)
+    assert isinstance(bench.run(look(b"alpha"))[0], StorageError)
+    bench.pass_time(2_000)
+    assert bench.runtime.machine(0).counts == expected
+
+
+def test_what_a_machine_cannot_replay_is_refused(bench: Bench) -> None:
+    bench.run(increment(b"a"))
+    batch = build_batch([(b"b", b"not a number")], timestamp_ms=0)
+    bench.partition.append(batch, origin=Origin.COORDINATOR)
+    bench.sync()
+    bench.runtime.load(0, bench.partition)
+    (refusal,) = bench.run(look(b"a"))
+    assert isinstance(refusal, StorageError)
+    assert "offset 1" in str(refusal)
+
+
+def test_a_marker_that_comes_while_it_loads_is_replayed(bench: Bench) -> None:
+    bench.run(lambda _: Outcome([Record(b"a", b"1")], producer=Producer(9, 0)))
+    bench.sync()
+    bench.readers.hold = True
+    bench.runtime.load(0, bench.partition)
+    bench.partition.append(build_marker(9, 0, EndMarker(True, 0), 0), origin=Origin.COORDINATOR)
+    bench.sync()
+    bench.readers.run_held()
+    bench.readers.hold = False
+    bench.readers.run_held()
+    assert bench.runtime.machine(0).counts == {b"a": 1}

@@ -10,7 +10,7 @@ from coordinators.deferred import Deferred
 from coordinators.group.machine import GroupMachine
 from coordinators.group.requests import CommitRequest, JoinRequest, LeavingMember, OffsetToCommit, SyncRequest
 from coordinators.group.settings import GroupSettings
-from coordinators.runtime import Operation, Outcome, Runtime, ShardTimers, _read_chunk, replay_batch
+from coordinators.runtime import Operation, Outcome, Runtime, ShardTimers, opened_batches, replay_batch
 from engine.clock import ManualClock
 from engine.memory_files import MemoryFiles
 from engine.partition import Partition
@@ -163,7 +163,4 @@ class Shard:
 
 def read_all(partition: Partition) -> Iterator[Any]:
     """Every batch of a log with its records."""
-    offset = partition.log.start_offset
-    while offset < partition.high_watermark.offset:
-        batches, offset = _read_chunk(partition, offset)
-        yield from batches
+    yield from opened_batches(partition, partition.high_watermark)

@@ -191,7 +191,7 @@ class TransactionsMachine(RuleBasedStateMachine):
             return
         world = self.world
         runtime = world.transactions.runtime
-        from coordinators.runtime import ShardTimers, _read_chunk, replay_batch
+        from coordinators.runtime import ShardTimers, opened_batches, replay_batch
         from coordinators.transaction.machine import TransactionMachine
 
         for shard in runtime._shards.values():
@@ -199,11 +199,8 @@ class TransactionsMachine(RuleBasedStateMachine):
             fresh = TransactionMachine(
                 timers, world.clock, world.transactions.settings, lambda: -1, lambda _t, _a: None
             )
-            offset = shard.partition.log.start_offset
-            while offset < shard.partition.high_watermark.offset:
-                batches, offset = _read_chunk(shard.partition, offset)
-                for header, records in batches:
-                    replay_batch(fresh, header, records)
+            for header, records in opened_batches(shard.partition, shard.partition.high_watermark):
+                replay_batch(fresh, header, records)
             fresh.open_all()
             assert fresh.transactions == shard.machine.transactions
 
