@@ -5,6 +5,7 @@ when told to. Everything here may raise `OSError`; the callers turn it into a `S
 """
 
 import contextlib
+import errno
 import os
 import shutil
 import threading
@@ -144,11 +145,14 @@ def _remaining(buffers: Sequence[Buffer], written: int) -> list[Buffer]:
 class OsFile:
     """A file descriptor, closed when the last reference goes."""
 
-    __slots__ = ("__weakref__", "_descriptor", "_sync_error", "_sync_lock", "path")
+    __slots__ = ("__weakref__", "_descriptor", "_open", "_sync_error", "_sync_lock", "path")
 
-    def __init__(self, path: str, descriptor: int) -> None:
+    def __init__(self, path: str, descriptor: int, opened: set[int] | None = None) -> None:
         self.path = path
         self._descriptor = descriptor
+        # A set of numbers, for it is changed in one step by whichever thread drops the last reference.
+        self._open = opened if opened is not None else set()
+        self._open.add(descriptor)
         self._sync_error: OSError | None = None
         self._sync_lock = threading.Lock()
 
@@ -206,6 +210,8 @@ class OsFile:
     def close(self) -> None:
         descriptor, self._descriptor = self._descriptor, -1
         if descriptor >= 0:
+            # Before it is closed: once it is, another thread may be given the same number.
+            self._open.discard(descriptor)
             os.close(descriptor)
 
     def __del__(self) -> None:
@@ -213,16 +219,56 @@ class OsFile:
             self.close()
 
 
-class OsFiles:
-    """The operating system's files."""
+class Relief(Protocol):
+    """Who closes files that nobody needs just now (engine/file_relief.py)."""
 
-    def __init__(self, kept_open: int = KEPT_OPEN) -> None:
+    def relieve_soon(self) -> object:
+        """Many are open."""
+
+    def make_room(self) -> bool:
+        """As many are open as may be: close one at least, now; whether that could be done."""
+
+
+class OsFiles:
+    """The operating system's files, `most_open` of them at one time."""
+
+    def __init__(self, kept_open: int = KEPT_OPEN, most_open: int | None = None) -> None:
         self._kept_open = kept_open
         self._recent: OrderedDict[str, File] = OrderedDict()
+        self._open: set[int] = set()
+        self.most_open = most_open
+        self.relief: Relief | None = None
 
     def open(self, path: str, *, create: bool = False) -> File:
+        if self.is_crowded:
+            self._relieve(path)
         flags = os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if create else 0)
-        return OsFile(path, os.open(path, flags, 0o644))
+        return OsFile(path, os.open(path, flags, 0o644), self._open)
+
+    @property
+    def open_count(self) -> int:
+        """How many are open now."""
+        return len(self._open)
+
+    @property
+    def is_crowded(self) -> bool:
+        """Whether three quarters of what may be open are."""
+        return self.most_open is not None and 4 * len(self._open) >= 3 * self.most_open
+
+    @property
+    def is_full(self) -> bool:
+        """Whether no further one may be opened."""
+        return self.most_open is not None and len(self._open) >= self.most_open
+
+    def _relieve(self, path: str) -> None:
+        relief = self.relief
+        if relief is None:
+            return
+        if not self.is_full:
+            relief.relieve_soon()
+        elif not relief.make_room():
+            reason = f"log.max.open.files={self.most_open} files are open, and none of them can be closed yet"
+            raise OSError(errno.EMFILE, reason, path)
 
     def list(self, directory: str) -> dict[str, int]:
         try:
@@ -258,7 +304,12 @@ class OsFiles:
         self._recent[file.path] = file
         self._recent.move_to_end(file.path)
         if len(self._recent) > self._kept_open:
-            with contextlib.suppress(KeyError):
+            self.let_go_of_recent(1)
+
+    def let_go_of_recent(self, count: int) -> None:
+        """Drops the references that are kept longest; the files are closed unless somebody else uses them."""
+        with contextlib.suppress(KeyError):
+            for _ in range(count):
                 self._recent.popitem(last=False)
 
     def forget(self, file: File) -> None:

@@ -110,6 +110,9 @@ class Log(LogView):
     def _adopt(self, state: LogState) -> None:
         self._life = LogLife(self._life.states + 1)
         self._segments = SegmentList(state.segments)
+        if self._segments.active is not None:
+            # Recovery has synced it, and nobody may ever write to it.
+            self._segments.active.let_go()
         self._producers = state.producers
         self._epochs = state.epochs
         self._gaps_marked = state.gaps_allowed
@@ -331,7 +334,8 @@ class Log(LogView):
         assert segment.base_offset == self.end_offset  # invariant 2
         old = self._segments.active
         if old is not None:
-            self._unsynced.append(old.file())
+            if self.end != self.settled_end:
+                self._unsynced.append(old.file())
             old.stable_offset = stable_offset(self._producers, self.end_offset)
             self._upkeep.requested = True
         self._segments.activate(segment)
@@ -364,7 +368,7 @@ class Log(LogView):
         sealed, directories = tuple(self._unsynced), tuple(self._unsynced_directories)
         if active is None or end == self.settled_end:
             return SyncTicket(sealed, directories, end, self._files, self._life, sealed)
-        file = active.file()
+        file = active.file_to_sync()
         piece = None if sealed or directories else self._undurable_piece(file, end)
         return SyncTicket((*sealed, file), directories, end, self._files, self._life, sealed, piece)
 

@@ -49,6 +49,11 @@ class LogView:
         return tuple(self._segments)
 
     @property
+    def active_segment(self) -> Segment | None:
+        """The one that is written to."""
+        return self._segments.active
+
+    @property
     def offline(self) -> str | None:
         """Why nothing can be appended; None when all is well."""
         return self._offline
@@ -99,7 +104,10 @@ class LogView:
         found = self._segments[self._segments.number_of(segment)]
         if found.base_offset != segment:
             raise StorageError(f"{self.name} has no segment {segment}")
-        return found.file()
+        try:
+            return found.file()
+        except OSError as error:
+            raise StorageError(f"{self.name} cannot be read: {error}") from error
 
     def read_at(self, segment: int, position: int, size: int) -> bytes:
         """Bytes of the segment with this base offset; fewer if it ends before."""

@@ -89,6 +89,8 @@ class Segment:
     latest_release_ms: int | None = None
     """Known once retention has looked for it (engine/cleaner/segment_times.py)."""
     _indexed_position: int = 0
+    used: bool = False
+    """Whether its file was asked for since somebody last looked (engine/file_relief.py)."""
     _pinned: bool = False
     _file: File | None = None
     _file_reference: "weakref.ref[File] | None" = None
@@ -107,7 +109,11 @@ class Segment:
 
     def file(self) -> File:
         """The open file; a sealed segment's is held weakly, and the latest used by `Files`."""
-        file = self._file or (self._file_reference() if self._file_reference else None)
+        file = self._file
+        if file is not None and not self.sealed:
+            self.used = True
+            return file
+        file = file or (self._file_reference() if self._file_reference else None)
         if file is None:
             file = self.files.open(self.path)
         if self.sealed and not self._pinned:
@@ -116,6 +122,21 @@ class Segment:
         else:
             self._file = file
         return file
+
+    def file_to_sync(self) -> File:
+        """The same for who only syncs it, which does not count as use."""
+        return self._file or self.file()
+
+    @property
+    def holds_file(self) -> bool:
+        """Whether it keeps its file open."""
+        return self._file is not None
+
+    def let_go(self) -> None:
+        """Drops the reference to its file, of which everything is synced: an error in writing what was not yet would be
+        told to this descriptor only. Who uses the file keeps it open, and it is found again until then."""
+        if self._file is not None and not self._pinned:
+            self._file_reference, self._file = weakref.ref(self._file), None
 
     @property
     def names(self) -> tuple[str, str]:

@@ -7,6 +7,7 @@ A round is durable by one write to the journal (engine/journal.py), or by syncin
 """
 
 import logging
+import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol, TypeAlias, cast
@@ -82,6 +83,7 @@ class RoundSync:
         kernel: KernelSync | None = None,
     ) -> None:
         self._whole = whole
+        self._whole_lock = threading.Lock()
         self.now = now
         self._kernel = kernel
         self._avoid_whole_until = 0.0
@@ -145,16 +147,18 @@ class RoundSync:
 
     def _sync_whole(self) -> bool:
         """Whether everything is durable. If not, each ticket is asked: only its own files count."""
-        whole = self._whole
-        if whole is None:
-            return False
-        try:
-            whole()
-        except OSError:
-            # It told of an error once, perhaps of a file that is not of this round. From now on files are asked.
-            self._whole = None
-            return False
-        return True
+        # One at a time: of two threads only one would be told of an error, and the other believe its files synced.
+        with self._whole_lock:
+            whole = self._whole
+            if whole is None:
+                return False
+            try:
+                whole()
+            except OSError:
+                # It told of an error once, perhaps of a file that is not of this round. From now on files are asked.
+                self._whole = None
+                return False
+            return True
 
     def close(self) -> None:
         """End the threads."""
@@ -199,7 +203,7 @@ class SyncRounds:
         self._journal = journal
         self._settle_workers = settle_workers or workers
         if journal is not None:
-            journal.settle = self._settle
+            journal.settle = self.settle
         self._on_marked = on_marked
         self._round_sync = round_sync or RoundSync(1)
         self._marked: dict[Syncable, None] = {}
@@ -271,8 +275,9 @@ class SyncRounds:
         self._tell([one for one in told if one[0].is_patient], settled)
         self.start_round()
 
-    def _settle(self, owners: Sequence[Owner], settled: Callable[[Sequence[Owner]], object]) -> None:
-        """Sync the files of what the journal has bytes of; for the journal, beside the rounds."""
+    def settle(self, owners: Sequence[Owner], settled: Callable[[Sequence[Owner]], object]) -> None:
+        """Sync the files of these partitions beside the rounds, then tell which could not be: for the journal, which
+        has bytes of them, and for who wants to close their files."""
         items = [owner for owner in cast(Sequence[Syncable], owners) if owner.settling is not None]
         failed: list[Owner] = [item for item in items if not item.settling]
         drawn = [(item, item.capture_sync()) for item in items if item.settling]

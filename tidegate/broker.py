@@ -32,6 +32,7 @@ from engine.clock import SystemClock
 from engine.cluster_id import cluster_id
 from engine.config.resolve import BrokerSettings
 from engine.errors import BrokerError
+from engine.file_relief import FileRelief
 from engine.file_system_sync import FileSystemSync, is_available
 from engine.files import OsFiles
 from engine.journal import Journal
@@ -45,6 +46,7 @@ from engine.workers import ThreadWorkers
 from tidegate.cleaning import Cleaning
 from tidegate.config import BrokerConfig
 from tidegate.data_directory import DataDirectory
+from tidegate.descriptors import DescriptorPlan, descriptor_limit
 from tidegate.listening import BoundHttp, BoundListener, bind_all, bind_http, with_door
 from tidegate.operations import Operations
 from tidegate.tracing import close_tracing, open_tracing
@@ -107,6 +109,9 @@ class Broker:
 
     @asynccontextmanager
     async def _running(self) -> AsyncIterator[None]:
+        self._descriptors = DescriptorPlan.make(self.config.settings, descriptor_limit())
+        self._descriptors.tell(self.config.settings)
+        self._files.most_open = self._descriptors.logs
         with (
             DataDirectory(self.config.data_directory) as directory,
             bind_all(self.config) as self.listeners,
@@ -205,6 +210,8 @@ class Broker:
             log_error=logger.error,
             journal=self._journal,
         )
+        relief = FileRelief(self._files, partitions.with_stages, self._rounds.settle, partial(self._call_later, 0))
+        self.metrics.register(relief.collect)
         controller = Controller(topics, partitions, lambda *call: in_worker(workers, *call))
         internal_topics = InternalTopics(controller)
         groups = Groups.compose(internal_topics, topics.settings, self.clock, self._timers, workers, os.urandom)
@@ -227,7 +234,7 @@ class Broker:
             clock=self.clock,
             timers=self._timers,
             workers=workers,
-            limits=_limits(topics.settings),
+            limits=_limits(topics.settings, self._descriptors),
             fetch_sessions=FetchSessions(
                 topics.settings.integer("max.incremental.fetch.session.cache.slots"),
                 SESSION_EVICTION_MS,
@@ -237,7 +244,7 @@ class Broker:
             tracing=tracing,
         )
         self.node = node
-        self.operations = Operations.compose(node, self.metrics, self._http, self.listeners)
+        self.operations = Operations.compose(node, self.metrics, self._http, self.listeners, self._descriptors)
         self.cleaning = Cleaning.make(partitions, self._cleaner_workers, self.clock, topics.settings)
         return node
 
@@ -342,12 +349,12 @@ def _rack(settings: BrokerSettings) -> str | None:
     return None if settings["broker.rack"] is None else settings.text("broker.rack")
 
 
-def _limits(settings: BrokerSettings) -> Limits:
+def _limits(settings: BrokerSettings, descriptors: DescriptorPlan) -> Limits:
     return Limits(
         max_frame_bytes=settings.integer("socket.request.max.bytes"),
         max_control_frame_bytes=settings.integer("socket.control.request.max.bytes"),
         max_large_request_bytes=settings.integer("queued.max.request.bytes"),
-        max_connections=settings.integer("max.connections"),
+        max_connections=descriptors.connections,
         max_connections_per_address=settings.integer("max.connections.per.ip"),
         max_idle_ms=settings.integer("connections.max.idle.ms"),
         max_requests_in_flight=settings.integer("connection.max.inflight.requests"),

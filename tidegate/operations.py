@@ -12,6 +12,7 @@ from attrs import define
 
 from engine.config.resolve import BrokerSettings
 from engine.metrics import Metrics
+from tidegate.descriptors import DescriptorPlan
 from tidegate.listening import BoundHttp, BoundListener
 from tidegate.metrics import LifeMetrics, register_node, register_server
 from wire.http.server import HttpServer
@@ -35,7 +36,12 @@ class Operations:
 
     @classmethod
     def compose(
-        cls, node: Node, metrics: Metrics, bound: BoundHttp | None, listeners: list[BoundListener]
+        cls,
+        node: Node,
+        metrics: Metrics,
+        bound: BoundHttp | None,
+        listeners: list[BoundListener],
+        descriptors: DescriptorPlan,
     ) -> "Operations":
         """For a broker that is about to start."""
         surroundings = Surroundings(
@@ -59,7 +65,7 @@ class Operations:
         )
         server = None
         if bound is not None:
-            server = HttpServer(surroundings, _limits(node.topics.settings), bound.access)
+            server = HttpServer(surroundings, _limits(node.topics.settings, descriptors), bound.access)
         life = LifeMetrics(_version, node.node_id, server)
         metrics.register(life.collect)
         register_node(metrics, node)
@@ -109,9 +115,9 @@ def _advertised(listener: BoundListener) -> tuple[str, int]:
     return host, port
 
 
-def _limits(settings: BrokerSettings) -> HttpLimits:
+def _limits(settings: BrokerSettings, descriptors: DescriptorPlan) -> HttpLimits:
     return HttpLimits(
-        max_connections=settings.integer("http.max.connections"),
+        max_connections=descriptors.http_connections,
         max_request_bytes=settings.integer("http.max.request.bytes"),
         max_header_bytes=settings.integer("http.max.header.bytes"),
         request_timeout_s=settings.integer("http.request.timeout.ms") / 1000,

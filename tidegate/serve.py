@@ -14,6 +14,7 @@ from tidegate import logs
 from tidegate.broker import Broker
 from tidegate.config import BrokerConfig
 from tidegate.data_directory import DataDirectoryInUse
+from tidegate.descriptors import TooFewDescriptors
 from tidegate.listening import CannotListen
 
 # How long a thread may keep the interpreter from others. The sync threads need it for microseconds between
@@ -40,7 +41,7 @@ def serve(*, config_file: str | None, environment: Mapping[str, str], assignment
         config = BrokerConfig.load(file=config_file, environment=environment, assignments=assignments)
         logs.configure(config.settings)
         trio.run(_serve, config)
-    except (BrokerError, DataDirectoryInUse, CannotListen, OSError) as error:
+    except (BrokerError, DataDirectoryInUse, CannotListen, TooFewDescriptors, OSError) as error:
         raise CannotStart(str(error)) from error
     finally:
         logs.release()

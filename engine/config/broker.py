@@ -186,6 +186,16 @@ LOG = (
         dynamic=False,
     ),
     ConfigKey(
+        "log.max.open.files",
+        ConfigType.INT,
+        0,
+        "Tidegate's own key. The most files of logs that are open at one time; past it those that were not used for "
+        "longest are closed, and while none can be, writing to further partitions is refused with a storage error that "
+        "clients try again after. 0 is what the system's limit of open files leaves when connections have their part.",
+        at_least(0),
+        dynamic=False,
+    ),
+    ConfigKey(
         "log.sync.threads",
         ConfigType.INT,
         16,
@@ -253,7 +263,8 @@ CONNECTIONS = (
         "max.connections",
         ConfigType.INT,
         20_000,
-        "The most connections at one time; a further one is closed at once.",
+        "The most connections at one time; a further one is closed at once. Where the system's limit of open files is "
+        "low it is less: the start tells.",
         at_least(0),
         dynamic=False,
         default_reason="Kafka's is no limit; a finite one keeps a flood of connections from using up memory.",

@@ -39,10 +39,10 @@ def command(*arguments: str) -> list[str]:
     return [sys.executable, "-m", "tidegate", *arguments]
 
 
-def run(*arguments: str, environment: dict[str, str] | None = None) -> Ended:
+def run(*arguments: str, environment: dict[str, str] | None = None, program: str | None = None) -> Ended:
     """A command that is expected to end by itself."""
     done = subprocess.run(
-        command(*arguments),
+        [*(command() if program is None else [sys.executable, "-c", program]), *arguments],
         cwd=ROOT,
         env={**os.environ, **ENVIRONMENT, **(environment or {})},
         capture_output=True,

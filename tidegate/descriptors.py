@@ -1,0 +1,72 @@
+"""Who gets how many of the process's descriptors: the doors have theirs whatever the logs do, and these the rest."""
+
+import logging
+import resource
+
+from attrs import frozen
+
+from engine.config.resolve import BrokerSettings
+
+logger = logging.getLogger("tidegate")
+
+KEPT_FOR_THE_REST = 64
+"""The catalogue, the journal, listeners, the loop itself, and what threads open for a moment."""
+ACCEPTED_AND_REFUSED = 8
+"""A connection must be accepted before it can be refused."""
+FEWEST = 256
+FEW = 4096
+
+
+class TooFewDescriptors(Exception):
+    """The system lets this process open too few files to serve anybody."""
+
+
+@frozen
+class DescriptorPlan:
+    """How many descriptors there are, and the parts of logs, Kafka's clients and the operations door."""
+
+    limit: int
+    logs: int
+    connections: int
+    http_connections: int
+
+    @classmethod
+    def make(cls, settings: BrokerSettings, limit: int) -> "DescriptorPlan":
+        """Share `limit` out. Connections get what they may want, unless that leaves logs less than a third."""
+        if limit < FEWEST:
+            raise TooFewDescriptors(
+                f"this process may open {limit} files, and the broker needs at least {FEWEST}: raise the limit "
+                f"(`ulimit -n`, or LimitNOFILE= of the service)"
+            )
+        http = min(settings.integer("http.max.connections"), limit // 8)
+        rest = limit - KEPT_FOR_THE_REST - http - 2 * ACCEPTED_AND_REFUSED
+        connections = min(settings.integer("max.connections"), rest - rest // 3)
+        wanted = settings.integer("log.max.open.files")
+        logs = rest - connections
+        return cls(limit, min(wanted, logs) if wanted else logs, connections, http)
+
+    def tell(self, settings: BrokerSettings) -> None:
+        """Say the limit, and what it cuts short of what was asked for."""
+        parts = {"logs": self.logs, "connections": self.connections, "http": self.http_connections}
+        level = logging.WARNING if self.limit < FEW else logging.INFO
+        logger.log(level, "this process may have %d files open", self.limit, extra=parts)
+        for name, granted in (
+            ("log.max.open.files", self.logs),
+            ("max.connections", self.connections),
+            ("http.max.connections", self.http_connections),
+        ):
+            if name in settings.static and settings.integer(name) > granted:
+                logger.warning(
+                    "%s is %d, not %d: the limit of %d open files leaves no more; raise it with `ulimit -n`, or "
+                    "LimitNOFILE= of the service",
+                    name,
+                    granted,
+                    settings.integer(name),
+                    self.limit,
+                )
+
+
+def descriptor_limit() -> int:
+    """How many files this process may have open."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return soft if soft != resource.RLIM_INFINITY else 2**20
