@@ -8,9 +8,10 @@ BENCH_ARGS ?=
 DEMO_ARGS ?=
 SOAK_ARGS ?=
 FUZZ_ARGS ?=
+COST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help venv serve setup test lint types layers tidy unit compat compat-reference spark demo bench soak fuzz wheel clean
+.PHONY: help venv serve setup test lint types layers tidy unit compat compat-reference spark demo bench soak fuzz fuzz-cost wheel clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{printf "%-24s %s\n", $$1, $$2}'
@@ -77,6 +78,9 @@ soak: venv  ## kill -9 a loaded broker again and again and check (SOAK_ARGS="--c
 
 fuzz: venv  ## mutated frames through the decoders (FUZZ_ARGS="--iterations N --seed N")
 	@$(PY) -m tools.fuzz.codec $(FUZZ_ARGS)
+
+fuzz-cost: venv  ## search for requests that cost the broker much (COST_ARGS="--apis fetch --versions all")
+	@$(PY) -m tools.fuzz.cost $(COST_ARGS)
 
 wheel: venv  ## build the wheel into dist/
 	@$(PY) -m build --wheel --no-isolation --outdir dist .
