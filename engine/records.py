@@ -32,6 +32,8 @@ LOG_APPEND_TIME_FLAG = 0x08
 TRANSACTIONAL_FLAG = 0x10
 CONTROL_FLAG = 0x20
 DELETE_HORIZON_FLAG = 0x40
+CLIENT_BITS = CODEC_MASK | TRANSACTIONAL_FLAG
+"""What a client may say in a batch's attributes. All other bits are the broker's, or nobody's yet."""
 
 NO_TIMESTAMP = -1
 NO_PRODUCER_ID = -1

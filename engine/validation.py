@@ -15,6 +15,7 @@ from engine.log_types import LogConfig, Origin
 from engine.producer_state import BatchMark, ProducerState
 from engine.records import (
     CHECKSUM_END,
+    CLIENT_BITS,
     CODEC_MASK,
     CONTROL_FLAG,
     HEADER,
@@ -128,6 +129,11 @@ def check_client(header: BatchHeader, batch: memoryview, config: LogConfig, now_
     if header.producer_id != NO_PRODUCER_ID and header.base_sequence < 0:
         raise InvalidRecord(f"producer {header.producer_id} sends sequence {header.base_sequence}")
     _check_time(header, batch, config, now_ms)
+    if header.attributes & ~CLIENT_BITS:
+        # Bits that mean something to the broker (a delete horizon, a batch whose headers are plain data), or will.
+        raise InvalidRecord(
+            f"attribute bits {header.attributes & ~CLIENT_BITS & 0xFFFF:#06x} are not for clients to set"
+        )
     if config.cleanup_compact:
         _check_keys(header, batch, name)
 

@@ -41,9 +41,9 @@ from engine.files import Buffer
 from engine.log_types import Origin
 from engine.partition import Partition
 from engine.records import (
-    CODEC_MASK,
     HEADER_SIZE,
     LOG_APPEND_TIME_FLAG,
+    TRANSACTIONAL_FLAG,
     BatchHeader,
     parse_header,
     seal_batch,
@@ -440,5 +440,5 @@ class Stage:
 
 def _received(header: BatchHeader, section: Buffer, now_ms: int, plain: bool) -> bytes:
     """A client's batch as the stage keeps it: uncompressed, with the time when it came."""
-    attributes = header.attributes & ~CODEC_MASK | LOG_APPEND_TIME_FLAG | (PLAIN_FLAG if plain else 0)
+    attributes = header.attributes & TRANSACTIONAL_FLAG | LOG_APPEND_TIME_FLAG | (PLAIN_FLAG if plain else 0)
     return seal_batch(header._replace(attributes=attributes, max_timestamp=now_ms, leader_epoch=NONE), section)

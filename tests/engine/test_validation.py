@@ -12,6 +12,7 @@ from engine.records import (
     HEADER_SIZE,
     LOG_APPEND_TIME_FLAG,
     PREFIX_SIZE,
+    TRANSACTIONAL_FLAG,
     BatchHeader,
     build_batch,
     parse_header,
@@ -70,6 +71,13 @@ def test_the_limit_counts_the_whole_batch() -> None:
 def test_a_batch_that_contradicts_itself_is_invalid(changes: dict[str, int]) -> None:
     with pytest.raises(InvalidRecord):
         _accept(_with(batch(3), **changes))
+
+
+@pytest.mark.parametrize("bit", [0x40, 0x80, *(1 << place for place in range(8, 15)), -0x8000])
+def test_attribute_bits_that_are_not_for_clients_are_refused(bit: int) -> None:
+    with pytest.raises(InvalidRecord, match=f"{bit & 0xFFFF:#06x}"):
+        _accept(_with(batch(3), attributes=bit))
+    assert _accept(_with(batch(3), attributes=TRANSACTIONAL_FLAG))
 
 
 def test_times_must_be_within_bounds() -> None:

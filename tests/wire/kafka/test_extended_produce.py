@@ -8,7 +8,8 @@ import pytest
 from trio.testing import trio_test
 
 from engine.compression import GZIP, LZ4, SNAPPY, ZSTD, compress
-from engine.records import HEADER_SIZE, parse_header, seal_batch
+from engine.records import DELETE_HORIZON_FLAG, HEADER_SIZE, parse_header, seal_batch
+from engine.stage.state import PLAIN_FLAG
 from tests.engine.stage.world import Record, client_batch, record
 from tests.wire.kafka.door import Client, Door, open_door
 from wire.kafka.extended_produce import FAR_BELOW_ZERO, LARGE_BYTES
@@ -106,6 +107,19 @@ async def test_compressed_batches_are_opened(tmp_path: Path, codec: int) -> None
         client = await door_client(door)
         assert (await produce(client, compressed(codec, record("x", delay=60_000)))).base_offset == -1
         assert (await produce(client, compressed(codec, record("x")))).base_offset == 0
+
+
+@pytest.mark.parametrize("bit", [PLAIN_FLAG, DELETE_HORIZON_FLAG])
+@trio_test
+async def test_no_bit_of_a_clients_gets_a_record_past_its_delay(tmp_path: Path, bit: int) -> None:
+    async with open_door(tmp_path) as door:
+        client = await door_client(door)
+        batch = client_batch([record("x", delay=60_000), record("y", delay=60_000)])
+        marked = seal_batch(parse_header(batch)._replace(attributes=bit), batch[HEADER_SIZE:])
+        entry = await produce(client, marked)
+        assert (entry.error_code, entry.base_offset) == (INVALID_RECORD, -1)
+        assert f"{bit:#06x}" in entry.error_message
+        assert (await end_offset(client)).offset == 0
 
 
 @trio_test
