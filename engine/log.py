@@ -248,15 +248,16 @@ class Log(LogView):
             buffers.append(PREFIX.pack(header.base_offset, header.length, header.leader_epoch))
             buffers.extend(rest)
         total = sum(map(len, buffers))
-        segment = self._segment_for(total, headers, now_ms)
+        segment = self._segment_for(total, headers, origin, now_ms)
         if origin is Origin.REPLICA and offset - self.end_offset != sum(h.last_offset_delta + 1 for h in headers):
             self._mark_gaps()
         self._write_buffers(segment, buffers)
         self._note(segment, headers, markers, total, now_ms)
 
-    def _segment_for(self, total: int, headers: list[BatchHeader], now_ms: int) -> Segment:
+    def _segment_for(self, total: int, headers: list[BatchHeader], origin: Origin, now_ms: int) -> Segment:
         """The active segment, or a new one if the batches do not fit; not yet part of the log then."""
-        if total > self._config.segment_bytes:
+        if origin is Origin.CLIENT and total > self._config.segment_bytes:
+            # What the broker itself appends was accepted before, maybe under a greater bound: it gets its own segment.
             raise RecordListTooLarge(f"{total} bytes exceed segment.bytes, {self._config.segment_bytes}")
         active = self._segments.active
         if active is not None and not active.must_roll(self._config, total, headers, now_ms):

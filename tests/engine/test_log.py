@@ -144,6 +144,16 @@ def test_a_batch_larger_than_a_segment_is_refused() -> None:
         log.append(batch(size=500), 0)
 
 
+@pytest.mark.parametrize("origin", [Origin.RELEASE, Origin.COORDINATOR])
+def test_what_the_broker_itself_appends_always_fits_by_a_segment_of_its_own(origin: Origin) -> None:
+    files = memory_files()
+    log = open_log(files, config=SMALL)
+    for size in (10, 2_000, 10):
+        log.append(batch(size=size), 0, origin=origin)
+    assert [segment.base_offset for segment in log.segments] == [0, 1, 2]
+    assert open_log(files, config=SMALL).end_offset == 3
+
+
 def test_a_roll_of_an_empty_segment_does_nothing() -> None:
     log = _filled(memory_files(), 1)
     log.roll()
