@@ -14,12 +14,19 @@ from attrs import define, evolve, field, frozen
 from coordinators.release.pace import Pace
 from coordinators.release.stage_traces import NO_CLIENT, Client, StageObserver
 from engine.clock import Clock
-from engine.errors import BrokerError, PolicyViolation, RecordTooLarge, StorageError
+from engine.errors import (
+    BrokerError,
+    PolicyViolation,
+    RecordListTooLarge,
+    RecordTooLarge,
+    RequestTimedOut,
+    StorageError,
+)
 from engine.files import Buffer
 from engine.log import AppendResult
 from engine.log_types import Origin
 from engine.partition import Partition
-from engine.records import BatchHeader, parse_header, walk_records
+from engine.records import HEADER_SIZE, BatchHeader, parse_header, walk_records
 from engine.reserve import is_full
 from engine.stage.events import Intent
 from engine.stage.headers import OpenedRecord
@@ -31,6 +38,10 @@ from engine.workers import Workers
 logger = logging.getLogger("tidegate.release")
 
 RETRY_S = 1.0
+LEAST_WAIT_S = 1.0
+"""So long a client's batch may wait for its turn, however short its timeout: a release before it ends in far less."""
+ORDERED_BYTES = 4 * 2**20
+"""Put in order at a time where nobody waits for the bytes."""
 WALL_CHECK_S = 0.5
 TIMER_GRAIN_S = 0.0005
 TTL_CHECK_S = 1.0
@@ -99,6 +110,8 @@ class StagedPartition:
     _not_before: float = 0.0
     _due_queued: bool = False
     _linearising: bool = False
+    _wanted_in_order: int = 0
+    """Up to where the order has to be fixed, whether anybody reads it or not."""
     _watchers: dict[Callable[[], object], None] = field(factory=dict)
 
     def __attrs_post_init__(self) -> None:
@@ -144,23 +157,37 @@ class StagedPartition:
 
     # -- clients' batches
 
-    def append(self, batch: ClientBatch, answer: Answer) -> None:
-        """Take a client's batch; `answer` is called with what became of it, at once if nothing is in the way."""
-        if self._busy or self._queue or self._proceeding:
-            # Its bytes lie in the buffer of a connection, which is filled again before its turn has come.
-            batch = batch.copied()
+    def append(self, batch: ClientBatch, answer: Answer, deadline: float = math.inf) -> None:
+        """Take a client's batch; `answer` is called with what became of it, at once if nothing is in the way. One whose
+        turn has not come by the deadline is refused, and nothing of it is stored."""
+        if self._blocked is not None:
+            answer(self._blocked)
+            return
+        timer: Timer | None = None
 
         def operation() -> None:
+            if timer is not None:
+                timer.cancel()
             try:
                 outcome: Outcome = self._append(batch)
             except BrokerError as error:
                 outcome = error
             answer(outcome)
 
-        if self._blocked is not None:
-            answer(self._blocked)
-        else:
-            self.submit(operation)
+        def give_up() -> None:
+            self._queue.remove(operation)
+            answer(self._late())
+
+        if self._busy or self._queue or self._proceeding:
+            # Its bytes lie in the buffer of a connection, which is filled again before its turn has come.
+            batch = batch.copied()
+            if deadline < math.inf:
+                timer = self.timers.call_at(max(deadline, self.clock.monotonic() + LEAST_WAIT_S), give_up)
+        self.submit(operation)
+
+    def _late(self) -> RequestTimedOut:
+        reason = "" if self._blocked is None else f": {self._blocked}"
+        return RequestTimedOut(f"the batch waited for its turn behind a release and was not stored{reason}")
 
     def _append(self, batch: ClientBatch) -> AppendResult | Staged:
         if self._blocked is not None:
@@ -183,6 +210,8 @@ class StagedPartition:
 
     def _hold(self, header: BatchHeader, batch: ClientBatch) -> Staged:
         section = batch.section
+        if HEADER_SIZE + len(section) > self.store.log.config.segment_bytes:
+            raise RecordListTooLarge(f"{len(section)} bytes of uncompressed records are too many for the stage")
         if not self.has_room(len(section)):
             raise PolicyViolation(
                 f"{len(section)} bytes more would exceed stage.max.bytes={self.stage.config.stage_max_bytes} "
@@ -336,6 +365,7 @@ class StagedPartition:
             return
         self.stage.settle(self.partition.high_watermark.offset)
         self._leave_priority()
+        self._order_on()
 
     def _block(self, error: BrokerError) -> None:
         """The log's end is spoken for and cannot be written now: nothing passes until `resume`."""
@@ -363,13 +393,14 @@ class StagedPartition:
             unwritten = deque(self.stage.unwritten(self.partition.log.end_offset))
         except BrokerError as error:
             self._block(error)
-            self.timers.call_at(self.clock.monotonic() + RETRY_S, self.resume)
+            self.timers.call_at(self._retry_at(error), self.resume)
             return
         self._busy, self._blocked, self._linearising = False, None, False
         while unwritten:
             intent = unwritten.pop()
             self._queue.appendleft(lambda intent=intent: self._carry_out(intent))  # type: ignore[misc]
         self._proceed()
+        self._order_on()
 
     # -- time
 
@@ -452,15 +483,27 @@ class StagedPartition:
             if offset < log_end:
                 pass  # somebody else was quicker
             elif offset > log_end:
-                intent = self.stage.linearise_first(offset - log_end, limit, log_end)
+                intent = self.stage.linearise_first(offset - log_end, limit, limit_bytes, log_end)
             else:
                 intent = self.stage.linearise(limit, limit_bytes, log_end)
         except BrokerError as error:
             logger.error("%s: readers wait: %s", self.partition.log.name, error)
+            if is_full(error):
+                self.timers.call_at(self._retry_at(error), lambda: self.linearise(offset, limit_bytes))
         if intent is None:
             self._linearising = False
         else:
             self._carry_out(intent)
+
+    def order_up_to(self, offset: int) -> None:
+        """Have everything below a promised offset put in order (rule 9), however many releases that takes. Who asked
+        learns of it by the high watermark."""
+        self._wanted_in_order = max(self._wanted_in_order, offset)
+        self._order_on()
+
+    def _order_on(self) -> None:
+        if self._wanted_in_order > self.partition.log.end_offset and not self.partition.removed:
+            self.linearise(self._wanted_in_order, ORDERED_BYTES)
 
     def watch(self, watcher: Callable[[], object]) -> None:
         """Tell `watcher` whenever the promised end grows."""
@@ -482,7 +525,8 @@ class StagedPartition:
 
     def _may_leave_priority(self) -> bool:
         state = self.stage.state
-        is_wanted = state.prioritised and self.stage.config.priority_enable == "false"
+        config = self.stage.config
+        is_wanted = state.prioritised and (config.priority_enable == "false" or config.cleanup_compact)
         return is_wanted and not (len(state.lanes) or state.transactions or state.intents)
 
     def _switch_off(self) -> None:

@@ -145,12 +145,15 @@ class Lanes:
         """What is next, in order, within the limits; one record at least if there is any."""
         return self._walk(self._cursors(None), _Limits(limit_records, limit_bytes), now_ms)
 
-    def choose_first(self, count: int, now_ms: int, limit_records: int | None = None) -> list[Piece]:
-        """Exactly the `count` records that were ready first, in the order of turns among themselves. With a limit, the
-        beginning of that; once it is taken, the rest is what `choose_first` gives for the rest of the count."""
+    def choose_first(
+        self, count: int, now_ms: int, limit_records: int | None = None, limit_bytes: int | None = None
+    ) -> list[Piece]:
+        """Exactly the `count` records that were ready first, in the order of turns among themselves. With limits, the
+        beginning of that, one record at least; once it is taken, the rest is what `choose_first` gives for the rest of
+        the count."""
         end_order = self._order_after(min(count, self._records))
         limit = count if limit_records is None else min(count, limit_records)
-        return self._walk(self._cursors(end_order), _Limits(limit, None), now_ms)
+        return self._walk(self._cursors(end_order), _Limits(limit, limit_bytes), now_ms)
 
     def take(self, pieces: Iterable[Piece], now_ms: int) -> None:
         """Removes what was chosen, now or before a restart. ValueError: it is not at the front of its lanes."""

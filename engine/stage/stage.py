@@ -355,9 +355,9 @@ class Stage:
         pieces = self.state.lanes.choose(limit_records, limit_bytes, self.clock.now_ms())
         return self._intend(pieces, log_end_offset)
 
-    def linearise_first(self, count: int, limit_records: int, log_end_offset: int) -> Intent | None:
-        """Fix the order of the `count` records that were ready first, for at most `limit_records` of them now."""
-        pieces = self.state.lanes.choose_first(count, self.clock.now_ms(), limit_records)
+    def linearise_first(self, count: int, limit_records: int, limit_bytes: int, log_end_offset: int) -> Intent | None:
+        """Fix the order of the `count` records that were ready first; within the limits, of the first of them now."""
+        pieces = self.state.lanes.choose_first(count, self.clock.now_ms(), limit_records, limit_bytes)
         return self._intend(pieces, log_end_offset)
 
     def find_ready(self, timestamp_ms: int) -> int | None:

@@ -133,6 +133,7 @@ class ExtendedProduce:
         batch: ClientBatch,
         entry: PartitionProduceResponse,
         then: Callable[[Outcome], object],
+        deadline: float,
     ) -> None:
         """Hand the batch to the stage; `then` is called with the outcome, which `entry` shows already."""
 
@@ -146,7 +147,7 @@ class ExtendedProduce:
                 entry.log_start_offset = partition.log.start_offset
             then(outcome)
 
-        self.context.node.releases.stage_of(partition, topic).append(batch, answer)
+        self.context.node.releases.stage_of(partition, topic).append(batch, answer, deadline)
 
 
 def _decompressed(codec: int, records: Buffer, config: ExtensionConfig) -> Buffer | BrokerError:

@@ -1,5 +1,6 @@
 """A partition with a stage on a disk in memory; syncs and time pass when told."""
 
+import math
 from collections.abc import Sequence
 
 from attrs import define, field
@@ -79,7 +80,7 @@ class Bench:
 
     # -- doing
 
-    def produce(self, *records: Record, **producer: int | bool) -> list[Outcome]:
+    def produce(self, *records: Record, wait_s: float = math.inf, **producer: int | bool) -> list[Outcome]:
         """Hand a batch in; its outcome follows in the list that is returned, maybe later."""
         batch = client_batch(records, **producer)  # type: ignore[arg-type]
         section = memoryview(batch)[HEADER_SIZE:]
@@ -88,7 +89,8 @@ class Bench:
             rules = self.config.header_rules
             opened = open_records(section, len(records), rules, self.clock.now_ms())
         outcomes: list[Outcome] = []
-        self.staged.append(ClientBatch(batch, section, opened, hold=opened is not None), outcomes.append)
+        taken = ClientBatch(batch, section, opened, hold=opened is not None)
+        self.staged.append(taken, outcomes.append, self.clock.monotonic() + wait_s)
         return outcomes
 
     def end(self, producer_id: int, *, committed: bool, epoch: int = 0) -> list[BrokerError | None]:

@@ -1,11 +1,21 @@
 """A partition with a stage: one after the other, write-ahead, nothing lost when log or stage fail."""
 
 import errno
+import secrets
+from typing import Any
 
+import pytest
 from attrs import evolve
 
 from coordinators.release.staged import Staged
-from engine.errors import InvalidProducerEpoch, PolicyViolation, RecordTooLarge, StorageError
+from engine.errors import (
+    InvalidProducerEpoch,
+    PolicyViolation,
+    RecordListTooLarge,
+    RecordTooLarge,
+    RequestTimedOut,
+    StorageError,
+)
 from engine.log import AppendResult, LogConfig
 from engine.stage.config import ExtensionConfig
 from tests.coordinators.release.bench import Bench
@@ -332,6 +342,137 @@ def test_a_record_that_no_segment_can_hold_is_refused() -> None:
     bench.produce(*(record("x" * 4_000, delay=5) for _ in range(5)))
     bench.pass_ms(5)
     assert bench.partition.high_watermark.offset == 5
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"segment_bytes": 1_000},
+        {"max_message_bytes": 0},
+        {"segment_bytes": 1_000, "max_message_bytes": 0, "compression_type": "gzip"},
+        {"compression_type": "zstd"},
+        {"timestamp_type": "LogAppendTime"},
+        {"timestamp_before_max_ms": 0, "timestamp_after_max_ms": 0},
+        {"cleanup_compact": True, "cleanup_delete": False},
+        {"retention_ms": 0, "retention_bytes": 0, "segment_ms": 1},
+    ],
+)
+@pytest.mark.parametrize("config", [ExtensionConfig(), PRIORITISED])
+def test_no_key_that_is_changed_later_keeps_a_pending_record_from_its_release(
+    config: ExtensionConfig, changed: dict[str, Any]
+) -> None:
+    bench = Bench(config)
+    values = [secrets.token_bytes(3_000), b"one", b"two"]
+    bench.produce(*(record(value, key=None, delay=100) for value in values))
+    bench.produce(*(record(value, key=None) for value in values))
+    bench.sync()
+    bench.log_config = evolve(bench.log_config, **changed)
+    bench.open()
+    bench.pass_ms(100)
+    bench.staged.linearise(0, 2**20)
+    bench.sync()
+    assert bench.partition.high_watermark.offset == 6
+    assert not bench.staged.stage.state.intents
+
+
+def test_a_batch_too_large_for_the_stage_is_refused_and_nothing_waits_for_it() -> None:
+    bench = Bench()
+    store = bench.staged.store.log
+    store.config = evolve(store.config, segment_bytes=5_000)
+    (outcome,) = bench.produce(record("x" * 5_000, delay=5))
+    assert isinstance(outcome, RecordListTooLarge)
+    bench.produce(record("after", delay=5))
+    bench.pass_ms(5)
+    assert bench.values() == [b"after"]
+
+
+def test_a_batch_that_waits_behind_a_release_is_refused_at_its_deadline_and_not_stored() -> None:
+    bench = Bench()
+    bench.produce(record("now"), record("later", delay=60_000))
+    in_time, late = bench.produce(record("in time"), wait_s=30), bench.produce(record("late"), wait_s=5)
+    bench.rounds.start_round()
+    bench.files.fail_at(1, errno.ENOSPC, times=20, only=frozenset({"write"}))
+    for _ in range(6):
+        bench.pass_ms(1_000)
+    (error,) = late
+    assert isinstance(error, RequestTimedOut)
+    assert "was not stored: the partition's releases wait" in str(error)
+    assert in_time == []
+    bench.files.stop_failing()
+    bench.pass_ms(1_000)
+    assert bench.values() == [b"now", b"in time"]
+    bench.pass_ms(60_000)
+    assert (len(late), len(in_time)) == (1, 1)
+    assert bench.values() == [b"now", b"in time", b"later"]
+
+
+def test_lanes_are_read_on_a_full_disk_out_of_the_reserve() -> None:
+    bench = Bench(PRIORITISED)
+    bench.produce(*(record(str(number)) for number in range(300)))
+    bench.sync()
+    bench.files.fail_at(1, errno.ENOSPC, times=1_000, only=frozenset({"write"}))
+    reserve = [True]
+
+    def make_room() -> bool:
+        bench.files.stop_failing()
+        return reserve.pop() if reserve else False
+
+    bench.staged.on_full = make_room
+    bench.staged.linearise(0, 2**20)
+    bench.pass_ms(0)
+    assert not reserve
+    assert len(bench.values()) == 300
+
+
+def test_everything_promised_is_put_in_order_if_asked_for_though_it_takes_many_releases() -> None:
+    bench = Bench(evolve(PRIORITISED, priority_fetch_max_records=10))
+    for number in range(95):
+        bench.produce(record(str(number), priority=number % 5))
+    bench.sync()
+    bench.staged.order_up_to(90)
+    bench.produce(record("critical", priority=0))
+    bench.sync(50)
+    assert bench.partition.high_watermark.offset == 90
+    assert b"critical" not in bench.values()
+    assert bench.staged.promised_end == 96
+
+
+def test_what_is_put_in_order_at_a_time_has_a_bound_in_bytes() -> None:
+    bench = Bench(PRIORITISED)
+    for _ in range(10):
+        bench.produce(record("x" * 1_000))
+    bench.sync()
+    bench.staged.linearise(8, 2_500)
+    bench.sync(2)
+    assert bench.partition.log.end_offset == 2
+
+
+def test_order_goes_on_after_the_log_was_offline() -> None:
+    bench = Bench(evolve(PRIORITISED, priority_fetch_max_records=1))
+    bench.produce(record("a"), record("b"), record("c"))
+    bench.sync()
+    bench.staged.order_up_to(3)
+    bench.files.fail_at(2, errno.EIO, only=frozenset({"sync"}))
+    bench.sync()
+    assert bench.partition.offline is not None
+    bench.partition.log.reverify()
+    bench.partition.bring_online()
+    bench.sync(10)
+    assert bench.values() == [b"a", b"b", b"c"]
+
+
+def test_a_topic_that_becomes_compacted_leaves_its_lanes_once_they_are_empty() -> None:
+    bench = Bench()
+    bench.produce(record("urgent", priority="high"))
+    bench.sync()
+    bench.staged.stage.config = evolve(bench.config, cleanup_compact=True)
+    bench.staged.configured()
+    bench.sync()
+    assert bench.staged.stage.prioritised
+    bench.staged.linearise(0, 2**20)
+    bench.sync()
+    assert not bench.staged.stage.prioritised
+    assert isinstance(bench.produce(record("plain"))[0], AppendResult)
 
 
 def test_what_is_due_while_a_release_is_under_way_is_asked_for_once() -> None:

@@ -323,7 +323,7 @@ class Leader:
         log_end = self.log_end
         assert log_end <= offset <= self.promised_end
         if offset > log_end:
-            intent = self.stage.linearise_first(offset - log_end, limit_records, log_end)
+            intent = self.stage.linearise_first(offset - log_end, limit_records, limit_bytes, log_end)
         else:
             intent = self.stage.linearise(limit_records, limit_bytes, log_end)
         if intent is not None:

@@ -190,7 +190,7 @@ def _append(
         if batch is not None:
             durability.waiting += 1
             then = partial(durability.wait_for_outcome, partition, entry)
-            extended.append(topic, partition, batch, entry, then)
+            extended.append(topic, partition, batch, entry, then, durability.deadline)
             partition.traffic.received(record_count, len(records))
             return
         result = partition.append(records)
