@@ -110,7 +110,6 @@ class Broker:
     @asynccontextmanager
     async def _running(self) -> AsyncIterator[None]:
         self._descriptors = DescriptorPlan.make(self.config.settings, descriptor_limit())
-        self._descriptors.tell(self.config.settings)
         self._files.most_open = self._descriptors.logs
         with (
             DataDirectory(self.config.data_directory) as directory,
@@ -210,6 +209,7 @@ class Broker:
             log_error=logger.error,
             journal=self._journal,
         )
+        self._descriptors.tell(config.settings)
         relief = FileRelief(self._files, partitions.with_stages, self._rounds.settle, partial(self._call_later, 0))
         self.metrics.register(relief.collect)
         controller = Controller(topics, partitions, lambda *call: in_worker(workers, *call))

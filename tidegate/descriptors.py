@@ -47,9 +47,9 @@ class DescriptorPlan:
 
     def tell(self, settings: BrokerSettings) -> None:
         """Say the limit, and what it cuts short of what was asked for."""
-        parts = {"logs": self.logs, "connections": self.connections, "http": self.http_connections}
+        parts = {"logs": self.logs, "connections": self.connections, "http_connections": self.http_connections}
         level = logging.WARNING if self.limit < FEW else logging.INFO
-        logger.log(level, "this process may have %d files open", self.limit, extra=parts)
+        logger.log(level, "the limit of open files is shared out", extra={"open_files": self.limit, **parts})
         for name, granted in (
             ("log.max.open.files", self.logs),
             ("max.connections", self.connections),

@@ -72,7 +72,7 @@ def with_door(given: Mapping[str, Value], bound: BoundHttp | None) -> Mapping[st
 
 
 def _access(config: BrokerConfig, host: str, bound: str) -> Access:
-    token = config["http.token"] or None
+    token = config["http.token"]
     assert token is None or isinstance(token, str)
     if bound.startswith("127.") or bound == "::1":
         return Access(token, frozenset({"localhost", "127.0.0.1", "::1", bound, host.lower()}))

@@ -125,6 +125,8 @@ def _door(server: HttpServer) -> Iterator[Family]:
     yield Family.gauge("tidegate_http_connections", meaning, [({}, statistics["connections"])])
     meaning = "Connections to the operations door that were refused by http.max.connections."
     yield Family.counter("tidegate_http_connections_refused_total", meaning, [({}, statistics["refused"])])
+    meaning = "Silent connections to the operations door that gave way to others (http.max.connections)."
+    yield Family.counter("tidegate_http_connections_displaced_total", meaning, [({}, statistics["displaced"])])
     yield Family.counter(
         "tidegate_http_requests_total",
         "Requests to the operations door, by route and status.",

@@ -39,7 +39,8 @@ HTTP_KEYS = (
         ConfigType.PASSWORD,
         None,
         "Tidegate's own key. What callers of the operations door must send as `Authorization: Bearer ...`; "
-        "`/health/live` and `/health/ready` are open.",
+        "`/health/live` and `/health/ready` are open. Leave it out to ask for none: an empty one is refused.",
+        Rule(lambda text: text is None or len(text) > 0, "not empty"),
         dynamic=False,
         sensitive=True,
         importance=Importance.HIGH,
@@ -48,7 +49,8 @@ HTTP_KEYS = (
         "http.max.connections",
         ConfigType.INT,
         64,
-        "Tidegate's own key. The most connections to the operations door at one time; a further one is closed at once.",
+        "Tidegate's own key. The most connections to the operations door at one time; a further one takes the place of "
+        "the one that has been silent for longest, and is closed if all are being answered.",
         between(1, 10_000),
         dynamic=False,
     ),
@@ -73,7 +75,7 @@ HTTP_KEYS = (
         ConfigType.INT,
         10_000,
         "Tidegate's own key. How long a request to the operations door may take to arrive, and its answer to be "
-        "taken, in milliseconds.",
+        "taken, in milliseconds; and how long a new connection may wait with its first one.",
         at_least(1),
         dynamic=False,
     ),

@@ -136,3 +136,12 @@ def test_the_older_name_of_the_node_id_is_taken() -> None:
 
 def test_two_different_node_ids_are_refused() -> None:
     assert "must be that of node.id" in refusal(assignments=["broker.id=7", "node.id=8"])
+
+
+def test_an_empty_token_is_refused_and_not_taken_for_none(tmp_path: Path) -> None:
+    with pytest.raises(InvalidConfig, match=r"http\.token.*not empty"):
+        BrokerConfig.load(environment={"TIDEGATE_HTTP_TOKEN": ""})
+    file = tmp_path / "broker.toml"
+    file.write_text('http.token = ""\n')
+    with pytest.raises(InvalidConfig, match=r"http\.token.*not empty"):
+        BrokerConfig.load(file=str(file))

@@ -188,11 +188,13 @@ def test_a_server_tells_its_start_and_its_end(tmp_path: Path) -> None:
         ended = server.end()
     lines = [json.loads(line) for line in ended.stderr.splitlines()]
     events = [line["event"] for line in lines]
-    assert events == ["the logs are open", "the broker is ready", "the broker stops"]
-    assert lines[0]["partitions"] == 0
-    assert lines[0]["seconds"] >= 0
-    assert lines[1]["kafka"] == server.address
-    assert lines[2]["signal"] == "SIGTERM"
+    start = ["the limit of open files is shared out", "the logs are open", "the broker is ready"]
+    assert events == [*start, "the broker stops"]
+    assert lines[0]["open_files"] >= lines[0]["logs"] + lines[0]["connections"]
+    assert lines[1]["partitions"] == 0
+    assert lines[1]["seconds"] >= 0
+    assert lines[2]["kafka"] == server.address
+    assert lines[3]["signal"] == "SIGTERM"
 
 
 def facts(caplog: pytest.LogCaptureFixture, event: str) -> dict[str, Any]:

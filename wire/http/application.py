@@ -32,9 +32,9 @@ class Application:
         self._routes = routes or load_routes()
         self.answered: Counter[tuple[str, str, int]] = Counter()
 
-    async def serve(self, stream: trio.SocketStream, limits: HttpLimits) -> None:
-        """Serve one connection."""
-        await HttpConnection(stream, limits, self.respond).run()
+    def connection(self, stream: trio.SocketStream, limits: HttpLimits) -> HttpConnection:
+        """One connection, to be run."""
+        return HttpConnection(stream, limits, self.respond)
 
     async def respond(self, request: Request) -> Response:
         """The answer to a request; whatever happens there is one."""

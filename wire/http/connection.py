@@ -1,7 +1,8 @@
 """One HTTP/1.1 connection: h11 holds the protocol, this moves the bytes and keeps the times.
 
 A request must arrive whole within `http.request.timeout.ms` of its first byte, and its answer be taken within the same;
-between requests `http.max.idle.ms` may pass. Whoever does not keep to that is cut off.
+between requests `http.max.idle.ms` may pass, before the first no more than for a request. Whoever does not keep to that
+is cut off.
 """
 
 from collections.abc import Awaitable, Callable
@@ -30,6 +31,10 @@ class HttpConnection:
         self._limits = limits
         self._respond = respond
         self._protocol = h11.Connection(h11.SERVER, max_incomplete_event_size=limits.max_header_bytes)
+        self._unread = b""
+        self._patience_s = min(limits.request_timeout_s, limits.max_idle_s)
+        self.waiting_since: float | None = trio.current_time()
+        """Since when the caller owes us something, a request or taking its answer; None while we owe it an answer."""
 
     async def run(self) -> None:
         """Serve request after request until either side ends it."""
@@ -54,8 +59,11 @@ class HttpConnection:
             return False
         if request is None:
             return False
+        self.waiting_since = None
         response = await self._respond(request)
+        self.waiting_since = trio.current_time()
         await self._send(response, with_body=request.method != "HEAD")
+        self._patience_s = self._limits.max_idle_s
         if self._protocol.our_state is h11.MUST_CLOSE or self._protocol.our_state is h11.ERROR:
             return False
         self._protocol.start_next_cycle()
@@ -69,6 +77,9 @@ class HttpConnection:
             return None
         headers = {name.decode("ascii"): value.decode("latin-1") for name, value in head.headers}
         announced = headers.get("content-length", "0")
+        if "transfer-encoding" in headers and "content-length" in headers:
+            # A proxy before us may believe the other of the two, and take what we hold for a body for a request.
+            raise Problem(HTTPStatus.BAD_REQUEST, "a request has Content-Length or Transfer-Encoding, not both")
         if int(announced) > self._limits.max_request_bytes:
             raise self._too_large()
         body: bytes | None = None
@@ -80,7 +91,7 @@ class HttpConnection:
 
     async def _receive_head(self) -> h11.Request | None:
         """The request line and headers; None if the connection has ended instead, or nobody says anything."""
-        with trio.move_on_after(self._limits.max_idle_s) as scope:
+        with trio.move_on_after(self._patience_s) as scope:
             while (event := self._protocol.next_event()) is h11.NEED_DATA:
                 await self._receive_more()
                 # Once something of it is here, the rest of it is owed soon.
@@ -108,7 +119,12 @@ class HttpConnection:
                 return bytes(pieces)
 
     async def _receive_more(self) -> None:
-        self._protocol.receive_data(await self._stream.receive_some(RECEIVE_BYTES))
+        """Hand over no more than a head may take: what arrives whole is not measured by h11."""
+        if not self._unread:
+            self._unread = await self._stream.receive_some(RECEIVE_BYTES)
+        room = max(self._limits.max_header_bytes + 1 - len(self._protocol.trailing_data[0]), 1)
+        self._protocol.receive_data(self._unread[:room])
+        self._unread = self._unread[room:]
 
     def _too_large(self) -> Problem:
         limit = self._limits.max_request_bytes

@@ -1,7 +1,8 @@
 """The listener of the operations door: accepts within bounds and hands connections to what is loaded late.
 
 A caller can cost the broker no more than its place among `http.max.connections`: requests are bounded in size and
-time, and answers are made in slices so that Kafka's clients do not wait for them.
+time, and answers are made in slices so that Kafka's clients do not wait for them. When all places are taken, who keeps
+us waiting for longest gives up its place: connections that say nothing never keep a probe out.
 """
 
 import errno
@@ -10,16 +11,30 @@ import socket
 from typing import TYPE_CHECKING
 
 import trio
+from attrs import define, field
 
 from coordinators.waiting import in_worker
 from wire.http.surroundings import Access, HttpLimits, Surroundings
 
 if TYPE_CHECKING:
     from wire.http.application import Application
+    from wire.http.connection import HttpConnection
 
 logger = logging.getLogger("tidegate.http")
 
 ACCEPTS_PER_TURN = 8
+
+
+@define(eq=False)
+class _Place:
+    """Among the connections; without one while what serves it is loaded."""
+
+    scope: trio.CancelScope = field(factory=trio.CancelScope)
+    connection: "HttpConnection | None" = None
+
+    @property
+    def waiting_since(self) -> float | None:
+        return None if self.connection is None else self.connection.waiting_since
 
 
 class HttpServer:
@@ -31,9 +46,10 @@ class HttpServer:
         self._access = access
         self._application: Application | None = None
         self._loading = trio.Lock()
-        self._connections = 0
+        self._places: set[_Place] = set()
         self._accepted = 0
         self._refused = 0
+        self._displaced = 0
 
     async def serve(self, listener: socket.socket) -> None:
         """Accept for ever; `listener` is bound, listening and non-blocking."""
@@ -54,7 +70,7 @@ class HttpServer:
                 logger.error("cannot accept a connection: %s", error)
                 await trio.sleep(0.1)
                 return
-            if self._connections >= self._limits.max_connections:
+            if len(self._places) >= self._limits.max_connections and not self._displace():
                 self._refused += 1
                 limit = self._limits.max_connections
                 where = {"address": address[0]}
@@ -62,18 +78,35 @@ class HttpServer:
                 sock.close()
                 continue
             self._accepted += 1
-            self._connections += 1
-            nursery.start_soon(self._run, sock, address[0])
+            place = _Place()
+            self._places.add(place)
+            nursery.start_soon(self._run, sock, address[0], place)
 
-    async def _run(self, sock: socket.socket, address: str) -> None:
+    def _displace(self) -> bool:
+        """Take its place from the caller that we wait for longest; False if all of them wait for us."""
+        waiting = [(place.waiting_since, id(place), place) for place in self._places if place.waiting_since is not None]
+        if not waiting:
+            return False
+        _, _, place = min(waiting)
+        place.scope.cancel()
+        self._places.remove(place)
+        self._displaced += 1
+        limit = self._limits.max_connections
+        logger.info("a silent connection gives way to another: http.max.connections=%d is reached", limit)
+        return True
+
+    async def _run(self, sock: socket.socket, address: str, place: _Place) -> None:
         try:
             sock.setblocking(False)
-            application = await self._loaded()
-            await application.serve(trio.SocketStream(trio.socket.from_stdlib_socket(sock)), self._limits)
+            with place.scope:
+                application = await self._loaded()
+                stream = trio.SocketStream(trio.socket.from_stdlib_socket(sock))
+                place.connection = application.connection(stream, self._limits)
+                await place.connection.run()
         except Exception:
             logger.exception("HTTP connection from %s failed", address)
         finally:
-            self._connections -= 1
+            self._places.discard(place)
             sock.close()
 
     async def _loaded(self) -> "Application":
@@ -85,7 +118,12 @@ class HttpServer:
 
     def statistics(self) -> dict[str, int]:
         """Connections, now and so far."""
-        return {"connections": self._connections, "accepted": self._accepted, "refused": self._refused}
+        return {
+            "connections": len(self._places),
+            "accepted": self._accepted,
+            "refused": self._refused,
+            "displaced": self._displaced,
+        }
 
     def answered(self) -> dict[tuple[str, str, int], int]:
         """How many requests were answered, by method, route and status."""

@@ -25,6 +25,8 @@ def test_the_token_is_never_shown() -> None:
         ("http.port", "-2"),
         ("http.port", "65536"),
         ("http.max.connections", "0"),
+        ("http.token", ""),
+        ("http.token", " "),
         ("http.max.header.bytes", "10"),
         ("logging.format", "xml"),
         ("logging.level", "loud"),

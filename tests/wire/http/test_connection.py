@@ -76,6 +76,15 @@ async def test_head_is_answered_without_a_body() -> None:
         pytest.param(b"GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", 400, id="lengths"),
         pytest.param(b"GET / HTTP/1.1\r\nHost: a\r\nX: " + b"x" * 5000, 431, id="long-header"),
         pytest.param(b"GET /" + b"x" * 5000, 431, id="long-target"),
+        pytest.param(b"GET / HTTP/1.1\r\nHost: a\r\nX: " + b"x" * 50_000 + b"\r\n\r\n", 431, id="long-and-whole"),
+        pytest.param(b"GET / HTTP/1.1\r\nHost: a\r\nX:" + b" " * 50_000 + b"x\r\n\r\n", 431, id="long-padding"),
+        pytest.param(b"GET / HTTP/1.1\r\nHost: a\r\nX: " + b"x" * 2048 + b"\r\n\r\n", 431, id="a-little-too-long"),
+        pytest.param(b"GET / HTTP/1.1\r\nHost: a\r\nContent-Length: " + b"9" * 1900 + b"\r\n\r\n", 400, id="digits"),
+        pytest.param(
+            b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+            400,
+            id="length-and-chunks",
+        ),
         pytest.param(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1001\r\n\r\n", 413, id="announced-too-large"),
         pytest.param(
             b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3e9\r\n" + b"x" * 1001,
@@ -116,6 +125,25 @@ async def test_a_trickle_does_not_keep_a_request_alive() -> None:
                     await trio.sleep(0.02)
             except trio.BrokenResourceError:
                 pass
+
+
+@trio_test
+async def test_a_head_and_a_body_larger_than_what_a_head_may_take_are_taken_together() -> None:
+    async with connected(LIMITS) as caller:
+        head = b"POST / HTTP/1.1\r\nHost: a\r\nX: " + b"x" * 1900 + b"\r\nContent-Length: 1000\r\n"
+        assert b"POST / 1000" in await caller.exchange(head + b"Connection: close\r\n\r\n" + bytes(1000))
+
+
+@trio_test
+async def test_who_never_asks_anything_is_cut_off_sooner_than_who_has_asked() -> None:
+    limits = HttpLimits(request_timeout_s=0.1, max_idle_s=60)
+    async with connected(limits) as caller:
+        assert await caller.rest() == b""
+    async with connected(limits) as caller:
+        await caller.stream.send_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+        assert b"200" in await caller.stream.receive_some()
+        await trio.sleep(0.3)
+        assert b"GET /2" in await caller.exchange(b"GET /2 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
 
 
 @trio_test

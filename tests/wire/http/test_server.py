@@ -6,12 +6,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 import trio
 from trio.testing import trio_test
 
 from tests.tidegate.processes import run
 from tests.wire.http.door import Caller, open_http_door
 from tests.wire.kafka.door import until
+from wire.http.application import Application
+from wire.http.messages import Request, Response
 
 
 def test_starting_the_broker_loads_none_of_what_the_door_needs() -> None:
@@ -23,20 +26,58 @@ def test_starting_the_broker_loads_none_of_what_the_door_needs() -> None:
     assert done.stdout.strip() == "[]"
 
 
+@pytest.mark.parametrize("sent", [b"", b"GET /health HTTP/1.1\r\nHo"], ids=["idle", "half-sent"])
 @trio_test
-async def test_one_caller_too_many_is_closed_and_counted(tmp_path: Path) -> None:
+async def test_callers_that_say_nothing_do_not_keep_a_probe_out(tmp_path: Path, sent: bytes) -> None:
     async with open_http_door(tmp_path, {"http.max.connections": 2}) as door:
         server = door.broker.operations.server
         assert server is not None
+        assert (await door.ask("GET", "/health/live")).status == 200
         first, second = await door.caller(), await door.caller()
+        for caller in (first, second):
+            await caller.stream.send_all(sent)
+            await trio.sleep(0.01)  # so that one of them is silent for longer
         await until(lambda: server.statistics()["connections"] == 2)
-        async with (await door.caller()).stream as third:
-            with contextlib.suppress(trio.BrokenResourceError):
-                assert await Caller(third).rest() == b""
-        assert server.statistics() == {"connections": 2, "accepted": 2, "refused": 1}
-        assert (await first.ask("GET", "/health/live")).status == 200
+        assert (await door.ask("GET", "/health/live")).status == 200
+        assert server.statistics()["displaced"] == 1
+        with contextlib.suppress(trio.BrokenResourceError):
+            assert await first.rest() == b""
+        if not sent:
+            assert (await second.ask("GET", "/health/live")).status == 200
         for caller in (first, second):
             await caller.stream.aclose()
+
+
+@trio_test
+async def test_one_caller_too_many_is_closed_and_counted_if_all_others_are_being_answered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go_on, answer = trio.Event(), Application.respond
+
+    async def slow(application: Application, request: Request) -> Response:
+        await go_on.wait()
+        return await answer(application, request)
+
+    async with open_http_door(tmp_path, {"http.max.connections": 2}) as door:
+        server = door.broker.operations.server
+        assert server is not None
+        monkeypatch.setattr(Application, "respond", slow)
+        statuses: list[int] = []
+
+        async def call() -> None:
+            statuses.append((await door.ask("GET", "/health")).status)
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(call)
+            nursery.start_soon(call)
+            await until(lambda: sum(place.waiting_since is None for place in server._places) == 2)
+            await until(lambda: all(place.connection is not None for place in server._places))
+            async with (await door.caller()).stream as third:
+                with contextlib.suppress(trio.BrokenResourceError):
+                    assert await Caller(third).rest() == b""
+            assert server.statistics() == {"connections": 2, "accepted": 2, "refused": 1, "displaced": 0}
+            go_on.set()
+        assert statuses == [200, 200]
         await until(lambda: server.statistics()["connections"] == 0)
         assert (await door.ask("GET", "/health/live")).status == 200
 
