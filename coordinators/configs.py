@@ -10,6 +10,7 @@ from enum import IntEnum
 
 from attrs import evolve, frozen
 
+from coordinators.letter_rules import LetterRules, check_defaults
 from coordinators.topic_names import check_topic_name
 from coordinators.topic_view import BrokerUpdate, Change, Plan, PlanBuilder, Topic, TopicUpdate, TopicView
 from engine.catalogue import Compare, Put, Transaction
@@ -73,11 +74,12 @@ class ConfigPlanner:
     def plan_alter(self, wanted: Sequence[tuple[ConfigResource, Sequence[ConfigAlteration]]]) -> Plan[ConfigResource]:
         """IncrementalAlterConfigs: single keys are set, removed, or their lists changed."""
         builder = PlanBuilder[ConfigResource]()
+        letters = LetterRules(self.view)
         counts = Counter(resource for resource, _alterations in wanted)
         for resource, alterations in wanted:
             try:
                 _check_once(counts[resource])
-                builder.add(resource, self._altered(resource, alterations))
+                builder.add(resource, self._altered(resource, alterations, letters))
             except BrokerError as error:
                 builder.refuse(error)
         return builder.finish()
@@ -85,11 +87,12 @@ class ConfigPlanner:
     def plan_replace(self, wanted: Sequence[tuple[ConfigResource, Mapping[str, str | None]]]) -> Plan[ConfigResource]:
         """AlterConfigs: what is given replaces all settings of the resource."""
         builder = PlanBuilder[ConfigResource]()
+        letters = LetterRules(self.view)
         counts = Counter(resource for resource, _configs in wanted)
         for resource, configs in wanted:
             try:
                 _check_once(counts[resource])
-                builder.add(resource, self._replaced(resource, configs))
+                builder.add(resource, self._replaced(resource, configs, letters))
             except BrokerError as error:
                 builder.refuse(error)
         return builder.finish()
@@ -106,7 +109,9 @@ class ConfigPlanner:
         node_id = self._node(resource)
         return describe_broker_default(self.settings) if node_id is None else describe_broker(self.settings)
 
-    def _altered(self, resource: ConfigResource, alterations: Sequence[ConfigAlteration]) -> Change:
+    def _altered(
+        self, resource: ConfigResource, alterations: Sequence[ConfigAlteration], letters: LetterRules
+    ) -> Change:
         _check_alterations(alterations)
         if resource.type == ResourceType.TOPIC:
             topic = self._topic(resource.name)
@@ -117,7 +122,7 @@ class ConfigPlanner:
                     configs.pop(alteration.name, None)
                     continue
                 _alter(configs, alteration, topic_key(alteration.name), self._inherited_list(alteration.name))
-            return self._topic_change(topic, configs)
+            return self._topic_change(topic, configs, letters)
         node_id = self._node(resource)
         configs = {**self.dynamic.get(node_id, {})}
         for alteration in alterations:
@@ -125,13 +130,13 @@ class ConfigPlanner:
             _alter(configs, alteration, key, _items(key.format(self.settings[key.name]) or ""))
         return self._broker_change(node_id, configs)
 
-    def _replaced(self, resource: ConfigResource, configs: Mapping[str, str | None]) -> Change:
+    def _replaced(self, resource: ConfigResource, configs: Mapping[str, str | None], letters: LetterRules) -> Change:
         given = {name: value for name, value in configs.items() if value is not None}
         if len(given) != len(configs):
             unset = ",".join(name for name, value in configs.items() if value is None)
             raise InvalidRequest(f"Null value not supported for : {unset}")
         if resource.type == ResourceType.TOPIC:
-            return self._topic_change(self._topic(resource.name), given)
+            return self._topic_change(self._topic(resource.name), given, letters)
         node_id = self._node(resource)
         for name in given:
             _dynamic_broker_key(name)
@@ -165,10 +170,12 @@ class ConfigPlanner:
         key = topic_key(name)
         return _items(key.format(self.settings.topic_defaults[name]) or "")
 
-    def _topic_change(self, topic: Topic, configs: Mapping[str, str]) -> Change:
+    def _topic_change(self, topic: Topic, configs: Mapping[str, str], letters: LetterRules) -> Change:
         if configs == topic.config.overrides:
             return Change()
         after = Topic(topic.name, topic.topic_id, topic.partitions, self.settings.topic_config(configs), topic.revision)
+        letters.check(after, topic)
+        letters.planned[topic.name] = after
         record = after.record
         transaction = Transaction((Compare(record.key, topic.revision),), (Put(record.key, record.encode()),))
         return Change(transaction, (TopicUpdate(topic, after),))
@@ -188,7 +195,9 @@ class ConfigPlanner:
         try:
             values = {name: BROKER_KEYS[name].parse(text) for name, text in configs.items()}
             layer = "dynamic_default" if node_id is None else "dynamic"
-            evolve(self.settings, **{layer: values}).check()
+            settings = evolve(self.settings, **{layer: values})
+            settings.check()
+            check_defaults(self.view, self.settings, settings)
         except InvalidConfig as error:
             raise InvalidRequest(str(error)) from None
 

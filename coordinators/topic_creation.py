@@ -6,6 +6,7 @@ from typing import TypeVar
 
 from attrs import Factory, frozen
 
+from coordinators.letter_rules import LetterRules
 from coordinators.topic_names import check_topic_name, collision_key
 from coordinators.topic_view import Change, Plan, PlanBuilder, Topic, TopicUpdate, TopicView
 from engine.catalogue import Compare, Put, Transaction
@@ -67,15 +68,18 @@ class TopicPlanner:
         repeated = _repeated([spec.name for spec in specs])
         builder = PlanBuilder[Topic]()
         taken: dict[str, str] = {}
+        letters = LetterRules(self.view)
         for spec in specs:
             try:
                 if too_many:
                     raise PolicyViolation("Excessively large number of partitions per request.")
                 topic = self._topic(spec, repeated, taken)
+                letters.check(topic)
             except BrokerError as error:
                 builder.refuse(error)
             else:
                 taken[collision_key(topic.name)] = topic.name
+                letters.planned[topic.name] = topic
                 builder.add(topic, _creation(topic))
         return builder.finish()
 

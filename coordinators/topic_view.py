@@ -40,6 +40,20 @@ class Topic:
         return self.internal and self.name not in PUBLIC_TOPICS
 
     @property
+    def dead_letter_topic(self) -> str | None:
+        """Where its expired records go; None where they are dropped."""
+        if self.config["expiry.policy"] != "dlq" or self.internal:
+            return None
+        return self.config.text("dead.letter.topic") or f"{self.name}.dlq"
+
+    @property
+    def compacted(self) -> bool:
+        """Whether its records need keys, and only the last of each key stays."""
+        policy = self.config["cleanup.policy"]
+        assert isinstance(policy, tuple)
+        return "compact" in policy
+
+    @property
     def record(self) -> TopicRecord:
         return TopicRecord(self.name, self.topic_id, len(self.partitions), self.config.overrides)
 
@@ -123,6 +137,8 @@ class TopicView:
     by_name: dict[str, Topic] = Factory(dict)
     by_id: dict[TopicId, Topic] = Factory(dict)
     _names_by_collision: dict[str, str] = field(factory=dict, init=False)
+    _letters: dict[str, dict[str, str]] = field(factory=dict, init=False)
+    """By the collision key of a dead-letter topic, which may not exist yet: who sends there, and its very name."""
 
     def __iter__(self) -> Iterator[Topic]:
         return iter(self.by_name.values())
@@ -131,6 +147,10 @@ class TopicView:
         """The other topic whose name differs only in dots and underscores, if there is one."""
         other = self._names_by_collision.get(collision_key(name))
         return other if other != name else None
+
+    def senders(self, name: str) -> Mapping[str, str]:
+        """The topics whose dead letters go to a topic of this name or one that collides with it, and its name there."""
+        return self._letters.get(collision_key(name), {})
 
     def apply(self, update: TopicUpdate, revision: int) -> TopicUpdate:
         """The update with its revision, now in force."""
@@ -145,8 +165,17 @@ class TopicView:
         self.by_name[topic.name] = topic
         self.by_id[topic.topic_id] = topic
         self._names_by_collision[collision_key(topic.name)] = topic.name
+        target = topic.dead_letter_topic
+        if target is not None:
+            self._letters.setdefault(collision_key(target), {})[topic.name] = target
 
     def _remove(self, topic: Topic) -> None:
         del self.by_name[topic.name]
         del self.by_id[topic.topic_id]
         del self._names_by_collision[collision_key(topic.name)]
+        target = topic.dead_letter_topic
+        if target is not None:
+            senders = self._letters[collision_key(target)]
+            del senders[topic.name]
+            if not senders:
+                del self._letters[collision_key(target)]

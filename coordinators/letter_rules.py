@@ -1,0 +1,114 @@
+"""Configurations whose dead letters could never be written: refused when they are set, not found out when one expires.
+
+Either side may be the one that is set: the topic whose records expire, or the topic that its letters go to.
+"""
+
+from collections.abc import Iterable
+
+from attrs import define, field
+
+from coordinators.topic_names import INTERNAL_TOPICS, NAME_LENGTH_MAX, collision_key
+from coordinators.topic_view import Topic, TopicView
+from engine.config.resolve import BrokerSettings
+from engine.errors import InvalidConfig, InvalidTopic
+
+_KEYS = ("expiry.policy", "dead.letter.topic", "cleanup.policy")
+
+
+@define
+class LetterRules:
+    """Against the topics there are, and those that the same request makes or alters."""
+
+    view: TopicView
+    planned: dict[str, Topic] = field(factory=dict)
+
+    def check(self, topic: Topic, before: Topic | None = None) -> None:
+        """Raise unless letters can go from this topic and to it. What an alteration leaves as it was is not asked."""
+        if before is None or any(before.config[key] != topic.config[key] for key in _KEYS):
+            self._check_target(topic)
+            self._check_senders(topic)
+
+    def _check_target(self, topic: Topic) -> None:
+        """Where its own letters go."""
+        named = topic.config.text("dead.letter.topic")
+        target = named or topic.dead_letter_topic
+        if target is None or topic.internal:
+            return
+        if len(target) > NAME_LENGTH_MAX:
+            raise InvalidConfig(
+                f"expiry.policy=dlq: the dead-letter topic {target!r} of {topic.name!r} would have a name of "
+                f"{len(target)} characters, and {NAME_LENGTH_MAX} are the most; name one by dead.letter.topic"
+            )
+        if target == topic.name:
+            raise InvalidConfig(f"dead.letter.topic: {target!r} cannot be its own dead-letter topic")
+        if target in INTERNAL_TOPICS:
+            raise InvalidConfig(f"dead.letter.topic: {target!r} is the broker's own topic")
+        self._check_collision(topic, target)
+        existing = self.planned.get(target) or self.view.by_name.get(target)
+        if existing is not None and existing.compacted:
+            raise _needs_keys(target, topic.name)
+
+    def _check_collision(self, topic: Topic, target: str) -> None:
+        if target in self.view.by_name or target in self.planned:
+            return
+        key = collision_key(target)
+        names = (each for each in (topic.name, *self.planned) if collision_key(each) == key)
+        other = self.view.colliding(target) or next(names, None)
+        if other is not None:
+            raise InvalidConfig(
+                f"the dead-letter topic {target!r} of {topic.name!r} cannot be made: its name collides with the "
+                f"topic {other!r}; name another by dead.letter.topic"
+            )
+
+    def _check_senders(self, topic: Topic) -> None:
+        """Whose letters come to it, or would if its name did not collide with that of their topic."""
+        key = collision_key(topic.name)
+        for sender, target in self._senders(topic, key):
+            if target != topic.name:
+                if target not in self.view.by_name:
+                    raise InvalidTopic(
+                        f"Topic '{topic.name}' collides with '{target}', the dead-letter topic of '{sender}'"
+                    )
+            elif topic.compacted:
+                raise _needs_keys(target, sender)
+
+    def _senders(self, topic: Topic, key: str) -> Iterable[tuple[str, str]]:
+        found = dict(self.view.senders(topic.name))
+        for other in self.planned.values():
+            found.pop(other.name, None)
+            target = other.dead_letter_topic
+            if target is not None and collision_key(target) == key:
+                found[other.name] = target
+        found.pop(topic.name, None)
+        return found.items()
+
+
+def check_defaults(view: TopicView, before: BrokerSettings, after: BrokerSettings) -> None:
+    """The same where the broker's defaults change, for every topic that had no fault before."""
+    if all(before.topic_defaults[key] == after.topic_defaults[key] for key in _KEYS):
+        return
+    altered = TopicView()
+    for topic in view:
+        config = after.stored_topic_config(topic.config.overrides)
+        altered.add(Topic(topic.name, topic.topic_id, topic.partitions, config, topic.revision))
+    for topic in altered:
+        try:
+            LetterRules(altered).check(topic)
+        except (InvalidConfig, InvalidTopic) as error:
+            if _holds(view, view.by_name[topic.name]):
+                raise InvalidConfig(str(error)) from None
+
+
+def _holds(view: TopicView, topic: Topic) -> bool:
+    try:
+        LetterRules(view).check(topic)
+    except (InvalidConfig, InvalidTopic):
+        return False
+    return True
+
+
+def _needs_keys(target: str, sender: str) -> InvalidConfig:
+    return InvalidConfig(
+        f"the dead-letter topic {target!r} of {sender!r} must not be compacted (cleanup.policy): letters without a key "
+        "could not be written, and of those with one only the last would stay"
+    )
