@@ -150,6 +150,8 @@ class Broker:
                     yield
                     nursery.cancel_scope.cancel()
             finally:
+                # What would begin now is left to the next start.
+                node.controller.start_soon = lambda *_: None
                 self.operations.enter(Phase.STOPPING)
                 with trio.CancelScope(shield=True):
                     await self._close_logs(node, directory)

@@ -146,6 +146,23 @@ async def test_it_closes_cleanly_right_after_much_was_written(tmp_path: Path) ->
 
 
 @trio_test
+async def test_it_closes_cleanly_while_dead_letters_wait(tmp_path: Path) -> None:
+    async with open_door(tmp_path) as door:
+        client = await door.connect()
+        await create_topic(
+            client, "t", configs={"expiry.policy": "dlq", "message.ttl.ms": "1", "priority.enable": "true"}
+        )
+        await create_topic(client, "t.dlq", configs={"priority.enable": "true", "stage.max.bytes": "1"})
+        await produced(client, "t", batch())
+        stages = door.broker.node.releases.stages()
+        await until(lambda: any(staged.stage.state.dead_letters for staged in stages))
+    assert (tmp_path / CLEAN_MARK).exists()
+    async with open_door(tmp_path) as door:
+        (staged,) = (each for each in door.broker.node.releases.stages() if each.stage.state.dead_letters)
+        assert len(staged.stage.state.dead_letters) == 1, "they wait for the next start"
+
+
+@trio_test
 async def test_no_mark_is_left_when_a_log_could_not_be_closed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
