@@ -204,13 +204,15 @@ class Log(LogView):
 
     # --- beside the stage -------------------------------------------------------------------------------
 
-    def check_client_batch(self, records: Buffer) -> tuple[BatchHeader, BatchMark | None]:
+    def check_client_batch(
+        self, records: Buffer, *, origin: Origin = Origin.CLIENT
+    ) -> tuple[BatchHeader, BatchMark | None]:
         """What an append would ask of a client's batch that goes to the stage, and the original if it is a retry."""
         batches = split_batches(records)
         if len(batches) != 1:
             raise InvalidRecord(f"{len(batches)} batches where one is expected")
         now_ms = self._clock.now_ms()
-        _, original = accept(batches, Origin.CLIENT, self._config, self._producers, self.end_offset, now_ms, self.name)
+        _, original = accept(batches, origin, self._config, self._producers, self.end_offset, now_ms, self.name)
         return batches[0][0], original
 
     def note_staged(self, header: BatchHeader) -> None:

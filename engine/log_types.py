@@ -21,6 +21,9 @@ class Origin(enum.Enum):
     COORDINATOR = "coordinator"
     RELEASE = "release"
     """From the partition's stage, where it was checked already; renamed headers may have made it larger."""
+    LETTER = "letter"
+    """An expired record of another topic. It was taken there once, so neither its size nor its time is held against it.
+    If it comes again it is known by its producer, as a client's is."""
 
 
 @frozen

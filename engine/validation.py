@@ -52,6 +52,14 @@ def accept(
         if origin is Origin.RELEASE:
             pieces.append(prepare(header, batch, config, now_ms))
             continue
+        if origin is Origin.LETTER:
+            if config.cleanup_compact:
+                _check_keys(header, batch, name)
+            original = producers.check(header, now_ms)
+            if original is not None:
+                return [], original
+            pieces.append(prepare(header, batch, config, now_ms))
+            continue
         check_intact(header, batch, config)
         if origin is Origin.REPLICA:
             if header.base_offset < end_offset:

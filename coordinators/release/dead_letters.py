@@ -2,6 +2,10 @@
 
 The stage remembers what has to go there, and under which producer id: each record is a batch of its own with the next
 sequence number, so that one which is sent again after a crash is known there. The headers are those of KIP-1191.
+
+A letter arrives whole and is final: no bound of the dead-letter topic on size or time refuses it, the extension headers
+that it carries are not obeyed a second time, and it does not expire there (ADR 0023). What keeps it from being written
+is logged once a minute; meanwhile it stays in the stage, and nothing is lost.
 """
 
 import logging
@@ -13,12 +17,12 @@ from attrs import define, field
 from coordinators.controller import Controller
 from coordinators.deferred import Deferred
 from coordinators.producer_ids import ProducerIds
-from coordinators.release.staged import ClientBatch, Outcome, StagedPartition
+from coordinators.release.staged import ClientBatch, StagedPartition
 from coordinators.topics import Topic, TopicSpec
 from coordinators.waiting import raise_refusal, result_of, until_durable
 from engine.clock import Clock
-from engine.errors import BrokerError, DuplicateSequence, RecordTooLarge, TopicAlreadyExists
-from engine.log import AppendResult
+from engine.errors import BrokerError, DuplicateSequence, OutOfOrderSequence, TopicAlreadyExists
+from engine.log_types import Origin
 from engine.partition import Partition
 from engine.producer_state import SEQUENCES
 from engine.records import (
@@ -36,6 +40,7 @@ logger = logging.getLogger("tidegate.dead_letters")
 
 SENT_TOGETHER = 100
 RETRY_S = 1.0
+LOGGED_EVERY_S = 60.0
 DURABLE_WITHIN_S = 30.0
 REASON = b"The record expired before it could be delivered."
 
@@ -66,12 +71,17 @@ class DeadLetters:
             self.controller.start_soon(self._deliver, staged)
 
     async def _deliver(self, staged: StagedPartition) -> None:
+        logged_at = -LOGGED_EVERY_S
         try:
             while staged.stage.state.dead_letters and not staged.partition.removed:
                 try:
                     await self._deliver_some(staged)
-                except BrokerError as error:
-                    logger.error("%s: dead letters wait: %s", staged.partition.log.name, error)
+                except (BrokerError, OSError) as error:
+                    now = self.clock.monotonic()
+                    if now - logged_at >= LOGGED_EVERY_S:
+                        logged_at = now
+                        waiting = len(staged.stage.state.dead_letters)
+                        logger.error("%s: %d dead letters wait: %s", staged.partition.log.name, waiting, error)
                     await trio.sleep(RETRY_S)
         finally:
             self._under_way.discard(staged)
@@ -81,35 +91,51 @@ class DeadLetters:
         if source is None:
             return
         target = await self._target(source, staged)
-        await self._have_producer(staged)
-        state = staged.stage.state
-        numbers = list(state.dead_letters)[:SENT_TOGETHER]
+        if staged.stage.state.dead_letter_producer < 0:
+            await self._take_producer(staged)
         # What expired must stay so: the letters follow once that is durable.
         await self._durable(staged.store, staged.store.log.end_offset - 1)
-        sequence, last_offset = state.dead_letters_sent, -1
-        for number in numbers:
+        sent = await self._send(source, staged, target)
+        if not sent:
+            # The letters went elsewhere for a while: here their sequence has a gap, and none of these has arrived.
+            await self._take_producer(staged)
+            return
+        # Where they are, or were when they were sent before: in the topic's log, or in its own lanes.
+        for log in (target, *([] if target.staged is None else [target.staged.store])):
+            await self._durable(log, log.log.end_offset - 1)
+        await _in_turn(staged, lambda: staged.stage.dead_lettered(sent))
+
+    async def _send(self, source: Topic, staged: StagedPartition, target: Partition) -> list[int]:
+        """Append the first letters; which of them the topic has."""
+        state, sent = staged.stage.state, list[int]()
+        sequence = state.dead_letters_sent
+        for number in list(state.dead_letters)[:SENT_TOGETHER]:
             row = state.table.get(number)
-            for letter in self._letters(staged, row) if row is not None else ():
-                batch = _batch(source.name, staged.partition.index, letter, state.dead_letter_producer, sequence)
-                last_offset = max(last_offset, await self._append(target, batch))
-                sequence += 1
-        if last_offset >= 0:
-            await self._durable(target, last_offset)
-        await self._note(staged, numbers)
+            try:
+                for letter in self._letters(staged, row) if row is not None else ():
+                    batch = _batch(source.name, staged.partition.index, letter, state.dead_letter_producer, sequence)
+                    await _append(target, batch)
+                    sequence += 1
+            except OutOfOrderSequence:
+                break
+            sent.append(number)
+        return sent
 
     async def _target(self, source: Topic, staged: StagedPartition) -> Partition:
         """The partition of the dead-letter topic, which is made if it does not exist."""
         topics, name = self.controller.topics, staged.stage.config.dead_letters_of(source.name)
         if name not in topics.by_name:
-            (made,) = await self.controller.create_topics([TopicSpec(name, source.partition_count)])
+            # Where the broker's default is `dlq`: the letters' own topic has no letters.
+            configs = {"expiry.policy": "drop"} if topics.settings.topic_defaults["expiry.policy"] == "dlq" else {}
+            spec = TopicSpec(name, source.partition_count, configs=configs)
+            (made,) = await self.controller.create_topics([spec])
             if isinstance(made, BrokerError) and not isinstance(made, TopicAlreadyExists):
                 raise made
         partitions = self.controller.partitions.of_topic(topics.by_name[name].topic_id)
         return partitions[staged.partition.index % len(partitions)]
 
-    async def _have_producer(self, staged: StagedPartition) -> None:
-        if staged.stage.state.dead_letter_producer >= 0:
-            return
+    async def _take_producer(self, staged: StagedPartition) -> None:
+        """From here on the stage's letters go under a producer id of their own, beginning with sequence number 0."""
         while (producer_id := self.producer_ids.take()) is None:
             self.producer_ids.add(await self.controller.in_thread(self.producer_ids.reserve))
         event = DeadLetterProducer(producer_id)
@@ -127,26 +153,8 @@ class DeadLetters:
             if index >= staged.stage.state.dead_letters[row.number]:
                 yield span, header.base_timestamp + span.timestamp_delta
 
-    async def _append(self, target: Partition, batch: bytes) -> int:
-        """The offset up to which the letter must become durable; -1 if it is not known or not needed."""
-        try:
-            if target.staged is None or not target.staged.in_the_way:
-                return target.append(batch).last_offset
-            outcome = await _outcome(target.staged, ClientBatch(batch, memoryview(batch)[HEADER_SIZE:]))
-            if isinstance(outcome, BrokerError):
-                raise outcome
-            return outcome.last_offset if isinstance(outcome, AppendResult) else -1
-        except DuplicateSequence:
-            return -1
-        except RecordTooLarge as error:
-            logger.error("a dead letter is dropped: %s", error)
-            return -1
-
     async def _durable(self, partition: Partition, offset: int) -> None:
         await until_durable(partition, offset, self.clock.monotonic() + DURABLE_WITHIN_S)
-
-    async def _note(self, staged: StagedPartition, numbers: list[int]) -> None:
-        await _in_turn(staged, lambda: staged.stage.dead_lettered(numbers))
 
 
 async def _in_turn(staged: StagedPartition, change: Callable[[], object]) -> None:
@@ -165,11 +173,18 @@ async def _in_turn(staged: StagedPartition, change: Callable[[], object]) -> Non
     raise_refusal(await result_of(answer))
 
 
-async def _outcome(staged: StagedPartition, batch: ClientBatch) -> Outcome:
+async def _append(target: Partition, batch: bytes) -> None:
+    """Write a letter, unless it is there already."""
     answer = Deferred()
-    staged.append(batch, answer.resolve)
-    outcome: Outcome = await result_of(answer)
-    return outcome
+    try:
+        if target.staged is None or not target.staged.in_the_way:
+            target.append(batch, origin=Origin.LETTER)
+            return
+        letter = ClientBatch(batch, memoryview(batch)[HEADER_SIZE:], is_letter=True)
+        target.staged.append(letter, answer.resolve)
+        raise_refusal(await result_of(answer))
+    except DuplicateSequence:
+        pass
 
 
 def _batch(topic: str, partition: int, letter: Letter, producer_id: int, sequence: int) -> bytes:

@@ -74,7 +74,14 @@ class ClientBatch:
     section: Buffer
     opened: Sequence[OpenedRecord] | None = None
     hold: bool = False
+    is_letter: bool = False
+    """A dead letter of another topic: its headers were obeyed there, and it does not expire a second time."""
     client: Client = NO_CLIENT
+
+    @property
+    def origin(self) -> Origin:
+        """As a log sees it."""
+        return Origin.LETTER if self.is_letter else Origin.CLIENT
 
     def copied(self) -> "ClientBatch":
         """The same in memory of its own."""
@@ -193,10 +200,10 @@ class StagedPartition:
         if self._blocked is not None:
             raise self._blocked
         if not batch.hold and not self.stage.takes_all and not self._follows_staged(batch):
-            return self.partition.append(batch.records)
+            return self.partition.append(batch.records, origin=batch.origin)
         self._check_online()
         log = self.partition.log
-        header, original = log.check_client_batch(batch.records)
+        header, original = log.check_client_batch(batch.records, origin=batch.origin)
         if original is not None:
             if original.base_offset == NONE:
                 return Staged(self.store.log.end_offset - 1, None)
@@ -217,9 +224,10 @@ class StagedPartition:
                 f"{len(section)} bytes more would exceed stage.max.bytes={self.stage.config.stage_max_bytes} "
                 "pending in this topic"
             )
-        self._check_record_sizes(header, batch)
+        if not batch.is_letter:
+            self._check_record_sizes(header, batch)
         was_prioritised = self.stage.prioritised
-        held = self.stage.hold(header, section, batch.opened, self.partition.log.end_offset)
+        held = self.stage.hold(header, section, batch.opened, self.partition.log.end_offset, is_letter=batch.is_letter)
         self.partition.log.note_staged(header)
         if self.observer is not None:
             first_number = held.last_number - header.record_count + 1

@@ -66,7 +66,18 @@ from engine.stage.headers import OpenedRecord
 from engine.stage.lanes import Piece
 from engine.stage.pending import Row
 from engine.stage.release_batches import ReleaseBatches
-from engine.stage.state import HOLE, NONE, NORMAL_LANE, PLAIN_FLAG, READY, WAITING, Placed, StageState, StateObserver
+from engine.stage.state import (
+    HOLE,
+    LETTER_FLAG,
+    NONE,
+    NORMAL_LANE,
+    PLAIN_FLAG,
+    READY,
+    WAITING,
+    Placed,
+    StageState,
+    StateObserver,
+)
 from engine.stage.steady_clock import SteadyClock
 from engine.transactions import EndMarker, build_marker
 
@@ -145,11 +156,18 @@ class Stage:
     # -- writing
 
     def hold(
-        self, header: BatchHeader, section: Buffer, opened: Sequence[OpenedRecord] | None, log_end_offset: int
+        self,
+        header: BatchHeader,
+        section: Buffer,
+        opened: Sequence[OpenedRecord] | None,
+        log_end_offset: int,
+        *,
+        is_letter: bool = False,
     ) -> Held:
         """Take a client's batch whole (rule 1); what of it is immediate gets its intent in the same append.
 
-        `opened` is None for a batch that asks for nothing: a run in a prioritised partition.
+        `opened` is None for a batch that asks for nothing: a run in a prioritised partition, or a dead letter of
+        another topic, which was obeyed there.
         """
         now_ms = self.clock.now_ms()
         batches: list[tuple[bytes, Sequence[OpenedRecord] | None]] = []
@@ -158,10 +176,12 @@ class Stage:
         if prioritised and not self.prioritised:
             batches.append((build_events([Priority(True)], now_ms), None))
         first_number = self.store.log.end_offset + len(batches)
-        plain = opened is None and not self._config.extensions_enable
+        flags = LETTER_FLAG if is_letter else 0
+        if opened is None and not self._config.extensions_enable:
+            flags |= PLAIN_FLAG
         # Without priorities the opened records do not show their lanes; a replay may, and both must come to the same.
         shown = opened if self._config.priority_enable != "false" else None
-        batches.append((_received(header, section, self.clock.ceiling_ms(), plain), shown))
+        batches.append((_received(header, section, self.clock.ceiling_ms(), flags), shown))
         intent = None
         if not prioritised and not header.is_transactional:
             intent = self._immediate(first_number, opened or (), log_end_offset, now_ms)
@@ -438,7 +458,8 @@ class Stage:
         return self.note(*moved)
 
 
-def _received(header: BatchHeader, section: Buffer, now_ms: int, plain: bool) -> bytes:
-    """A client's batch as the stage keeps it: uncompressed, with the time when it came."""
-    attributes = header.attributes & TRANSACTIONAL_FLAG | LOG_APPEND_TIME_FLAG | (PLAIN_FLAG if plain else 0)
+def _received(header: BatchHeader, section: Buffer, now_ms: int, flags: int) -> bytes:
+    """A client's batch as the stage keeps it: uncompressed, with the time when it came. Of its own attributes only
+    that it is transactional stays: the others are ours."""
+    attributes = header.attributes & TRANSACTIONAL_FLAG | LOG_APPEND_TIME_FLAG | flags
     return seal_batch(header._replace(attributes=attributes, max_timestamp=now_ms, leader_epoch=NONE), section)

@@ -36,7 +36,15 @@ from engine.stage.events import (
     read_events,
 )
 from engine.stage.fates import FateKind, Fates, id_hash
-from engine.stage.headers import NO_DIRECTIVE, Directive, HeaderRules, OpenedRecord, replay_records, sniff
+from engine.stage.headers import (
+    FOREVER_MS,
+    NO_DIRECTIVE,
+    Directive,
+    HeaderRules,
+    OpenedRecord,
+    replay_records,
+    sniff,
+)
 from engine.stage.lanes import LaneRules, Lanes, Piece
 from engine.stage.pending import PendingTable, Row
 from engine.stage.wheel import Wheel
@@ -55,6 +63,14 @@ HOLE = 16
 
 PLAIN_FLAG = 0x4000
 """In the attributes of a staged batch: its headers are plain data, for extensions were off when it came."""
+
+LETTER_FLAG = 0x2000
+"""The same for a dead letter of another topic, whose headers were obeyed there. It never expires: letters that did
+would go round for ever where dead-letter topics name each other."""
+
+_UNDYING = NO_DIRECTIVE._replace(ttl_ms=FOREVER_MS)
+_PLAIN_DIRECTIVES = {PLAIN_FLAG: NO_DIRECTIVE, LETTER_FLAG: _UNDYING, PLAIN_FLAG | LETTER_FLAG: _UNDYING}
+"""What records ask for whose headers are not to be obeyed."""
 
 _REPLAY_RULES = HeaderRules(delay_max_ms=2**62, priority=True)
 
@@ -162,14 +178,15 @@ class StageState:
             transaction = self.transactions.setdefault(header.producer_id, OpenTransaction())
         self.counters.staged += header.record_count
         # A row of one record says where the record lies, not its batch: a run has at least two.
-        plain = bool(header.attributes & PLAIN_FLAG)
-        if batch.opened is None and header.record_count > 1 and (plain or not sniff(batch.section)):
+        plain = _PLAIN_DIRECTIVES.get(header.attributes & (PLAIN_FLAG | LETTER_FLAG))
+        asks_nothing = batch.opened is None and (plain is NO_DIRECTIVE or (plain is None and not sniff(batch.section)))
+        if asks_nothing and header.record_count > 1:
             self._stage_run(batch, transaction)
             return
         records = batch.opened or replay_records(batch.section, header.record_count, _REPLAY_RULES)
         for index, opened in enumerate(records):
-            if plain:
-                opened = opened._replace(directive=NO_DIRECTIVE)
+            if plain is not None:
+                opened = opened._replace(directive=plain)
             if opened.directive.cancel is not None:
                 self._cancel(id_hash(opened.directive.cancel), header, transaction)
             else:
@@ -225,7 +242,7 @@ class StageState:
         if row.state == READY:
             self.lanes.push(row.lane, row.number, row.count, row.size, now_ms)
             self.readied += row.count
-            if row.ttl_ms != NONE:
+            if NONE < row.ttl_ms < FOREVER_MS:
                 self.steady.add(now_ms + row.ttl_ms, row.number)
         else:
             (self.steady if row.relative else self.wall).add(now_ms if row.due_ms == NONE else row.due_ms, row.number)

@@ -6,10 +6,12 @@ from typing import Any
 import pytest
 import trio
 from attrs import define, field
-from trio.testing import trio_test
+from trio.testing import MockClock, trio_test
 
+from coordinators.configs import AlterOperation, ConfigAlteration, ConfigResource, ResourceType
 from engine.partition import Partition
 from engine.records import HEADER_SIZE, RecordSpan, split_batches, walk_records
+from engine.stage.state import READY
 from tests.coordinators.conftest import Desk
 from tests.coordinators.release.test_releases import Bench
 from tests.engine.stage.world import record
@@ -112,3 +114,143 @@ async def test_a_letter_sent_again_after_a_crash_is_stored_once(bench: DeadLette
     await bench.deliver()
     assert [bytes(letter.value or b"") for letter in bench.letters()] == [b"v%d" % number for number in range(7)]
     assert not bench.staged(bench.controller.topics.by_name["t"]).stage.state.dead_letters
+
+
+async def arrived(bench: DeadLetterBench, name: str = "t.dlq") -> list[bytes]:
+    await bench.deliver()
+    return [bytes(letter.value or b"") for letter in bench.letters(name)]
+
+
+@trio_test
+async def test_a_letter_that_is_too_large_for_its_topic_arrives_whole_and_blocks_nobody(bench: DeadLetterBench) -> None:
+    topic = await bench.create(expiry_policy="dlq", priority_enable="true", max_message_bytes="2000000")
+    await bench.create("t.dlq", max_message_bytes="1000")
+    large = "x" * 1_500_000
+    bench.hold(topic, record("first", ttl=100), record(large, ttl=100), record("last", ttl=100))
+    bench.pass_ms(100)
+    assert await arrived(bench) == [b"first", large.encode(), b"last"]
+    bench.hold(topic, record("later", ttl=100))
+    bench.pass_ms(100)
+    assert (await arrived(bench))[3:] == [b"later"]
+
+
+@trio_test
+async def test_a_letter_may_be_older_than_its_topic_lets_clients_be(bench: DeadLetterBench) -> None:
+    await bench.create("t.dlq", message_timestamp_before_max_ms="1000")
+    await with_expired(bench)
+    bench.clock.advance_ms(1_001)
+    assert await arrived(bench) == [b"v0"]
+
+
+@pytest.mark.parametrize("enable", ["auto", "true"])
+@trio_test
+async def test_a_prioritised_topic_of_letters_obeys_nothing_and_keeps_them(bench: DeadLetterBench, enable: str) -> None:
+    target = await bench.create("t.dlq", priority_enable=enable, expiry_policy="dlq", message_ttl_ms="1000")
+    bench.hold(target, record("a client's own", priority=0))
+    await with_expired(bench, 3)
+    await bench.deliver()
+    bench.pass_ms(10_000)
+    bench.restart()
+    await bench.controller.open_all(clean=False)
+    await bench.releases.open_all(clean=False)
+    bench.pass_ms(10_000_000)
+    state = bench.staged(target).stage.state
+    assert [(row.lane, row.state) for row in state.table.rows() if row.number not in state.dead_letters] == [
+        (2, READY)
+    ] * 3
+
+
+@trio_test
+async def test_letters_of_a_prioritised_topic_are_there_before_they_are_forgotten(
+    bench: DeadLetterBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = await bench.create("t.dlq", priority_enable="true")
+    bench.hold(target, record("makes the stage"))
+    await with_expired(bench)
+    staged, noted = bench.staged(bench.controller.topics.by_name["t"]), list[int]()
+    dead_lettered = staged.stage.dead_lettered
+
+    def note(numbers: list[int]) -> int:
+        store = bench.staged(target).store
+        noted.append(store.log.end_offset - store.high_watermark.offset)
+        return dead_lettered(numbers)
+
+    async def sync_late() -> None:
+        while True:
+            await trio.lowlevel.checkpoint()
+            for _ in range(20 if bench.staged(target).store.has_unsynced else 0):
+                await trio.lowlevel.checkpoint()
+            bench.sync()
+
+    staged.stage.dead_lettered = note  # type: ignore[method-assign, assignment]
+    monkeypatch.setattr(DeadLetterBench, "_keep_syncing", lambda _: sync_late())
+    await bench.deliver()
+    assert noted == [0]
+
+
+@trio_test
+async def test_letters_do_not_go_round_where_topics_name_each_other(bench: DeadLetterBench) -> None:
+    configs = {"expiry_policy": "dlq", "priority_enable": "true", "message_ttl_ms": "100"}
+    first = await bench.create("a", dead_letter_topic="b", **configs)
+    second = await bench.create("b", dead_letter_topic="a", **configs)
+    bench.releases.stage_of(bench.partition(second), second)
+    bench.hold(first, record("v"))
+    for _ in range(5):
+        bench.pass_ms(1_000)
+        await bench.deliver()
+    assert len(bench.staged(second).stage.state.table) == 1
+    assert not len(bench.staged(first).stage.state.dead_letters)
+    assert bench.staged(first).stage.state.counters.staged == 1
+
+
+@trio_test
+async def test_letters_find_their_topic_again_after_they_went_elsewhere(bench: DeadLetterBench) -> None:
+    await with_expired(bench, dead_letter_topic="a")
+    topic = bench.controller.topics.by_name["t"]
+    resource = ConfigResource(ResourceType.TOPIC, "t")
+    await bench.deliver()
+    for name in ("b", "a", "b"):
+        await bench.controller.alter_configs(
+            [(resource, [ConfigAlteration("dead.letter.topic", AlterOperation.SET, name)])]
+        )
+        bench.hold(topic, record(f"to {name}", ttl=100))
+        bench.pass_ms(100)
+        await bench.deliver()
+    assert [len(bench.letters(name)) for name in "ab"] == [2, 2]
+
+
+@trio_test
+async def test_a_topic_of_letters_has_none_of_its_own_where_that_is_the_default(bench: DeadLetterBench) -> None:
+    everywhere = ConfigResource(ResourceType.BROKER, "")
+    await bench.controller.alter_configs(
+        [(everywhere, [ConfigAlteration("log.expiry.policy", AlterOperation.SET, "dlq")])]
+    )
+    topic = await bench.create("t" * 245, priority_enable="true")
+    bench.hold(topic, record("v", ttl=100))
+    bench.pass_ms(100)
+    assert await arrived(bench, f"{topic.name}.dlq") == [b"v"]
+    assert bench.controller.topics.by_name[f"{topic.name}.dlq"].dead_letter_topic is None
+
+
+@pytest.fixture
+def jumping() -> MockClock:
+    return MockClock(autojump_threshold=0)
+
+
+@trio_test
+async def test_letters_that_have_to_wait_say_so_once_a_minute(
+    bench: DeadLetterBench, caplog: pytest.LogCaptureFixture, jumping: MockClock
+) -> None:
+    target = await bench.create("t.dlq", priority_enable="true", stage_max_bytes="1")
+    bench.releases.stage_of(bench.partition(target), target)
+    await with_expired(bench, 2)
+    with trio.move_on_after(150):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(bench.started.pop())
+            while True:
+                await trio.sleep(1)
+                bench.sync()
+                bench.clock.advance_ms(1_000)
+    waits = [each for each in caplog.records if "2 dead letters wait" in each.message]
+    assert len(waits) == 3
+    assert "stage.max.bytes" in waits[0].message
