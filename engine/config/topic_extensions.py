@@ -184,8 +184,8 @@ EXPIRY = (
         "dead.letter.topic",
         ConfigType.STRING,
         "",
-        "The topic that dead letters go to; empty is this topic's name with `.dlq` behind it. Not the topic itself, none "
-        "of the broker's own, none that is compacted, for letters may have no key.",
+        "The topic that dead letters go to; empty is this topic's name with `.dlq` behind it. Not the topic itself, "
+        "none of the broker's own, none that is compacted, for letters may have no key.",
         _topic_or_empty(),
         has_broker_key=False,
     ),
