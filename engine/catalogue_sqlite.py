@@ -63,9 +63,22 @@ class SqliteCatalogue:
             except BaseException:
                 connection.close()
                 raise
-        except sqlite3.Error as error:
+        except (sqlite3.Error, TypeError, ValueError) as error:
+            # A damaged row may have another type than was written.
             raise StorageError(f"The catalogue {path} cannot be opened: {error}") from error
         return cls(path, connection, revision)
+
+    @classmethod
+    def make(cls, path: str, revision: int, entries: Sequence[Entry]) -> None:
+        """A new file that holds these, as of that revision and without history; durable when it returns."""
+        made = cls.open(path)
+        try:
+            with made._storage(), made._transaction():
+                rows = [(entry.key, entry.value, entry.revision) for entry in entries]
+                made._connection.executemany("INSERT INTO entries VALUES (?, ?, ?)", rows)
+                made._connection.execute("UPDATE head SET revision = ?, compacted_revision = ?", (revision, revision))
+        finally:
+            made.close()
 
     def revision(self) -> int:
         return self._revision
@@ -169,5 +182,8 @@ def _prepare(connection: sqlite3.Connection, path: str) -> int:
         connection.executescript(f"BEGIN;{_SCHEMA}PRAGMA user_version = {SCHEMA_VERSION};COMMIT;")
     elif version != SCHEMA_VERSION:
         raise StorageError(f"The catalogue {path} has format {version}; this program reads {SCHEMA_VERSION}")
+    problems = [text for (text,) in connection.execute("PRAGMA quick_check(5)")]
+    if problems != ["ok"]:
+        raise StorageError(f"The catalogue {path} is damaged: {'; '.join(map(str, problems))}")
     (revision,) = connection.execute("SELECT revision FROM head").fetchone()
     return int(revision)

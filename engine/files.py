@@ -63,6 +63,9 @@ class Files(Protocol):
     def list(self, directory: str) -> dict[str, int]:
         """Names and sizes of the plain files; empty when the directory is missing."""
 
+    def list_directories(self, directory: str) -> tuple[str, ...]:
+        """Names of the directories in it; empty when it is missing."""
+
     def make_directories(self, path: str) -> None: ...
 
     def rename(self, source: str, target: str) -> None: ...
@@ -276,6 +279,13 @@ class OsFiles:
                 return {entry.name: entry.stat().st_size for entry in entries if entry.is_file()}
         except FileNotFoundError:
             return {}
+
+    def list_directories(self, directory: str) -> tuple[str, ...]:
+        try:
+            with os.scandir(directory) as entries:
+                return tuple(sorted(entry.name for entry in entries if entry.is_dir()))
+        except FileNotFoundError:
+            return ()
 
     def make_directories(self, path: str) -> None:
         os.makedirs(path, exist_ok=True)

@@ -216,6 +216,14 @@ class MemoryFiles:
             return {}
         return {name: len(entry.data) for name, entry in entries.items() if isinstance(entry, _Content)}
 
+    def list_directories(self, directory: str) -> tuple[str, ...]:
+        self.count("list_directories")
+        try:
+            entries = self._directory(directory).entries
+        except FileNotFoundError:
+            return ()
+        return tuple(sorted(name for name, entry in entries.items() if isinstance(entry, _Directory)))
+
     def make_directories(self, path: str) -> None:
         self.count("make_directories")
         directory = self._root

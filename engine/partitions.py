@@ -5,6 +5,7 @@ objects: its directory appears with the first append.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 
 from attrs import define, field, frozen
 
@@ -160,6 +161,9 @@ class Partitions:
     def remove_files(self, topic_id: bytes) -> None:
         """Delete a topic's directory; runs in a thread and can be repeated."""
         self.files.remove_tree(self.directory(topic_id))
+        # Gone for good before the catalogue forgets the topic: a directory that came back would be nobody's.
+        with suppress(FileNotFoundError):
+            self.files.sync_directory(f"{self.data_dir}/topics")
 
     def idle(self) -> bool:
         """Whether no background work on logs is under way; they can be closed then."""

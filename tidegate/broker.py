@@ -27,7 +27,8 @@ from coordinators.topics import Topics
 from coordinators.transaction.orphans import INTERVAL_S, Orphans
 from coordinators.transaction.transactions import Transactions
 from coordinators.waiting import in_worker
-from engine.catalogue_sqlite import SqliteCatalogue
+from engine.catalogue import Catalogue
+from engine.catalogue_guarded import open_catalogue
 from engine.clock import SystemClock
 from engine.cluster_id import cluster_id
 from engine.config.resolve import BrokerSettings
@@ -117,7 +118,7 @@ class Broker:
             bind_http(self.config) as self._http,
             self._threads(self.config.settings, directory.path),
         ):
-            catalogue = SqliteCatalogue.open(str(directory.path / "catalogue.sqlite"))
+            catalogue = open_catalogue(str(directory.path), self._files)
             try:
                 async with trio.open_nursery() as nursery:
                     # Shielded: closing needs the threads' answers, also after the broker was cancelled.
@@ -132,7 +133,7 @@ class Broker:
                 catalogue.close()
 
     @asynccontextmanager
-    async def _serving(self, directory: DataDirectory, catalogue: SqliteCatalogue) -> AsyncIterator[None]:
+    async def _serving(self, directory: DataDirectory, catalogue: Catalogue) -> AsyncIterator[None]:
         node = await self._compose(directory.path, catalogue)
         clean = directory.take_clean_mark()
         async with self.operations.open():
@@ -197,7 +198,7 @@ class Broker:
             data_dir, self._files, device, self._workers, os.urandom, slot_bytes=slot_bytes, slot_count=slots
         )
 
-    async def _compose(self, data_dir: Path, catalogue: SqliteCatalogue) -> Node:
+    async def _compose(self, data_dir: Path, catalogue: Catalogue) -> Node:
         workers, config = self._workers, self.config
         given = with_door(config.given, self._http)
         topics = await in_worker(workers, Topics.load, catalogue, given, config.node_id, os.urandom)

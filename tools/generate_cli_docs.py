@@ -76,6 +76,10 @@ _TASKS = (
         "look into files after a crash, without a broker",
         "`tidegate log verify data`, `tidegate log dump data --topic orders --records`",
     ),
+    (
+        "bring back a catalogue that was lost or damaged",
+        "`tidegate catalogue rebuild --data-dir data`",
+    ),
 )
 _ELSEWHERE = (
     (

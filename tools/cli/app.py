@@ -40,6 +40,7 @@ COMMANDS: Mapping[str, Later] = {
     "priority": Later("Priorities: what waits in the lanes.", OURS, "priority"),
     "trace": Later("Timelines of records.", OURS, "trace"),
     "log": Later("Files on disk, without a broker: dump, verify.", OURS, "log"),
+    "catalogue": Later("The broker's own list of topics, without a broker: make it anew.", OURS, "catalogue"),
     "pipeline": Later("Run a Spark pipeline over topics: archive, backfill, reports.", FURTHER, "pipeline", "pipeline"),
     "bench": Later("How fast a broker takes records and gives them back, from here.", FURTHER, "bench", "bench"),
 }
