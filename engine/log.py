@@ -25,10 +25,18 @@ from collections.abc import Sequence
 from engine.clock import Clock
 from engine.errors import InvalidRecord, OffsetOutOfRange, RecordListTooLarge, StorageError
 from engine.files import Buffer, File, Files
-from engine.journal_format import JournalPiece, LogJournal
-from engine.log_jobs import DurableStart, Job, LogLife, ReplaceJob, StartOffsetJob, SyncTicket
-from engine.log_types import AppendResult, LogConfig, LogPosition, LogRead, Origin, RecoveryReport, TimedOffset
-from engine.log_view import LogView
+from engine.journal_format import LogJournal
+from engine.log_jobs import DurableStart, Job, LogLife, ReplaceJob, StartOffsetJob, SyncTicket, undurable_piece
+from engine.log_types import (
+    AppendResult,
+    LogConfig,
+    LogExtent,
+    LogPosition,
+    LogRead,
+    Origin,
+    RecoveryReport,
+    TimedOffset,
+)
 from engine.producer_state import BatchMark, ProducerInfo
 from engine.records import (
     CONTROL_FLAG,
@@ -43,6 +51,8 @@ from engine.recovery import LogState, parents, recover, write_start_offset
 from engine.replacement import mark_gaps
 from engine.segment import Segment
 from engine.segments import SegmentList
+from engine.set_aside import SetAside
+from engine.staged_producers import StagedProducers
 from engine.tail import cut_tail, remove_all, rewrite_tail, void_journaled
 from engine.transactions import EndMarker, Undecided, note_producer, parse_marker, stable_offset
 from engine.upkeep import Upkeep
@@ -62,7 +72,7 @@ __all__ = [
 ]
 
 
-class Log(LogView):
+class Log(StagedProducers):
     """See the module. What can be asked of it stands in `LogView`."""
 
     def __init__(
@@ -99,10 +109,11 @@ class Log(LogView):
         clean: bool = False,
         name: str | None = None,
         journal: LogJournal | None = None,
+        left: LogExtent | None = None,
     ) -> "Log":
-        """[thread] Recovers what is on disk. Nothing is created before the first append."""
+        """[thread] Recovers what is on disk; `left` must be there, if given. Nothing is created before the first append."""
         try:
-            state = recover(directory, files, clock, config, clean=clean, journal=None if clean else journal)
+            state = recover(directory, files, clock, config, clean=clean, journal=None if clean else journal, left=left)
         except OSError as error:
             raise StorageError(f"{directory} cannot be opened: {error}") from error
         return cls(directory, files, clock, config, name or os.path.basename(directory), state, journal)
@@ -115,7 +126,7 @@ class Log(LogView):
             self._segments.active.let_go()
         self._producers = state.producers
         self._epochs = state.epochs
-        self._gaps_marked = state.gaps_allowed
+        self._note_gaps(state.gaps_allowed)
         self._exists = state.exists
         self.recovery = state.report
         self.start_offset = state.start_offset
@@ -202,36 +213,6 @@ class Log(LogView):
         self._upkeep.note_append(size, 1)
         return AppendResult(base_offset, end_offset - 1, -1, self.start_offset)
 
-    # --- beside the stage -------------------------------------------------------------------------------
-
-    def check_client_batch(
-        self, records: Buffer, *, origin: Origin = Origin.CLIENT
-    ) -> tuple[BatchHeader, BatchMark | None]:
-        """What an append would ask of a client's batch that goes to the stage, and the original if it is a retry."""
-        batches = split_batches(records)
-        if len(batches) != 1:
-            raise InvalidRecord(f"{len(batches)} batches where one is expected")
-        now_ms = self._clock.now_ms()
-        _, original = accept(batches, origin, self._config, self._producers, self.end_offset, now_ms, self.name)
-        return batches[0][0], original
-
-    def note_staged(self, header: BatchHeader) -> None:
-        """A batch of this producer went to the stage: one producer state is fed by both logs."""
-        if header.producer_id != NO_PRODUCER_ID:
-            self._producers.note_elsewhere(header, self._clock.now_ms())
-
-    def check_marker(self, header: BatchHeader, marker: EndMarker) -> None:
-        """Raise unless this coordinator may end this producer's transaction."""
-        self._producers.check_coordinator(header, marker.coordinator_epoch)
-
-    def note_staged_marker(self, header: BatchHeader, marker: EndMarker) -> None:
-        """A transaction was ended in the stage alone."""
-        self._producers.end_transaction(header, marker.coordinator_epoch, self._clock.now_ms())
-
-    def join_producers(self, stage: "Log") -> None:
-        """After both were opened: what the stage remembers of producers counts here."""
-        self._producers.merge(stage._producers)
-
     def _append_time(self, original: BatchMark) -> int:
         return original.timestamp_ms if self._config.timestamp_type == "LogAppendTime" else -1
 
@@ -251,9 +232,14 @@ class Log(LogView):
             buffers.extend(rest)
         total = sum(map(len, buffers))
         segment = self._segment_for(total, headers, origin, now_ms)
-        if origin is Origin.REPLICA and offset - self.end_offset != sum(h.last_offset_delta + 1 for h in headers):
-            self._mark_gaps()
-        self._write_buffers(segment, buffers)
+        try:
+            if origin is Origin.REPLICA and offset - self.end_offset != sum(h.last_offset_delta + 1 for h in headers):
+                self._mark_gaps()
+            self._write_buffers(segment, buffers)
+        except StorageError:
+            if segment is not self._segments.active:
+                self._discard(segment)
+            raise
         self._note(segment, headers, markers, total, now_ms)
 
     def _segment_for(self, total: int, headers: list[BatchHeader], origin: Origin, now_ms: int) -> Segment:
@@ -268,16 +254,32 @@ class Log(LogView):
 
     def _create_segment(self, now_ms: int) -> Segment:
         segment = Segment(self._files, self.directory, self.end_offset, created_ms=now_ms)
+        begun = False
         try:
             if not self._exists:
                 self._files.make_directories(self.directory)
                 # Other partitions may have made the parents and not synced them yet: sync them again.
                 self._must_sync(*parents(self.directory))
                 self._exists = True
+            SetAside(self._files, self.directory).unknown(segment.path)
+            begun = True
             segment.create_file()
         except OSError as error:
+            if begun:
+                self._discard(segment)
             raise StorageError(f"{self.name} cannot start a segment: {error}") from error
         return segment
+
+    def _discard(self, segment: Segment) -> None:
+        """A segment could not be begun. Were its file to stay, what the one before takes from now on would seem to lie
+        behind its end (invariant 2)."""
+        segment.close()
+        # Durably, before anything more is acknowledged.
+        self._must_sync(self.directory)
+        try:
+            self._files.unlink(segment.path)
+        except OSError as error:
+            self._offline = f"a segment that was not begun could not be removed: {error}"
 
     def _write_buffers(self, segment: Segment, buffers: list[Buffer]) -> None:
         try:
@@ -288,7 +290,8 @@ class Log(LogView):
             file.write(buffers, segment.size)
         except OSError as error:
             try:
-                file.truncate(segment.size)
+                if segment is self._segments.active:
+                    file.truncate(segment.size)
             except OSError as second:
                 # invariant 3: there are bytes behind the end that do not belong there
                 self._offline = f"a failed write could not be undone: {second}"
@@ -303,7 +306,12 @@ class Log(LogView):
         except OSError as error:
             raise StorageError(f"{self.name} cannot be written: {error}") from error
         self._must_sync(self.directory)
-        self._gaps_marked = True
+        self._note_gaps(True)
+
+    def _note_gaps(self, marked: bool) -> None:
+        self._gaps_marked = marked
+        for segment in self._segments:
+            segment.gapless = not marked
 
     def _note(
         self,
@@ -342,6 +350,7 @@ class Log(LogView):
             old.stable_offset = stable_offset(self._producers, self.end_offset)
             self._upkeep.requested = True
         self._segments.activate(segment)
+        segment.gapless = not self._gaps_marked
         self._must_sync(self.directory)
         self._end = None
 
@@ -372,15 +381,8 @@ class Log(LogView):
         if active is None or end == self.settled_end:
             return SyncTicket(sealed, directories, end, self._files, self._life, sealed)
         file = active.file_to_sync()
-        piece = None if sealed or directories else self._undurable_piece(file, end)
+        piece = None if sealed or directories else undurable_piece(self.directory, file, self.durable_end, end)
         return SyncTicket((*sealed, file), directories, end, self._files, self._life, sealed, piece)
-
-    def _undurable_piece(self, file: File, end: LogPosition) -> JournalPiece | None:
-        """What a journal needs to hold, if it lies in one file."""
-        durable = self.durable_end
-        if durable.segment != end.segment or durable.position >= end.position:
-            return None
-        return JournalPiece(self.directory, end.segment, file, durable.position, end.position - durable.position)
 
     def synced(self, ticket: SyncTicket, *, settled: bool = True) -> bool:
         """The ticket's run succeeded, or its piece is in the journal. False if the log was verified or cut since."""
@@ -407,7 +409,7 @@ class Log(LogView):
         self._refuse_while_busy()
         try:
             rewrite_tail(self._files, self.segments, self.settled_end)
-            state = recover(self.directory, self._files, self._clock, self._config, clean=False, journal=self._journal)
+            state = self._recover(self._journal)
         except OSError as error:
             raise StorageError(f"{self.name} stays offline: {error}") from error
         self._adopt(state)
@@ -510,13 +512,7 @@ class Log(LogView):
         assert self.can_replace(old)
         end = self._segments.end_of(list(self._segments).index(old[-1]))
         assert end is not None
-        point = self._upkeep.recovery_point
-        void = [
-            offset
-            for offset in self._upkeep.snapshots
-            if old[0].base_offset <= offset <= end and (point is None or offset != point.offset)
-        ]
-        self._upkeep.snapshots = [offset for offset in self._upkeep.snapshots if offset not in void]
+        void = self._upkeep.forget_snapshots(old[0].base_offset, end)
         job = ReplaceJob(self._files, self.directory, old, new, void, self._replaced)
         self._upkeep.begin(job)
         return job
@@ -527,8 +523,8 @@ class Log(LogView):
             # Whether the replacement was committed is for recovery to find out.
             self.sync_failed(f"a replacement failed: {job.error}")
             return
-        self._gaps_marked = True
         self._segments.replace(job.old, job.new)
+        self._note_gaps(True)
         for segment in job.old:
             segment.close()
 

@@ -64,6 +64,13 @@ class SyncTicket(Struct, frozen=True):
             self.file_system.sync_directory(directory)
 
 
+def undurable_piece(directory: str, file: File, durable: LogPosition, end: LogPosition) -> JournalPiece | None:
+    """What a journal needs to hold of a log, if it lies in one file."""
+    if durable.segment != end.segment or durable.position >= end.position:
+        return None
+    return JournalPiece(directory, end.segment, file, durable.position, end.position - durable.position)
+
+
 @define(eq=False)
 class SealJob:
     """Writes the index of a segment that is no longer appended to."""

@@ -61,6 +61,14 @@ class LogPosition(Struct, frozen=True, gc=False):
     position: int
 
 
+class LogExtent(Struct, frozen=True, array_like=True, gc=False):
+    """How much a log held when it was closed."""
+
+    end_offset: int
+    segments: int
+    size_bytes: int
+
+
 class AppendResult(Struct, frozen=True, gc=False):
     """What the producer is told. A duplicate answers the original's offsets; nothing was written."""
 
@@ -97,3 +105,6 @@ class RecoveryReport:
     dropped_segments: int = 0
     rebuilt_indexes: int = 0
     snapshot_offset: int = -1
+    set_aside_files: int = 0
+    """What lies beside the log because it did not fit, from this recovery or an earlier one."""
+    set_aside_bytes: int = 0

@@ -9,7 +9,7 @@ from engine.aborted_index import AbortedTransaction
 from engine.errors import OffsetOutOfRange, StorageError
 from engine.files import File, FileRegion
 from engine.leader_epochs import LeaderEpochs
-from engine.log_types import LogPosition, LogRead, TimedOffset
+from engine.log_types import LogExtent, LogPosition, LogRead, TimedOffset
 from engine.producer_state import ProducerInfo, ProducerState
 from engine.segment import Segment
 from engine.segments import SegmentList
@@ -42,6 +42,11 @@ class LogView:
     @property
     def size_bytes(self) -> int:
         return self._segments.size_bytes
+
+    @property
+    def extent(self) -> LogExtent:
+        """How much it holds."""
+        return LogExtent(self.end_offset, len(self._segments), self.size_bytes)
 
     @property
     def segments(self) -> Sequence[Segment]:

@@ -246,8 +246,9 @@ class MemoryFiles:
 
     def unlink(self, path: str) -> None:
         self.count("unlink")
-        directory, name = self._parent(path)
-        directory.change({name: None})
+        with contextlib.suppress(FileNotFoundError):
+            directory, name = self._parent(path)
+            directory.change({name: None})
 
     def sync_directory(self, path: str) -> None:
         self.count("sync_directory")

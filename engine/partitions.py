@@ -4,7 +4,7 @@ Logs are opened (and recovered) in worker threads, many at once. A partition wit
 objects: its directory appears with the first append.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from attrs import define, field, frozen
@@ -16,6 +16,7 @@ from engine.files import Files
 from engine.journal import Journal
 from engine.log import Log, LogConfig
 from engine.log_jobs import Job
+from engine.log_types import LogExtent
 from engine.partition import Partition
 from engine.recovery import STAGE
 from engine.sync import SyncRounds
@@ -52,6 +53,8 @@ class Partitions:
     """Why nothing is taken from clients at the moment."""
     damages: Damages = field(factory=Damages, init=False)
     """What is known to be damaged of their files."""
+    left: Mapping[str, LogExtent] = field(factory=dict)
+    """What the last broker says to have left, by the log's directory inside the data directory."""
     _by_topic: dict[bytes, list[Partition]] = field(factory=dict, init=False)
     _under_way: int = field(default=0, init=False)
     _to_verify: set[Partition] = field(factory=set, init=False)
@@ -91,7 +94,17 @@ class Partitions:
             clean=clean,
             name=f"{spec.topic}-{spec.index}",
             journal=self.journal,
+            left=self.left_in(self.directory(spec.topic_id, spec.index)),
         )
+
+    def left_in(self, directory: str) -> LogExtent | None:
+        """What must be there, if that is known."""
+        return self.left.get(directory.removeprefix(f"{self.data_dir}/"))
+
+    def extents(self) -> dict[str, LogExtent]:
+        """What all logs hold, for the next broker."""
+        logs = [partition.log for partition in self.with_stages()]
+        return {log.directory.removeprefix(f"{self.data_dir}/"): log.extent for log in logs if log.segments}
 
     def add(self, spec: PartitionSpec, log: Log) -> Partition:
         """Serve an opened log; indexes of a topic come in order."""

@@ -2,13 +2,15 @@
 
 Segments before the recovery point are only listed (name and size), so the time does not grow with the log.
 What is kept is synced before anybody sees it. Past the recovery point nobody can tell a torn write from a
-damaged one: the log ends before the first bad batch. A sealed segment with a whole index was synced as it
-stands: there a wrong checksum is left for the consumer to see, and broken framing is refused loudly rather
-than cut.
+damaged one: the log ends before the first bad batch. Only what is empty, or surely the beginning of a write that
+never ended, is removed; the rest is set aside (engine/set_aside.py). A sealed segment with a whole index was synced
+as it stands: there a wrong checksum is left for the consumer to see, and broken framing is refused loudly rather
+than cut. So is a log that ends before what is known to have been durable: going on would give its offsets out twice.
 """
 
 import os
 import struct
+from itertools import pairwise
 
 from attrs import define, field
 from crc32c import crc32c
@@ -20,18 +22,22 @@ from engine.files import Files, read_whole, write_atomically
 from engine.index import ENTRY_SIZE, SparseIndex, open_sealed
 from engine.journal_format import Journaled, LogJournal
 from engine.leader_epochs import LeaderEpochs
-from engine.log_types import LogConfig, LogPosition, RecoveryReport
+from engine.log_types import LogConfig, LogExtent, LogPosition, RecoveryReport
 from engine.producer_state import ProducerState
 from engine.records import NO_PRODUCER_ID, BatchHeader
 from engine.replacement import GAPS_FILE, finish_replacement
 from engine.segment import INDEX_SUFFIX, LOG_SUFFIX, Segment, scan_batches
-from engine.snapshot import Snapshot, list_snapshots, read_snapshot, remove_snapshots
+from engine.set_aside import SetAside, is_torn, set_aside_sizes
+from engine.snapshot import Snapshot, list_snapshots, read_snapshot, remove_snapshots, snapshot_name
 from engine.transactions import note_producer, read_marker, stable_offset
 
 START_FILE = "log-start"
 JOURNAL_FLOOR_FILE = "journal-floor"
 STAGE = "stage"
 """The directory of a partition's stage, inside the partition's own."""
+PUT_BACK = (
+    "Put its files back from a copy; to go on without them, remove the file .clean-shutdown from the data directory"
+)
 _START = struct.Struct(">q")
 _PLACE_BYTES = 16
 _CHECKSUM = struct.Struct(">I")
@@ -91,11 +97,12 @@ def _read_checked(files: Files, path: str, size: int) -> bytes | None:
 
 
 def parents(directory: str) -> tuple[str, ...]:
-    """The topic's directory and the one of all topics, and for a stage the partition's: an unsynced entry in them
-    loses the log."""
-    parent = os.path.dirname(directory)
-    above = os.path.dirname(parent)
-    return (parent, above, os.path.dirname(above)) if os.path.basename(directory) == STAGE else (parent, above)
+    """The topic's directory, the one of all topics and the data directory, and for a stage the partition's: an
+    unsynced entry in them loses the log."""
+    found = [directory]
+    for _ in range(4 if os.path.basename(directory) == STAGE else 3):
+        found.append(os.path.dirname(found[-1]))
+    return tuple(found[1:])
 
 
 def recover(
@@ -106,11 +113,34 @@ def recover(
     *,
     clean: bool,
     journal: LogJournal | None = None,
+    left: LogExtent | None = None,
 ) -> LogState:
-    """The log in `directory`, ready to be read and written, with what the journal has of it."""
+    """The log in `directory`, ready to be read and written, with what the journal has of it. `left` is what the last
+    broker says to have left there; less is refused."""
     finish_replacement(files, directory)
-    names = _without_orphans(files, directory, files.list(directory))
-    return _Recovery(directory, files, clock, config, clean, names, journal).run()
+    while True:
+        names = _without_orphans(files, directory, files.list(directory))
+        if left is not None:
+            _check_left(directory, names, left)
+        aside = SetAside(files, directory, set_aside_sizes(names))
+        state = _Recovery(directory, files, clock, config, clean, names, journal, aside).run()
+        if state is not None:
+            break
+    if left is not None and state.end_offset < left.end_offset:
+        raise StorageError(
+            f"{directory} ends at offset {state.end_offset}; when the last broker stopped it ended at "
+            f"{left.end_offset}: records are missing. {PUT_BACK}"
+        )
+    return state
+
+
+def _check_left(directory: str, names: dict[str, int], left: LogExtent) -> None:
+    sizes = [size for name, size in names.items() if name.endswith(LOG_SUFFIX)]
+    if sum(sizes) < left.size_bytes or len(sizes) < left.segments:
+        raise StorageError(
+            f"{directory} holds {sum(sizes)} bytes of records in {len(sizes)} files; when the last broker stopped it "
+            f"held {left.size_bytes} in {left.segments}: records are missing. {PUT_BACK}"
+        )
 
 
 def _without_orphans(files: Files, directory: str, names: dict[str, int]) -> dict[str, int]:
@@ -131,6 +161,7 @@ class _Recovery:
     clean: bool
     names: dict[str, int]
     journal: LogJournal | None
+    aside: SetAside
     scanned_bytes: int = 0
     cut_bytes: int = 0
     dropped_segments: int = 0
@@ -140,16 +171,19 @@ class _Recovery:
     def gaps_allowed(self) -> bool:
         return GAPS_FILE in self.names or self.config.cleanup_compact
 
-    def run(self) -> LogState:
+    def run(self) -> LogState | None:
+        """The log; None if something was set aside and all begins anew."""
         start_offset = read_start_offset(self.files, self.directory)
         segments = self._list_segments(start_offset or 0)
         snapshot, snapshots = self._choose_snapshot(segments)
+        if snapshot is not None:
+            self._drop_overlapping(segments, snapshot.end.segment)
         state = self._begin(segments, snapshot, start_offset)
         state.snapshots, state.recovery_point = snapshots, snapshot.end if snapshot else None
         state.exists, state.gaps_allowed = bool(self.names), GAPS_FILE in self.names
-        if segments and not self._is_current(snapshot, segments):
-            self._scan(state, snapshot)
-        self._check_start(state)
+        if segments and not self._is_current(snapshot, segments) and not self._scan(state, snapshot):
+            return None
+        self._check_bounds(state)
         checkpoint = LeaderEpochs.read(self.files, self.directory)
         for epoch, start in checkpoint.entries if checkpoint else ():
             if epoch > state.epochs.latest and start <= state.end_offset:
@@ -161,6 +195,8 @@ class _Recovery:
             self.dropped_segments,
             self.rebuilt_indexes,
             snapshot.end.offset if snapshot else -1,
+            len(self.aside.sizes),
+            sum(self.aside.sizes),
         )
         return state
 
@@ -178,20 +214,45 @@ class _Recovery:
             for base in bases
         ]
         while len(segments) > 1 and segments[1].base_offset <= start_offset:
-            remove_segment_files(segments.pop(0))
+            if not self._remove_deleted(segments, start_offset):
+                break
         if segments:
             segments[-1].sealed = False
         return segments
 
+    def _remove_deleted(self, segments: list[Segment], start_offset: int) -> bool:
+        """Whether the first segment was given up as a whole, and is gone: the next one's name alone does not say so."""
+        try:
+            end_offset = segments[0].read_end_offset()
+        except CorruptMessage as error:
+            self._drop(segments, segments[0], f"it lies before the start offset {start_offset}, and {error}")
+            return True
+        if end_offset > start_offset:
+            return False
+        remove_segment_files(segments.pop(0))
+        return True
+
+    def _drop_overlapping(self, segments: list[Segment], point: int) -> None:
+        """Drops segments before the recovery point whose offsets the one before them holds: a write that failed had
+        begun them. They never got an index, by which the others are known."""
+        for before, segment in tuple(pairwise(segments)):
+            if segment.base_offset >= point or os.path.basename(segment.index_path) in self.names:
+                continue
+            try:
+                end_offset = before.read_end_offset()
+            except CorruptMessage:
+                continue  # Which of the two is right is not known: who reads there is told.
+            if end_offset > segment.base_offset:
+                self._drop(segments, segment, f"the segment before it ends at offset {end_offset}")
+
     def _choose_snapshot(self, segments: list[Segment]) -> tuple[Snapshot | None, list[int]]:
-        """The newest whole snapshot that fits the segments; those that do not are removed."""
+        """The newest whole snapshot that fits the segments, and the offsets of it and the older ones."""
         sizes = {segment.base_offset: segment.size for segment in segments}
         offsets = list_snapshots(self.names)
         for offset in reversed(offsets):
             snapshot = read_snapshot(self.files, self.directory, offset)
             if snapshot is not None and snapshot.end.position <= sizes.get(snapshot.end.segment, -1):
                 return snapshot, [known for known in offsets if known <= offset]
-            remove_snapshots(self.files, self.directory, [offset])
         return None, []
 
     def _begin(self, segments: list[Segment], snapshot: Snapshot | None, start_offset: int | None) -> LogState:
@@ -233,31 +294,34 @@ class _Recovery:
         on_disk = self.names[os.path.basename(last.path)]
         return snapshot.end.segment == last.base_offset and snapshot.end.position == on_disk
 
-    def _scan(self, state: LogState, snapshot: Snapshot | None) -> None:
+    def _scan(self, state: LogState, snapshot: Snapshot | None) -> bool:
+        """Reads what lies past the recovery point; False if the log was changed so that this must begin anew."""
         point = snapshot.end.segment if snapshot else -1
         scanned: list[Segment] = []
-        for number, segment in enumerate(state.segments):
+        for segment in tuple(state.segments):
             if segment.base_offset < point:
                 continue
-            on_disk = self.names[os.path.basename(segment.path)]
             if segment.base_offset != point:
                 if scanned and segment.base_offset != state.end_offset:
-                    self._drop(state, number)
-                    break
+                    self._drop(state.segments, segment, f"the log goes on at offset {state.end_offset}")
+                    continue
                 state.end_offset = segment.base_offset
             scanned.append(segment)
-            if not self._scan_segment(state, segment, on_disk, resumed=segment.base_offset == point):
-                self._drop(state, number + 1)
-                break
-        self._replay(state)
+            self._scan_segment(state, segment, self._on_disk(segment), resumed=segment.base_offset == point)
+        if not self._replay(state, scanned):
+            return False
         for segment in scanned:
             segment.file().sync()
         for directory in (self.directory, *parents(self.directory)):
             self.files.sync_directory(directory)
         self._reseal(state)
+        return True
 
-    def _scan_segment(self, state: LogState, segment: Segment, on_disk: int, *, resumed: bool) -> bool:
-        """Feeds every good batch to the state; cuts the rest off, and says whether there was none."""
+    def _on_disk(self, segment: Segment) -> int:
+        return self.names[os.path.basename(segment.path)]
+
+    def _scan_segment(self, state: LogState, segment: Segment, on_disk: int, *, resumed: bool) -> None:
+        """Feeds every good batch to the state; cuts the rest off."""
         sealed = None
         if segment.sealed:
             sealed = open_sealed(read_whole(self.files, segment.index_path) or b"", on_disk)
@@ -267,12 +331,15 @@ class _Recovery:
         self.scanned_bytes += on_disk - segment.size
         self._feed_all(state, segment, on_disk, trusted=sealed is not None)
         if segment.size == on_disk:
-            return True
+            return
         if sealed:
             raise StorageError(f"{segment.path} is damaged at byte {segment.size}; it was sealed and synced")
         self.cut_bytes += on_disk - segment.size
+        rest = segment.file().pread(on_disk - segment.size, segment.size)
+        if not is_torn(rest, state.end_offset):
+            why = f"behind offset {state.end_offset} stands no whole batch that follows"
+            self.aside.copy(segment.base_offset, segment.size, rest, why)
         segment.file().truncate(segment.size)
-        return False
 
     def _feed_all(self, state: LogState, segment: Segment, end: int, *, trusted: bool) -> None:
         """Feeds the batches up to `end`, as far as they are good."""
@@ -283,20 +350,30 @@ class _Recovery:
             self._feed(state, segment, position, header)
         segment.stable_offset = stable_offset(state.producers, state.end_offset)
 
-    def _replay(self, state: LogState) -> None:
+    def _replay(self, state: LogState, scanned: list[Segment]) -> bool:
         """Gives the log back what was durable in the journal alone. That is in its last segment: with a new one the
-        one before is synced."""
+        one before is synced. False if there are segments behind it that nobody was told are durable, and are gone."""
         if self.journal is None:
-            return
+            return True
         entries = self.journal.tail(self.directory)
         floor = read_journal_floor(self.files, self.directory) if entries else 0
         entries = [entry for entry in entries if entry.place >= floor]
         segment = state.segments[-1]
+        for earlier in scanned[:-1]:
+            if any(entry.segment == earlier.base_offset and entry.end > earlier.size for entry in entries):
+                why = f"the journal holds what the segment {earlier.base_offset} lacks at its end"
+                self._drop(state.segments, segment, why)
+                return False
         for entry in entries:
             self._replay_entry(state, segment, entry)
-        if any((entry.segment, entry.end) > (segment.base_offset, segment.size) for entry in entries):
-            # The log ends before them, whatever the reason: what is written there from now on is not theirs.
+        beyond = [entry for entry in entries if (entry.segment, entry.end) > (segment.base_offset, segment.size)]
+        if beyond:
+            for entry in beyond:
+                why = f"the journal holds it, and the log ends at offset {state.end_offset}, before it"
+                self.aside.copy(entry.segment, entry.position, entry.read(0), why)
+            # What is written there from now on is not theirs.
             write_journal_floor(self.files, self.directory, self.journal.place)
+        return True
 
     def _replay_entry(self, state: LogState, segment: Segment, entry: Journaled) -> None:
         known = segment.size - entry.position
@@ -323,13 +400,14 @@ class _Recovery:
             note_producer(segment.aborted, state.producers, header, marker, self.clock.now_ms())
         state.end_offset = header.next_offset
 
-    def _drop(self, state: LogState, number: int) -> None:
-        """Removes the segments from `number` on: they continue what was cut off."""
-        for segment in state.segments[number:]:
-            self.cut_bytes += self.names[os.path.basename(segment.path)]
-            self.dropped_segments += 1
-            remove_segment_files(segment)
-        del state.segments[number:]
+    def _drop(self, segments: list[Segment], segment: Segment, why: str) -> None:
+        """Takes a segment out of the log: removes it if it is empty, else sets it aside."""
+        on_disk = self._on_disk(segment)
+        self.cut_bytes += on_disk
+        self.dropped_segments += 1
+        self.aside.segment(segment, on_disk if segment.size else 0, why)
+        self.files.unlink(segment.index_path)
+        segments.remove(segment)
 
     def _reseal(self, state: LogState) -> None:
         for segment in state.segments[:-1]:
@@ -338,12 +416,23 @@ class _Recovery:
         if state.segments and state.segments[-1].sealed:
             state.segments[-1].sealed = False
 
-    def _check_start(self, state: LogState) -> None:
+    def _check_bounds(self, state: LogState) -> None:
+        """Refuses a log that lacks what is known to have been durable. A snapshot's name says that, whole or not."""
+        offsets = list_snapshots(self.names)
+        beyond = [offset for offset in offsets if offset > state.end_offset]
         if state.start_offset > state.end_offset:
             raise StorageError(
                 f"{self.directory} ends at offset {state.end_offset}, before its start {state.start_offset}: "
                 "durable records are missing"
             )
+        if beyond:
+            names = ", ".join(map(snapshot_name, beyond))
+            raise StorageError(
+                f"{self.directory} ends at offset {state.end_offset} and was durable up to {beyond[-1]}: durable "
+                f"records are missing. Put its files back from a copy; to go on without them, remove from there {names}"
+            )
+        # What is left of the newer ones is damaged: the records are here all the same.
+        remove_snapshots(self.files, self.directory, [offset for offset in offsets if offset not in state.snapshots])
 
 
 def remove_segment_files(segment: Segment) -> None:

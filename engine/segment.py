@@ -33,8 +33,9 @@ def segment_name(base_offset: int) -> str:
     return f"{base_offset:020d}"
 
 
-def walk_headers(file: File, position: int, end: int) -> Iterator[tuple[int, BatchHeader]]:
-    """(position, header) of every batch in [position, end); `CorruptMessage` where the chain breaks."""
+def walk_headers(file: File, position: int, end: int, follows: int | None = None) -> Iterator[tuple[int, BatchHeader]]:
+    """(position, header) of every batch in [position, end); `CorruptMessage` where the chain breaks. Where there are no
+    gaps, the first batch has the offset `follows` and every other one that after its neighbour."""
     chunk, chunk_start, last_offset = b"", position, -1
     while position < end:
         at = position - chunk_start
@@ -43,8 +44,14 @@ def walk_headers(file: File, position: int, end: int) -> Iterator[tuple[int, Bat
         header = parse_header(chunk, at) if len(chunk) >= HEADER_SIZE else None
         if header is None or not is_framed(header) or position + header.size > end or header.base_offset <= last_offset:
             raise CorruptMessage(f"{file.path} is damaged at byte {position}")
-        yield position, header
         last_offset = header.last_offset
+        if follows is not None:
+            # The checksum does not cover the offset: its neighbours tell whether it is right.
+            if header.base_offset != follows:
+                text = f"{file.path} is damaged at byte {position}: offset {header.base_offset}, {follows} comes next"
+                raise CorruptMessage(text)
+            follows = last_offset + 1
+        yield position, header
         position += header.size
 
 
@@ -82,6 +89,8 @@ class Segment:
     first_timestamp: int = NO_TIMESTAMP
     sealed: bool = False
     cleaned: bool = False
+    gapless: bool = False
+    """Whether every offset is in it, as where neither compaction nor a leader that compacts leaves any out."""
     index_saved: bool = False
     saved_entries: int = 0
     aborted: AbortedIndex | None = field(default=None, repr=False)
@@ -152,7 +161,6 @@ class Segment:
 
     def create_file(self) -> File:
         self._file = self.files.open(self.path, create=True)
-        self._file.truncate(0)
         self.index = SparseIndex()
         self.aborted = AbortedIndex()
         return self._file
@@ -207,6 +215,8 @@ class Segment:
         entry = self.loaded_index().find_offset(offset - self.base_offset)
         for position, header in self._walk_from(entry):
             if header.last_offset >= offset:
+                if self.gapless and header.base_offset > offset:
+                    raise CorruptMessage(f"{self.path} goes on at offset {header.base_offset}: {offset} is missing")
                 self._located = offset, (position, header.size)
                 return position, header.size
         return None
@@ -223,7 +233,8 @@ class Segment:
         """Batches from an index entry on, if the batch there proves to be the entry's; else the index is rebuilt."""
         if entry is not None:
             relative_offset, position = entry
-            walk = walk_headers(self.file(), position, self.size)
+            follows = self.base_offset + relative_offset if self.gapless else None
+            walk = walk_headers(self.file(), position, self.size, follows)
             try:
                 first = next(walk, None)
             except CorruptMessage:
@@ -231,7 +242,18 @@ class Segment:
             if first is not None and first[1].base_offset == self.base_offset + relative_offset:
                 return chain((first,), walk)
             self.rebuild_index()
-        return walk_headers(self.file(), 0, self.size)
+        return self._walk_all()
+
+    def _walk_all(self) -> Iterator[tuple[int, BatchHeader]]:
+        return walk_headers(self.file(), 0, self.size, self.base_offset if self.gapless else None)
+
+    def read_end_offset(self) -> int:
+        """[thread] Where its last batch ends, found from the index's last entry on."""
+        index = self.loaded_index()
+        end_offset = self.base_offset
+        for _, header in self._walk_from(index.find_offset(MAX_RELATIVE_OFFSET)):
+            end_offset = header.next_offset
+        return end_offset
 
     def batches_by_time(self, timestamp_ms: int) -> Iterator[tuple[int, BatchHeader]]:
         """Batches from where a record as late as `timestamp_ms` may first stand."""
@@ -264,7 +286,7 @@ class Segment:
         """Reads all headers anew; raises `CorruptMessage` if the segment itself is damaged."""
         fresh = Segment(self.files, self.directory, self.base_offset)
         fresh.reset()
-        for _, header in walk_headers(self.file(), 0, self.size):
+        for _, header in self._walk_all():
             fresh.note_batch(header, header.base_offset, interval_bytes)
         assert fresh.index is not None
         if fresh.max_timestamp > self.max_timestamp:

@@ -8,7 +8,7 @@ from engine.journal_format import LogJournal
 from engine.log_types import LogPosition
 from engine.recovery import JOURNAL_FLOOR_FILE, START_FILE, remove_segment_files, write_journal_floor
 from engine.segment import Segment
-from engine.snapshot import remove_snapshots
+from engine.snapshot import list_snapshots, remove_snapshots
 
 _REWRITE_BYTES = 1 << 20
 
@@ -53,8 +53,10 @@ def void_journaled(files: Files, directory: str, journal: LogJournal | None) -> 
 
 def remove_all(files: Files, directory: str, segments: Sequence[Segment]) -> None:
     """Empties the log's directory."""
-    # First of all the start offset, which must never lie beyond what is left.
+    # First of all the start offset and the snapshots, which must never lie beyond what is left.
     files.unlink(os.path.join(directory, START_FILE))
+    remove_snapshots(files, directory, list_snapshots(files.list(directory)))
+    files.sync_directory(directory)
     for segment in reversed(segments):
         remove_segment_files(segment)
     # Files only: the partition's stage is a directory in here, and not touched by this.

@@ -64,6 +64,13 @@ class Upkeep:
     def end(self, job: Job) -> None:
         self._running.discard(job)
 
+    def forget_snapshots(self, start: int, end: int) -> list[int]:
+        """Those of segments that are about to be replaced, but for the recovery point: they must be removed."""
+        point = self.recovery_point
+        void = [each for each in self.snapshots if start <= each <= end and (point is None or each != point.offset)]
+        self.snapshots = [each for each in self.snapshots if each not in void]
+        return void
+
     @property
     def due(self) -> bool:
         return self.requested or self._bytes >= SNAPSHOT_BYTES or self._batches >= SNAPSHOT_BATCHES

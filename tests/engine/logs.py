@@ -4,6 +4,7 @@ from engine.clock import Clock, ManualClock
 from engine.files import Files
 from engine.journal_format import LogJournal
 from engine.log import Log, LogConfig
+from engine.log_types import LogExtent
 from engine.memory_files import MemoryFiles
 from engine.records import BatchHeader, build_batch, parse_header, split_batches
 
@@ -14,9 +15,8 @@ NOW_MS = 1_700_000_000_000
 def memory_files() -> MemoryFiles:
     """A disk on which the broker has made its data directory."""
     files = MemoryFiles()
-    files.make_directories("/data/topics")
+    files.make_directories("/data")
     files.sync_directory("/")
-    files.sync_directory("/data")
     return files
 
 
@@ -28,6 +28,7 @@ def open_log(
     clean: bool = False,
     directory: str = DIRECTORY,
     journal: LogJournal | None = None,
+    left: LogExtent | None = None,
 ) -> Log:
     return Log.open(
         directory,
@@ -36,6 +37,7 @@ def open_log(
         config=config or LogConfig(),
         clean=clean,
         journal=journal,
+        left=left,
     )
 
 

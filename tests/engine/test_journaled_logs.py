@@ -325,3 +325,39 @@ def test_a_record_cannot_pass_for_a_frame() -> None:
     assert journal_format.slot_sequence(slot) == lap
     assert slot.pread(len(frame), 4096) == bytes(frame)
     assert world.after_a_crash().all[1].log.end_offset == 1
+
+
+@pytest.mark.parametrize("content", [b"", b"torn", stored(batch(), 3, 0)], ids=["empty", "torn", "whole"])
+def test_a_segment_that_was_never_begun_does_not_keep_the_journal_from_its_log(content: bytes) -> None:
+    world = World()
+    (partition,) = world.all
+    assert [world.write(partition) for _ in range(3)] == [True] * 3
+    sync(partition.log)
+    # As a failed write may leave it behind.
+    directory = partition.log.directory
+    file = world.files.open(f"{directory}/00000000000000000003.log", create=True)
+    file.write([content], 0)
+    file.sync()
+    world.files.sync_directory(directory)
+    assert [world.write(partition, b"%02d" % number) for number in (3, 4)] == [True] * 2
+    assert partition.log.settled_end.offset == 3, "the rest is in the journal alone"
+    (again,) = world.after_a_crash().all
+    assert values(again)[3:] == [b"03", b"04"]
+
+
+def test_what_the_journal_alone_holds_and_no_log_can_take_is_kept(caplog: pytest.LogCaptureFixture) -> None:
+    world = World()
+    (partition,) = world.all
+    assert [world.write(partition) for _ in range(3)] == [True] * 3
+    sync(partition.log)
+    assert [world.write(partition, b"%02d" % number) for number in (3, 4)] == [True] * 2
+    segment = partition.log.segments[-1]
+    world.files.crash()
+    world.files.open(segment.path).truncate(10)
+    (again,) = World(world.files).all
+    assert again.log.end_offset == 0
+    # Three batches that the journal has from the start, too.
+    kept = [name for name in world.files.list(partition.log.directory) if name.endswith(".set-aside")]
+    assert kept
+    assert again.log.recovery.set_aside_bytes > 0
+    assert "the journal holds it" in caplog.text

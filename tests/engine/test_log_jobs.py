@@ -39,7 +39,7 @@ def test_a_ticket_syncs_files_before_directories() -> None:
     log.append(batch(), 0)
     ticket = log.capture_sync()
     assert len(ticket.files) == 1
-    assert sorted(ticket.directories) == ["/data/topics", "/data/topics/0a", "/data/topics/0a/0"]
+    assert sorted(ticket.directories) == ["/data", "/data/topics", "/data/topics/0a", "/data/topics/0a/0"]
     sync(log)
     log.append(batch(), 0)
     assert log.capture_sync().directories == ()

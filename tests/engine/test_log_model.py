@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from engine.clock import ManualClock
+from engine.errors import StorageError
 from engine.journal import Owner
 from engine.log import LogConfig
 from engine.records import BatchHeader, build_batch, parse_header, seal_batch
@@ -103,6 +104,28 @@ class LogMachine(RuleBasedStateMachine):
         again = self.log.append(data, self.epoch)
         assert again.duplicate
         assert (again.base_offset, again.last_offset) == (end, end + count - 1)
+
+    @rule(size=st.integers(0, 1500), call=st.integers(1, 3), times=st.integers(1, 4), smaller=st.integers(0, 2))
+    def fail_to_append(self, size: int, call: int, times: int, smaller: int) -> None:
+        """The disk fails while a batch is written, to a segment that may have to be begun for it; smaller ones that
+        come after it may fit into the one before."""
+        data = build_batch([(b"k", b"v" * size)], timestamp_ms=NOW_MS)
+        end = self.end
+        self.files.fail_at(call, 28, times=times, only=frozenset({"open", "write", "truncate", "unlink"}))
+        try:
+            self.log.append(data, self.epoch)
+        except StorageError:
+            assert self.end == end
+        else:
+            self.note(data, end, NOW_MS)
+        finally:
+            self.files.stop_failing()
+        if self.log.offline is not None:
+            self.log.reverify()
+            assert self.end == end
+            self.durable = end
+        for _ in range(smaller):
+            self.append(1, 10, 0)
 
     @rule()
     def new_epoch(self) -> None:

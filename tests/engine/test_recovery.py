@@ -2,8 +2,9 @@
 
 import pytest
 
-from engine.errors import BrokerError, StorageError
+from engine.errors import BrokerError, CorruptMessage, StorageError
 from engine.log import Log, LogConfig
+from engine.log_types import LogExtent
 from engine.memory_files import MemoryFiles
 from engine.records import checksum, split_batches
 from engine.recovery import START_FILE, read_start_offset, write_start_offset
@@ -15,7 +16,9 @@ from tests.engine.logs import (
     memory_files,
     open_log,
     read_all,
+    read_at,
     snapshot,
+    stored,
     sync,
 )
 
@@ -216,3 +219,130 @@ def test_an_io_error_while_opening_is_a_storage_error() -> None:
     files.fail_at(2, 5, times=1000)
     with pytest.raises(StorageError, match="cannot be opened"):
         open_log(files)
+
+
+def _with_unbegun(content: bytes = b"", *, rolled: bool = False) -> tuple[MemoryFiles, Log]:
+    """A log of which a segment was begun at offset 10 and never written to; the one before it went on to 13."""
+    files = memory_files()
+    log = open_log(files)
+    log.append(batch(10), 0)
+    file = files.open(_path("00000000000000000010.log"), create=True)
+    file.write([content], 0)
+    log.append(batch(3), 0)
+    if rolled:
+        log.roll()
+        log.append(batch(2), 0)
+        sync(log)
+        snapshot(log)
+    sync(log)
+    return files, log
+
+
+UNBEGUN = [
+    pytest.param(b"", id="empty"),
+    pytest.param(stored(batch(), 10, 0)[:50], id="torn"),
+    pytest.param(stored(batch(), 10, 0), id="whole"),
+]
+
+
+@pytest.mark.parametrize("content", UNBEGUN)
+@pytest.mark.parametrize("rolled", [False, True])
+def test_a_segment_that_was_never_written_to_hides_and_ends_nothing(content: bytes, rolled: bool) -> None:
+    files, log = _with_unbegun(content, rolled=rolled)
+    for clean in (False, True):
+        again = open_log(files, clean=clean)
+        assert read_all(again) == read_all(log)
+        assert again.end == log.end
+    kept = [name for name in files.list(DIRECTORY) if name.endswith(".set-aside")]
+    assert len(kept) == again.recovery.set_aside_files == (1 if content else 0)
+    assert again.recovery.set_aside_bytes == len(content)
+
+
+@pytest.mark.parametrize("content", UNBEGUN)
+def test_a_start_offset_does_not_remove_what_such_a_segment_overlaps(content: bytes) -> None:
+    files, log = _with_unbegun(content, rolled=True)
+    write_start_offset(files, DIRECTORY, 11)
+    recovered = open_log(files)
+    assert recovered.start_offset == 11
+    assert read_all(recovered) == read_all(log)[1:]
+
+
+def test_what_is_cut_off_and_may_hold_records_is_kept() -> None:
+    files, log = _filled()
+    size = log.size_bytes // 8
+    rest = files.open(log.segments[0].path).pread(log.size_bytes, 5 * size)
+    files.flip_bit(log.segments[0].path, 5 * size + 30)
+    recovered = open_log(files)
+    assert recovered.end_offset == 10
+    (kept,) = (name for name in files.list(DIRECTORY) if name.endswith(".set-aside"))
+    content = files.open(_path(kept)).pread(1 << 20, 0)
+    assert content[size:] == rest[size:]
+    assert recovered.recovery.set_aside_bytes == len(rest)
+
+
+def test_segments_behind_a_cut_are_kept_under_another_name() -> None:
+    files, log = _filled(30, snapshot_at=-1, config=SMALL)
+    files.flip_bit(log.segments[1].path, 70)
+    sizes = [segment.size for segment in log.segments[2:]]
+    open_log(files, config=SMALL)
+    names = files.list(DIRECTORY)
+    assert [names[f"{segment.base_offset:020d}.log.set-aside"] for segment in log.segments[2:]] == sizes
+
+
+def test_a_log_that_is_shorter_than_its_snapshot_says_is_refused_every_time() -> None:
+    files, log = _filled()
+    log.close(clean=True)
+    path = log.segments[0].path
+    files.open(path).truncate(log.size_bytes - 1)
+    for clean in (True, False, False):
+        with pytest.raises(StorageError, match=r"was durable up to 16: durable records are missing.*16\.snapshot"):
+            open_log(files, clean=clean)
+    files.flip_bit(_path("00000000000000000016.snapshot"), 40)
+    with pytest.raises(StorageError, match="durable records are missing"):
+        open_log(files)
+    files.unlink(_path("00000000000000000016.snapshot"))
+    assert open_log(files).end_offset == 14
+
+
+def test_a_log_that_holds_less_than_the_last_broker_left_is_refused() -> None:
+    files, log = _filled(30, snapshot_at=20, config=SMALL)
+    log.close(clean=True)
+    left = log.extent
+    assert open_log(files, config=SMALL, clean=True, left=left).end_offset == 60
+    for name in [name for name in files.list(DIRECTORY) if name.endswith(".snapshot")]:
+        files.unlink(_path(name))
+    path = log.segments[3].path
+    content = files.open(path).pread(log.segments[3].size, 0)
+    files.unlink(path)
+    with pytest.raises(StorageError, match=r"records are missing.*clean-shutdown"):
+        open_log(files, config=SMALL, clean=True, left=left)
+    files.open(path, create=True).write([content], 0)
+    assert open_log(files, config=SMALL, clean=True, left=left).end_offset == 60
+    with pytest.raises(StorageError, match=r"held \d+ in \d+: records are missing"):
+        open_log(memory_files(), clean=True, left=left)
+    with pytest.raises(StorageError, match="ended at 61: records are missing"):
+        open_log(files, config=SMALL, clean=True, left=LogExtent(61, left.segments, left.size_bytes))
+
+
+def test_a_wrong_offset_is_told_by_its_neighbours_wherever_the_batch_lies() -> None:
+    """The checksum does not cover it, and after a clean stop nothing is read before it is served."""
+    for number in range(8):
+        files, log = _filled()
+        log.close(clean=True)
+        size = log.size_bytes // 8
+        for bit in (0, 3, 7):
+            files.flip_bit(log.segments[0].path, number * size + 7, bit)
+            recovered = open_log(files, clean=True)
+            with pytest.raises(CorruptMessage):
+                read_all(recovered)
+            files.flip_bit(log.segments[0].path, number * size + 7, bit)
+        assert read_all(open_log(files, clean=True)) == read_all(log)
+
+
+def test_a_missing_segment_is_not_passed_over() -> None:
+    files, log = _filled(30, snapshot_at=29, config=SMALL)
+    gone = log.segments[2]
+    files.unlink(gone.path)
+    recovered = open_log(files, config=SMALL)
+    with pytest.raises(CorruptMessage, match=f"{gone.base_offset} is missing"):
+        read_at(recovered, gone.base_offset)

@@ -9,7 +9,7 @@ from tests.engine.logs import DIRECTORY, memory_files
 def test_it_survives_a_crash() -> None:
     files = memory_files()
     files.make_directories(DIRECTORY)
-    for path in ("/data/topics", "/data/topics/0a"):
+    for path in ("/data", "/data/topics", "/data/topics/0a"):
         files.sync_directory(path)
     write_checkpoint(files, DIRECTORY, 1234)
     files.crash()
