@@ -111,7 +111,7 @@ class Log(StagedProducers):
         journal: LogJournal | None = None,
         left: LogExtent | None = None,
     ) -> "Log":
-        """[thread] Recovers what is on disk; `left` must be there, if given. Nothing is created before the first append."""
+        """[thread] Recovers what is on disk; `left` must be there. Nothing is created before the first append."""
         try:
             state = recover(directory, files, clock, config, clean=clean, journal=None if clean else journal, left=left)
         except OSError as error:

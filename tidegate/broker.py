@@ -46,7 +46,7 @@ from engine.timers import Timers
 from engine.workers import ThreadWorkers
 from tidegate.cleaning import Cleaning
 from tidegate.config import BrokerConfig
-from tidegate.data_directory import DataDirectory
+from tidegate.data_directory import CleanMark, DataDirectory
 from tidegate.descriptors import DescriptorPlan, descriptor_limit
 from tidegate.listening import BoundHttp, BoundListener, bind_all, bind_http, with_door
 from tidegate.operations import Operations
@@ -135,14 +135,17 @@ class Broker:
     @asynccontextmanager
     async def _serving(self, directory: DataDirectory, catalogue: Catalogue) -> AsyncIterator[None]:
         node = await self._compose(directory.path, catalogue)
-        clean = directory.take_clean_mark()
+        mark = directory.take_clean_mark()
         async with self.operations.open():
             began = self.clock.monotonic()
-            # Stages first: coordinators go on where they were, and what they decided must reach what is staged.
-            await in_worker(self._workers, partial(self._journal.open, self.clock.now_ms(), clean=clean))
-            await node.controller.open_all(clean=clean, then=partial(node.releases.open_all, clean=clean))
-            self._journal.start()
-            self.operations.recovered(self.clock.monotonic() - began, clean=clean)
+            try:
+                await self._open_logs(node, mark)
+            except BaseException:
+                if mark is not None:
+                    # What it says of the logs must be so at the next start too.
+                    directory.leave_clean_mark(mark.logs)
+                raise
+            self.operations.recovered(self.clock.monotonic() - began, clean=mark is not None)
             try:
                 async with trio.open_nursery() as nursery:
                     node.controller.start_soon = nursery.start_soon
@@ -156,6 +159,15 @@ class Broker:
                 self.operations.enter(Phase.STOPPING)
                 with trio.CancelScope(shield=True):
                     await self._close_logs(node, directory)
+
+    async def _open_logs(self, node: Node, mark: CleanMark | None) -> None:
+        clean = mark is not None
+        node.partitions.left = mark.logs if mark is not None else {}
+        # Stages first: coordinators go on where they were, and what they decided must reach what is staged.
+        await in_worker(self._workers, partial(self._journal.open, self.clock.now_ms(), clean=clean))
+        await node.controller.open_all(clean=clean, then=partial(node.releases.open_all, clean=clean))
+        node.partitions.left = {}
+        self._journal.start()
 
     @contextmanager
     def _threads(self, settings: BrokerSettings, data_dir: Path) -> Iterator[None]:
@@ -275,10 +287,9 @@ class Broker:
         await self._settle(node)
         try:
             await in_worker(self._workers, lambda: node.partitions.close(clean=True))
+            directory.leave_clean_mark(node.partitions.extents())
         except (BrokerError, OSError) as error:
             logger.error("a log could not be closed cleanly; the next start will recover: %s", error)
-        else:
-            directory.leave_clean_mark()
 
     async def _settle(self, node: Node) -> None:
         """Wait until nothing is written or synced any more."""

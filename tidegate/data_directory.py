@@ -1,16 +1,48 @@
 """The data directory: one broker at a time holds it, and a mark tells whether the last one left it in order."""
 
+import contextlib
 import fcntl
+import logging
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 
+import msgspec
+from crc32c import crc32c
+
+from engine.log_types import LogExtent
+
+logger = logging.getLogger("tidegate")
+
 LOCK_FILE = ".lock"
 CLEAN_MARK = ".clean-shutdown"
+TEMPORARY_SUFFIX = ".tmp"
 
 
 class DataDirectoryInUse(Exception):
     """Another broker runs on this directory."""
+
+
+class CleanMark(msgspec.Struct, frozen=True):
+    """That every log was closed well, and how much each held then, by its directory inside the data directory."""
+
+    logs: dict[str, LogExtent] = {}
+
+    def encode(self) -> bytes:
+        """A checksum, then the rest."""
+        body = msgspec.json.encode(self)
+        return f"{crc32c(body):08x}\n".encode() + body
+
+    @classmethod
+    def decode(cls, data: bytes) -> "CleanMark | None":
+        """None if it is damaged. An empty one, as earlier versions left it, says nothing of the logs."""
+        if not data:
+            return cls()
+        checksum, _, body = data.partition(b"\n")
+        if checksum != f"{crc32c(body):08x}".encode():
+            return None
+        return msgspec.json.decode(body, type=cls)
 
 
 class DataDirectory:
@@ -21,7 +53,7 @@ class DataDirectory:
         self._lock: int | None = None
 
     def __enter__(self) -> "DataDirectory":
-        self.path.mkdir(parents=True, exist_ok=True)
+        make_durably(self.path)
         lock = os.open(self.path / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -44,23 +76,45 @@ class DataDirectory:
             os.close(self._lock)
             self._lock = None
 
-    def take_clean_mark(self) -> bool:
-        """Whether the last broker shut down cleanly; the mark is gone, durably, before anything is written."""
+    def take_clean_mark(self) -> CleanMark | None:
+        """What the last broker left if it shut down cleanly; the mark is gone, durably, before anything is written."""
         try:
+            mark = CleanMark.decode((self.path / CLEAN_MARK).read_bytes())
             os.unlink(self.path / CLEAN_MARK)
         except FileNotFoundError:
-            return False
-        self._sync()
-        return True
+            return None
+        sync_directory(self.path)
+        if mark is None:
+            logger.error("the mark of the last shutdown is damaged: the logs are recovered as after a crash")
+        return mark
 
-    def leave_clean_mark(self) -> None:
+    def leave_clean_mark(self, logs: Mapping[str, LogExtent]) -> None:
         """Every log was closed well: the next start need not recover."""
-        mark = os.open(self.path / CLEAN_MARK, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        os.fsync(mark)
-        os.close(mark)
-        self._sync()
+        path = self.path / CLEAN_MARK
+        temporary = path.with_name(path.name + TEMPORARY_SUFFIX)
+        mark = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+        with os.fdopen(mark, "wb") as file:
+            file.write(CleanMark(dict(logs)).encode())
+            file.flush()
+            os.fsync(mark)
+        os.replace(temporary, path)
+        sync_directory(self.path)
 
-    def _sync(self) -> None:
-        directory = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
+
+def make_durably(path: Path) -> None:
+    """Make a directory and those above it that are missing; what made them is on the disk before anything in them."""
+    missing = [each for each in (path, *path.parents) if not os.path.exists(each)]
+    path.mkdir(parents=True, exist_ok=True)
+    for made in missing:
+        # One may be allowed to make entries in a directory and not to read it, which syncing takes.
+        with contextlib.suppress(PermissionError):
+            sync_directory(made.parent)
+
+
+def sync_directory(path: Path) -> None:
+    """Put a directory's entries on the disk."""
+    directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
         os.fsync(directory)
+    finally:
         os.close(directory)

@@ -160,6 +160,7 @@ class Releases:
             clean=clean,
             name=f"{partition.log.name}/stage",
             journal=self.partitions.journal,
+            left=self.partitions.left_in(self._directory(partition)),
         )
 
     def _load(self, log: Log, config: ExtensionConfig) -> StageState:

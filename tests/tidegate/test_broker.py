@@ -134,6 +134,25 @@ async def test_a_clean_restart_reads_no_log(tmp_path: Path) -> None:
 
 
 @trio_test
+async def test_a_log_that_vanished_after_a_clean_stop_is_missed_at_every_start(tmp_path: Path) -> None:
+    async with open_door(tmp_path) as door:
+        client = await door.connect()
+        await create_topic(client, "t", 2)
+        await produced(client, "t", batch(10), partition=1)
+        directory = Path(
+            door.broker.node.partitions.of_topic(door.broker.node.topics.by_name["t"].topic_id)[1].log.directory
+        )
+    kept = shutil.move(directory, tmp_path / "elsewhere")
+    for _ in range(2):
+        with pytest.raises(StorageError, match="records are missing"):
+            async with Broker(config(tmp_path)):
+                pass
+    shutil.move(kept, directory)
+    async with open_door(tmp_path) as door:
+        assert (await fetched(await door.connect(), "t", partition=1)).high_watermark == 10
+
+
+@trio_test
 async def test_it_closes_cleanly_right_after_much_was_written(tmp_path: Path) -> None:
     async with open_door(tmp_path) as door:
         client = await door.connect()

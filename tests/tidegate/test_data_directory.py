@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tidegate.data_directory import CLEAN_MARK, LOCK_FILE, DataDirectory, DataDirectoryInUse
+from engine.log_types import LogExtent
+from tidegate import data_directory
+from tidegate.data_directory import CLEAN_MARK, LOCK_FILE, CleanMark, DataDirectory, DataDirectoryInUse
 
 
 def test_it_is_made_with_its_parents(tmp_path: Path) -> None:
@@ -41,10 +43,35 @@ def test_it_is_free_again_when_its_holder_was_killed(tmp_path: Path) -> None:
         pass
 
 
-def test_the_mark_counts_once(tmp_path: Path) -> None:
+def test_the_mark_counts_once_and_tells_what_the_logs_held(tmp_path: Path) -> None:
+    left = {"topics/0a/0": LogExtent(12, 2, 3456)}
     with DataDirectory(tmp_path) as directory:
-        assert not directory.take_clean_mark()
-        directory.leave_clean_mark()
+        assert directory.take_clean_mark() is None
+        directory.leave_clean_mark(left)
         assert (tmp_path / CLEAN_MARK).exists()
-        assert directory.take_clean_mark()
-        assert not directory.take_clean_mark()
+        assert directory.take_clean_mark() == CleanMark(left)
+        assert directory.take_clean_mark() is None
+
+
+def test_an_empty_mark_of_earlier_versions_says_nothing_of_the_logs(tmp_path: Path) -> None:
+    (tmp_path / CLEAN_MARK).touch()
+    with DataDirectory(tmp_path) as directory:
+        assert directory.take_clean_mark() == CleanMark({})
+
+
+def test_a_damaged_mark_is_none(tmp_path: Path) -> None:
+    with DataDirectory(tmp_path) as directory:
+        directory.leave_clean_mark({"topics/0a/0": LogExtent(12, 2, 3456)})
+        content = (tmp_path / CLEAN_MARK).read_bytes().replace(b"12", b"13")
+        (tmp_path / CLEAN_MARK).write_bytes(content)
+        assert directory.take_clean_mark() is None
+
+
+def test_what_made_the_directory_is_synced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[Path] = []
+    monkeypatch.setattr(data_directory, "sync_directory", synced.append)
+    with DataDirectory(tmp_path / "a" / "b"):
+        assert set(synced) == {tmp_path, tmp_path / "a"}
+    synced.clear()
+    with DataDirectory(tmp_path / "a" / "b"):
+        assert synced == []
