@@ -15,6 +15,7 @@ from engine.segment import Segment
 from engine.segments import SegmentList
 from engine.time_search import find_by_time, find_max_timestamp
 from engine.transactions import Undecided, aborted_transactions
+from engine.upkeep import Upkeep
 
 
 class LogView:
@@ -29,6 +30,7 @@ class LogView:
     _undecided: Undecided
     _offline: str | None
     _end: LogPosition | None
+    _upkeep: Upkeep
 
     @property
     def end(self) -> LogPosition:
@@ -52,6 +54,12 @@ class LogView:
     def segments(self) -> Sequence[Segment]:
         """All segments; the last one is active."""
         return tuple(self._segments)
+
+    @property
+    def snapshot_offset(self) -> int:
+        """Up to where the newest snapshot knows the producers; -1 if there is none."""
+        point = self._upkeep.recovery_point
+        return -1 if point is None else point.offset
 
     @property
     def active_segment(self) -> Segment | None:

@@ -1,15 +1,8 @@
-"""All stages of this node: opened at start, made with the first record that asks for one, kept small, closed.
-
-A stage's state is checkpointed every so often, and the segments that hold nothing pending are dropped after it. What
-still waits in an otherwise empty segment is copied to the stage's end first.
-"""
+"""All stages of this node: opened at start, made with the first record that asks for one, kept small, closed."""
 
 import logging
 import os
-from collections.abc import Callable
-from itertools import pairwise
 
-import trio
 from attrs import define, field
 
 from coordinators.controller import Controller
@@ -17,6 +10,7 @@ from coordinators.producer_ids import ProducerIds
 from coordinators.release.dead_letters import DeadLetters
 from coordinators.release.rates import LaneRates
 from coordinators.release.stage_traces import StageTraces
+from coordinators.release.stage_upkeep import StageUpkeep
 from coordinators.release.staged import StagedPartition
 from coordinators.topic_view import Topic, TopicUpdate
 from coordinators.tracing.tracing import Tracing
@@ -28,10 +22,8 @@ from engine.partition import Partition
 from engine.partitions import Partitions
 from engine.recovery import STAGE
 from engine.reserve import Reserve
-from engine.stage import checkpoint
 from engine.stage.config import ExtensionConfig
 from engine.stage.opening import load_state, stage_log_config
-from engine.stage.pending import Row
 from engine.stage.stage import Stage
 from engine.stage.state import Counters, StageState
 from engine.stage.steady_clock import SteadyClock
@@ -39,11 +31,7 @@ from engine.timers import Timers
 
 logger = logging.getLogger("tidegate.release")
 
-CHECKPOINT_BATCHES = 20_000
-CHECKPOINT_BATCHES_MOST = 50_000
-"""A checkpoint holds everything that is pending: the more that is, the seldomer; but replaying must stay short."""
-MOVED_TOGETHER = 200
-SPARSE_SHARE = 0.25
+CLOSED_WITHIN_S = 10.0
 RESERVE_FILE = "reserve"
 RESERVE_RETRY_S = 5.0
 CLOCK_CHECK_S = 1.0
@@ -58,13 +46,11 @@ class Releases:
     timers: Timers
     dead_letters: DeadLetters
     reserve: Reserve
+    upkeep: StageUpkeep
     tracing: Tracing | None = None
     rates: LaneRates = field(init=False)
     _configs: dict[bytes, ExtensionConfig] = field(factory=dict)
-    _checkpoints: dict[StagedPartition, int] = field(factory=dict)
-    """Up to where each stage's state is on disk; while one is being written, up to where it will be."""
     _clock_is_watched: bool = False
-    _being_written: dict[StagedPartition, trio.Event] = field(factory=dict)
 
     def __attrs_post_init__(self) -> None:
         self.rates = LaneRates(self.stages, self.clock, self.timers)
@@ -83,7 +69,9 @@ class Releases:
         size = controller.topics.settings.integer("stage.reserve.bytes")
         reserve = Reserve(partitions.files, os.path.join(partitions.data_dir, RESERVE_FILE), size)
         dead_letters = DeadLetters(controller, producer_ids, clock)
-        releases = cls(controller, clock, timers, dead_letters, reserve, tracing)
+        cleanable = controller.topics.settings.integer("stage.min.cleanable.bytes")
+        upkeep = StageUpkeep(partitions, clock, timers, cleanable)
+        releases = cls(controller, clock, timers, dead_letters, reserve, upkeep, tracing)
         controller.on_change.append(releases._topic_changed)
         return releases
 
@@ -181,13 +169,13 @@ class Releases:
             self.partitions.workers,
             self.clock,
             has_room=lambda size: self._has_room(partition.topic_id, stage, size),
-            after_change=self._after_change,
+            after_change=self.upkeep.look_after,
             on_dead_letters=self.dead_letters.wake,
             on_full=self._make_room,
             reload=self._reload,
             observer=self._observer(partition),
         )
-        self._checkpoints[staged] = log.end_offset
+        self.upkeep.opened(staged)
         if not self._clock_is_watched:
             self._watch_clock()
         if not self.reserve.held and self.partitions.refusal is None:
@@ -202,6 +190,7 @@ class Releases:
         state = self._load(staged.store.log, staged.stage.config)
         state.counters = staged.stage.state.counters
         staged.stage.adopt(state)
+        self.upkeep.opened(staged)
 
     def _has_room(self, topic_id: bytes, stage: Stage, size: int) -> bool:
         limit = stage.config.stage_max_bytes
@@ -212,6 +201,8 @@ class Releases:
         stages = self.stages()
         for staged in stages:
             staged.watch_clock()
+            self.upkeep.look_after(staged)
+        self.upkeep.forget_removed()
         self._clock_is_watched = bool(stages)
         if stages:
             self.timers.call_at(self.clock.monotonic() + CLOCK_CHECK_S, self._watch_clock)
@@ -236,76 +227,6 @@ class Releases:
 
         self.partitions.workers.submit(self.reserve.lay_by, done)
 
-    # -- keeping them small
-
-    def _after_change(self, staged: StagedPartition) -> None:
-        log = staged.store.log
-        bound = max(CHECKPOINT_BATCHES, min(len(staged.stage.state.table) // 4, CHECKPOINT_BATCHES_MOST))
-        if log.end_offset - self._checkpoints.get(staged, 0) >= bound and staged not in self._being_written:
-            self.checkpoint(staged)
-
-    def checkpoint(self, staged: StagedPartition, then: Callable[[], object] = lambda: None) -> None:
-        """Write the state as it is now, once the log is durable so far; then drop what is no longer needed."""
-        log = staged.store.log
-        offset, directory = log.end_offset, log.directory
-        staged.stage.state.fates.expire(staged.stage.clock.now_ms() - staged.stage.config.delay_fate_retention_ms)
-        pieces, ticket = checkpoint.encode(staged.stage.state), log.capture_sync()
-        self._checkpoints[staged] = offset
-        self._being_written[staged] = trio.Event()
-
-        def write() -> None:
-            # With `flush.mode=os` what counts as durable is only written: the checkpoint must not be ahead of it.
-            ticket.run()
-            checkpoint.write(self.partitions.files, directory, offset, pieces)
-
-        def written(_: object, error: BaseException | None) -> None:
-            self._being_written.pop(staged).set()
-            if error is not None:
-                logger.error("%s: no checkpoint: %s", log.name, error)
-            elif not staged.partition.removed:
-                self._drop_segments(staged, offset)
-            then()
-
-        def durable(error: object) -> None:
-            if error is None and not staged.partition.removed:
-                self.partitions.workers.submit(write, written)
-            else:
-                self._being_written.pop(staged).set()
-                then()
-
-        staged.store.when_durable(offset - 1, float("inf"), durable)
-
-    def _drop_segments(self, staged: StagedPartition, checkpointed: int) -> None:
-        store, segments = staged.store, staged.store.log.segments
-        live = staged.stage.state.live_segments()
-        sealed = [segment for segment, following in pairwise(segments) if following.base_offset <= checkpointed]
-        dead = 0
-        while dead < len(sealed) and sealed[dead].base_offset not in live:
-            dead += 1
-        if dead and store.offline is None:
-            # The snapshot first: what the stage knows of its producers must not go with the segments.
-            jobs = [*store.log.maintenance(), store.log.delete_segments_job(sealed[:dead])]
-            self.partitions.run_jobs(store, jobs)
-        elif sealed and live[sealed[0].base_offset] < SPARSE_SHARE * sealed[0].size:
-            self._move(staged, sealed[0].base_offset)
-
-    def _move(self, staged: StagedPartition, base_offset: int) -> None:
-        """Copy what an old segment still holds to the end; the next checkpoint drops it."""
-
-        def operation() -> None:
-            rows: list[Row] = []
-            for row in staged.stage.state.table.rows():
-                if row.segment == base_offset:
-                    rows.append(row)
-                if len(rows) == MOVED_TOGETHER:
-                    break
-            if rows:
-                staged.stage.move(rows)
-                self.timers.call_at(self.clock.monotonic(), lambda: self._move(staged, base_offset))
-
-        if not staged.partition.removed and staged.store.offline is None:
-            staged.submit(operation)
-
     # -- closing
 
     async def close(self) -> None:
@@ -315,12 +236,7 @@ class Releases:
             if staged is None or staged.store.offline is not None:
                 continue
             staged.watch_clock()
-            if staged in self._being_written:
-                await self._being_written[staged].wait()
-            written = trio.Event()
-            self.checkpoint(staged, written.set)
-            with trio.move_on_after(10):
-                await written.wait()
+            await self.upkeep.finish(staged, CLOSED_WITHIN_S)
 
     def statistics(self) -> dict[str, int]:
         """Sums over all stages."""

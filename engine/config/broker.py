@@ -186,6 +186,15 @@ LOG = (
         dynamic=False,
     ),
     ConfigKey(
+        "stage.min.cleanable.bytes",
+        ConfigType.LONG,
+        32 * 1024 * 1024,
+        "Tidegate's own key. What the stage of a partition (its delayed and prioritised records) may take on the disk "
+        "besides three times what is pending in it; beyond that it is made smaller.",
+        at_least(1024),
+        dynamic=False,
+    ),
+    ConfigKey(
         "log.max.open.files",
         ConfigType.INT,
         0,

@@ -38,6 +38,7 @@ def load_state(log: Log, files: Files, rules: LaneRules, steady_ms: int, wall_ms
         offset, state = log.start_offset, StageState.empty(steady_ms, wall_ms, rules)
     else:
         offset, state = found
+    state.replayed_from = offset
     replayed = 0
     for batch in _batches(log, offset):
         state.replay(batch)

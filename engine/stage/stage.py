@@ -420,6 +420,10 @@ class Stage:
         """What brings the records of an intent into memory, for a thread; None if they are there."""
         return self._batches.warming([self.state.intended[piece.number] for piece in intent.pieces])
 
+    def warming_rows(self, rows: Sequence[Row]) -> Callable[[], None] | None:
+        """The same for rows that wait."""
+        return self._batches.warming(rows)
+
     def unwritten(self, log_end_offset: int) -> list[Intent]:
         """After a restart or failover: the intents that the log does not hold whole, at the places where they now
         belong. Those whose place was lost with the end of the log are noted anew."""

@@ -146,6 +146,8 @@ class StageState:
     """Records that have reached it under that producer id: the next one's sequence number."""
     prioritised: bool = False
     ahead_ms: int = 0
+    replayed_from: int = 0
+    """The offset of the checkpoint that it was opened with, or where its log began."""
     readied: int = 0
     """Records that have entered the lanes, in this process."""
     counters: Counters = field(factory=Counters)

@@ -7,7 +7,6 @@ import trio
 from attrs import define, field
 from trio.testing import trio_test
 
-import coordinators.release.releases as releases_module
 from coordinators.configs import AlterOperation, ConfigAlteration, ConfigResource, ResourceType
 from coordinators.controller import Controller
 from coordinators.producer_ids import ProducerIds
@@ -24,7 +23,6 @@ from engine.partitions import Partitions
 from engine.records import HEADER_SIZE
 from engine.stage import opening
 from engine.stage.headers import open_records
-from engine.stage.opening import stage_log_config
 from engine.sync import SyncRounds
 from engine.timers import Timers
 from engine.workers import InlineWorkers
@@ -151,32 +149,6 @@ async def test_changed_keys_are_in_force_at_once(bench: Bench) -> None:
     resource = ConfigResource(ResourceType.TOPIC, "t")
     await bench.controller.alter_configs([(resource, [ConfigAlteration("stage.max.bytes", AlterOperation.SET, "77")])])
     assert bench.staged(topic).stage.config.stage_max_bytes == 77
-
-
-@trio_test
-async def test_segments_with_nothing_pending_go_after_a_checkpoint(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(
-        releases_module, "stage_log_config", lambda expiration_ms: stage_log_config(expiration_ms, 2_000)
-    )
-    monkeypatch.setattr(releases_module, "CHECKPOINT_BATCHES", 30)
-    topic = await bench.create()
-    bench.hold(topic, record("far away", delay=3_600_000))
-    for number in range(100):
-        bench.hold(topic, record(f"{number}" * 20, delay=1))
-        bench.pass_ms(1)
-    for _ in range(3):
-        bench.releases.checkpoint(bench.staged(topic))
-        bench.pass_ms(1)
-    log = bench.staged(topic).store.log
-    assert log.start_offset > 100
-    assert log.size_bytes < 20_000
-    bench.restart()
-    await bench.controller.open_all(clean=False)
-    await bench.releases.open_all(clean=False)
-    bench.pass_ms(3_600_000)
-    assert bench.partition(topic).log.end_offset == 101
 
 
 @trio_test

@@ -44,7 +44,7 @@ from tests.engine.stage.world import (
 PRODUCERS = (1, 2)
 ENOUGH_BYTES = 10_000
 """For the few records that a fetch asks for here."""
-UPKEEP = ("letters", "retention", "priority", "checkpoint", "checkpoint later", "move", "move")
+UPKEEP = ("letters", "retention", "priority", "checkpoint", "checkpoint later", "move", "tidy", "tidy")
 STATUSES = {
     states.UNCOMMITTED: model.UNCOMMITTED,
     states.WAITING: model.WAITING,
@@ -291,8 +291,8 @@ class StageMachine(RuleBasedStateMachine):
                 self.attempt(stage.switch_off_priority)
         elif not store.segments:
             return
-        elif kind == "checkpoint":
-            self.attempt(self.leader.checkpoint)
+        elif kind in ("checkpoint", "tidy"):
+            self.attempt(self.leader.checkpoint if kind == "checkpoint" else self.leader.tidy)
         else:
             if store.segments[-1].size:
                 self.attempt(self.leader.store.log.roll)

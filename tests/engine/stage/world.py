@@ -34,6 +34,7 @@ from engine.stage.repack import ONE_SHOT_HEADERS, RENAMED_PREFIX
 from engine.stage.stage import Held, Stage
 from engine.stage.state import StageState
 from engine.stage.steady_clock import SteadyClock
+from engine.stage.tidying import Tidying, bound_bytes
 from engine.sync import SyncRounds
 from engine.transactions import EndMarker, build_marker
 from engine.workers import InlineWorkers
@@ -42,6 +43,7 @@ from tests.engine.logs import DIRECTORY, NOW_MS, memory_files
 STAGE_DIRECTORY = f"{DIRECTORY}/stage"
 LOG_CONFIG = LogConfig(segment_bytes=4000, index_interval_bytes=200, timestamp_after_max_ms=2**60)
 STAGE_SEGMENT_BYTES = 4000
+STAGE_FLOOR_BYTES = 500
 COLLECTED = 50
 RELEASED_BYTES = 160
 """Of one released batch: so small that an intent has several, of which a crash may leave some."""
@@ -356,6 +358,15 @@ class Leader:
         if rows:
             self.stage.move(rows)
         return len(rows)
+
+    def tidy(self) -> None:
+        """Bring the stage under its bound, if it is above."""
+        tidying = Tidying.begin(self.stage, STAGE_FLOOR_BYTES)
+        while tidying is not None and not tidying.done:
+            tidying.move(tidying.next_rows())
+        self.checkpoint()
+        if not any(row.segment < self.store.log.segments[-1].base_offset for row in self.state.intended.values()):
+            assert self.store.log.size_bytes <= bound_bytes(self.stage, STAGE_FLOOR_BYTES)
 
     # -- reading
 

@@ -1,0 +1,229 @@
+"""Stages kept small: checkpoints, so that opening one replays little, and segments dropped by the bytes that they hold.
+
+A checkpoint is due after so many offsets, counted from the one that the stage was opened with. The log of a stage may
+be `stage.min.cleanable.bytes` and some multiple of what is pending (engine/stage/tidying.py); beyond that what still
+waits at its front is copied to its end, in small turns, and the segments in front go after a checkpoint.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import pairwise
+
+import trio
+from attrs import define, field
+
+from coordinators.release.staged import StagedPartition
+from engine.clock import Clock
+from engine.errors import BrokerError
+from engine.partitions import Partitions
+from engine.stage import checkpoint
+from engine.stage.pending import Row
+from engine.stage.tidying import Tidying, bound_bytes
+from engine.timers import Timers
+
+logger = logging.getLogger("tidegate.release")
+
+CHECKPOINT_BATCHES = 20_000
+CHECKPOINT_BATCHES_MOST = 50_000
+"""A checkpoint holds everything that is pending: the more that is, the seldomer; but replaying must stay short."""
+RETRY_S = 10.0
+DROP_RETRY_S = 0.05
+DROP_TRIES = 40
+"""What is on its way to the log holds its segment for a moment, while the rest of it could go."""
+
+
+def _nothing() -> None:
+    """Nobody waits."""
+
+
+@define(eq=False)
+class StageUpkeep:
+    """See the module. Everything happens on the loop but what is written to disk."""
+
+    partitions: Partitions
+    clock: Clock
+    timers: Timers
+    min_cleanable_bytes: int
+    _checkpoints: dict[StagedPartition, int] = field(factory=dict)
+    """Up to where each stage's state is on disk; while one is being written, up to where it will be."""
+    _written: dict[StagedPartition, int] = field(factory=dict)
+    """Up to where it is for certain: what lies behind that must not be dropped."""
+    _being_written: dict[StagedPartition, trio.Event] = field(factory=dict)
+    _rounds: dict[StagedPartition, Tidying] = field(factory=dict)
+    _not_before: dict[StagedPartition, float] = field(factory=dict)
+
+    def opened(self, staged: StagedPartition) -> None:
+        """A stage was opened, or its state made anew."""
+        self._checkpoints[staged] = self._written[staged] = staged.stage.state.replayed_from
+
+    def forget_removed(self) -> None:
+        """Drop what is known of stages that are gone."""
+        for known in (self._checkpoints, self._written, self._rounds, self._not_before):
+            for staged in [each for each in known if each.partition.removed]:
+                del known[staged]
+
+    def look_after(self, staged: StagedPartition) -> None:
+        """Do what is due; called after every change, and once in a while where there is none."""
+        if staged in self._being_written or staged in self._rounds:
+            return
+        log = staged.store.log
+        bound = max(CHECKPOINT_BATCHES, min(len(staged.stage.state.table) // 4, CHECKPOINT_BATCHES_MOST))
+        is_behind = log.end_offset - self._checkpoints.get(staged, 0) >= bound
+        if not is_behind and log.size_bytes <= bound_bytes(staged.stage, self.min_cleanable_bytes):
+            return
+        if self.clock.monotonic() < self._not_before.get(staged, 0.0) or not _can_be_written(staged):
+            return
+        if is_behind:
+            self.checkpoint(staged)
+        else:
+            self._tidy(staged)
+
+    # -- checkpoints
+
+    def checkpoint(self, staged: StagedPartition, then: Callable[[], object] = _nothing) -> None:
+        """Write the state as it is now, once the log is durable so far; then drop what is no longer needed."""
+        log = staged.store.log
+        offset, directory = log.end_offset, log.directory
+        staged.stage.state.fates.expire(staged.stage.clock.now_ms() - staged.stage.config.delay_fate_retention_ms)
+        pieces, ticket = checkpoint.encode(staged.stage.state), log.capture_sync()
+        before, self._checkpoints[staged] = self._checkpoints.get(staged, 0), offset
+        self._being_written[staged] = trio.Event()
+
+        def write() -> None:
+            # With `flush.mode=os` what counts as durable is only written: the checkpoint must not be ahead of it.
+            ticket.run()
+            checkpoint.write(self.partitions.files, directory, offset, pieces)
+
+        def written(_: object, error: BaseException | None) -> None:
+            self._being_written.pop(staged).set()
+            if error is not None:
+                logger.error("%s: no checkpoint: %s", log.name, error)
+                self._checkpoints[staged] = before
+                self._wait(staged, RETRY_S)
+                then()
+            else:
+                self._written[staged] = offset
+                self._drop_segments(staged, then)
+
+        def durable(error: object) -> None:
+            if error is None and not staged.partition.removed:
+                self.partitions.workers.submit(write, written)
+            else:
+                self._being_written.pop(staged).set()
+                self._checkpoints[staged] = before
+                then()
+
+        staged.store.when_durable(offset - 1, float("inf"), durable)
+
+    async def finish(self, staged: StagedPartition, within_s: float) -> None:
+        """Leave a checkpoint of the stage as it is, for the next start."""
+        if staged in self._being_written:
+            await self._being_written[staged].wait()
+        written = trio.Event()
+        self.checkpoint(staged, written.set)
+        with trio.move_on_after(within_s):
+            await written.wait()
+
+    def _drop_segments(self, staged: StagedPartition, then: Callable[[], object]) -> None:
+        """Drop from the front what nothing pending lies in, and what the checkpoint on disk does without."""
+        checkpointed = self._written.get(staged, 0)
+        store, log = staged.store, staged.store.log
+        live = staged.stage.state.live_segments()
+        dead, end_offset = [], 0
+        for segment, following in pairwise(log.segments):
+            if following.base_offset > checkpointed or segment.base_offset in live:
+                break
+            dead.append(segment)
+            end_offset = following.base_offset
+        if not dead or not _can_be_written(staged):
+            then()
+        elif log.snapshot_offset >= end_offset:
+            self.partitions.run_jobs(store, [log.delete_segments_job(dead)], then)
+        else:
+            # The snapshot first: what the stage knows of its producers must not go with the segments.
+            log.request_snapshot()
+            jobs = log.maintenance()
+            go_on = partial(self._drop_after_snapshot, staged, end_offset, then)
+            self.partitions.run_jobs(store, jobs, go_on)
+            if not jobs:
+                then()
+
+    def _drop_after_snapshot(self, staged: StagedPartition, end_offset: int, then: Callable[[], object]) -> None:
+        if staged.store.log.snapshot_offset >= end_offset:
+            self._drop_segments(staged, then)
+        else:
+            then()
+
+    # -- by bytes
+
+    def _tidy(self, staged: StagedPartition) -> None:
+        """Begin a round when the stage's turn has come."""
+
+        def begin() -> None:
+            tidying = Tidying.begin(staged.stage, self.min_cleanable_bytes)
+            if tidying is not None:
+                self._rounds[staged] = tidying
+                self._go_on(staged, tidying)
+
+        staged.submit(lambda: self._trying(staged, begin))
+
+    def _trying(self, staged: StagedPartition, step: Callable[[], object]) -> None:
+        """Do a step of a round; if it cannot be done, leave the round for later."""
+        try:
+            if _can_be_written(staged):
+                step()
+                return
+        except BrokerError as error:
+            logger.error("%s: the stage cannot be made smaller: %s", staged.store.log.name, error)
+        self._rounds.pop(staged, None)
+        self._wait(staged, RETRY_S)
+
+    def _go_on(self, staged: StagedPartition, tidying: Tidying) -> None:
+        if tidying.done:
+            self._drop_moved(staged)
+            return
+        rows = tidying.next_rows()
+        job = staged.stage.warming_rows(rows)
+        if job is None:
+            self._move(staged, tidying, rows)
+        else:
+            # They are not in memory: a thread reads them, so that a slow disk never stops the loop.
+            self.partitions.workers.submit(job, lambda _result, _error: self._move(staged, tidying, rows))
+
+    def _move(self, staged: StagedPartition, tidying: Tidying, rows: Sequence[Row]) -> None:
+        def move() -> None:
+            tidying.move(rows)
+            later = partial(self._trying, staged, partial(self._go_on, staged, tidying))
+            self.timers.call_at(self.clock.monotonic(), later)
+
+        staged.submit(lambda: self._trying(staged, move))
+
+    def _drop_moved(self, staged: StagedPartition) -> None:
+        """Everything was moved: after a checkpoint the segments can go."""
+        tries = 0
+
+        def dropped() -> None:
+            nonlocal tries
+            tries += 1
+            is_large = staged.store.log.size_bytes > bound_bytes(staged.stage, self.min_cleanable_bytes)
+            if is_large and tries < DROP_TRIES and _can_be_written(staged):
+                again = partial(self._drop_segments, staged, dropped)
+                self.timers.call_at(self.clock.monotonic() + DROP_RETRY_S, again)
+                return
+            self._rounds.pop(staged, None)
+            if is_large:
+                self._wait(staged, RETRY_S)
+
+        if staged in self._being_written:
+            del self._rounds[staged]
+        else:
+            self.checkpoint(staged, dropped)
+
+    def _wait(self, staged: StagedPartition, duration_s: float) -> None:
+        """Do not try again at once."""
+        self._not_before[staged] = self.clock.monotonic() + duration_s
+
+
+def _can_be_written(staged: StagedPartition) -> bool:
+    return not staged.partition.removed and staged.store.offline is None
