@@ -34,6 +34,7 @@ from engine.cluster_id import cluster_id
 from engine.config.resolve import BrokerSettings
 from engine.errors import BrokerError
 from engine.file_relief import FileRelief
+from engine.file_system_kind import FileSystemKind, file_system_kind
 from engine.file_system_sync import FileSystemSync, is_available
 from engine.files import OsFiles
 from engine.journal import Journal
@@ -176,13 +177,14 @@ class Broker:
         def wake_up() -> None:
             os.eventfd_write(self._outcomes, 1)
 
-        whole = FileSystemSync(str(data_dir)) if is_available() else None
+        kind = file_system_kind(*(str(data_dir / each) for each in ("", "topics", "journal")))
+        whole = FileSystemSync(str(data_dir)) if kind.is_known and is_available() else None
         self._kernel_sync = open_kernel_sync(self._outcomes)
         round_sync = RoundSync(settings.integer("log.sync.threads"), whole, self.clock.monotonic, self._kernel_sync)
         self._workers = ThreadWorkers(WORKER_THREADS, wake_up, "worker")
         self._sync_worker = ThreadWorkers(1, wake_up, "sync")
         self._cleaner_workers = ThreadWorkers(settings.integer("log.cleaner.threads"), wake_up, "cleaner")
-        self._journal = self._make_journal(settings, str(data_dir))
+        self._journal = self._make_journal(settings, str(data_dir), kind)
         self._rounds = SyncRounds(
             self._sync_worker, lambda: self._marked.set(), round_sync, self._journal, self._workers
         )
@@ -200,11 +202,20 @@ class Broker:
             if whole is not None:
                 whole.close()
 
-    def _make_journal(self, settings: BrokerSettings, data_dir: str) -> Journal:
+    def _make_journal(self, settings: BrokerSettings, data_dir: str, kind: FileSystemKind) -> Journal:
         """Where it is turned off, or the kernel cannot do it, it is still read: the last broker may have left one."""
-        device = None
-        if self._kernel_sync is not None and settings.flag("log.journal.enable"):
+        device, why = None, ""
+        if not settings.flag("log.journal.enable"):
+            why = "log.journal.enable is false"
+        elif self._kernel_sync is None:
+            why = "this system cannot write past its cache by itself"
+        elif not kind.is_known:
+            why = f"the data directory is on {kind.name}, which is not known to keep what is written past its cache"
+        else:
             device = DirectDevice(self._kernel_sync, self._files, LARGEST_JOURNALED_ROUND)
+        way = "the journal" if device is not None else "syncing their files"
+        fields = {"file_system": kind.name, **({"reason": why} if why else {})}
+        logger.info("records are made durable by %s", way, extra=fields)
         slot_bytes, slots = settings.integer("log.journal.segment.bytes"), settings.integer("log.journal.segments")
         return Journal(
             data_dir, self._files, device, self._workers, os.urandom, slot_bytes=slot_bytes, slot_count=slots

@@ -218,7 +218,8 @@ LOG = (
         True,
         "Tidegate's own key. Whether records are made durable by one write to a journal for all partitions, and the "
         "partitions' files are synced later; else they are synced before records are acknowledged. Used where the "
-        "system can write past its cache.",
+        "system can write past its cache and the data lies on ext4, XFS, btrfs or tmpfs; the log tells which way is "
+        "taken.",
         dynamic=False,
     ),
     ConfigKey(

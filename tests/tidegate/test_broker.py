@@ -11,7 +11,10 @@ import pytest
 import trio
 from trio.testing import trio_test
 
+from engine import file_system_kind
 from engine.errors import StorageError
+from engine.file_system_kind import EXT4, FUSE, OVERLAYFS
+from engine.file_system_sync import FileSystemSync
 from engine.kernel_sync import KernelSync
 from engine.log import Log
 from tests.wire.kafka.door import Client, Door, config, open_door, until
@@ -199,6 +202,40 @@ async def test_no_mark_is_left_when_a_log_could_not_be_closed(
     monkeypatch.undo()
     async with open_door(tmp_path) as door:
         assert (await fetched(await door.connect(), "t")).high_watermark == 1
+
+
+@pytest.mark.parametrize(("number", "journaled"), [(EXT4, True), (FUSE, False), (OVERLAYFS, False), (None, False)])
+@trio_test
+async def test_short_ways_to_the_disk_are_taken_where_they_are_known_to_lead_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, number: int, journaled: bool
+) -> None:
+    monkeypatch.setattr(file_system_kind, "file_system_number", lambda _: number)
+    caplog.set_level("INFO")
+    whole: list[FileSystemSync] = []
+    monkeypatch.setattr(FileSystemSync, "__call__", lambda sync: whole.append(sync))
+    async with open_door(tmp_path) as door:
+        client = await door.connect()
+        await create_topic(client, "t", 8)
+        for partition in range(8):
+            await client.send(produce("t", batch(), partition=partition), BY_NAME)
+        for _ in range(8):
+            assert (await client.receive()).responses[0].partition_responses[0].error_code == 0
+
+        async def write_until_journaled() -> None:
+            while not door.broker.node.partitions.rounds.statistics()["journal_frames"]:
+                await produced(client, "t", batch())
+
+        if journaled:
+            with trio.fail_after(10):
+                await write_until_journaled()
+        else:
+            for _ in range(20):
+                await produced(client, "t", batch())
+        statistics = door.broker.node.partitions.rounds.statistics()
+    assert bool(statistics["journal_frames"]) is journaled
+    assert journaled or not whole
+    way = "the journal" if journaled else "syncing their files"
+    assert f"records are made durable by {way}" in caplog.text
 
 
 WITHOUT_JOURNAL: dict[str, object] = {"log.journal.enable": "false"}
