@@ -192,7 +192,7 @@ class ProducerState:
         count = header.last_offset_delta + 1
         if entry.batches and next_sequence(entry.last_sequence) != header.base_sequence:
             entry.run = 0
-        entry.run = min(entry.run + count, SEQUENCES // 2)
+        entry.run += count
         last = next_sequence(header.base_sequence, count - 1)
         last_offset = NONE if base_offset == NONE else base_offset + count - 1
         entry.batches.append(BatchMark(header.base_sequence, last, base_offset, last_offset, header.max_timestamp))
@@ -217,8 +217,7 @@ class ProducerState:
                     (mark._replace(base_offset=NONE, last_offset=NONE) for mark in theirs.batches), BATCHES_KEPT
                 )
             elif ours.epoch == theirs.epoch:
-                ours.batches = _merged(ours.batches, theirs.batches)
-                ours.run = max(ours.run, theirs.run)
+                ours.batches, ours.run = _merged(ours, theirs)
             ours.touched_ms = max(ours.touched_ms, theirs.touched_ms)
             ours.coordinator_epoch = max(ours.coordinator_epoch, theirs.coordinator_epoch)
 
@@ -287,17 +286,31 @@ class ProducerState:
         return state, position
 
 
-def _merged(ours: Iterable[BatchMark], theirs: Iterable[BatchMark]) -> deque[BatchMark]:
-    """The last batches of one producer that two logs took in turn. Where both know one, the offset is ours."""
-    marks = {mark.first_sequence: mark._replace(base_offset=NONE, last_offset=NONE) for mark in theirs}
-    marks.update((mark.first_sequence, mark) for mark in ours)
-    if not marks:
-        return deque(maxlen=BATCHES_KEPT)
-    # Sequences start over after 2^31: the largest step between neighbours is where the oldest begins.
-    ordered = sorted(marks)
-    steps = [(first - ordered[index - 1]) % SEQUENCES for index, first in enumerate(ordered)]
-    start = steps.index(max(steps)) if len(ordered) > 1 else 0
-    return deque((marks[first] for first in ordered[start:] + ordered[:start]), maxlen=BATCHES_KEPT)
+def _merged(ours: ProducerEntry, theirs: ProducerEntry) -> tuple[deque[BatchMark], int]:
+    """The last batches of one producer that two logs took in turn, and the numbers accepted without a gap up to the
+    last one. Where both know a batch, the offset is ours."""
+    marks = {mark.first_sequence: mark._replace(base_offset=NONE, last_offset=NONE) for mark in theirs.batches}
+    marks.update((mark.first_sequence, mark) for mark in ours.batches)
+    later, earlier = (theirs, ours) if _is_later(theirs, ours) else (ours, theirs)
+    run = later.run
+    if earlier.batches and (later.last_sequence - earlier.last_sequence) % SEQUENCES == later.run:
+        run += earlier.run
+    # Sequences start over after 2^31: what counts is how far each lies behind the last one.
+    ordered = sorted(marks, key=lambda first: (later.last_sequence - first) % SEQUENCES, reverse=True)
+    return deque((marks[first] for first in ordered), maxlen=BATCHES_KEPT), run
+
+
+def _is_later(one: ProducerEntry, other: ProducerEntry) -> bool:
+    """Whether `one` has the later batch of two logs that took a producer's batches in turn. The numbers go on without a
+    gap over both: the other's last one lies within what the later log has taken without a gap, or right before it."""
+    if not one.batches or not other.batches:
+        return bool(one.batches)
+    follows = (one.last_sequence - other.last_sequence) % SEQUENCES <= one.run
+    precedes = (other.last_sequence - one.last_sequence) % SEQUENCES <= other.run
+    if follows != precedes:
+        return follows
+    # A producer that was forgotten in between, or went round all numbers: the records' times have to tell.
+    return one.batches[-1].timestamp_ms > other.batches[-1].timestamp_ms
 
 
 def _check_sequence(header: BatchHeader, entry: ProducerEntry) -> BatchMark | None:
@@ -311,7 +324,7 @@ def _check_sequence(header: BatchHeader, entry: ProducerEntry) -> BatchMark | No
     # Only what this partition really accepted may be called a duplicate: a client takes that for success.
     behind = (entry.last_sequence - first) % SEQUENCES
     window = (entry.last_sequence - entry.batches[0].first_sequence) % SEQUENCES if entry.batches else 0
-    if window < behind < entry.run and header.last_offset_delta < behind - window:
+    if window < behind < min(entry.run, SEQUENCES // 2) and header.last_offset_delta < behind - window:
         raise DuplicateSequence(
             f"producer {header.producer_id} repeats sequence {first}, older than the {BATCHES_KEPT} batches remembered"
         )

@@ -1,9 +1,11 @@
 """Idempotent producers: retries answered like the original, gaps and old epochs refused, wrap, expiry."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from engine.errors import DuplicateSequence, InvalidProducerEpoch, OutOfOrderSequence
-from engine.producer_state import ProducerState
+from engine.producer_state import ProducerState, next_sequence
 from engine.records import BatchHeader, parse_header
 from tests.engine.logs import NOW_MS, idempotent
 
@@ -139,3 +141,51 @@ def test_a_copy_is_independent() -> None:
     copy.update(_header(1), 1, NOW_MS)
     assert state.check(_header(1), NOW_MS) is None
     assert copy.check(_header(1), NOW_MS) is not None
+
+
+def _taken(*batches: tuple[int, int]) -> ProducerState:
+    """What a log knows that took batches (first sequence, count)."""
+    state = ProducerState(DAY_MS)
+    for first, count in batches:
+        state.update(_header(first)._replace(last_offset_delta=count - 1), first, NOW_MS)
+    return state
+
+
+def _next(state: ProducerState) -> int:
+    (info,) = state.describe()
+    return next_sequence(info.last_sequence)
+
+
+HALF = 2**30
+
+
+@pytest.mark.parametrize("much", [HALF - 1, HALF, HALF + 1, 2**31 - 10])
+@pytest.mark.parametrize("first", [0, 2**31 - 3])
+def test_the_last_batch_of_two_logs_is_found_however_many_the_other_took_before_or_after(much: int, first: int) -> None:
+    second = next_sequence(first, 3)
+    for log, stage in (
+        ([(first, 3)], [(second, much), (next_sequence(second, much), 2)]),
+        ([(second, much), (next_sequence(second, much), 2)], [(first, 3)]),
+    ):
+        state = _taken(*log)
+        state.merge(_taken(*stage))
+        assert _next(state) == next_sequence(second, much + 2)
+
+
+@given(
+    first=st.integers(0, 2**31 - 1),
+    batches=st.lists(st.tuples(st.booleans(), st.sampled_from([1, 2, 7, 1000, HALF // 3])), min_size=1, max_size=9),
+)
+def test_two_logs_know_together_what_one_would(first: int, batches: list[tuple[bool, int]]) -> None:
+    both, log, stage = ProducerState(DAY_MS), ProducerState(DAY_MS), ProducerState(DAY_MS)
+    total = 0
+    for staged, count in batches:
+        if total + count >= 2**31:
+            break
+        header = _header(next_sequence(first, total))._replace(last_offset_delta=count - 1)
+        for state in (both, stage if staged else log):
+            state.update(header, total, NOW_MS)
+        total += count
+    log.merge(stage)
+    assert _next(log) == _next(both)
+    assert log.check(_header(next_sequence(first, total)), NOW_MS) is None
