@@ -175,7 +175,7 @@ class ConfigPlanner:
             return Change()
         after = Topic(topic.name, topic.topic_id, topic.partitions, self.settings.topic_config(configs), topic.revision)
         letters.check(after, topic)
-        letters.planned[topic.name] = after
+        letters.plan(after)
         record = after.record
         transaction = Transaction((Compare(record.key, topic.revision),), (Put(record.key, record.encode()),))
         return Change(transaction, (TopicUpdate(topic, after),))

@@ -1,17 +1,20 @@
 """Changes of topics and configs, from the plan to the partitions: one at a time, durable before it is in force.
 
-A change is planned on the loop, committed to the catalogue in a thread, then put in force: logs are opened,
-closed, reconfigured. A client that goes away in the middle does not stop it. The files of a deleted topic are
-removed afterwards, and after a crash at the next start.
+A change is planned and committed to the catalogue in a thread, then put in force on the loop, topic after topic: logs
+are made, closed, reconfigured. However many topics a request names, it is one change, and others go on meanwhile; what
+is planned against holds, for nobody else changes it. A client that goes away in the middle does not stop it. The files
+of deleted topics are removed afterwards, and after a crash at the next start.
 """
 
 import logging
+from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import trio
 from attrs import define, field
 
+from coordinators.breathing import Breathing
 from coordinators.configs import ConfigAlteration, ConfigResource
 from coordinators.topic_view import Change, Plan, Topic, TopicUpdate
 from coordinators.topics import PartitionsSpec, Topics, TopicSpec
@@ -28,6 +31,9 @@ Results = tuple[T | BrokerError, ...]
 InThread = Callable[..., Awaitable[Any]]
 
 OPENING_TOGETHER = 8
+MADE_AT_ONCE = 50
+"""So many partitions are made or removed in one go: some milliseconds."""
+REMOVED_TOGETHER = 500
 
 
 @define(eq=False)
@@ -39,11 +45,13 @@ class Controller:
     in_thread: InThread
     start_soon: Callable[..., None] = field(default=lambda *_: None)
     # Others who follow: told when all logs are open, of every change that is in force, and asked to clean up
-    # after a deleted topic. Cleaning up can be repeated; if it raises, the next start tries again.
+    # after deleted topics. Cleaning up can be repeated; if it raises, the next start tries again.
     on_opened: list[Callable[[], object]] = field(factory=list)
     on_change: list[Callable[[TopicUpdate], object]] = field(factory=list)
-    clean_ups: list[Callable[[TopicRecord], Awaitable[object]]] = field(factory=list)
+    clean_ups: list[Callable[[Sequence[TopicRecord]], Awaitable[object]]] = field(factory=list)
     _lock: trio.Lock = field(factory=trio.Lock)
+    _to_remove: deque[TopicId] = field(factory=deque)
+    _removing: bool = False
 
     # -- requests
 
@@ -81,7 +89,7 @@ class Controller:
 
     async def _change(self, plan: Callable[[], Plan[T]], *, validate_only: bool = False) -> Results[T]:
         async with self._lock:
-            planned = plan()
+            planned: Plan[T] = await self.in_thread(plan)
             if validate_only or planned.change.empty:
                 return planned.results
             try:
@@ -94,24 +102,37 @@ class Controller:
         # Once committed a change must be put in force, whatever becomes of the client that asked for it.
         with trio.CancelScope(shield=True):
             revision = await self.in_thread(self.topics.commit, change)
+            breathing = Breathing(MADE_AT_ONCE)
+            for update in change.topics:
+                if update.after is not None:
+                    await self._make(update.after, breathing)
             for update in self.topics.apply(change, revision):
-                self._put_in_force(update)
+                await self._put_in_force(update, breathing)
                 for follow in self.on_change:
                     follow(update)
 
     # -- putting changes in force
 
-    def _put_in_force(self, update: TopicUpdate) -> None:
+    async def _make(self, topic: Topic, breathing: Breathing) -> None:
+        """The partitions that are new; nobody knows of them yet."""
+        have = len(self.partitions.of_topic(topic.topic_id))
+        if have == topic.partition_count:
+            return
+        for spec in self._specs(topic)[have:]:
+            self.partitions.create([spec])
+            await breathing.did()
+
+    async def _put_in_force(self, update: TopicUpdate, breathing: Breathing) -> None:
         before, after = update.before, update.after
+        await breathing.did()
         if after is None:
             assert before is not None
-            self.partitions.remove(before.topic_id)
             logger.info("topic deleted", extra={"topic": before.name})
-            self.start_soon(self.remove_files, before.topic_id)
-            return
-        have = len(self.partitions.of_topic(after.topic_id))
-        self.partitions.create(self._specs(after)[have:])
-        if before is None:
+            for partition in self.partitions.take_out(before.topic_id):
+                self.partitions.retire(partition)
+                await breathing.did()
+            self._remove_soon(before.topic_id)
+        elif before is None:
             logger.info("topic created", extra={"topic": after.name, "partitions": after.partition_count})
         else:
             self._configure(after)
@@ -120,20 +141,33 @@ class Controller:
         config = log_config(topic.config, self.topics.settings)
         self.partitions.configure(topic.topic_id, config, sync_writes=_syncs(topic))
 
-    async def remove_files(self, topic_id: TopicId) -> None:
-        """Remove what a deleted topic left on disk, then forget it; can be repeated."""
+    def _remove_soon(self, topic_id: TopicId) -> None:
+        self._to_remove.append(topic_id)
+        if not self._removing:
+            self._removing = True
+            self.start_soon(self._remove_queued)
+
+    async def _remove_queued(self) -> None:
         try:
-            record = self.topics.deleting.get(topic_id)
-            if record is not None:
-                for clean_up in self.clean_ups:
-                    await clean_up(record)
-            await self.in_thread(self.partitions.remove_files, topic_id)
+            while self._to_remove:
+                count = min(len(self._to_remove), REMOVED_TOGETHER)
+                await self.remove_files([self._to_remove.popleft() for _ in range(count)])
+        finally:
+            self._removing = False
+
+    async def remove_files(self, topic_ids: Sequence[TopicId]) -> None:
+        """Remove what deleted topics left on disk, then forget them; can be repeated."""
+        try:
+            records = [self.topics.deleting[topic_id] for topic_id in topic_ids if topic_id in self.topics.deleting]
+            for clean_up in self.clean_ups:
+                await clean_up(records)
+            removed = await self.in_thread(self.partitions.remove_files, topic_ids)
             async with self._lock:
-                change = self.topics.plan_finish_delete([topic_id])
+                change = self.topics.plan_finish_delete(removed)
                 if not change.empty:
                     await self._carry_out(change)
         except (OSError, BrokerError) as error:
-            logger.error("files of a deleted topic could not be removed, the next start tries again: %s", error)
+            logger.error("files of deleted topics could not be removed, the next start tries again: %s", error)
 
     # -- starting
 
@@ -148,8 +182,9 @@ class Controller:
 
     async def finish_deletions(self) -> None:
         """Clean up after topics whose deletion was cut short; what that writes must be synced meanwhile."""
-        for topic_id in tuple(self.topics.deleting):
-            await self.remove_files(topic_id)
+        left = list(self.topics.deleting)
+        for start in range(0, len(left), REMOVED_TOGETHER):
+            await self.remove_files(left[start : start + REMOVED_TOGETHER])
 
     async def _open(self, specs: list[PartitionSpec], *, clean: bool) -> None:
         logs: dict[int, Any] = {}

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from attrs import define, field
 
 from coordinators.topic_names import INTERNAL_TOPICS, NAME_LENGTH_MAX, collision_key
-from coordinators.topic_view import Topic, TopicView
+from coordinators.topic_view import Topic, TopicUpdate, TopicView
 from engine.config.resolve import BrokerSettings
 from engine.errors import InvalidConfig, InvalidTopic
 
@@ -20,7 +20,11 @@ class LetterRules:
     """Against the topics there are, and those that the same request makes or alters."""
 
     view: TopicView
-    planned: dict[str, Topic] = field(factory=dict)
+    _planned: TopicView = field(factory=TopicView)
+
+    def plan(self, topic: Topic) -> None:
+        """The request makes it so, or alters it to this."""
+        self._planned.apply(TopicUpdate(self._planned.by_name.get(topic.name), topic), topic.revision)
 
     def check(self, topic: Topic, before: Topic | None = None) -> None:
         """Raise unless letters can go from this topic and to it. What an alteration leaves as it was is not asked."""
@@ -44,16 +48,15 @@ class LetterRules:
         if target in INTERNAL_TOPICS:
             raise InvalidConfig(f"dead.letter.topic: {target!r} is the broker's own topic")
         self._check_collision(topic, target)
-        existing = self.planned.get(target) or self.view.by_name.get(target)
+        existing = self._planned.by_name.get(target) or self.view.by_name.get(target)
         if existing is not None and existing.compacted:
             raise _needs_keys(target, topic.name)
 
     def _check_collision(self, topic: Topic, target: str) -> None:
-        if target in self.view.by_name or target in self.planned:
+        if target in self.view.by_name or target in self._planned.by_name:
             return
-        key = collision_key(target)
-        names = (each for each in (topic.name, *self.planned) if collision_key(each) == key)
-        other = self.view.colliding(target) or next(names, None)
+        itself = topic.name if collision_key(topic.name) == collision_key(target) else None
+        other = self.view.colliding(target) or itself or self._planned.colliding(target)
         if other is not None:
             raise InvalidConfig(
                 f"the dead-letter topic {target!r} of {topic.name!r} cannot be made: its name collides with the "
@@ -62,8 +65,7 @@ class LetterRules:
 
     def _check_senders(self, topic: Topic) -> None:
         """Whose letters come to it, or would if its name did not collide with that of their topic."""
-        key = collision_key(topic.name)
-        for sender, target in self._senders(topic, key):
+        for sender, target in self._senders(topic):
             if target != topic.name:
                 if target not in self.view.by_name:
                     raise InvalidTopic(
@@ -72,13 +74,10 @@ class LetterRules:
             elif topic.compacted:
                 raise _needs_keys(target, sender)
 
-    def _senders(self, topic: Topic, key: str) -> Iterable[tuple[str, str]]:
-        found = dict(self.view.senders(topic.name))
-        for other in self.planned.values():
-            found.pop(other.name, None)
-            target = other.dead_letter_topic
-            if target is not None and collision_key(target) == key:
-                found[other.name] = target
+    def _senders(self, topic: Topic) -> Iterable[tuple[str, str]]:
+        planned = self._planned
+        found = {name: target for name, target in self.view.senders(topic.name).items() if name not in planned.by_name}
+        found.update(planned.senders(topic.name))
         found.pop(topic.name, None)
         return found.items()
 

@@ -79,7 +79,7 @@ class TopicPlanner:
                 builder.refuse(error)
             else:
                 taken[collision_key(topic.name)] = topic.name
-                letters.planned[topic.name] = topic
+                letters.plan(topic)
                 builder.add(topic, _creation(topic))
         return builder.finish()
 

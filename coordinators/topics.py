@@ -1,15 +1,15 @@
-"""The topics of the broker: planned on the event loop, committed in a thread, applied on the loop.
+"""The topics of the broker: planned and committed in a thread, applied on the loop.
 
-    plan = topics.plan_create([TopicSpec("orders", 6)])     # loop: checks, writes nothing
+    plan = topics.plan_create([TopicSpec("orders", 6)])     # thread: checks, writes nothing
     revision = topics.commit(plan.change)                   # thread: durable when it returns
-    updates = topics.apply(plan.change, revision)           # loop: now it is so; open or close logs
+    for update in topics.apply(plan.change, revision):      # loop: now it is so; open or close logs
 
 The three steps of one plan are not mixed with those of another: the caller holds a lock. Should somebody else
 have changed the catalogue meanwhile, `commit` raises `CatalogueConflict` and nothing has happened.
 A request that only validates stops after the plan.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from attrs import define, field
 
@@ -114,25 +114,28 @@ class Topics:
         """Makes it durable; blocks, so it runs in a thread. Touches nothing but the catalogue."""
         return self.catalogue.commit(change.transaction)
 
-    def apply(self, change: Change, revision: int) -> list[TopicUpdate]:
-        """Makes it so in memory, on the loop, and tells which topics are new, gone or altered.
+    def apply(self, change: Change, revision: int) -> Iterator[TopicUpdate]:
+        """Makes it so in memory, on the loop, one topic after the other: each is in force once it is told. Who follows
+        slowly changes nothing else meanwhile.
 
         A change of broker config alters every topic that inherits from it.
         """
-        updates = [self.view.apply(update, revision) for update in change.topics]
-        for update in updates:
-            if update.before is not None and update.after is None:
-                self.deleting[update.before.topic_id] = update.before.record
         for topic_id in change.finished_deletions:
             self.deleting.pop(topic_id, None)
         for broker in change.brokers:
             self._dynamic[broker.node_id] = dict(broker.configs)
             self._dynamic_revisions[broker.node_id] = revision
-        return updates + (self._reconfigured() if change.brokers else [])
+        for update in change.topics:
+            before = update.before
+            if before is not None and update.after is None:
+                self.deleting[before.topic_id] = before.record
+            yield self.view.apply(update, revision)
+        if change.brokers:
+            yield from self._reconfigured()
 
     def run(self, change: Change) -> list[TopicUpdate]:
         """Commit and apply in one go, where blocking is no harm: at start, in tests."""
-        return self.apply(change, self.commit(change))
+        return list(self.apply(change, self.commit(change)))
 
     # -- internals
 
@@ -142,15 +145,13 @@ class Topics:
     def _config_planner(self) -> ConfigPlanner:
         return ConfigPlanner(self.view, self.settings, self.node_id, self._dynamic, self._dynamic_revisions)
 
-    def _reconfigured(self) -> list[TopicUpdate]:
+    def _reconfigured(self) -> Iterator[TopicUpdate]:
         self._resolve_settings()
-        updates = []
         for topic in list(self.view):
             config = self.settings.stored_topic_config(topic.config.overrides)
             if config.values != topic.config.values:
                 after = Topic(topic.name, topic.topic_id, topic.partitions, config)
-                updates.append(self.view.apply(TopicUpdate(topic, after), topic.revision))
-        return updates
+                yield self.view.apply(TopicUpdate(topic, after), topic.revision)
 
     def _resolve_settings(self) -> None:
         self.settings = BrokerSettings(

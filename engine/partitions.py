@@ -18,7 +18,7 @@ from engine.log import Log, LogConfig
 from engine.log_jobs import Job
 from engine.log_types import LogExtent
 from engine.partition import Partition
-from engine.recovery import STAGE
+from engine.recovery import STAGE, new_state
 from engine.sync import SyncRounds
 from engine.workers import Workers
 
@@ -149,9 +149,11 @@ class Partitions:
                 yield partition.staged.store
 
     def create(self, specs: Iterable[PartitionSpec]) -> None:
-        """Serve new, empty partitions."""
+        """Serve new, empty partitions. Their topic's id is new, so there is nothing of them on the disk to look for."""
         for spec in specs:
-            self.add(spec, self.open_log(spec, clean=False))
+            directory, name = self.directory(spec.topic_id, spec.index), f"{spec.topic}-{spec.index}"
+            state = new_state(spec.config)
+            self.add(spec, Log(directory, self.files, self.clock, spec.config, name, state, self.journal))
 
     def configure(self, topic_id: bytes, config: LogConfig, *, sync_writes: bool) -> None:
         """A topic's configuration changed: it is in force at once."""
@@ -163,20 +165,36 @@ class Partitions:
 
     def remove(self, topic_id: bytes) -> list[Partition]:
         """Stop serving a topic; its files are removed by `remove_files`."""
-        partitions = self._by_topic.pop(topic_id, [])
-        stages = [partition.staged.store for partition in partitions if partition.staged is not None]
-        for partition in (*partitions, *stages):
-            partition.remove()
-            # Files that are still open keep their space on the disk; readers under way have their own references.
-            partition.log.close(clean=False)
+        partitions = self.take_out(topic_id)
+        for partition in partitions:
+            self.retire(partition)
         return partitions
 
-    def remove_files(self, topic_id: bytes) -> None:
-        """Delete a topic's directory; runs in a thread and can be repeated."""
-        self.files.remove_tree(self.directory(topic_id))
-        # Gone for good before the catalogue forgets the topic: a directory that came back would be nobody's.
+    def take_out(self, topic_id: bytes) -> list[Partition]:
+        """The partitions of a topic that nobody finds any more; each is to be retired."""
+        return self._by_topic.pop(topic_id, [])
+
+    def retire(self, partition: Partition) -> None:
+        """Whoever waits for a partition that was taken out is told, and its files are closed."""
+        for each in (partition,) if partition.staged is None else (partition, partition.staged.store):
+            each.remove()
+            # Files that are still open keep their space on the disk; readers under way have their own references.
+            each.log.close(clean=False)
+
+    def remove_files(self, topic_ids: Sequence[bytes]) -> list[bytes]:
+        """Delete the directories of topics, and tell which are gone; runs in a thread and can be repeated."""
+        removed = []
+        for topic_id in topic_ids:
+            try:
+                self.files.remove_tree(self.directory(topic_id))
+            except OSError as error:
+                self.log_error(f"files of a deleted topic could not be removed, the next start tries again: {error}")
+            else:
+                removed.append(topic_id)
+        # Gone for good before the catalogue forgets the topics: a directory that came back would be nobody's.
         with suppress(FileNotFoundError):
             self.files.sync_directory(f"{self.data_dir}/topics")
+        return removed
 
     def idle(self) -> bool:
         """Whether no background work on logs is under way; they can be closed then."""

@@ -59,6 +59,11 @@ class LogState:
     report: RecoveryReport = field(factory=RecoveryReport)
 
 
+def new_state(config: LogConfig) -> LogState:
+    """Of a log that has never been."""
+    return LogState([], ProducerState(config.producer_id_expiration_ms), LeaderEpochs(), 0, 0)
+
+
 def write_start_offset(files: Files, directory: str, offset: int) -> None:
     _write_checked(files, os.path.join(directory, START_FILE), _START.pack(offset))
 

@@ -1,6 +1,7 @@
 """Committing, fetching, deleting and expiring offsets."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
+from itertools import islice
 
 from attrs import define
 
@@ -32,6 +33,9 @@ from engine.errors import (
     UnstableOffsetCommit,
 )
 from engine.ids import ZERO_ID, TopicId
+
+FORGOTTEN_AT_ONCE = 2_000
+"""So many offsets of deleted topics go in one batch."""
 
 
 @define(eq=False)
@@ -171,10 +175,12 @@ class Commits:
         effects.records += _tombstones(group)
         return effects.outcome()
 
-    def forget_topic(self, topic: str, topic_id: TopicId) -> Outcome:
-        """A topic was deleted: nobody has a place in it any more. One of the same name that was made since stays."""
-        keys = {key for key, value in self.offsets.of_topic(topic) if value.topic_id in (topic_id, ZERO_ID)}
-        return Outcome([offset_record(key, None) for key in sorted(keys)])
+    def forget_topics(self, ids: Mapping[str, Set[TopicId]]) -> Outcome:
+        """Topics were deleted, by name and id: nobody has a place in them any more. One of the same name that was made
+        since stays. Answers whether some are left, for another batch."""
+        found = (key for key, value in self.offsets.of_topics(ids) if value.topic_id in (*ids[key.topic], ZERO_ID))
+        keys = list(islice(found, FORGOTTEN_AT_ONCE))
+        return Outcome([offset_record(key, None) for key in sorted(set(keys))], len(keys) == FORGOTTEN_AT_ONCE)
 
     def _existing(self, group_id: str) -> ClassicGroup:
         group = self.groups.get(group_id)

@@ -4,13 +4,13 @@ Each request goes to the shard of its group and becomes an operation there. An a
 or the BrokerError that refuses it.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any
 
 import trio
 from attrs import define, field
 
-from coordinators.deferred import Deferred, all_of
+from coordinators.deferred import Deferred
 from coordinators.group.consumer import ConsumerGroupState
 from coordinators.group.consumer_descriptions import describe_consumer_group
 from coordinators.group.consumer_removal import group_tombstones
@@ -31,7 +31,7 @@ from coordinators.group.settings import GroupSettings
 from coordinators.internal_topics import InternalTopic, InternalTopics
 from coordinators.runtime import Operation, Outcome, Producer, Runtime, ShardTimers
 from coordinators.topic_view import TopicUpdate
-from coordinators.waiting import result_of
+from coordinators.waiting import raise_refusal, result_of
 from engine.catalogue_records import TopicRecord
 from engine.clock import Clock
 from engine.config.resolve import BrokerSettings
@@ -42,9 +42,11 @@ from engine.errors import (
     GroupIdNotFound,
     InvalidGroupId,
     InvalidSessionTimeout,
+    NotCoordinator,
     RequestTimedOut,
     StorageError,
 )
+from engine.ids import TopicId
 from engine.timers import Timers
 from engine.workers import Workers
 
@@ -84,7 +86,7 @@ class Groups:
         }
         count = settings.integer("offsets.topic.num.partitions")
         internal_topics.add(InternalTopic(OFFSETS_TOPIC, count, configs, groups.runtime, groups._unloaded))
-        internal_topics.controller.clean_ups.append(groups.forget_topic)
+        internal_topics.controller.clean_ups.append(groups.forget_topics)
         internal_topics.controller.on_change.append(groups.topic_changed)
         return groups
 
@@ -202,20 +204,26 @@ class Groups:
         """For each place why its offset could not be deleted, or None."""
         return self._run(group_id, lambda shard: shard.commits.delete_offsets(group_id, places))
 
-    async def forget_topic(self, deleted: TopicRecord) -> None:
-        """A topic was deleted: nobody has a place in it any more. Raises if that cannot be written down."""
+    async def forget_topics(self, deleted: Sequence[TopicRecord]) -> None:
+        """Topics were deleted: nobody has a place in them any more. Raises if that cannot be written down."""
+        ids: dict[str, set[TopicId]] = {}
+        for record in deleted:
+            ids.setdefault(record.name, set()).add(record.id)
+        for index in tuple(self._machines):
+            while await self._forget_some(index, ids):
+                pass
 
-        def operation(shard: GroupMachine) -> Outcome:
-            return shard.commits.forget_topic(deleted.name, deleted.id)
-
-        while True:
-            answers = await result_of(all_of([self.runtime.run(index, operation) for index in tuple(self._machines)]))
-            errors = [answer for answer in answers if isinstance(answer, BrokerError)]
-            if not errors:
-                return
-            if not all(isinstance(error, CoordinatorLoadInProgress) for error in errors):
-                raise errors[0]
+    async def _forget_some(self, index: int, ids: Mapping[str, Set[TopicId]]) -> bool:
+        """Of one shard, as much as one batch takes; whether there is more."""
+        await trio.lowlevel.checkpoint()
+        answer = await result_of(self.runtime.run(index, lambda shard: shard.commits.forget_topics(ids)))
+        if isinstance(answer, CoordinatorLoadInProgress):
             await trio.sleep(LOADING_POLL_S)
+            return True
+        if isinstance(answer, NotCoordinator):
+            return False
+        raise_refusal(answer)
+        return bool(answer)
 
     # -- administration
 

@@ -4,7 +4,7 @@ A transactional commit is pending until its transaction ends. If it commits, the
 written: a later commit outside of the transaction is not undone by it.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from typing import NamedTuple
 
 from attrs import define, field
@@ -103,14 +103,14 @@ class Offsets:
     def groups(self) -> set[str]:
         return {*self._committed, *self._pending}
 
-    def of_topic(self, topic: str) -> Iterator[tuple[OffsetKey, OffsetValue]]:
-        """What any group committed, or would commit, for a topic."""
+    def of_topics(self, topics: Container[str]) -> Iterator[tuple[OffsetKey, OffsetValue]]:
+        """What any group committed, or would commit, for some topics."""
         for group_id in self.groups():
             for (name, partition), committed in self.of_group(group_id).items():
-                if name == topic:
+                if name in topics:
                     yield OffsetKey(group_id, name, partition), committed.value
             for (name, partition), waiting in self._pending.get(group_id, {}).items():
-                if name == topic:
+                if name in topics:
                     for committed in waiting.values():
                         yield OffsetKey(group_id, name, partition), committed.value
 

@@ -10,7 +10,7 @@ from attrs import define, field
 from trio.testing import trio_test, wait_all_tasks_blocked
 
 from coordinators.configs import AlterOperation, ConfigAlteration, ConfigResource, ResourceType
-from coordinators.controller import Controller
+from coordinators.controller import MADE_AT_ONCE, Controller
 from coordinators.topic_creation import PartitionsSpec, TopicSpec
 from coordinators.topic_view import Topic
 from coordinators.topics import Topics
@@ -143,6 +143,8 @@ async def test_a_change_is_finished_although_its_client_has_gone(bench: Bench) -
     async with trio.open_nursery() as nursery:
         nursery.start_soon(create)
         await wait_all_tasks_blocked()
+        bench.workers.run_held()  # it is planned, and now being committed
+        await wait_all_tasks_blocked()
         client.cancel()
         await wait_all_tasks_blocked()
         bench.workers.run_held()
@@ -228,3 +230,74 @@ async def test_what_belongs_to_the_partitions_is_open_before_anybody_hears_of_th
 
     await bench.controller.open_all(clean=False, then=open_more)
     assert events == ["open", "heard"]
+
+
+@trio_test
+async def test_others_go_on_while_many_topics_are_made_and_deleted(bench: Bench) -> None:
+    most = 0
+    with trio.CancelScope() as scope:
+        turns = 0
+
+        async def other() -> None:
+            nonlocal turns, most
+            seen = 0
+            while True:
+                await trio.lowlevel.checkpoint()
+                turns += 1
+                have = len(list(bench.partitions))
+                most, seen = max(most, abs(have - seen)), have
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(other)
+            await bench.controller.create_topics([TopicSpec(f"t{number}", 2) for number in range(500)])
+            await bench.create("wide", 1000)
+            assert len(list(bench.partitions)) == 2000
+            await bench.controller.delete_topics(["wide", *(f"t{number}" for number in range(500))])
+            assert len(list(bench.partitions)) == 0
+            scope.cancel()
+    # A topic's partitions go out of sight together; they are made, and retired, in slices.
+    assert most <= 1000
+    assert turns >= 2 * 2000 / MADE_AT_ONCE
+
+
+@trio_test
+async def test_a_topic_is_known_when_all_its_partitions_are_there(bench: Bench) -> None:
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(bench.create, "wide", 1000)
+        while "wide" not in bench.topics.by_name:
+            await trio.lowlevel.checkpoint()
+        assert len(list(bench.partitions)) == 1000
+
+
+@trio_test
+async def test_a_new_topic_is_made_without_a_look_at_the_disk(bench: Bench) -> None:
+    before = bench.files.calls
+    await bench.create("t", 100)
+    assert bench.files.calls == before
+
+
+@trio_test
+async def test_the_files_of_many_deleted_topics_go_in_few_changes(bench: Bench) -> None:
+    for number in range(20):
+        bench.write(await bench.create(f"t{number}"))
+    before = bench.desk.catalogue.revision()
+    await bench.controller.delete_topics([f"t{number}" for number in range(20)])
+    await bench.run_started()
+    assert bench.topics.deleting == {}
+    assert bench.files.list("/data/topics") == {}
+    assert bench.desk.catalogue.revision() == before + 2
+
+
+@trio_test
+async def test_a_directory_that_cannot_be_removed_does_not_keep_the_others(bench: Bench) -> None:
+    topics = [await bench.create(name) for name in ("a", "b")]
+    for topic in topics:
+        bench.write(topic)
+    bench.files.fail_at(1, errno.EIO, only=frozenset({"remove_tree"}))
+    await bench.controller.delete_topics(["a", "b"])
+    await bench.run_started()
+    assert list(bench.topics.deleting) == [topics[0].topic_id]
+    bench.files.stop_failing()
+    bench.restart()
+    await bench.controller.finish_deletions()
+    assert bench.topics.deleting == {}

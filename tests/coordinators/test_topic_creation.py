@@ -1,5 +1,6 @@
 """What may be created, what is refused and how, as Kafka does it."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from engine.errors import (
     TopicAlreadyExists,
     UnknownTopicOrPartition,
 )
+from tests.effort import growth
 
 
 def test_a_topic_gets_the_partitions_asked_for_all_on_this_node(desk: Any) -> None:
@@ -165,3 +167,12 @@ def test_a_topic_grows_once_per_request(desk: Any) -> None:
     desk.create("a")
     plan = desk.topics.plan_partitions([PartitionsSpec("a", 2), PartitionsSpec("a", 3)])
     assert [type(result) for result in plan.results] == [InvalidRequest, InvalidRequest]
+
+
+@pytest.mark.parametrize("configs", [{}, {"expiry.policy": "dlq"}], ids=["plain", "with-dead-letters"])
+def test_the_work_grows_with_the_topics_of_a_request_and_no_faster(desk: Any, configs: dict[str, str | None]) -> None:
+    def plan(count: int) -> Callable[[], object]:
+        specs = [TopicSpec(f"topic-{number}", configs=configs) for number in range(count)]
+        return lambda: desk.topics.plan_create(specs)
+
+    assert growth(plan, 100) < 5

@@ -133,7 +133,7 @@ def test_a_removed_topic_is_not_served_and_its_files_go(bench: Bench) -> None:
     with pytest.raises(StorageError, match="deleted"):
         partition.append(batch())
     for _ in range(2):
-        bench.partitions.remove_files(TOPIC)
+        bench.partitions.remove_files([TOPIC])
         assert bench.files.used_bytes() == 0
     assert bench.partitions.remove(TOPIC) == []
 

@@ -8,8 +8,8 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
+from coordinators.breathing import Breathing
 from engine.metrics import Family, Metrics
-from wire.http.breathing import Breathing
 
 SAMPLES_PER_SLICE = 100
 

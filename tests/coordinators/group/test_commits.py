@@ -123,5 +123,5 @@ def test_offsets_of_members_whose_wishes_are_unknown_are_not_deleted(shard: Shar
 def test_a_deleted_topic_is_forgotten_but_not_a_new_one_of_its_name(shard: Shard) -> None:
     old, new = b"o" * 16, b"n" * 16
     shard.commit(at(1, topic_id=old), at(2, "u", topic_id=old), OffsetToCommit("t", 1, 3, topic_id=new))
-    shard.ask(lambda machine: machine.commits.forget_topic("t", old))
+    shard.ask(lambda machine: machine.commits.forget_topics({"t": {old}}))
     assert (shard.fetch("t").offset, shard.fetch("t", 1).offset, shard.fetch("u").offset) == (-1, 3, 2)

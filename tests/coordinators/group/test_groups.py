@@ -60,7 +60,7 @@ async def test_a_deleted_topic_is_forgotten(tmp_path: Path) -> None:
         await ready(broker)
         await commit(broker, "g", 42)
         record = broker.node.topics.by_name["t"].record
-        await broker.node.groups.forget_topic(record)
+        await broker.node.groups.forget_topics([record])
         assert await committed(broker, "g") == -1
 
 

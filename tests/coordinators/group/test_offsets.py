@@ -64,7 +64,7 @@ def test_a_topics_offsets_are_found_in_every_group(offsets: Offsets) -> None:
     offsets.commit(KEY, value(1))
     offsets.commit(OffsetKey("g", "u", 0), value(2))
     offsets.commit_pending(other, value(3), 1)
-    assert {key for key, _ in offsets.of_topic("t")} == {KEY, other}
+    assert {key for key, _ in offsets.of_topics({"t"})} == {KEY, other}
     assert offsets.keys_of("g") == {KEY, OffsetKey("g", "u", 0)}
 
 

@@ -157,7 +157,7 @@ async def test_a_deleted_topic_takes_its_stage_along(bench: Bench) -> None:
     bench.hold(topic, record("later", delay=100))
     directory = bench.controller.partitions.directory(topic.topic_id)
     await bench.controller.delete_topics(["t"])
-    await bench.controller.remove_files(topic.topic_id)
+    await bench.controller.remove_files([topic.topic_id])
     bench.pass_ms(1_000)
     assert bench.files.list(os.path.join(directory, "0", "stage")) == {}
 

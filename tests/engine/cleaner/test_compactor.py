@@ -298,7 +298,7 @@ def test_a_deleted_topic_ends_its_pass() -> None:
     cleaner.compact()
     held.run_held(2)
     world.partitions.remove(world.partition.topic_id)
-    world.partitions.remove_files(world.partition.topic_id)
+    world.partitions.remove_files([world.partition.topic_id])
     while held.held:
         held.run_held()
     assert cleaner.idle

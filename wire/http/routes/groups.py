@@ -4,6 +4,7 @@ from typing import Annotated, Any
 
 import msgspec
 
+from coordinators.breathing import Breathing
 from coordinators.group.consumer_protocol import read_assignment
 from coordinators.group.consumer_requests import DescribedConsumer, DescribedConsumerGroup
 from coordinators.group.groups import OFFSETS_TOPIC, Groups
@@ -11,7 +12,6 @@ from coordinators.group.lag import PartitionLag
 from coordinators.group.requests import DescribedGroup, DescribedMember
 from coordinators.waiting import result_of
 from engine.errors import BrokerError, GroupIdNotFound
-from wire.http.breathing import Breathing
 from wire.http.messages import Call
 from wire.http.paging import Count, Page, PageQuery
 from wire.http.routing import Route

@@ -5,7 +5,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from wire.http.breathing import Breathing
+from coordinators.breathing import Breathing
 from wire.http.messages import Call, Response
 from wire.http.routing import Route
 from wire.http.surroundings import Phase

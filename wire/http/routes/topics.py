@@ -5,12 +5,12 @@ from typing import Annotated
 
 import msgspec
 
+from coordinators.breathing import Breathing
 from coordinators.configs import ConfigResource, ResourceType
 from coordinators.topics import Topic, TopicSpec
 from engine.errors import BrokerError, PolicyViolation, UnknownTopicOrPartition
 from engine.ids import id_text
 from engine.partition import Partition
-from wire.http.breathing import Breathing
 from wire.http.messages import Call, Response
 from wire.http.paging import Count, Page, PageQuery
 from wire.http.routing import Route

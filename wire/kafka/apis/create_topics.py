@@ -1,14 +1,15 @@
 """CreateTopics (19), versions 2-7: makes topics, or only says whether it would.
 
-From version 5 the answer carries the topic's configuration (KIP-525), from 7 its id. Each topic succeeds or fails
-for itself; those of one request are made in one step. The answer comes when the topics can be used.
+From version 5 the answer carries the topic's configuration (KIP-525), from 7 its id. Where a request makes more than
+200 topics the configurations are left out, as that KIP allows: they would be most of a very long answer. Each topic
+succeeds or fails for itself; those of one request are made in one step. The answer comes when the topics can be used.
 """
 
 from coordinators.topic_creation import TopicSpec
 from coordinators.topic_view import Topic
 from engine.config.resolve import describe_topic
 from engine.errors import BrokerError
-from wire.kafka.errors import error_code
+from wire.kafka.errors import ErrorCode, error_code
 from wire.kafka.messages.base import ZERO_UUID
 from wire.kafka.messages.create_topics import (
     CreatableTopic,
@@ -22,15 +23,18 @@ from wire.kafka.request import Context
 KEY = 19
 VERSIONS = (2, 7)
 
+DESCRIBED_TOPICS = 200
+
 
 async def handle(request: CreateTopicsRequest, context: Context) -> CreateTopicsResponse:
     """Make what can be made."""
     specs = [_spec(topic) for topic in request.topics]
     results = await context.node.controller.create_topics(specs, validate_only=request.validate_only)
     entries: dict[str, CreatableTopicResult] = {}
+    described = len(results) <= DESCRIBED_TOPICS
     for spec, result in zip(specs, results, strict=True):
         # A name that was given twice is refused twice and answered once.
-        entries[spec.name] = _entry(spec.name, result, request.validate_only, context)
+        entries[spec.name] = _entry(spec.name, result, request.validate_only, described, context)
     return CreateTopicsResponse(topics=list(entries.values()))
 
 
@@ -44,22 +48,29 @@ def _spec(topic: CreatableTopic) -> TopicSpec:
     )
 
 
-def _entry(name: str, result: Topic | BrokerError, validate_only: bool, context: Context) -> CreatableTopicResult:
+def _entry(
+    name: str, result: Topic | BrokerError, validate_only: bool, described: bool, context: Context
+) -> CreatableTopicResult:
     if isinstance(result, BrokerError):
         return CreatableTopicResult(name=name, error_code=error_code(result), error_message=str(result))
     return CreatableTopicResult(
         name=name,
         topic_id=ZERO_UUID if validate_only else result.topic_id,
+        topic_config_error_code=ErrorCode.NONE if described else ErrorCode.POLICY_VIOLATION,
         num_partitions=result.partition_count,
         replication_factor=len(result.partitions[0].replicas),
-        configs=[
-            CreatableTopicConfigs(
-                name=entry.key.name,
-                value=entry.text,
-                read_only=entry.read_only,
-                config_source=entry.source,
-                is_sensitive=entry.key.sensitive,
-            )
-            for entry in describe_topic(result.config, context.node.topics.settings)
-        ],
+        configs=_configs(result, context) if described else None,
     )
+
+
+def _configs(topic: Topic, context: Context) -> list[CreatableTopicConfigs]:
+    return [
+        CreatableTopicConfigs(
+            name=entry.key.name,
+            value=entry.text,
+            read_only=entry.read_only,
+            config_source=entry.source,
+            is_sensitive=entry.key.sensitive,
+        )
+        for entry in describe_topic(topic.config, context.node.topics.settings)
+    ]

@@ -7,6 +7,7 @@ from trio.testing import trio_test
 
 from tests.wire.kafka.door import open_door
 from tests.wire.kafka.requests import batch, client_of_topic, produced
+from wire.kafka.errors import ErrorCode
 from wire.kafka.messages.base import ZERO_UUID
 from wire.kafka.messages.create_topics import (
     CreatableReplicaAssignment,
@@ -85,3 +86,16 @@ async def test_a_name_given_twice_is_refused_once(tmp_path: Path) -> None:
         request = CreateTopicsRequest(topics=[CreatableTopic("new", 1, 1), CreatableTopic("new", 2, 1)])
         (refused,) = (await client.ask(request)).topics
         assert refused.error_code == INVALID_REQUEST
+
+
+@trio_test
+async def test_configurations_of_very_many_topics_are_left_out_of_the_answer(tmp_path: Path) -> None:
+    async with open_door(tmp_path) as door:
+        client = await door.connect()
+        for count, is_told in ((200, True), (201, False)):
+            names = [CreatableTopic(f"{count}-{number}", 1, 1) for number in range(count)]
+            answer = await client.ask(CreateTopicsRequest(topics=names, timeout_ms=5000))
+            assert {entry.error_code for entry in answer.topics} == {0}
+            assert {bool(entry.configs) for entry in answer.topics} == {is_told}
+            code = ErrorCode.NONE if is_told else ErrorCode.POLICY_VIOLATION
+            assert {entry.topic_config_error_code for entry in answer.topics} == {code}

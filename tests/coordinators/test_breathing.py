@@ -3,7 +3,7 @@
 import trio
 from trio.testing import trio_test
 
-from wire.http.breathing import Breathing
+from coordinators.breathing import Breathing
 
 
 @trio_test
