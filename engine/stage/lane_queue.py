@@ -30,6 +30,14 @@ class Entry(NamedTuple):
     order: int
 
 
+class Stretch(NamedTuple):
+    """Entries that follow one another, from the place `head` on: their numbers, and how many records each has."""
+
+    numbers: "array[int]"
+    counts: "array[int]"
+    head: int
+
+
 _TYPECODES = "qIIqq"
 _NUMBER, _COUNT, _SIZE, _READY_MS, _ORDER = range(5)
 
@@ -44,11 +52,23 @@ class _Chunk:
     low: int = 0
     high: int = 0
     """No number is less than `low`, none is `high` or greater."""
+    shared: bool = False
+    """Whether somebody may still be reading the columns: they never change again."""
 
     def __len__(self) -> int:
         return len(self.columns[0]) - self.head
 
+    def share(self) -> Stretch:
+        self.shared = True
+        return Stretch(self.columns[_NUMBER], self.columns[_COUNT], self.head)
+
+    def own(self) -> None:
+        """Makes the columns the queue's own, to be changed."""
+        if self.shared:
+            self.columns, self.shared = [column[:] for column in self.columns], False
+
     def push(self, entry: Entry) -> None:
+        self.own()
         for column, value in zip(self.columns, entry, strict=True):
             column.append(value)
         end = entry.number + entry.count
@@ -65,6 +85,7 @@ class _Chunk:
 
     def shorten(self, index: int, count: int) -> None:
         """Takes the first `count` records off an entry that has more."""
+        self.own()
         numbers, counts, _, _, orders = self.columns
         numbers[index] += count
         counts[index] -= count
@@ -80,6 +101,7 @@ class _Chunk:
 
     def cut(self, index: int, number: int, count: int) -> None:
         """Takes records out of the middle of an entry, which becomes none, one, or two."""
+        self.own()
         entry = self.read(index)
         before = number - entry.number
         after = entry.count - before - count
@@ -118,6 +140,10 @@ class LaneQueue:
     def entries(self) -> Iterator[Entry]:
         """All entries, the first first. The queue must not change meanwhile."""
         return chain.from_iterable(chunk.entries() for chunk in self._chunks)
+
+    def stretches(self) -> list[Stretch]:
+        """All entries as they are now, for a thread to read: a chunk is copied before it changes."""
+        return [chunk.share() for chunk in self._chunks]
 
     def take(self, number: int, count: int) -> None:
         """Removes the first `count` records, the very first of which is `number`. ValueError: they are others."""

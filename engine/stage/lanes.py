@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from attrs import define, field
 
-from engine.stage.lane_queue import Entry, LaneQueue
+from engine.stage.lane_queue import Entry, LaneQueue, Stretch
 from engine.stage.sorted_rows import Buffer
 from engine.stage.turns import LANES, NEVER, LaneRules, Turns
 
@@ -177,6 +177,10 @@ class Lanes:
         dropped = any(each.queue.drop(number, count) for each in lanes)
         self._records -= count if dropped else 0
         return dropped
+
+    def stretches(self) -> tuple[list[Stretch], ...]:
+        """What is ready in each lane now, in order: for a thread."""
+        return tuple(lane.queue.stretches() for lane in self._lanes)
 
     def statistics(self, now_ms: int) -> tuple[LaneStatistics, ...]:
         return tuple(_statistics(lane, now_ms) for lane in self._lanes)

@@ -25,7 +25,9 @@ _GREATEST = 2**63 - 1
 
 
 class Row(NamedTuple):
-    """A staged record, or a run of `count` records from `number` on, of which the first `skip` have already gone."""
+    """A staged record, or a run of `count` records from `number` on, of which the first `skip` have already gone.
+
+    None of the records of a run was created after `created_ms`, which may be later than all of them."""
 
     number: int
     count: int  # type: ignore[assignment]
@@ -48,7 +50,9 @@ class Row(NamedTuple):
 _LAYOUT = struct.Struct("<IIIIIqqqqqBBBx")
 _WORDS = _LAYOUT.size // 4
 _COUNTS, _SKIPS, _SEGMENTS, _SIZES = 0, 1, 2, 4
+_CREATED_LOW, _CREATED_HIGH = 7, 8
 _ID_LAYOUT = struct.Struct("<q")
+_SIGN = 1 << 31
 
 
 @define(eq=False)
@@ -222,6 +226,17 @@ class PendingTable:
             if number + values[_COUNTS] > from_number:
                 yield self._row(number, values)
 
+    def created_bounds(self) -> list[tuple[int, int]]:
+        """Stretches of rows, each by its first number, with the latest create time of any."""
+        return [(chunk.keys[0], _latest_created(chunk)) for chunk in self._rows.chunks]
+
+    def snapshot(self) -> "PendingTable":
+        """The rows as they are now, for a thread to look through and nothing else."""
+        copied = PendingTable()
+        copied._rows = self._rows.snapshot()
+        copied._tally.bases = self._tally.bases.copy()
+        return copied
+
     def segments(self) -> dict[int, int]:
         """Segments that are still needed, with the bytes in them that are."""
         return self._tally.held()
@@ -302,6 +317,19 @@ def _words(chunk: Chunk, index: int) -> "array[int]":
     """One of the four-byte values of all rows of a chunk, without a Python loop over them."""
     words, _ = from_little_endian("I", chunk.values, 0, len(chunk) * _WORDS)
     return words[index::_WORDS]
+
+
+def _latest_created(chunk: Chunk) -> int:
+    """A time is two of the four-byte values, the second one with its sign."""
+    low, high = _words(chunk, _CREATED_LOW), _words(chunk, _CREATED_HIGH)
+    # Of most chunks all times are of the same weeks: one value of the second.
+    highest = max(set(high), key=_SIGN.__xor__)
+    latest = max(low) if high.count(highest) == len(high) else max(_where(low, high, highest))
+    return ((highest ^ _SIGN) - _SIGN << 32) + latest
+
+
+def _where(low: "array[int]", high: "array[int]", wanted: int) -> Iterator[int]:
+    return (each for each, word in zip(low, high, strict=True) if word == wanted)
 
 
 def _checked_end(chunks: Iterable[Chunk]) -> int:

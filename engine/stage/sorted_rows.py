@@ -4,8 +4,8 @@ Rows lie in chunks of some hundred: an array of keys and the packed values behin
 eight bytes and its width. A row is found by two bisections; adding or removing one moves at most a chunk's worth of
 memory; full chunks are split and sparse ones merged. No call does more work than that, however many rows there are.
 
-`encode` is a snapshot: it shares its chunks with the table, which copies a shared chunk before it changes it. So a
-table of a million rows can be written out bit by bit, or in a thread, while it goes on changing.
+`encode` and `snapshot` share their chunks with the table, which copies a shared chunk before it changes it. So a
+table of a million rows can be written out bit by bit, or read in a thread, while it goes on changing.
 Encoding, little endian: the number of chunks (u32); per chunk the number of rows (u32), the keys (i64), the values.
 """
 
@@ -145,11 +145,20 @@ class SortedRows:
                 return
             at, index = following
 
+    def snapshot(self) -> "SortedRows":
+        """The rows as they are now, for a thread to read. See the module."""
+        copied = SortedRows(self.layout, self.chunk_rows)
+        copied._firsts, copied._chunks, copied._rows = self._firsts.copy(), self._share(), self._rows
+        return copied
+
     def encode(self) -> Iterator[bytes]:
         """The rows as they are now, in pieces of a chunk each. See the module."""
+        return _encode(self._share())
+
+    def _share(self) -> list[Chunk]:
         for chunk in self._chunks:
             chunk.shared = True
-        return _encode(list(self._chunks))
+        return self._chunks.copy()
 
     @classmethod
     def decode(cls, data: Buffer, position: int, layout: struct.Struct) -> tuple["SortedRows", int]:

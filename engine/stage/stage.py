@@ -24,7 +24,8 @@ The rules:
     become eligible at commit and vanish at abort; an uncommitted cancel holds its record until its transaction ends.
     In a prioritised partition markers live in the stage alone. Nobody sees staged records of an open transaction.
  9. Leader epoch -1 goes with any offset beyond the log's end. DeleteRecords beyond it linearises first. A look-up by
-    time that no log record answers and a ready one does gives the log's end.
+    time that no log record answers and a ready one does gives the least offset that such a one can get: the log's
+    end, or as much after it as must stand before (ADR 0022).
 10. Retention counts a released record from its release (the batch's base timestamp), not from its create time.
 11. Room is kept free for releases on a full disk; `stage.max.bytes` bounds what a topic may have pending.
 12. Switching priority off keeps staging until the lanes are empty.
@@ -77,8 +78,10 @@ from engine.stage.state import (
     Placed,
     StageState,
     StateObserver,
+    spread_flags,
 )
 from engine.stage.steady_clock import SteadyClock
+from engine.stage.unread import Unread
 from engine.transactions import EndMarker, build_marker
 
 MOVED_BYTES = 2**20
@@ -380,12 +383,22 @@ class Stage:
         pieces = self.state.lanes.choose_first(count, self.clock.now_ms(), limit_records, limit_bytes)
         return self._intend(pieces, log_end_offset)
 
-    def find_ready(self, timestamp_ms: int) -> int | None:
-        """[thread] The create time of a record in a lane that is as late as this (rule 9)."""
-        if not len(self.state.lanes):
+    def unread(self, log_end_offset: int) -> Unread | None:
+        """What is promised beyond the log's high watermark, for a look-up by time in a thread (rule 9); None if that is
+        nothing."""
+        state = self.state
+        if not self.prioritised or not (state.intents or len(state.lanes)):
             return None
-        return next(
-            (r.created_ms for r in self.state.table.rows() if r.state == READY and r.created_ms >= timestamp_ms), None
+        now_ms, wall_ms = self.clock.now_ms(), self.clock.wall_ms()
+        ends = (intent.end_offset for intent in state.intents)
+        return Unread(
+            tuple(state.intents),
+            state.intended.copy(),
+            state.lanes.stretches(),
+            max(log_end_offset, *ends, 0),
+            state.table.snapshot(),
+            {segment.base_offset: segment for segment in self.store.log.segments},
+            lambda row: self.has_expired(row, now_ms, wall_ms),
         )
 
     def _intend(self, pieces: Sequence[Piece], log_end_offset: int) -> Intent | None:
@@ -465,5 +478,5 @@ class Stage:
 def _received(header: BatchHeader, section: Buffer, now_ms: int, flags: int) -> bytes:
     """A client's batch as the stage keeps it: uncompressed, with the time when it came. Of its own attributes only
     that it is transactional stays: the others are ours."""
-    attributes = header.attributes & TRANSACTIONAL_FLAG | LOG_APPEND_TIME_FLAG | flags
+    attributes = header.attributes & TRANSACTIONAL_FLAG | LOG_APPEND_TIME_FLAG | spread_flags(header) | flags
     return seal_batch(header._replace(attributes=attributes, max_timestamp=now_ms, leader_epoch=NONE), section)

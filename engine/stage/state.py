@@ -72,7 +72,24 @@ _UNDYING = NO_DIRECTIVE._replace(ttl_ms=FOREVER_MS)
 _PLAIN_DIRECTIVES = {PLAIN_FLAG: NO_DIRECTIVE, LETTER_FLAG: _UNDYING, PLAIN_FLAG | LETTER_FLAG: _UNDYING}
 """What records ask for whose headers are not to be obeyed."""
 
+SPREAD_SHIFT = 7
+SPREAD_MASK = 0x3F << SPREAD_SHIFT
+"""In the attributes of a staged batch, a number of bits: as an integer of so many bits, the distance from the first
+record's create time to the latest one's. The field that clients keep that one in tells when the batch was received."""
+
 _REPLAY_RULES = HeaderRules(delay_max_ms=2**62, priority=True)
+
+
+def spread_flags(header: BatchHeader) -> int:
+    """What the attributes of a client's batch get for its create times."""
+    spread_ms = max(header.max_timestamp - header.base_timestamp, 0)
+    return min(spread_ms.bit_length(), 0x3F) << SPREAD_SHIFT
+
+
+def latest_created(header: BatchHeader) -> int:
+    """A time that none of the records of a staged batch was created after."""
+    bits = (header.attributes & SPREAD_MASK) >> SPREAD_SHIFT
+    return _in_range(header.base_timestamp + (1 << bits) - 1)
 
 
 def number_key(number: int) -> int:
@@ -199,7 +216,7 @@ class StageState:
         header = batch.header
         row = Row(
             header.base_offset, header.record_count, 0, UNCOMMITTED, NORMAL_LANE, NONE, True,
-            batch.segment, batch.position - HEADER_SIZE, header.size, header.max_timestamp, NONE, NONE, 0,
+            batch.segment, batch.position - HEADER_SIZE, header.size, latest_created(header), NONE, NONE, 0,
         )  # fmt: skip
         self._enter(row, 0, header.max_timestamp, transaction)
 

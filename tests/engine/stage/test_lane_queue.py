@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from engine.stage import lane_queue
-from engine.stage.lane_queue import Entry, LaneQueue
+from engine.stage.lane_queue import Entry, LaneQueue, Stretch
 
 
 def encoded(queue: LaneQueue) -> bytes:
@@ -31,6 +31,7 @@ class LaneQueueMachine(RuleBasedStateMachine):
         self.queue = LaneQueue()
         self.model: list[tuple[int, int, int, int]] = []
         self.number = self.order = 0
+        self.shared: list[tuple[list[Stretch], list[int]]] = []
 
     @rule(count=st.integers(1, 5), gap=st.integers(0, 2), size=st.integers(0, 2**32 - 1), ready_ms=st.integers(0, 99))
     def push(self, count: int, gap: int, size: int, ready_ms: int) -> None:
@@ -66,6 +67,20 @@ class LaneQueueMachine(RuleBasedStateMachine):
     @rule(order=st.integers(0, 100))
     def count(self, order: int) -> None:
         assert self.queue.records_before(order) == sum(record[1] < order for record in self.model)
+
+    @rule()
+    def share(self) -> None:
+        self.shared.append((self.queue.stretches(), [number for number, *_ in self.model]))
+
+    @rule()
+    def read_what_was_shared(self) -> None:
+        for stretches, numbers in self.shared:
+            entries = (
+                entry
+                for one in stretches
+                for entry in zip(one.numbers[one.head :], one.counts[one.head :], strict=True)
+            )
+            assert [number + index for number, count in entries for index in range(count)] == numbers
 
     @rule()
     def restart(self) -> None:

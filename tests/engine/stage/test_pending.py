@@ -31,6 +31,17 @@ def table_of(count: int) -> PendingTable:
     return table
 
 
+@given(st.lists(st.integers(-(2**63), 2**63 - 1) | st.integers(-3, 3), min_size=1, max_size=CHUNK_ROWS * 2))
+def test_stretches_of_rows_tell_the_latest_create_time(created: list[int]) -> None:
+    table = PendingTable()
+    for number, created_ms in enumerate(created):
+        table.add(row(number, created_ms=created_ms))
+    bounds = table.created_bounds()
+    starts = [start for start, _ in bounds]
+    ends = [*starts[1:], len(created)]
+    assert [bound for _, bound in bounds] == [max(created[a:b]) for a, b in zip(starts, ends, strict=True)]
+
+
 class PendingMachine(RuleBasedStateMachine):
     """The table and its model: the rows by number, and the latest number of each id."""
 

@@ -33,6 +33,7 @@ class SortedRowsMachine(RuleBasedStateMachine):
         self.table = SortedRows(LAYOUT, chunk_rows=4)
         self.model: dict[int, tuple[int, ...]] = {}
         self.snapshots: list[tuple[object, dict[int, tuple[int, ...]]]] = []
+        self.copies: list[tuple[SortedRows, dict[int, tuple[int, ...]]]] = []
 
     @rule(key=KEYS, value=st.integers(-(2**63), 2**63 - 1))
     def insert(self, key: int, value: int) -> None:
@@ -59,10 +60,14 @@ class SortedRowsMachine(RuleBasedStateMachine):
     @rule()
     def take_a_snapshot(self) -> None:
         self.snapshots.append((self.table.encode(), self.model.copy()))
+        self.copies.append((self.table.snapshot(), self.model.copy()))
 
     @rule()
     def read_a_snapshot(self) -> None:
         if self.snapshots:
+            copied, model = self.copies.pop(0)
+            assert dict(copied.rows()) == model
+            assert len(copied) == len(model)
             pieces, model = self.snapshots.pop(0)
             data = b"".join(pieces)  # type: ignore[arg-type]
             decoded, end = SortedRows.decode(data, 0, LAYOUT)

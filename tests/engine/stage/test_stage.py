@@ -307,13 +307,6 @@ def test_priority_is_left_once_the_lanes_are_empty() -> None:
     assert not reopened(leader).stage.prioritised
 
 
-def test_the_time_of_a_ready_record_is_found() -> None:
-    leader = lead()
-    send(leader, record("a", delay=10, created_ms=NOW_MS + 70), record("b", priority=0, created_ms=NOW_MS + 30))
-    assert leader.stage.find_ready(NOW_MS + 30) == NOW_MS + 30
-    assert leader.stage.find_ready(NOW_MS + 31) is None
-
-
 def test_extensions_that_are_off_are_plain_data_in_a_prioritised_partition() -> None:
     leader = lead()
     send(leader, record("a", priority=2))

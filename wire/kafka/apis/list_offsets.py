@@ -4,7 +4,8 @@ Special times: -1 latest (the high watermark, or the last stable offset under re
 -3 the record with the greatest timestamp (KIP-734), -4 the earliest offset on local disk (KIP-405; the same as
 -2 here), -5 the latest tiered offset and -6 the earliest not yet tiered one (nothing is tiered: -1 and the
 start). A time gives the first record at or after it: the record, not its batch; no match is offset -1.
-In a prioritised partition the latest offset counts the records that are ready and not yet in the log.
+In a prioritised partition the latest offset counts the records that are ready and not yet in the log; a time that only
+such a record answers gives the least offset that it can get, whatever the order will be (engine/stage/unread.py).
 A producer with acks=1 finds what it wrote: records that are written and not yet durable are waited for.
 """
 
@@ -12,8 +13,12 @@ from collections import Counter
 from collections.abc import Coroutine, Mapping
 from typing import Any
 
-from engine.errors import BrokerError, InvalidRequest, UnsupportedVersion
+from attrs import frozen
+
+from engine.errors import BrokerError, InvalidRequest, UnknownTopicOrPartition, UnsupportedVersion
+from engine.log_types import LogPosition, TimedOffset
 from engine.partition import Partition
+from engine.stage.unread import Unread, UnreadTime
 from wire.kafka.errors import error_code
 from wire.kafka.messages.list_offsets import (
     ListOffsetsPartition,
@@ -37,30 +42,58 @@ EARLIEST_PENDING_UPLOAD = -6
 _FIRST_VERSION_OF = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, EARLIEST_PENDING_UPLOAD: 11}
 FROM_THE_START = (EARLIEST, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING_UPLOAD)
 READ_COMMITTED = 1
+NO_EPOCH = -1
+
+
+@frozen
+class _View:
+    """A partition as the loop sees it: a thread that searches it looks at one instant, whatever moves meanwhile."""
+
+    upto: LogPosition
+    """Where readers of this isolation level end, in the log."""
+    end: int
+    """The end that they are told."""
+    end_epoch: int
+    unread: Unread | None
+    """What is promised between the two, if times are asked for."""
 
 
 def handle(
     request: ListOffsetsRequest, context: Context
 ) -> ListOffsetsResponse | Coroutine[Any, Any, ListOffsetsResponse]:
     """Answer from memory where that is possible; wait for syncs and look times up in a thread where not."""
-    if any(_needs_search(partition) for topic in request.topics for partition in topic.partitions):
+    if any(map(_needs_search, request.topics)) or _unsynced(request, context):
         return _search(request, context)
-    if _unsynced(request, context):
-        return _search(request, context)
-    topics = [_topic(topic, request, context, _ends(topic, context)) for topic in request.topics]
+    topics = [_topic(topic, context, _views(topic, request, context)) for topic in request.topics]
     return ListOffsetsResponse(topics=topics)
 
 
-def _ends(topic: ListOffsetsTopic, context: Context) -> dict[int, int]:
-    """The ends that readers are told, asked on the loop: what a stage promises is not for threads to look at."""
+def _views(topic: ListOffsetsTopic, request: ListOffsetsRequest, context: Context) -> dict[int, _View]:
     known = context.node.topics.by_name.get(topic.name)
     partitions = context.node.partitions.of_topic(known.topic_id) if known is not None else []
-    indexes = {wanted.partition_index for wanted in topic.partitions}
-    return {index: partitions[index].reported_end for index in indexes if 0 <= index < len(partitions)}
+    timed = {wanted.partition_index for wanted in topic.partitions if _is_time(wanted)}
+    indexes = {wanted.partition_index for wanted in topic.partitions if 0 <= wanted.partition_index < len(partitions)}
+    committed = request.isolation_level == READ_COMMITTED
+    return {index: _view(partitions[index], committed, with_unread=index in timed) for index in indexes}
 
 
-def _needs_search(wanted: ListOffsetsPartition) -> bool:
+def _view(partition: Partition, committed: bool, *, with_unread: bool) -> _View:
+    upto = partition.stable_end if committed else partition.high_watermark
+    is_stable = upto.offset == partition.high_watermark.offset
+    end, log_end = partition.reported_end if is_stable else upto.offset, partition.log.end_offset
+    unread = None
+    if with_unread and is_stable and partition.staged is not None:
+        unread = partition.staged.stage.unread(log_end)
+    # What is promised beyond the log's end has no epoch yet: clients that compare would see a truncation.
+    return _View(upto, end, partition.leader_epoch if end <= log_end else NO_EPOCH, unread)
+
+
+def _is_time(wanted: ListOffsetsPartition) -> bool:
     return wanted.timestamp >= 0 or wanted.timestamp == MAX_TIMESTAMP
+
+
+def _needs_search(topic: ListOffsetsTopic) -> bool:
+    return any(map(_is_time, topic.partitions))
 
 
 def _unsynced(request: ListOffsetsRequest, context: Context) -> list[Partition]:
@@ -84,29 +117,25 @@ async def _search(request: ListOffsetsRequest, context: Context) -> ListOffsetsR
         await context.node.until_durable(partition)
     response = ListOffsetsResponse()
     for topic in request.topics:
-        response.topics.append(await context.node.in_thread(_topic, topic, request, context, _ends(topic, context)))
+        views = _views(topic, request, context)
+        if _needs_search(topic):
+            response.topics.append(await context.node.in_thread(_topic, topic, context, views))
+        else:
+            response.topics.append(_topic(topic, context, views))
     return response
 
 
-def _topic(
-    topic: ListOffsetsTopic, request: ListOffsetsRequest, context: Context, ends: Mapping[int, int]
-) -> ListOffsetsTopicResponse:
+def _topic(topic: ListOffsetsTopic, context: Context, views: Mapping[int, _View]) -> ListOffsetsTopicResponse:
     times = Counter(wanted.partition_index for wanted in topic.partitions)
     entries = [
-        _answer(topic.name, wanted, request, context, ends, repeated=times[wanted.partition_index] > 1)
+        _answer(topic.name, wanted, context, views, repeated=times[wanted.partition_index] > 1)
         for wanted in topic.partitions
     ]
     return ListOffsetsTopicResponse(name=topic.name, partitions=entries)
 
 
 def _answer(
-    name: str,
-    wanted: ListOffsetsPartition,
-    request: ListOffsetsRequest,
-    context: Context,
-    ends: Mapping[int, int],
-    *,
-    repeated: bool,
+    name: str, wanted: ListOffsetsPartition, context: Context, views: Mapping[int, _View], *, repeated: bool
 ) -> ListOffsetsPartitionResponse:
     entry = ListOffsetsPartitionResponse(partition_index=wanted.partition_index)
     try:
@@ -117,34 +146,49 @@ def _answer(
         partition.check_leader_epoch(wanted.current_leader_epoch)
         if context.version < _FIRST_VERSION_OF.get(wanted.timestamp, 0):
             raise UnsupportedVersion(f"time {wanted.timestamp} is not known in version {context.version}")
-        end = ends.get(wanted.partition_index, partition.high_watermark.offset)
-        _look_up(partition, end, wanted.timestamp, request.isolation_level == READ_COMMITTED, entry)
+        view = views.get(wanted.partition_index)
+        if view is None:
+            raise UnknownTopicOrPartition(f"partition {wanted.partition_index} of {name!r} has just been made")
+        _look_up(partition, view, wanted.timestamp, context.node.clock.now_ms(), entry)
     except BrokerError as error:
         entry.error_code = error_code(error)
     return entry
 
 
 def _look_up(
-    partition: Partition, promised: int, timestamp: int, committed: bool, entry: ListOffsetsPartitionResponse
+    partition: Partition, view: _View, timestamp: int, now_ms: int, entry: ListOffsetsPartitionResponse
 ) -> None:
-    log, upto = partition.log, partition.stable_end if committed else partition.high_watermark
+    log = partition.log
     if timestamp == LATEST:
-        is_stable = upto.offset == partition.high_watermark.offset
-        entry.offset = promised if is_stable else upto.offset
-        # What is promised beyond the log's end has no epoch yet: clients that compare would see a truncation.
-        entry.leader_epoch = partition.leader_epoch if entry.offset <= log.end_offset else -1
+        entry.offset, entry.leader_epoch = view.end, view.end_epoch
     elif timestamp in (EARLIEST, EARLIEST_LOCAL, EARLIEST_PENDING_UPLOAD):
         entry.offset = log.start_offset
         entry.leader_epoch = log.epoch_at(log.start_offset)
     elif timestamp == MAX_TIMESTAMP or timestamp >= 0:
-        found = log.find_max_timestamp(upto) if timestamp < 0 else log.find_by_time(timestamp, upto)
-        if found is not None:
+        found = log.find_max_timestamp(view.upto) if timestamp < 0 else log.find_by_time(timestamp, view.upto)
+        unread = _find_unread(partition, view.unread, timestamp, found, now_ms) if view.unread is not None else None
+        if unread is not None and unread.offset < view.end:
+            entry.offset, entry.timestamp = unread
+        elif found is not None:
             entry.offset, entry.timestamp = found.offset, found.timestamp_ms
             entry.leader_epoch = found.leader_epoch
-        elif timestamp >= 0 and partition.staged is not None:
-            ready_ms = partition.staged.stage.find_ready(timestamp)
-            if ready_ms is not None:
-                # It has no place yet; from the log's end on it will be met.
-                entry.offset, entry.timestamp = log.end_offset, ready_ms
     elif timestamp != LATEST_TIERED:
         raise UnsupportedVersion(f"time {timestamp} has no meaning")
+
+
+def _find_unread(
+    partition: Partition, unread: Unread, timestamp: int, found: TimedOffset | None, now_ms: int
+) -> UnreadTime | None:
+    """[thread] What answers the question instead of the log: for a time only if the log has none, for the greatest
+    timestamp if the log's is less."""
+    if found is not None and timestamp >= 0:
+        return None
+    if partition.log.config.timestamp_type == "LogAppendTime":
+        # They get their times when they are read, from now on.
+        return UnreadTime(unread.first_offset(), now_ms) if timestamp <= now_ms else None
+    if timestamp >= 0:
+        return unread.find(timestamp)
+    greatest_ms = unread.greatest_ms()
+    if greatest_ms is None or (found is not None and greatest_ms <= found.timestamp_ms):
+        return None
+    return unread.find(greatest_ms)

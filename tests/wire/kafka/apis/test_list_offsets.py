@@ -1,13 +1,25 @@
 """ListOffsets: the ends of a log and offsets by time."""
 
+import sys
+import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from trio.testing import trio_test
 
-from tests.wire.kafka.door import Client
-from tests.wire.kafka.requests import batch, client_of_topic, produced
+from tests.wire.kafka.door import Client, open_door
+from tests.wire.kafka.requests import (
+    BY_NAME,
+    batch,
+    client_of_topic,
+    create_topic,
+    fetch,
+    fetched,
+    produce,
+    produced,
+)
 from wire.kafka.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 
 UNKNOWN_TOPIC_OR_PARTITION, UNSUPPORTED_VERSION, UNKNOWN_LEADER_EPOCH = 3, 35, 75
@@ -15,11 +27,16 @@ LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL = -1, -2, -3, -4
 FIRST_MAX_TIMESTAMP_VERSION = 7
 
 
+def question(timestamp: int, *, partition: int = 0, epoch: int = -1, isolation: int = 0) -> ListOffsetsRequest:
+    wanted = ListOffsetsTopic("t", [ListOffsetsPartition(partition, epoch, timestamp)])
+    return ListOffsetsRequest(-1, isolation, [wanted], 5000)
+
+
 async def listed(
     client: Client, timestamp: int, *, partition: int = 0, epoch: int = -1, version: int | None = None
 ) -> Any:
-    wanted = ListOffsetsTopic("t", [ListOffsetsPartition(partition, epoch, timestamp)])
-    return (await client.ask(ListOffsetsRequest(-1, 0, [wanted], 5000), version)).topics[0].partitions[0]
+    asked = question(timestamp, partition=partition, epoch=epoch)
+    return (await client.ask(asked, version)).topics[0].partitions[0]
 
 
 @pytest.mark.parametrize(
@@ -60,3 +77,71 @@ async def test_refusals(tmp_path: Path) -> None:
         assert (await listed(client, -99)).error_code == UNSUPPORTED_VERSION
         early = await listed(client, MAX_TIMESTAMP, version=FIRST_MAX_TIMESTAMP_VERSION - 1)
         assert early.error_code == UNSUPPORTED_VERSION
+
+
+PRIORITISED = {"priority.enable": "true"}
+NOW_MS = int(time.time() * 1000)
+HALF_AN_HOUR_MS, YEAR_MS = 1_800_000, 365 * 86_400_000
+SHIFTS_MS = (-YEAR_MS - 1, -YEAR_MS, -1000, 0, HALF_AN_HOUR_MS, HALF_AN_HOUR_MS + 1)
+
+
+async def answers(client: Client) -> list[tuple[int, int]]:
+    """To look-ups around the times that records may have."""
+    found = [await listed(client, NOW_MS + shift) for shift in SHIFTS_MS] + [await listed(client, MAX_TIMESTAMP)]
+    return [(answer.offset, answer.timestamp) for answer in found]
+
+
+@pytest.mark.parametrize("shifts", [(HALF_AN_HOUR_MS,), (-YEAR_MS,), (-YEAR_MS, HALF_AN_HOUR_MS), (-5000, 0, -YEAR_MS)])
+@pytest.mark.parametrize("count", [1, 3])
+@trio_test
+async def test_unread_records_of_a_prioritised_partition_are_found_by_the_same_times_as_read_ones(
+    tmp_path: Path, shifts: tuple[int, ...], count: int
+) -> None:
+    async with client_of_topic(tmp_path, configs=PRIORITISED) as (client, _):
+        for shift in shifts:
+            await produced(client, "t", batch(count, timestamp_ms=NOW_MS + shift))
+        before = await answers(client)
+        await fetched(client, "t", 0, max_wait_ms=5000)
+        assert await answers(client) == before
+        times = [NOW_MS + shift for shift in shifts for _ in range(count)]
+        expected = [next((i for i, t in enumerate(times) if t >= NOW_MS + shift), -1) for shift in SHIFTS_MS]
+        assert [offset for offset, _ in before] == [*expected, times.index(max(times))]
+
+
+@trio_test
+async def test_times_given_by_the_broker_are_those_of_reading_and_so_from_now_on(tmp_path: Path) -> None:
+    configs = {**PRIORITISED, "message.timestamp.type": "LogAppendTime"}
+    async with client_of_topic(tmp_path, configs=configs) as (client, _):
+        await produced(client, "t", batch(2, timestamp_ms=NOW_MS - YEAR_MS))
+        asked = (NOW_MS - 1000, NOW_MS + HALF_AN_HOUR_MS, MAX_TIMESTAMP)
+        before = [(await listed(client, timestamp)).offset for timestamp in asked]
+        await fetched(client, "t", 0, max_wait_ms=5000)
+        assert [(await listed(client, timestamp)).offset for timestamp in asked] == before == [0, -1, 0]
+
+
+@pytest.fixture
+def _threads_in_quick_turns() -> Iterator[None]:
+    """So that the loop and a thread meet in the middle of whatever they do."""
+    usual_s = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(usual_s)
+
+
+@pytest.mark.usefixtures("_threads_in_quick_turns")
+@trio_test
+async def test_times_are_looked_up_while_a_prioritised_partition_is_written_and_read(tmp_path: Path) -> None:
+    async with open_door(tmp_path) as door:
+        client, other = await door.connect(), await door.connect()
+        await create_topic(client, "t", configs=PRIORITISED)
+        for number in range(20):
+            for _ in range(5):
+                await other.send(question(NOW_MS + HALF_AN_HOUR_MS))
+            # Rows come one by one, and go: chunks of the table are split and merged under the look-up.
+            for _ in range(100):
+                await client.send(produce("t", batch(timestamp_ms=NOW_MS - number), acks=1), BY_NAME)
+            await client.send(fetch("t", max(0, number * 100 - 1_000), max_bytes=2_000), BY_NAME)
+            for _ in range(101):
+                await client.receive()
+            for _ in range(5):
+                assert (await other.receive()).topics[0].partitions[0].offset == -1
