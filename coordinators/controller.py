@@ -3,7 +3,7 @@
 A change is planned and committed to the catalogue in a thread, then put in force on the loop, topic after topic: logs
 are made, closed, reconfigured. However many topics a request names, it is one change, and others go on meanwhile; what
 is planned against holds, for nobody else changes it. A client that goes away in the middle does not stop it. The files
-of deleted topics are removed afterwards, and after a crash at the next start.
+of deleted topics are removed afterwards, as often as it takes, and after a crash at the next start.
 """
 
 import logging
@@ -34,6 +34,8 @@ OPENING_TOGETHER = 8
 MADE_AT_ONCE = 50
 """So many partitions are made or removed in one go: some milliseconds."""
 REMOVED_TOGETHER = 500
+FIRST_RETRY_S = 1.0
+LONGEST_RETRY_S = 60.0
 
 
 @define(eq=False)
@@ -45,13 +47,15 @@ class Controller:
     in_thread: InThread
     start_soon: Callable[..., None] = field(default=lambda *_: None)
     # Others who follow: told when all logs are open, of every change that is in force, and asked to clean up
-    # after deleted topics. Cleaning up can be repeated; if it raises, the next start tries again.
+    # after deleted topics. Cleaning up can be repeated; if it raises, it is.
     on_opened: list[Callable[[], object]] = field(factory=list)
     on_change: list[Callable[[TopicUpdate], object]] = field(factory=list)
     clean_ups: list[Callable[[Sequence[TopicRecord]], Awaitable[object]]] = field(factory=list)
     _lock: trio.Lock = field(factory=trio.Lock)
     _to_remove: deque[TopicId] = field(factory=deque)
     _removing: bool = False
+    _attempts: dict[TopicId, int] = field(factory=dict)
+    """How often the files of a deleted topic could not be removed."""
 
     # -- requests
 
@@ -156,7 +160,8 @@ class Controller:
             self._removing = False
 
     async def remove_files(self, topic_ids: Sequence[TopicId]) -> None:
-        """Remove what deleted topics left on disk, then forget them; can be repeated."""
+        """Remove what deleted topics left on disk, then forget them; can be repeated. What cannot be done now is tried
+        again later, by the next start if this broker ends before."""
         try:
             records = [self.topics.deleting[topic_id] for topic_id in topic_ids if topic_id in self.topics.deleting]
             for clean_up in self.clean_ups:
@@ -166,8 +171,20 @@ class Controller:
                 change = self.topics.plan_finish_delete(removed)
                 if not change.empty:
                     await self._carry_out(change)
+            for topic_id in removed:
+                self._attempts.pop(topic_id, None)
         except (OSError, BrokerError) as error:
-            logger.error("files of deleted topics could not be removed, the next start tries again: %s", error)
+            logger.error("files of deleted topics could not be removed, tried again later: %s", error)
+        left = [topic_id for topic_id in topic_ids if topic_id in self.topics.deleting]
+        if left:
+            self.start_soon(self._remove_later, left)
+
+    async def _remove_later(self, topic_ids: Sequence[TopicId]) -> None:
+        attempts = max(self._attempts.get(topic_id, 0) for topic_id in topic_ids)
+        await trio.sleep(min(FIRST_RETRY_S * 2**attempts, LONGEST_RETRY_S))
+        for topic_id in topic_ids:
+            self._attempts[topic_id] = attempts + 1
+            self._remove_soon(topic_id)
 
     # -- starting
 

@@ -19,6 +19,7 @@ Buffer = bytes | bytearray | memoryview
 # Linux takes at most 1,024 buffers in one writev.
 MAX_BUFFERS = 1024
 KEPT_OPEN = 256
+REMOVALS = 20
 TEMPORARY_SUFFIX = ".tmp"
 
 
@@ -305,10 +306,19 @@ class OsFiles:
             os.close(descriptor)
 
     def remove_tree(self, path: str) -> None:
-        # Background work that has not yet stopped may remove a file under our hands: then once more.
-        while os.path.isdir(path):
-            with contextlib.suppress(FileNotFoundError):
+        # Background work that has not yet stopped may remove a file under our hands, or make one: then once more.
+        for attempt in range(REMOVALS):
+            try:
                 shutil.rmtree(path)
+            except FileNotFoundError:
+                if not os.path.isdir(path):
+                    break
+            except OSError as error:
+                if error.errno != errno.ENOTEMPTY or attempt == REMOVALS - 1:
+                    raise
+        # What is kept open keeps its room on the disk, and nobody can ask for it any more.
+        for kept in [kept for kept in tuple(self._recent) if kept.startswith(f"{path}/")]:
+            self._recent.pop(kept, None)
 
     def keep_open(self, file: File) -> None:
         self._recent[file.path] = file

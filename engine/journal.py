@@ -250,6 +250,12 @@ class Journal:
 
     # --- the rest ---------------------------------------------------------------------------------------
 
+    def forget(self, owner: Owner) -> None:
+        """It was removed: its bytes are nobody's, and its files must not be kept open until the slot is full."""
+        active = [] if self._active is None else [self._active]
+        for slot in (*self._full, *active):
+            slot.owners.pop(owner, None)
+
     def idle(self) -> bool:
         """Whether nothing of it is under way in the background."""
         return not (self._laying_out or self._settling)

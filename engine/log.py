@@ -539,6 +539,7 @@ class Log(StagedProducers):
                 if job.error is not None:
                     raise StorageError(f"{self.name} cannot be closed cleanly: {job.error}") from job.error
         self._segments.close()
+        self._unsynced = []  # or the files stay open with whoever still knows this log
         self._closed = True
         self._offline = self._offline or "closed"
 

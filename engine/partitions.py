@@ -178,6 +178,7 @@ class Partitions:
         """Whoever waits for a partition that was taken out is told, and its files are closed."""
         for each in (partition,) if partition.staged is None else (partition, partition.staged.store):
             each.remove()
+            self.rounds.forget(each)
             # Files that are still open keep their space on the disk; readers under way have their own references.
             each.log.close(clean=False)
 
@@ -188,7 +189,7 @@ class Partitions:
             try:
                 self.files.remove_tree(self.directory(topic_id))
             except OSError as error:
-                self.log_error(f"files of a deleted topic could not be removed, the next start tries again: {error}")
+                self.log_error(f"files of a deleted topic could not be removed, tried again later: {error}")
             else:
                 removed.append(topic_id)
         # Gone for good before the catalogue forgets the topics: a directory that came back would be nobody's.
@@ -245,6 +246,10 @@ class Partitions:
         for job in jobs:
             job.finish(error)
         failed = next((job.error for job in jobs if job.error is not None), None)
+        for job in jobs:
+            if job.error is not None:
+                # Its traceback leads back to the job, and that to files, which would stay open until a collection.
+                job.error.__traceback__ = None
         if failed is not None and not partition.removed:
             self.log_error(f"background work on {partition.log.name} failed: {failed}")
         if partition.log.offline is not None and partition.offline is None and not partition.removed:

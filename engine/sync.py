@@ -223,6 +223,12 @@ class SyncRounds:
             self._on_marked()
         self._marked[item] = None
 
+    def forget(self, item: Syncable) -> None:
+        """It was removed: nobody waits for its syncs, and nothing of it is kept."""
+        self._marked.pop(item, None)
+        if self._journal is not None:
+            self._journal.forget(item)
+
     def start_round(self) -> None:
         """Begin a round with everything that is marked, unless one is under way: the next follows it by itself."""
         if self._under_way or not self._marked:

@@ -1,6 +1,8 @@
 """What any file system must do for the engine: the same tests for the real one and the one in memory."""
 
+import errno
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -90,6 +92,51 @@ def test_a_tree_is_removed_and_may_be_removed_again(place: tuple[Files, str]) ->
     files.remove_tree(f"{root}/t")
     files.remove_tree(f"{root}/t")
     assert files.list(f"{root}/t/0") == {}
+
+
+def test_a_tree_into_which_somebody_still_writes_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "t").mkdir()
+    remove, left = shutil.rmtree, 3
+
+    def rmtree(path: str) -> None:
+        nonlocal left
+        left -= 1
+        if left >= 0:
+            raise OSError(errno.ENOTEMPTY, "directory not empty", path)
+        remove(path)
+
+    monkeypatch.setattr(shutil, "rmtree", rmtree)
+    OsFiles().remove_tree(str(tmp_path / "t"))
+    assert not (tmp_path / "t").exists()
+
+
+def test_a_tree_that_cannot_be_removed_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "t").mkdir()
+
+    def rmtree(path: str) -> None:
+        raise OSError(errno.ENOTEMPTY, "directory not empty", path)
+
+    monkeypatch.setattr(shutil, "rmtree", rmtree)
+    with pytest.raises(OSError, match="not empty"):
+        OsFiles().remove_tree(str(tmp_path / "t"))
+
+
+def test_what_was_kept_open_of_a_removed_tree_is_closed(tmp_path: Path) -> None:
+    files = OsFiles()
+    for name in ("t", "tt"):
+        files.make_directories(str(tmp_path / name / "0"))
+        files.keep_open(files.open(str(tmp_path / name / "0" / "a"), create=True))
+    files.remove_tree(str(tmp_path / "t"))
+    assert files.open_count == 1
+
+
+def test_directories_are_listed_without_files(place: tuple[Files, str]) -> None:
+    files, root = place
+    files.make_directories(f"{root}/b/c")
+    files.make_directories(f"{root}/a")
+    _write(files, f"{root}/file", b"x")
+    assert files.list_directories(root) == ("a", "b")
+    assert files.list_directories(f"{root}/nowhere") == ()
 
 
 def test_an_atomic_write_leaves_only_the_file(place: tuple[Files, str]) -> None:

@@ -1,13 +1,16 @@
 """The partitions of a node: made, configured, removed, closed, and brought back after their disk failed."""
 
 import errno
+import gc
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from attrs import define, evolve, field
 
 from engine.clock import ManualClock
 from engine.errors import BrokerError, RecordTooLarge, RequestTimedOut, StorageError
+from engine.files import OsFiles
 from engine.log import LogConfig
 from engine.memory_files import MemoryFiles
 from engine.partition import Partition
@@ -136,6 +139,50 @@ def test_a_removed_topic_is_not_served_and_its_files_go(bench: Bench) -> None:
         bench.partitions.remove_files([TOPIC])
         assert bench.files.used_bytes() == 0
     assert bench.partitions.remove(TOPIC) == []
+
+
+def test_no_file_of_a_removed_topic_stays_open(tmp_path: Path) -> None:
+    files, workers = OsFiles(), InlineWorkers()
+    rounds = SyncRounds(workers, lambda: None)
+    partitions = Partitions(str(tmp_path), files, ManualClock(), workers, rounds, lambda *_: None)
+    partitions.create(specs(1, config=LogConfig(segment_bytes=100)))
+    (partition,) = partitions.of_topic(TOPIC)
+    for _ in range(5):
+        partition.append(batch())
+    # Five segments were begun and none is synced yet: the log has their files to sync.
+    segments = partition.log.segments
+    assert len(segments) == 5
+    partitions.remove(TOPIC)
+    # The cleaner was about to look at them and asks for their files again.
+    for segment in segments[:-1]:
+        segment.file()
+    partitions.remove_files([TOPIC])
+    assert files.open_count == 0
+    assert not Path(partitions.directory(TOPIC)).exists()
+
+
+def test_a_job_that_failed_keeps_no_file_open(tmp_path: Path) -> None:
+    files, workers = OsFiles(), InlineWorkers()
+    rounds = SyncRounds(workers, lambda: None)
+    partitions = Partitions(str(tmp_path), files, ManualClock(), workers, rounds, lambda *_: None)
+    partitions.create(specs(1, config=LogConfig(segment_bytes=100)))
+    (partition,) = partitions.of_topic(TOPIC)
+    for _ in range(3):
+        partition.append(batch())
+    rounds.start_round()
+    partition.append(batch())
+    partition.log.request_snapshot()
+    jobs = partition.log.maintenance()
+    partitions.remove(TOPIC)
+    partitions.remove_files([TOPIC])
+    gc.disable()
+    try:
+        partitions.run_jobs(partition, jobs)
+        assert any(job.error is not None for job in jobs)
+        del jobs, partition
+        assert files.open_count == 0
+    finally:
+        gc.enable()
 
 
 def test_a_failed_partition_comes_back_after_its_tail_was_verified(bench: Bench) -> None:

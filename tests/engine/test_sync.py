@@ -1,5 +1,6 @@
 """A sync is shared by what was written before it began; a failure reaches the partition."""
 
+import weakref
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import cast
@@ -389,6 +390,15 @@ def test_what_is_removed_or_offline_is_not_settled() -> None:
     assert (removed.settled, offline.settled) == (0, 0)
     assert good.settled > 0
     assert len(offline.failures) == 1
+
+
+def test_what_is_removed_is_forgotten_by_rounds_and_journal() -> None:
+    world = JournalWorld(2)
+    world.round()
+    removed = weakref.ref(world.items[0])
+    world.rounds.mark(world.items[0])
+    world.rounds.forget(world.items.pop(0))
+    assert removed() is None
 
 
 def test_a_sync_that_fails_while_settling_is_told() -> None:
