@@ -62,6 +62,7 @@ class Operations:
             metrics=metrics,
             needs_token=bound is not None and bound.access.token is not None,
             started_ms=node.clock.now_ms(),
+            started_s=node.clock.monotonic(),
         )
         server = None
         if bound is not None:

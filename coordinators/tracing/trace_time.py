@@ -1,7 +1,8 @@
 """Wall time in microseconds for events: milliseconds are too coarse for a record that is stored in a third of one.
 
-The broker's clock gives wall time in milliseconds and steady time in fractions of a second; together they give
-microseconds that do not go back while the wall clock is not set.
+The broker's clock gives wall time in milliseconds and steady time in fractions of a second. How far the one is ahead of
+the other is noted when a trace begins, and its events are counted by steady time from there: between two events of a
+trace lies the time that passed, also where the wall clock was set meanwhile. The next trace begins by the new time.
 """
 
 from engine.clock import Clock
@@ -15,17 +16,18 @@ class TraceTime:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._ahead_us = 0
-        self._anchor()
+        self._ahead_us = clock.now_ms() * 1000 - self._steady_us()
 
-    def now_us(self) -> int:
-        """Microseconds since the epoch."""
-        wall_us = self._clock.now_ms() * 1000
-        now_us = int(self._clock.monotonic() * 1_000_000) + self._ahead_us
-        if not -DRIFT_US <= now_us - wall_us <= DRIFT_US:
-            self._anchor()
-            return wall_us
-        return now_us
+    def ahead_us(self) -> int:
+        """How far wall time is ahead of steady time, for a trace that begins now."""
+        ahead_us = self._clock.now_ms() * 1000 - self._steady_us()
+        if not -DRIFT_US <= ahead_us - self._ahead_us <= DRIFT_US:
+            self._ahead_us = ahead_us
+        return self._ahead_us
 
-    def _anchor(self) -> None:
-        self._ahead_us = self._clock.now_ms() * 1000 - int(self._clock.monotonic() * 1_000_000)
+    def now_us(self, ahead_us: int) -> int:
+        """Microseconds since the epoch, by the wall clock as it was when the trace began."""
+        return self._steady_us() + ahead_us
+
+    def _steady_us(self) -> int:
+        return int(self._clock.monotonic() * 1_000_000)

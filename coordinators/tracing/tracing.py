@@ -356,7 +356,9 @@ class Tracing:
         return trace
 
     def _note(self, trace: RecordTrace, kind: EventKind, attributes: Mapping[str, Any]) -> None:
-        event = TraceEvent(kind, self._time.now_us(), attributes)
+        if not trace.events:
+            trace.ahead_us = self._time.ahead_us()
+        event = TraceEvent(kind, self._time.now_us(trace.ahead_us), attributes)
         if not trace.add(event, self.settings.max_events_per_trace):
             self.counts["dropped_events"] += 1
             return

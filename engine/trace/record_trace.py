@@ -56,6 +56,8 @@ class RecordTrace:
     events: list[TraceEvent] = field(factory=list)
     dropped_events: int = 0
     sequence: int = -1
+    # How far wall time was ahead of steady time when it began: its events are counted from there.
+    ahead_us: int = 0
     # Its unchanging part as JSON, once somebody has needed it.
     json_part: str = ""
     _rank: int = -1

@@ -75,6 +75,8 @@ class Surroundings:
     needs_token: bool = False
     phase: Phase = Phase.STARTING
     started_ms: int = 0
+    started_s: float = 0.0
+    """By the steady clock: the wall clock may be set while the broker runs."""
 
     @property
     def inspection(self) -> "Inspection":

@@ -38,6 +38,19 @@ def test_a_record_from_the_append_to_the_commit() -> None:
     assert [event for _, event in world.heard.events] == trace.events
 
 
+def test_a_clock_that_is_set_changes_no_duration() -> None:
+    world = World()
+    world.produce([(b"b", b"2", TRACED)])
+    world.clock.advance_ms(3)
+    world.clock.wall_ms -= 1_731_000
+    world.sync()
+    world.fetch(0)
+    (trace,) = world.traces()
+    assert trace.duration_us == 3000
+    world.produce([(b"b", b"2", TRACED)])
+    assert world.traces()[-1].start_us == world.clock.now_ms() * 1000, "the next one begins by the new time"
+
+
 def test_untraced_records_leave_nothing() -> None:
     world = World()
     world.produce([(b"a", b"1", PLAIN), (b"b", b"2", (trace_header(sampled=False),))])

@@ -57,7 +57,7 @@ async def health(call: Call) -> Response:
     status: Status | Literal["degraded"] = _STATUSES[broker.phase]
     if offline and status == "ok":
         status = "degraded"
-    uptime_s = (broker.clock.now_ms() - broker.started_ms) / 1000
+    uptime_s = broker.clock.monotonic() - broker.started_s
     return _answer(Health(status, uptime_s, partitions, offline))
 
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from trio.testing import trio_test
 
+from engine.clock import ManualClock
 from engine.errors import StorageError
 from tests.wire.http.door import open_http_door
 from tests.wire.kafka.requests import create_topic
@@ -18,6 +19,16 @@ async def test_a_broker_that_is_up_is_well(tmp_path: Path) -> None:
         assert (health["status"], health["partitions"], health["offline_partitions"]) == ("ok", 3, 0)
         assert health["uptime_seconds"] >= 0
         assert await door.get("/health/live") == await door.get("/health/ready") == {"status": "ok"}
+
+
+@trio_test
+async def test_uptime_is_what_has_passed_though_the_wall_clock_is_set(tmp_path: Path) -> None:
+    async with open_http_door(tmp_path) as door:
+        set_back = ManualClock(
+            wall_ms=door.broker.clock.now_ms() - 1_731_000, seconds=door.broker.clock.monotonic() + 5
+        )
+        door.broker.operations.surroundings.clock = set_back
+        assert 5 <= (await door.get("/health"))["uptime_seconds"] < 65
 
 
 @trio_test
