@@ -15,6 +15,7 @@ class Exit(IntEnum):
     NOT_FOUND = 4
     REFUSED = 5
     INTERRUPTED = 130
+    TERMINATED = 143
 
 
 EXIT_MEANINGS = {
@@ -25,7 +26,16 @@ EXIT_MEANINGS = {
     Exit.NOT_FOUND: "what was named is not there: a topic, a group, a record, a trace",
     Exit.REFUSED: "the broker refused",
     Exit.INTERRUPTED: "interrupted by Ctrl-C",
+    Exit.TERMINATED: "ended by SIGTERM, in good order",
 }
+
+
+class Ended(BaseException):
+    """A signal has asked for an end, and everything was left in order."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.status = 128 + number
 
 
 class CliError(Exception):

@@ -16,7 +16,7 @@ from attrs import frozen
 from typer.core import TyperCommand, TyperGroup
 
 from tools.cli import profiles
-from tools.cli.errors import CliError, Exit
+from tools.cli.errors import CliError, Ended, Exit
 from tools.cli.output import Format, Output, printable
 from tools.cli.profiles import DEFAULT_BOOTSTRAP, DEFAULT_TIMEOUT_S, Profile
 from tools.cli.quick import quickened
@@ -170,6 +170,8 @@ class Group(TyperGroup):
             if str(error):
                 _say(_usage_line(error))
             status = Exit.USAGE
+        except Ended as ended:
+            status = ended.status
         except (typer.Abort, KeyboardInterrupt):
             _say("\ntidegate: given up; nothing was done")
             status = Exit.INTERRUPTED

@@ -90,12 +90,18 @@ def records(texts: Iterator[list[bytes]], parse: Parse) -> Iterator[list[NewReco
         for text in some:
             number += 1
             try:
-                parsed.append(parse(text))
+                parsed.append(_checked(parse(text)))
             except UsageMistake as error:
                 # Those before it are sent: where to go on is then plain.
                 yield parsed
                 raise UsageMistake(f"record {number} of the input: {error}", error.hint) from None
         yield parsed
+
+
+def _checked(record: NewRecord) -> NewRecord:
+    if record.key is None and record.value is None:
+        raise UsageMistake("it has neither key nor value", "a tombstone needs the --key whose value it takes away")
+    return record
 
 
 def parser(

@@ -6,17 +6,18 @@ of `wire.kafka.messages` is sent as aiokafka sends its own, in the last version 
 
 import asyncio
 import logging
+import signal
 import ssl
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from io import BytesIO
 from typing import Any, TypeVar
 
 from attrs import define, frozen
 
-from tools.cli.errors import CannotReach, CliError, Refused, is_retriable, refusal
+from tools.cli.errors import CannotReach, CliError, Ended, Refused, is_retriable, refusal
 from tools.cli.profiles import Profile
 from tools.cli.progress import waiting
 from wire.kafka.codec import is_flexible, request_encoder, response_decoder, schema_versions
@@ -64,9 +65,32 @@ def run(work: Coroutine[Any, Any, Result], *, waits: bool = True) -> Result:
     log.addHandler(_causes)
     log.propagate = False
     if not waits:
-        return asyncio.run(work)
+        return asyncio.run(_ending_well(work))
     with waiting("waiting for the broker"):
-        return asyncio.run(work)
+        return asyncio.run(_ending_well(work))
+
+
+async def _ending_well(work: Coroutine[Any, Any, Result]) -> Result:
+    """Do the work; a signal that asks for an end is obeyed as Ctrl-C is: groups are left, transactions aborted."""
+    loop, task, told = asyncio.get_running_loop(), asyncio.current_task(), []
+    assert task is not None
+
+    def end(number: signal.Signals) -> None:
+        told.append(number)
+        task.cancel()
+        # Who asks again does not want to wait.
+        loop.remove_signal_handler(number)
+
+    with suppress(ValueError, RuntimeError):  # elsewhere than in the main thread there are no signals
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(number) is signal.SIG_DFL:
+                loop.add_signal_handler(number, end, number)
+    try:
+        return await work
+    except asyncio.CancelledError:
+        if not told:
+            raise
+        raise Ended(told[0]) from None
 
 
 def client_options(profile: Profile) -> dict[str, Any]:
@@ -311,13 +335,18 @@ async def connected(profile: Profile) -> AsyncIterator[Kafka]:
             await client.close()
 
 
-async def stopped(stopping: Coroutine[Any, Any, None], patience_s: float) -> None:
-    """Let a client end, and give it up if it cannot: without its broker it would try for ever."""
+async def stopped(client: Any, stopping: Coroutine[Any, Any, None], patience_s: float) -> bool:
+    """Let a producer or consumer end, and give it up if it cannot: without its broker it would try for ever.
+
+    `client` is its connections, which are closed then. Whether it did end by itself."""
     task = asyncio.ensure_future(stopping)
     _, late = await asyncio.wait({task}, timeout=patience_s)
     for each in late:
         each.cancel()
     await asyncio.gather(task, return_exceptions=bool(late))
+    if late:
+        await client.close()
+    return not late
 
 
 def causes_of_failure() -> BaseException | None:

@@ -7,8 +7,9 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from attrs import define, frozen
+from attrs import define, field, frozen
 
+from tools.cli.answers import Answers
 from tools.cli.asked import as_given
 from tools.cli.errors import CannotReach, CliError, UsageMistake
 from tools.cli.formats import Record
@@ -66,7 +67,9 @@ class Reading:
     timeout_s: float = 15.0
     shown: int = 0
     last_s: float = 0.0
+    answers: Answers = field(factory=Answers)
     _lost_s: float | None = None
+    _came_s: float | None = None
 
     @property
     def is_full(self) -> bool:
@@ -76,6 +79,8 @@ class Reading:
     def look(self, has_records: bool) -> None:
         """Whether the broker is still there: a connection that fails is tried again, for ever."""
         now_s = time.monotonic()
+        if has_records or self._came_s is None:
+            self._came_s = now_s
         if has_records:
             self._lost_s = None
         elif causes_of_failure() is not None and self._lost_s is None:
@@ -84,6 +89,8 @@ class Reading:
                 self.on_lost()
         if self._lost_s is not None and self.stops is not None and now_s - self._lost_s > self.timeout_s:
             raise CannotReach("the broker has gone before all was read", "see 'tidegate status', and --timeout")
+        if self.stops is not None and self.answers.last is not None and now_s - self._came_s > self.timeout_s:
+            raise self.answers.given_up("no more of what is there was given", self.timeout_s)
 
     def take(self, record: Record) -> None:
         """Show a record, if it is one of those that are wanted."""
@@ -139,7 +146,10 @@ async def _is_at_stop(consumer: Any, reading: Reading) -> bool:
         return False
     for place in consumer.assignment():
         stop = reading.stops.get((place.topic, place.partition))
-        if stop is not None and await consumer.position(place) < stop:
+        if stop is None:
+            continue
+        what = f"it is not known where to begin in {place.topic}-{place.partition}"
+        if await reading.answers.within(reading.timeout_s, consumer.position(place), what) < stop:
             return False
     return True
 

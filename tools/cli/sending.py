@@ -4,14 +4,15 @@ import asyncio
 import re
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator
 from typing import Any
 
 from attrs import define, field, frozen
 
-from tools.cli.errors import CannotReach, CliError, Refused, UsageMistake, error_name, refusal
+from tools.cli.answers import HINTS, METADATA, Answer, Answers
+from tools.cli.errors import CannotReach, CliError, Refused, UsageMistake, refusal
 from tools.cli.inputs import NewRecord
-from tools.cli.kafka import client_options, reaching, stopped
+from tools.cli.kafka import UNKNOWN_TOPIC, Kafka, client_options, reaching, stopped
 from tools.cli.profiles import Profile
 from tools.cli.progress import Progress
 
@@ -20,7 +21,6 @@ WINDOW = 5_000
 WATCH_S = 1.0
 STOP_S = 2.0
 """How long a producer that has failed may take to end."""
-PRODUCE, FIRST_VERSION_WITH_REASONS = 0, 8
 INVALID_TOPIC = 17
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 
@@ -33,7 +33,9 @@ class Sent:
     records: int = 0
     held: int = 0
     transactions: int = 0
-    reasons: list[tuple[int, str]] = field(factory=list)
+    made_topic: bool = False
+    """Whether the topic was not there before."""
+    answers: Answers = field(factory=Answers)
     placed: dict[int, dict[str, int]] = field(factory=dict)
 
     def add(self, metadata: Any) -> None:
@@ -54,7 +56,8 @@ class Sent:
     def as_data(self) -> dict[str, Any]:
         """For programs."""
         partitions = [{"partition": number, **place} for number, place in sorted(self.placed.items())]
-        return {"topic": self.topic, "records": self.records, "held": self.held, "partitions": partitions}
+        facts = {"topic": self.topic, "records": self.records, "held": self.held, "partitions": partitions}
+        return {**facts, "made_topic": self.made_topic}
 
 
 @frozen
@@ -132,12 +135,17 @@ class Sender:
 
     def _check_progress(self) -> None:
         """The producer itself would try for ever."""
-        if self._on_their_way and time.monotonic() - self._last_s > self.timeout_s:
-            raise CannotReach(
-                f"nobody has said within {self.timeout_s:g} s that the last {len(self._on_their_way)} records have "
-                f"arrived in {self.sent.topic}",
-                "they may be there or not; see 'tidegate status', and --timeout",
+        if not self._on_their_way or time.monotonic() - self._last_s <= self.timeout_s:
+            return
+        if self.sent.answers.last is not None:
+            raise self.sent.answers.given_up(
+                f"{self.sent.topic} has not taken the last {len(self._on_their_way)} records", self.timeout_s
             )
+        raise CannotReach(
+            f"nobody has said within {self.timeout_s:g} s that the last {len(self._on_their_way)} records have "
+            f"arrived in {self.sent.topic}",
+            "they may be there or not; see 'tidegate status', and --timeout",
+        )
 
     async def _begin(self) -> None:
         if self.transactions is None:
@@ -156,10 +164,8 @@ class Sender:
         if self.transactions is None or self._in_transaction is None:
             return
         self._in_transaction = None
-        if self.transactions.is_aborted:
-            await self.producer.abort_transaction()
-        else:
-            await self.producer.commit_transaction()
+        ending = self.producer.abort_transaction if self.transactions.is_aborted else self.producer.commit_transaction
+        await self.sent.answers.within(self.timeout_s, ending(), "the transaction has not ended")
         self.sent.transactions += 1
 
     async def _abort(self, reason: BaseException) -> None:
@@ -229,9 +235,13 @@ class Sender:
 
         if not isinstance(first, KafkaError):
             return first
-        code, reason = self.sent.reasons[-1] if self.sent.reasons else (getattr(first, "errno", 0), "")
-        name = error_name(code) if code > 0 else str(first)
-        return Refused(f"{count} of {among} records were refused by {self.sent.topic}: {name}{reason}", code=code)
+        said = self.sent.answers.last or Answer(getattr(first, "errno", 0) or 0)
+        shown = str(said) if said.code > 0 else str(first)
+        return Refused(
+            f"{count} of {among} records were refused by {self.sent.topic}: {shown}",
+            HINTS.get(said.code, ""),
+            code=said.code,
+        )
 
 
 async def send(
@@ -244,7 +254,7 @@ async def send(
 ) -> Sent:
     """Send all records to a topic."""
     from aiokafka import AIOKafkaProducer
-    from aiokafka.errors import ProducerFenced
+    from aiokafka.errors import ProducerFenced, UnknownTopicOrPartitionError
 
     if not _TOPIC.fullmatch(topic) or topic in (".", ".."):
         # Asked for such a topic, brokers and aiokafka would go on for the whole timeout.
@@ -254,55 +264,30 @@ async def send(
         if transactions is not None:
             options = {**options, **transactions.options()}
         producer = AIOKafkaProducer(**client_options(profile), **options)
-        _listen(producer.client, sent)
+        sent.answers.listen(producer.client)
         stop_s = STOP_S
         try:
-            await producer.start()
+            await sent.answers.within(profile.timeout_s, producer.start(), f"{topic} has not taken the first record")
+            is_new = await _is_missing(producer.client, profile, topic)
             await Sender(producer, sent, shown, transactions, profile.timeout_s).run(chunks)
+            sent.made_topic = is_new and sent.records > 0
             stop_s = profile.timeout_s
+        except UnknownTopicOrPartitionError:
+            said = sent.answers.errors.get(METADATA)
+            if said is None or said.code == UNKNOWN_TOPIC:
+                raise
+            raise Refused(
+                f"topic {topic!r} cannot be made: the broker answers {said}", HINTS.get(said.code, "")
+            ) from None
         except ProducerFenced:
             name = transactions.transactional_id if transactions is not None else ""
             raise Refused(f"another producer has taken over {name!r}", "use a transactional id of your own") from None
         finally:
-            await stopped(producer.stop(), stop_s)
+            await stopped(producer.client, producer.stop(), stop_s)
     return sent
 
 
-@frozen
-class _WithReasons:
-    """A Produce request in the first version whose answer says why records are refused.
-
-    aiokafka has that version, and leaves it out of those that it offers.
-    """
-
-    request: Any
-
-    def prepare(self, versions: dict[int, tuple[int, int]]) -> Any:
-        from aiokafka.protocol.produce import ProduceRequest_v8
-
-        if versions.get(PRODUCE, (0, 0))[1] < FIRST_VERSION_WITH_REASONS:
-            return self.request.prepare(versions)
-        return self.request.build(ProduceRequest_v8)
-
-
-def _listen(client: Any, sent: Sent) -> None:
-    """Note why the broker refuses: aiokafka passes on only the code, and not every code."""
-    ask = client.send
-
-    async def listening(node: int, request: Any, **named: Any) -> Any:
-        if getattr(request, "API_KEY", None) != PRODUCE or request.required_acks == 0:
-            return await ask(node, request, **named)
-        answer = await ask(node, _WithReasons(request), **named)
-        for _, partitions in answer.topics:
-            for partition in partitions:
-                if partition[1]:
-                    reasons = partition[5:] if answer.API_VERSION >= FIRST_VERSION_WITH_REASONS else ((), None)
-                    sent.reasons.append((partition[1], _reason(*reasons)))
-        return answer
-
-    client.send = listening
-
-
-def _reason(of_records: Iterable[tuple[int, str | None]] | None, of_batch: str | None) -> str:
-    said = [text for _, text in of_records or () if text]
-    return f": {said[0] if said else of_batch}" if said or of_batch else ""
+async def _is_missing(client: Any, profile: Profile, topic: str) -> bool:
+    """Whether there is no such topic; to send to it makes it, where the broker does so."""
+    found = (await Kafka(client, profile).metadata([topic])).topics
+    return any(each.error_code == UNKNOWN_TOPIC for each in found)

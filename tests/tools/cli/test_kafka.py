@@ -181,6 +181,14 @@ def test_a_client_that_cannot_end_is_given_up() -> None:
     async def fails() -> None:
         raise ValueError("torn")
 
-    asyncio.run(stopped(never(), 0.01))
+    class Client:
+        is_closed = False
+
+        async def close(self) -> None:
+            self.is_closed = True
+
+    client = Client()
+    assert not asyncio.run(stopped(client, never(), 0.01))
+    assert client.is_closed
     with pytest.raises(ValueError, match="torn"):
-        asyncio.run(stopped(fails(), 60))
+        asyncio.run(stopped(Client(), fails(), 60))

@@ -34,6 +34,8 @@ EXAMPLES = (
     "tidegate consume orders -e -o json | jq .value",
     "tidegate consume orders --key 'table-.*' --header source=bar",
 )
+STOP_S = 2.0
+"""How long a member that has failed may take to leave its group."""
 FROM, WHICH, PRINT, GROUP = "From where to where", "Which records", "How they are printed", "As a member of a group"
 
 
@@ -210,6 +212,7 @@ class _Work:
         set_out(self.reading, starts)
         async with reaching(profile):
             consumer = AIOKafkaConsumer(**client_options(profile), **self.options)
+            self.reading.answers.listen(consumer._client)
             try:
                 await consumer.start()
                 consumer.assign([TopicPartition(*place) for place in wanted])
@@ -227,16 +230,23 @@ class _Work:
         async with connected(profile) as kafka, reaching(profile):
             topics = await self._names(kafka)
             consumer = AIOKafkaConsumer(*topics, **client_options(profile), **self.options)
+            answers = self.reading.answers
+            answers.listen(consumer._client)
+            stop_s = STOP_S
             try:
                 with waiting("joining the group"):
-                    await consumer.start()
+                    what = f"group {self.options['group_id']!r} has not taken us in"
+                    await answers.within(profile.timeout_s, consumer.start(), what)
                     if self.exit_at_end:
                         await joined(consumer, profile.timeout_s)
                         places = {(each.topic, each.partition): LATEST for each in consumer.assignment()}
                         self.reading.stops = await list_offsets(kafka, places, committed=self.is_committed)
                 await read(consumer, self.reading)
+                stop_s = profile.timeout_s
             finally:
-                await _stop(consumer, profile.timeout_s)
+                is_over = await _stop(consumer, stop_s)
+        if not is_over and self.options["enable_auto_commit"]:
+            raise answers.given_up("the last offsets were not kept", profile.timeout_s)
 
     async def _names(self, kafka: Any) -> list[str]:
         """The topics that are meant, all of which are there."""
@@ -255,10 +265,10 @@ class _Work:
         return found
 
 
-async def _stop(consumer: Any, patience_s: float) -> None:
+async def _stop(consumer: Any, patience_s: float) -> bool:
     # A task of aiokafka's that is cancelled before its first step makes stop() fail: let them all begin.
     await asyncio.sleep(0)
-    await stopped(consumer.stop(), patience_s)
+    return await stopped(consumer._client, consumer.stop(), patience_s)
 
 
 async def _places(

@@ -1,6 +1,7 @@
 """`tidegate produce`: send records, now or later, with a priority, for a while, in a transaction."""
 
 import sys
+from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -83,8 +84,14 @@ Priority = Annotated[
         autocompletion=priority_names,
     ),
 ]
-Ttl = Annotated[str | None, _in(WAIT, "--ttl", metavar="SPAN", help="Not delivered after so long.")]
-ExpiresAt = Annotated[str | None, _in(WAIT, "--expires-at", metavar="TIME", help="Not delivered after then.")]
+Ttl = Annotated[
+    str | None,
+    _in(WAIT, "--ttl", metavar="SPAN", help="Not delivered after so long, if still held back or in a lane."),
+]
+ExpiresAt = Annotated[
+    str | None,
+    _in(WAIT, "--expires-at", metavar="TIME", help="Not delivered after then, if still held back or in a lane."),
+]
 ScheduleId = Annotated[
     str | None,
     _in(WAIT, "--schedule-id", metavar="ID", help="A handle; the same again, with the same key, replaces it."),
@@ -166,6 +173,8 @@ def produce(
     """Send records: those on the command line, else one for each line of the input.
 
     A line is sent as soon as it is there, so that 'tail -f' can be the input.
+    A record expires (--ttl, --expires-at) while it waits: held back by --delay or --at, or in a lane of a topic with
+    priority.enable=true. In a plain topic it is readable at once, and stays so until retention takes it.
     With --transactional-id, all records become readable at once, or none."""
     at = session(context)
     transactions = _transactions(transactional_id, transaction_every, transaction_timeout, is_aborted, acks)
@@ -184,6 +193,8 @@ def produce(
         parse = nulled(parse)
     # A cancelling record is not stored: it needs no value.
     is_bare = cancel is not None and not values and not files
+    if is_bare and key is None:
+        raise UsageMistake("--cancel alone does not say whose record it is", "give the --key that the record has")
     texts = iter([[b""]]) if is_bare else source(values or (), files or (), delimiter, whole=whole)
     if not is_bare and not values and not files and sys.stdin.isatty():
         at.output.note(f"a line is a record for {topic}; Ctrl-D ends")
@@ -234,8 +245,23 @@ def _report(at: Session, sent: Sent, asked: Asked, base: NewRecord, transactions
         text += f"; {sent.transactions} transaction{'s' * (sent.transactions != 1)} {ended}"
     ignored = _ignored(at, sent, asked)
     at.output.done(text if ignored is None else _count(sent), **data)
+    if at.output.is_for_people:
+        for note in _notes(sent, asked):
+            at.output.note(note)
     if ignored is not None:
         raise CliError(ignored, "it is no Tidegate, or the topic has extensions.enable=false", Exit.FAILED)
+
+
+def _notes(sent: Sent, asked: Asked) -> Iterator[str]:
+    """What a person may not have meant."""
+    if sent.made_topic:
+        yield f"(there was no topic {sent.topic}; it was made. 'tidegate topic create' chooses its partitions)"
+    if sent.placed and (asked.ttl is not None or asked.expires_at is not None):
+        option = "--ttl" if asked.ttl is not None else "--expires-at"
+        yield (
+            f"({option} does nothing here: the records are in the log of {sent.topic} already, where nothing expires. "
+            "It counts while a record is held back by --delay or --at, and in topics with priority.enable=true)"
+        )
 
 
 def _ignored(at: Session, sent: Sent, asked: Asked) -> str | None:

@@ -140,6 +140,21 @@ def test_it_follows_until_it_is_interrupted(tidegate: Tidegate, filled: str, bro
         assert b"Traceback" not in reader.stderr.read()
 
 
+def test_a_member_that_is_told_to_end_leaves_its_group(tidegate: Tidegate, filled: str, broker: RunningBroker) -> None:
+    environment = {**os.environ, "TIDEGATE_CLI_BOOTSTRAP": broker.bootstrap}
+    command = [sys.executable, "-m", "tidegate", "consume", filled, "--group", f"ended-{filled}"]
+    with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as member:
+        assert member.stdout is not None
+        assert member.stderr is not None
+        assert [member.stdout.readline() for _ in range(5)][-1] == b"v4\n"
+        member.send_signal(signal.SIGTERM)
+        assert member.wait(30) == 143
+        assert member.stderr.read() == b""
+    found = tidegate("group", "describe", f"ended-{filled}", "-o", "json").data
+    # At once, and not when the session of a lost member would be over.
+    assert (found["state"], found["members"], found["lag"]) == ("Empty", [], 0)
+
+
 def test_open_transactions_do_not_keep_a_reader_of_committed_records(
     tidegate: Tidegate, topic: str, broker: RunningBroker
 ) -> None:

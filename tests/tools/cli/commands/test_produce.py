@@ -22,6 +22,7 @@ def test_values_on_the_command_line_are_records(tidegate: Tidegate, topic: str) 
         "topic": topic,
         "records": 2,
         "held": 0,
+        "made_topic": False,
         "partitions": [{"partition": 0, "records": 2, "first_offset": 0, "last_offset": 1}],
     }
     assert read(tidegate, topic, "%o %k %v %h") == ["0 key a source=shop,flag=NULL", "1 key b source=shop,flag=NULL"]
@@ -54,6 +55,29 @@ def test_a_null_value_is_a_tombstone(tidegate: Tidegate, topic: str) -> None:
     tidegate("produce", topic, "", "-Z", "-k", "k")
     tidegate("produce", topic, "", "-k", "k")
     assert read(tidegate, topic, "%S") == ["-1", "0"]
+
+
+@pytest.mark.parametrize("arguments", [["", "--null"], ["--cancel", "x"], ["--json", '{"headers": {"a": "b"}}']])
+def test_a_record_of_nothing_is_refused(tidegate: Tidegate, topic: str, arguments: list[str]) -> None:
+    ended = tidegate("produce", topic, *arguments)
+    assert ended.code == 2
+    assert "--key" in ended.err
+
+
+def test_a_topic_that_sending_has_made_is_told(tidegate: Tidegate, topic: str) -> None:
+    said = tidegate("produce", f"new-{topic}", "x")
+    assert (said.code, said.out) == (0, f"1 record to new-{topic}: partition 0 at 0\n")
+    assert f"there was no topic new-{topic}; it was made" in said.err
+    assert tidegate("produce", f"new-{topic}", "x").err == ""
+    assert tidegate("produce", f"newer-{topic}", "x", "-o", "json").data["made_topic"] is True
+
+
+@pytest.mark.parametrize("expiry", [["--ttl", "1s"], ["--expires-at", "+1s"]])
+def test_an_expiry_that_nobody_looks_at_is_told(tidegate: Tidegate, topic: str, expiry: list[str]) -> None:
+    said = tidegate("produce", topic, "x", *expiry)
+    assert (said.code, f"{expiry[0]} does nothing here" in said.err) == (0, True)
+    assert "does nothing" not in tidegate("produce", topic, "x", "--delay", "1h", *expiry).err
+    assert "does nothing" not in tidegate("produce", topic, "x", "--priority", "low", *expiry).err
 
 
 @pytest.mark.parametrize("codec", ["gzip", "snappy", "lz4", "zstd"])
