@@ -7,6 +7,8 @@ become rows of two tables, each exactly once: `partitions` (counts, distinct key
 import json
 from collections.abc import Mapping
 from contextlib import nullcontext
+from dataclasses import replace
+from functools import reduce
 from typing import Any
 
 from tools.pipelines import usage_report
@@ -16,6 +18,7 @@ from tools.pipelines.progress import Progress
 from tools.pipelines.ranges import Offsets, merged
 from tools.pipelines.running import connected, progress_for, session_for, stopping
 from tools.pipelines.storage import Storage
+from tools.pipelines.times import span
 from tools.pipelines.watching import Watch, follow_ends
 
 LOOK_S = 0.5
@@ -28,6 +31,8 @@ def run(values: Values) -> int:
     """Counts what is there, or with `follow` what comes; then writes the report."""
     if not values["topics"] and not values["pattern"]:
         raise UsageError("--topics or --pattern is missing: which topics to look at")
+    lengths = {"window": span("window", values["window"], least=1), "watermark": span("watermark", values["watermark"])}
+    values = {**values, **lengths}
     with session_for("usage", values) as spark, progress_for("usage", values, spark) as progress:
         storage = Storage(spark, values["output"])
         with connected(spark, values) as cluster:
@@ -109,17 +114,10 @@ class Counting:
         try:
             if done.isEmpty():
                 return
-            partitions = done.groupBy("start", "end", "topic", "partition").agg(
-                f.sum("records").alias("records"), f.sum("bytes").alias("bytes"), f.count("key").alias("keys")
-            )
-            self._save(partitions, "partitions", number)
-            by_key = done.where("key IS NOT NULL").groupBy("start", "end", "topic", "key")
-            totals = by_key.agg(f.sum("records").alias("records"), f.sum("bytes").alias("bytes"))
+            self._save(per_partition(done), "partitions", number)
             order = Window.partitionBy("start", "topic").orderBy(f.desc("records"), "key")
-            hottest = totals.withColumn("place", f.row_number().over(order)).where(
-                f"place <= {self._values['hot_keys']}"
-            )
-            self._save(hottest.withColumn("key_text", f.expr(KEY_TEXT)), "keys", number)
+            hottest = per_key(done).withColumn("place", f.row_number().over(order))
+            self._save(hottest.where(f"place <= {self._values['hot_keys']}"), "keys", number)
         finally:
             done.unpersist()
 
@@ -182,11 +180,57 @@ def offsets_of(told: Any) -> Offsets:
     return {topic: {int(number): at for number, at in each.items()} for topic, each in told.items()}
 
 
+def open_windows(spark: Any, storage: Storage) -> Any:
+    """What was counted in windows that are not done yet, by key, out of the query's state; None if it has none."""
+    if not storage.exists("_checkpoint/state"):
+        return None
+    state = spark.read.format("statestore").load(storage.path("_checkpoint"))
+    window = state.schema["key"].dataType.names[0]
+    return state.selectExpr(
+        f"key.`{window}`.start AS start",
+        f"key.`{window}`.end AS end",
+        "key.topic AS topic",
+        "key.partition AS partition",
+        "key.key AS key",
+        "value.count AS records",
+        "value.sum AS bytes",
+    )
+
+
+def per_partition(counted: Any) -> Any:
+    """Counts by key, added up."""
+    from pyspark.sql import functions as f
+
+    return counted.groupBy("start", "end", "topic", "partition").agg(
+        f.sum("records").alias("records"), f.sum("bytes").alias("bytes"), f.count("key").alias("keys")
+    )
+
+
+def per_key(counted: Any) -> Any:
+    """The same over all partitions, without records that have no key."""
+    from pyspark.sql import functions as f
+
+    by_key = counted.where("key IS NOT NULL").groupBy("start", "end", "topic", "key")
+    totals = by_key.agg(f.sum("records").alias("records"), f.sum("bytes").alias("bytes"))
+    return totals.withColumn("key_text", f.expr(KEY_TEXT))
+
+
 def write_report(spark: Any, storage: Storage, values: Values, late: int) -> None:
-    """`report.html` over all windows that are done."""
+    """`report.html` over all windows that are done, and what was counted in the others so far."""
     window, watermark = values["window"], values["watermark"]
+    partitions, keys, unfinished = [], [], open_windows(spark, storage)
     if storage.exists("partitions"):
-        page = usage_report.page(usage_report.collect(spark, storage, window, watermark, values["hot_keys"], late))
-    else:
-        page = usage_report.empty_page(window, watermark)
+        partitions.append(spark.read.parquet(storage.path("partitions")).drop("batch"))
+        keys.append(spark.read.parquet(storage.path("keys")).select("topic", "key_text", "records", "bytes"))
+    if unfinished is not None:
+        partitions.append(per_partition(unfinished))
+        keys.append(per_key(unfinished).select("topic", "key_text", "records", "bytes"))
+    facts = None
+    if partitions:
+        tables = [reduce(lambda one, other: one.unionByName(other), each) for each in (partitions, keys)]
+        facts = usage_report.collect(tables[0], tables[1], window, watermark, values["hot_keys"], late)
+    page = usage_report.empty_page(window, watermark)
+    if facts is not None:
+        waiting = 0 if unfinished is None else unfinished.selectExpr("coalesce(sum(records), 0)").first()[0]
+        page = usage_report.page(replace(facts, unfinished=waiting))
     storage.write("report.html", page.html())

@@ -18,7 +18,6 @@ from tools.pipelines.scales import (
     some,
     span_text,
 )
-from tools.pipelines.storage import Storage
 
 STEPS = 200
 """As many points as a chart has room for; windows beyond that are added up."""
@@ -45,20 +44,23 @@ class Facts:
     topics: Slots = field(default_factory=dict)
     partitions: Slots = field(default_factory=dict)
     late: int = 0
+    unfinished: int = 0
+    """Records in windows that the watermark has not passed: more may come."""
 
     @property
     def steps(self) -> int:
         return max(1, math.ceil((self.last_s - self.first_s) / self.step_s - 1e-6))
 
 
-def collect(spark: Any, storage: Storage, window: str, watermark: str, hot_keys: int, late: int) -> Facts:
-    """The facts out of the tables that the query has written."""
+def collect(partitions: Any, keys: Any, window: str, watermark: str, hot_keys: int, late: int) -> Facts | None:
+    """The facts out of the counts by partition and by key; None if nothing was counted."""
     from pyspark.sql import functions as f
 
-    partitions = spark.read.parquet(storage.path("partitions")).drop("batch")
     at = "unix_micros(start) / 1e6"
     length = "min(unix_micros(end) - unix_micros(start)) / 1e6"
     first_s, last_s, length_s = partitions.selectExpr(f"min({at})", "max(unix_micros(end)) / 1e6", length).first()
+    if first_s is None:
+        return None
     step_s = length_s * max(1, math.ceil((last_s - first_s) / length_s / STEPS - 1e-6))
     sums = (f.sum("records").alias("records"), f.sum("bytes").alias("bytes"))
     slotted = partitions.withColumn("slot", f.expr(f"CAST(floor(({at} - {first_s}D) / {step_s}D) AS INT)"))
@@ -71,8 +73,9 @@ def collect(spark: Any, storage: Storage, window: str, watermark: str, hot_keys:
     by_partition: Slots = defaultdict(dict)
     for row in slotted.where(f.col("topic").isin(shown)).groupBy("topic", "partition", "slot").agg(*sums).collect():
         by_partition[row.topic, row.partition][row.slot] = (float(row.records), float(row.bytes))
-    keys = spark.read.parquet(storage.path("keys")).groupBy("topic", "key_text").agg(*sums)
-    hottest = keys.orderBy(f.desc("records"), "key_text").limit(hot_keys).collect()
+    hottest = (
+        keys.groupBy("topic", "key_text").agg(*sums).orderBy(f.desc("records"), "key_text").limit(hot_keys).collect()
+    )
     return Facts(
         window,
         watermark,
@@ -92,7 +95,8 @@ def page(facts: Facts) -> Report:
     report = Report(
         f"Usage of {names[0]}" if len(names) == 1 else f"Usage of {len(names)} topics",
         f"{span_text(facts.first_s, facts.last_s)}, in windows of {facts.window}. "
-        f"A window counts once the watermark ({facts.watermark}) has passed it.",
+        f"A window is done once the watermark ({facts.watermark}) has passed it"
+        + (", and the last ones are not: they may still grow." if facts.unfinished else "."),
     )
     _figures(report, facts)
     per_step = "" if facts.steps < STEPS / 2 else f"; a point is the mean of {duration_text(facts.step_s)}"
@@ -111,11 +115,10 @@ def page(facts: Facts) -> Report:
 
 
 def empty_page(window: str, watermark: str) -> Report:
-    """The page before the first window is done."""
+    """The page before the first record."""
     report = Report("Usage", f"windows of {window}, with a watermark of {watermark}")
     report.nothing(
-        f"No window is done yet: one counts when the newest record is {watermark} past its end. "
-        "Run it again when more has come, or with a shorter --watermark."
+        "Nothing was counted: the topics hold no records, or none since the last run. Run it again when more has come."
     )
     return report
 
@@ -134,6 +137,8 @@ def _figures(report: Report, facts: Facts) -> None:
     if facts.hot:
         of, key, hot, _ = facts.hot[0]
         told.append(("hottest key", key if len(key) <= 18 else key[:17] + "…", f"{_share(facts, of, hot)} of {of}"))
+    if facts.unfinished:
+        told.append(("not yet done", count_text(facts.unfinished), f"records of the last {facts.watermark}"))
     if facts.late:
         told.append(("too late", count_text(facts.late), "groups of records, not counted"))
     report.figures(*told)

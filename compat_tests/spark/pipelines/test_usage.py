@@ -36,6 +36,9 @@ def test_windows_are_counted_once_over_several_runs(
     assert run("usage", bootstrap, **options) == 0
     counted = rows(spark, tmp_path, "partitions", "partition", "records", "bytes", "keys")
     assert counted == [(0, 0, 6, 6 * 8, 1), (0, 1, 4, 2 * 9 + 9 + 5, 2), (1, 0, 1, 6, 1)]
+    # The last one's window is not done; the report tells of it all the same.
+    assert "<span>not yet done</span><b>1</b>" in (tmp_path / "report.html").read_text()
+    assert "<span>records</span><b>12</b>" in (tmp_path / "report.html").read_text()
     assert rows(spark, tmp_path, "keys", "key_text", "records", "place") == [
         (0, "hot", 6, 1),
         (0, "warm", 2, 2),
@@ -57,3 +60,21 @@ def test_windows_are_counted_once_over_several_runs(
 def test_no_topics(spark: Any, bootstrap: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="--topics or --pattern"):
         run("usage", bootstrap, output=str(tmp_path))
+
+
+def test_a_report_on_new_records_is_not_empty(
+    bootstrap: str, make_topic: MakeTopic, topic_name: str, tmp_path: Path
+) -> None:
+    topic = make_topic(partitions=1)
+    send(bootstrap, topic, [record(0, b"hot")] * 3)
+    assert run("usage", bootstrap, output=str(tmp_path), topics=[topic]) == 0
+    page = (tmp_path / "report.html").read_text()
+    assert "<span>records</span><b>3</b>" in page
+    assert "<b>hot</b>" in page
+    assert "they may still grow" in page
+
+
+@pytest.mark.parametrize("option", ["window", "watermark"])
+def test_what_is_no_length_of_time_is_told_before_spark_starts(option: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=f"--{option} is 'banana'"):
+        run("usage", "127.0.0.1:1", output=str(tmp_path), topics=["t"], **{option: "banana"})

@@ -3,7 +3,7 @@
 import pytest
 
 from tools.pipelines.options import UsageError
-from tools.pipelines.times import epoch_ms
+from tools.pipelines.times import epoch_ms, span
 
 
 @pytest.mark.parametrize(
@@ -23,3 +23,17 @@ def test_numbers_and_dates(text: str | None, wanted: int | None) -> None:
 def test_nonsense_is_refused_by_name() -> None:
     with pytest.raises(UsageError, match="--since is 'yesterday'"):
         epoch_ms("since", "yesterday")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [("5 minutes", "5 minutes"), ("90s", "90 seconds"), ("1 hour 30 Minutes", "1 hour 30 Minutes"), ("2d", "2 days")],
+)
+def test_a_length_of_time_is_in_sparks_words(text: str, words: str) -> None:
+    assert span("window", text) == words
+
+
+@pytest.mark.parametrize("text", ["banana", "", "5", "minutes", "5 bananas", "1 month", "0 seconds"])
+def test_what_is_no_length_of_time_is_told(text: str) -> None:
+    with pytest.raises(UsageError, match="--window is"):
+        span("window", text, least=1)

@@ -59,7 +59,12 @@ def test_what_is_late_is_told() -> None:
     assert "<span>too late</span><b>3</b>" in page(facts(late=3)).html()
 
 
-def test_before_the_first_window_is_done() -> None:
-    assert "No window is done yet: one counts when the newest record is 10 minutes past its end." in (
-        empty_page("1 minute", "10 minutes").html()
-    )
+def test_before_the_first_record() -> None:
+    assert "Nothing was counted: the topics hold no records" in empty_page("1 minute", "10 minutes").html()
+
+
+def test_windows_that_may_still_grow_are_told() -> None:
+    html = page(facts(unfinished=30)).html()
+    assert "the last ones are not: they may still grow" in html
+    assert "<span>not yet done</span><b>30</b>" in html
+    assert "may still grow" not in page(facts()).html()
