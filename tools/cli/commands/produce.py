@@ -173,8 +173,7 @@ def produce(
     """Send records: those on the command line, else one for each line of the input.
 
     A line is sent as soon as it is there, so that 'tail -f' can be the input.
-    A record expires (--ttl, --expires-at) while it waits: held back by --delay or --at, or in a lane of a topic with
-    priority.enable=true. In a plain topic it is readable at once, and stays so until retention takes it.
+    Records expire (--ttl) while they wait: held back, or in a lane of a topic with priorities; not in a plain topic.
     With --transactional-id, all records become readable at once, or none."""
     at = session(context)
     transactions = _transactions(transactional_id, transaction_every, transaction_timeout, is_aborted, acks)
@@ -191,11 +190,8 @@ def produce(
     parse = parser(base, form, is_json=is_json, now_ms=now_ms, same_partition=same_partition)
     if null or cancel is not None:
         parse = nulled(parse)
-    # A cancelling record is not stored: it needs no value.
     is_bare = cancel is not None and not values and not files
-    if is_bare and key is None:
-        raise UsageMistake("--cancel alone does not say whose record it is", "give the --key that the record has")
-    texts = iter([[b""]]) if is_bare else source(values or (), files or (), delimiter, whole=whole)
+    texts = _nothing(key) if is_bare else source(values or (), files or (), delimiter, whole=whole)
     if not is_bare and not values and not files and sys.stdin.isatty():
         at.output.note(f"a line is a record for {topic}; Ctrl-D ends")
     options = {
@@ -210,6 +206,13 @@ def produce(
         chunks = arriving(records(texts, parse))
         sent = run(send(at.profile, topic, chunks, options, shown, transactions), waits=False)
     _report(at, sent, asked, base, transactions)
+
+
+def _nothing(key: str | None) -> Iterator[list[bytes]]:
+    """A cancelling record is not stored: it needs no value."""
+    if key is None:
+        raise UsageMistake("--cancel alone does not say whose record it is", "give the --key that the record has")
+    return iter([[b""]])
 
 
 def _form(key_separator: str | None, input_format: str | None) -> str | None:
