@@ -5,6 +5,7 @@ process holds the only connection (the data directory has a lock file), so exclu
 the shared-memory file. History for watches is bounded: the newest `HISTORY_REVISIONS` are kept.
 """
 
+import os
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
@@ -24,8 +25,10 @@ from engine.catalogue import (
 )
 from engine.catalogue_watch import CommitSignal, LocalWatch
 from engine.errors import StorageError
+from engine.files import open_private
 
 FILE_NAME = "catalogue.sqlite"
+IN_MEMORY = ":memory:"
 SCHEMA_VERSION = 1
 HISTORY_REVISIONS = 1_000
 # Old history is dropped in steps, so that most commits do not pay for it.
@@ -57,13 +60,16 @@ class SqliteCatalogue:
     def open(cls, path: str) -> "SqliteCatalogue":
         """Makes the file if there is none; `StorageError` if it cannot be read or is of another version."""
         try:
+            if path != IN_MEMORY:
+                # Before SQLite makes it: the files beside it get the same mode.
+                os.close(open_private(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW))
             connection = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
             try:
                 revision = _prepare(connection, path)
             except BaseException:
                 connection.close()
                 raise
-        except (sqlite3.Error, TypeError, ValueError) as error:
+        except (sqlite3.Error, OSError, TypeError, ValueError) as error:
             # A damaged row may have another type than was written.
             raise StorageError(f"The catalogue {path} cannot be opened: {error}") from error
         return cls(path, connection, revision)

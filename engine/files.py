@@ -19,6 +19,9 @@ Buffer = bytes | bytearray | memoryview
 # Linux takes at most 1,024 buffers in one writev.
 MAX_BUFFERS = 1024
 KEPT_OPEN = 256
+PRIVATE_FILE = 0o600
+PRIVATE_DIRECTORY = 0o700
+"""What is kept for others is nobody else's business on the machine."""
 REMOVALS = 20
 TEMPORARY_SUFFIX = ".tmp"
 
@@ -134,6 +137,27 @@ def read_whole(files: Files, path: str) -> bytes | None:
         file.close()
 
 
+def open_private(path: str, flags: int) -> int:
+    """A descriptor of a file that its owner alone may read and write, whatever the umask and whoever made it."""
+    descriptor = os.open(path, flags, PRIVATE_FILE)
+    if os.fstat(descriptor).st_mode & 0o777 != PRIVATE_FILE:
+        # One that is another user's stays as it is: we are let in, and may not change it.
+        with contextlib.suppress(PermissionError):
+            os.fchmod(descriptor, PRIVATE_FILE)
+    return descriptor
+
+
+def make_private_directories(path: str) -> None:
+    """A directory and those above it that are missing, which their owner alone may enter."""
+    missing = []
+    while path and not os.path.isdir(path):
+        missing.append(path)
+        path = os.path.dirname(path)
+    for each in reversed(missing):
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(each, PRIVATE_DIRECTORY)
+
+
 def _remaining(buffers: Sequence[Buffer], written: int) -> list[Buffer]:
     """The buffers that a short write left over."""
     rest: list[Buffer] = []
@@ -247,7 +271,8 @@ class OsFiles:
         if self.is_crowded:
             self._relieve(path)
         flags = os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if create else 0)
-        return OsFile(path, os.open(path, flags, 0o644), self._open)
+        descriptor = open_private(path, flags) if create else os.open(path, flags)
+        return OsFile(path, descriptor, self._open)
 
     @property
     def open_count(self) -> int:
@@ -289,7 +314,7 @@ class OsFiles:
             return ()
 
     def make_directories(self, path: str) -> None:
-        os.makedirs(path, exist_ok=True)
+        make_private_directories(path)
 
     def rename(self, source: str, target: str) -> None:
         os.replace(source, target)

@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable
 from typing import Protocol
 
-from engine.files import Files
+from engine.files import Files, open_private
 from engine.kernel_sync import KernelSync
 
 Written = Callable[[OSError | None], object]
@@ -51,7 +51,7 @@ class DirectDevice:
     def lay_out(self, path: str, size: int) -> Slot:
         """[thread] See `Device`."""
         flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
-        plain = os.open(path, flags, 0o644)
+        plain = open_private(path, flags)
         try:
             if os.fstat(plain).st_size != size:
                 _fill(plain, size)
@@ -59,7 +59,7 @@ class DirectDevice:
             os.close(plain)
         for directory in (os.path.dirname(path), os.path.dirname(os.path.dirname(path))):
             self._files.sync_directory(directory)
-        descriptor = os.open(path, flags | os.O_DIRECT | os.O_DSYNC, 0o644)
+        descriptor = os.open(path, flags | os.O_DIRECT | os.O_DSYNC)
         return _DirectSlot(descriptor, self._kernel, self._address)
 
 

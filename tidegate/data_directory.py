@@ -1,9 +1,11 @@
 """The data directory: one broker at a time holds it, and a mark tells whether the last one left it in order."""
 
 import contextlib
+import errno
 import fcntl
 import logging
 import os
+import stat
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
@@ -11,6 +13,7 @@ from types import TracebackType
 import msgspec
 from crc32c import crc32c
 
+from engine.files import PRIVATE_DIRECTORY, PRIVATE_FILE, open_private
 from engine.log_types import LogExtent
 
 logger = logging.getLogger("tidegate")
@@ -18,6 +21,8 @@ logger = logging.getLogger("tidegate")
 LOCK_FILE = ".lock"
 CLEAN_MARK = ".clean-shutdown"
 TEMPORARY_SUFFIX = ".tmp"
+OURS = (LOCK_FILE, CLEAN_MARK, "catalogue.", "topics", "journal", "reserve", "scrub")
+"""How what a broker keeps here is called."""
 
 
 class DataDirectoryInUse(Exception):
@@ -54,7 +59,7 @@ class DataDirectory:
 
     def __enter__(self) -> "DataDirectory":
         make_durably(self.path)
-        lock = os.open(self.path / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        lock = self._open_lock()
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -67,7 +72,28 @@ class DataDirectory:
         os.ftruncate(lock, 0)
         os.pwrite(lock, f"{os.getpid()}\n".encode(), 0)
         self._lock = lock
+        self._make_private()
         return self
+
+    def _open_lock(self) -> int:
+        path = str(self.path / LOCK_FILE)
+        try:
+            return open_private(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW)
+        except OSError as error:
+            if error.errno != errno.ELOOP:
+                raise
+            text = "the lock of a data directory is no symbolic link: somebody may want another file overwritten"
+            raise OSError(errno.ELOOP, f"{text}; remove it", path) from None
+
+    def _make_private(self) -> None:
+        """What earlier versions have made for all to read; the directory itself is as its owner wants it."""
+        for entry in os.scandir(self.path):
+            if entry.is_symlink() or not entry.name.startswith(OURS):
+                continue
+            mode = PRIVATE_DIRECTORY if entry.is_dir() else PRIVATE_FILE
+            if stat.S_IMODE(entry.stat().st_mode) & ~mode:
+                with contextlib.suppress(PermissionError):
+                    os.chmod(entry.path, mode)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
@@ -92,7 +118,8 @@ class DataDirectory:
         """Every log was closed well: the next start need not recover."""
         path = self.path / CLEAN_MARK
         temporary = path.with_name(path.name + TEMPORARY_SUFFIX)
-        mark = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
+        mark = open_private(str(temporary), flags)
         with os.fdopen(mark, "wb") as file:
             file.write(CleanMark(dict(logs)).encode())
             file.flush()
@@ -104,7 +131,7 @@ class DataDirectory:
 def make_durably(path: Path) -> None:
     """Make a directory and those above it that are missing; what made them is on the disk before anything in them."""
     missing = [each for each in (path, *path.parents) if not os.path.exists(each)]
-    path.mkdir(parents=True, exist_ok=True)
+    path.mkdir(PRIVATE_DIRECTORY, parents=True, exist_ok=True)
     for made in missing:
         # One may be allowed to make entries in a directory and not to read it, which syncing takes.
         with contextlib.suppress(PermissionError):

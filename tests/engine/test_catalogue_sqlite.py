@@ -1,5 +1,6 @@
 """What the SQLite catalogue promises beyond the interface: it survives, and it bounds its history."""
 
+import os
 import sqlite3
 from pathlib import Path
 
@@ -105,3 +106,28 @@ def test_a_failing_disk_is_a_storage_error_and_changes_nothing(path: str) -> Non
     opened._connection.execute("PRAGMA max_page_count = 1000000")
     assert put(opened, "b", bytes(1_000_000)) == 2
     opened.close()
+
+
+def test_its_files_are_their_owners_alone(path: str) -> None:
+    before = os.umask(0)
+    try:
+        opened = SqliteCatalogue.open(path)
+        put(opened, "a", b"1")
+        modes = [each.stat().st_mode & 0o777 for each in Path(path).parent.iterdir()]
+        opened.close()
+    finally:
+        os.umask(before)
+    assert modes == [0o600, 0o600], "the database and its write-ahead log"
+
+
+def test_broken_structure_is_refused(path: str) -> None:
+    opened = SqliteCatalogue.open(path)
+    for number in range(500):
+        put(opened, f"topics/{number}", b"x" * 200)
+    opened.close()
+    content = bytearray(Path(path).read_bytes())
+    for page in range(4096, len(content), 4096):
+        content[page + 8 : page + 12] = b"\xff\xff\xff\xff"
+    Path(path).write_bytes(content)
+    with pytest.raises(StorageError, match=r"damaged|malformed"):
+        SqliteCatalogue.open(path)

@@ -204,3 +204,19 @@ def test_a_forgotten_file_is_not_kept_open(tmp_path: Path) -> None:
     del file
     with pytest.raises(OSError, match="Bad file descriptor"):
         os.fstat(descriptor)
+
+
+@pytest.mark.parametrize("umask", [0, 0o22, 0o277])
+def test_files_and_directories_are_their_owners_alone_whatever_the_umask(tmp_path: Path, umask: int) -> None:
+    files = OsFiles()
+    (tmp_path / "old").touch(0o644)
+    before = os.umask(umask)
+    try:
+        for name in ("new", "old"):
+            files.open(str(tmp_path / name), create=True).close()
+        os.umask(umask & 0o77)
+        files.make_directories(str(tmp_path / "a" / "b"))
+    finally:
+        os.umask(before)
+    modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.rglob("*")}
+    assert modes == {"new": 0o600, "old": 0o600, "a": 0o700, "b": 0o700}

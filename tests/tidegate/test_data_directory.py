@@ -75,3 +75,40 @@ def test_what_made_the_directory_is_synced(tmp_path: Path, monkeypatch: pytest.M
     synced.clear()
     with DataDirectory(tmp_path / "a" / "b"):
         assert synced == []
+
+
+def test_it_is_its_owners_alone(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        with DataDirectory(tmp_path / "data") as directory:
+            directory.leave_clean_mark({})
+            modes = {path.name: path.stat().st_mode & 0o777 for path in directory.path.iterdir()}
+    finally:
+        os.umask(before)
+    assert (tmp_path / "data").stat().st_mode & 0o777 == 0o700
+    assert modes == {LOCK_FILE: 0o600, CLEAN_MARK: 0o600}
+
+
+def test_what_others_could_read_is_closed_to_them(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    for name in ("topics", "journal", "mine"):
+        (tmp_path / name).mkdir(0o755)
+    for name in ("catalogue.sqlite", "catalogue.sqlite-wal", LOCK_FILE, "notes"):
+        (tmp_path / name).touch(0o644)
+    (tmp_path / "reserve").symlink_to(tmp_path / "notes")
+    with DataDirectory(tmp_path):
+        pass
+    modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()}
+    assert (modes["topics"], modes["journal"]) == (0o700, 0o700)
+    assert (modes["catalogue.sqlite"], modes["catalogue.sqlite-wal"], modes[LOCK_FILE]) == (0o600, 0o600, 0o600)
+    assert (modes["mine"], modes["notes"], tmp_path.stat().st_mode & 0o777) == (0o755, 0o644, 0o755)
+
+
+def test_the_lock_is_not_followed_to_another_file(tmp_path: Path) -> None:
+    precious = tmp_path / "precious"
+    precious.write_text("do not overwrite")
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / LOCK_FILE).symlink_to(precious)
+    with pytest.raises(OSError, match="is no symbolic link"), DataDirectory(tmp_path / "data"):
+        pass
+    assert precious.read_text() == "do not overwrite"
