@@ -37,16 +37,9 @@ from engine.log_types import (
     RecoveryReport,
     TimedOffset,
 )
+from engine.opened_records import Opened
 from engine.producer_state import BatchMark, ProducerInfo
-from engine.records import (
-    CONTROL_FLAG,
-    HEADER_SIZE,
-    NO_PRODUCER_ID,
-    PREFIX,
-    PREFIX_SIZE,
-    BatchHeader,
-    split_batches,
-)
+from engine.records import CONTROL_FLAG, HEADER_SIZE, NO_PRODUCER_ID, PREFIX, PREFIX_SIZE, BatchHeader, split_batches
 from engine.recovery import LogState, parents, recover, write_start_offset
 from engine.replacement import mark_gaps
 from engine.segment import Segment
@@ -56,7 +49,7 @@ from engine.staged_producers import StagedProducers
 from engine.tail import cut_tail, remove_all, rewrite_tail, void_journaled
 from engine.transactions import EndMarker, Undecided, note_producer, parse_marker, stable_offset
 from engine.upkeep import Upkeep
-from engine.validation import Piece, accept, is_plain, ordinary_batch
+from engine.validation import Accepted, Batches, Piece, accept, is_plain, ordinary_batch
 
 __all__ = [
     "AppendResult",
@@ -160,19 +153,21 @@ class Log(StagedProducers):
 
     # --- append -----------------------------------------------------------------------------------------
 
-    def append(self, records: Buffer, leader_epoch: int, *, origin: Origin = Origin.CLIENT) -> AppendResult:
-        """Appends one or more whole batches, all or none of them."""
+    def append(
+        self, records: Buffer, leader_epoch: int, *, origin: Origin = Origin.CLIENT, opened: Opened = None
+    ) -> AppendResult:
+        """Appends one or more whole batches, all or none of them; of a single one `opened` tells what is known."""
         if self._offline is not None:
             raise StorageError(f"{self.name} is offline: {self._offline}")
         now_ms = self._clock.now_ms()
         if origin is Origin.CLIENT and self._is_plain:
-            result = self._append_plain(records, leader_epoch, now_ms)
+            result = self._append_plain(records, leader_epoch, now_ms, opened)
             if result is not None:
                 return result
         batches = split_batches(records)
         if not batches:
             raise InvalidRecord("no batch to append")
-        pieces, original = accept(batches, origin, self._config, self._producers, self.end_offset, now_ms, self.name)
+        pieces, original = self._accept(batches, origin, now_ms, opened)
         if original is not None:
             return AppendResult(
                 original.base_offset,
@@ -186,13 +181,13 @@ class Log(StagedProducers):
         append_time = now_ms if self._config.timestamp_type == "LogAppendTime" else -1
         return AppendResult(base_offset, self.end_offset - 1, append_time, self.start_offset)
 
-    def _append_plain(self, records: Buffer, leader_epoch: int, now_ms: int) -> AppendResult | None:
+    def _append_plain(self, records: Buffer, leader_epoch: int, now_ms: int, opened: Opened) -> AppendResult | None:
         """The usual case in a straight line: one ordinary batch that fits into the active segment.
 
         None, with nothing changed, where anything is unusual or wrong: the general path says what it is.
         """
         config, segment = self._config, self._segments.active
-        header = ordinary_batch(records, config, now_ms)
+        header = ordinary_batch(records, config, now_ms, opened)
         if header is None or segment is None:
             return None
         base_offset, size = self.end_offset, len(records)
@@ -212,6 +207,9 @@ class Log(StagedProducers):
         self._end = None
         self._upkeep.note_append(size, 1)
         return AppendResult(base_offset, end_offset - 1, -1, self.start_offset)
+
+    def _accept(self, batches: Batches, origin: Origin, now_ms: int, opened: Opened) -> Accepted:
+        return accept(batches, origin, self._config, self._producers, self.end_offset, now_ms, self.name, opened)
 
     def _append_time(self, original: BatchMark) -> int:
         return original.timestamp_ms if self._config.timestamp_type == "LogAppendTime" else -1

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from attrs import frozen
 from msgspec import Struct
 
+from engine.compression import CODECS, GZIP, LZ4, ZSTD
 from engine.files import FileRegion
 
 DAY_MS = 86_400_000
@@ -34,6 +35,8 @@ class LogConfig:
     segment_ms: int = 7 * DAY_MS
     index_interval_bytes: int = 4096
     max_message_bytes: int = 1_048_588
+    max_message_records: int = 1_000_000
+    validates_structure: bool = True
     timestamp_type: str = "CreateTime"
     timestamp_before_max_ms: int = UNLIMITED
     timestamp_after_max_ms: int = 3_600_000
@@ -51,6 +54,19 @@ class LogConfig:
     max_compaction_lag_ms: int = UNLIMITED
     min_cleanable_dirty_ratio: float = 0.5
     producer_id_expiration_ms: int = DAY_MS
+
+    def codec(self, sent: int) -> int:
+        """The codec in which a batch is stored that was sent in this one."""
+        return CODECS.get(self.compression_type, sent)
+
+    def level(self, codec: int) -> int | None:
+        """How hard to compress with this codec; None where that is no question."""
+        levels = {
+            GZIP: self.compression_gzip_level,
+            LZ4: self.compression_lz4_level,
+            ZSTD: self.compression_zstd_level,
+        }
+        return levels.get(codec)
 
 
 class LogPosition(Struct, frozen=True, gc=False):

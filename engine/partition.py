@@ -15,6 +15,7 @@ from engine.aborted_index import AbortedTransaction
 from engine.damage import DamagedFile
 from engine.errors import BrokerError, FencedLeaderEpoch, StorageError, UnknownLeaderEpoch
 from engine.log import AppendResult, Log, LogPosition, LogRead, Origin, ProducerInfo
+from engine.opened_records import Opened
 from engine.sync import SyncRounds, SyncTicket
 from engine.traffic import Traffic
 
@@ -81,12 +82,14 @@ class Partition:
 
     # -- writing
 
-    def append(self, records: memoryview | bytes, *, origin: Origin = Origin.CLIENT) -> AppendResult:
+    def append(
+        self, records: memoryview | bytes, *, origin: Origin = Origin.CLIENT, opened: Opened = None
+    ) -> AppendResult:
         """Append a batch; it is readable once the high watermark has passed it."""
         if self.offline is not None:
             raise self.offline
         try:
-            result = self.log.append(records, self.leader_epoch, origin=origin)
+            result = self.log.append(records, self.leader_epoch, origin=origin, opened=opened)
         except StorageError as error:
             if self.log.offline is not None:
                 self.take_offline(error)

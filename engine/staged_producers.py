@@ -5,6 +5,7 @@ from engine.errors import InvalidRecord
 from engine.files import Buffer
 from engine.log_types import LogConfig, Origin
 from engine.log_view import LogView
+from engine.opened_records import Opened
 from engine.producer_state import BatchMark
 from engine.records import NO_PRODUCER_ID, BatchHeader, split_batches
 from engine.transactions import EndMarker
@@ -18,14 +19,15 @@ class StagedProducers(LogView):
     _config: LogConfig
 
     def check_client_batch(
-        self, records: Buffer, *, origin: Origin = Origin.CLIENT
+        self, records: Buffer, *, origin: Origin = Origin.CLIENT, opened: Opened = None
     ) -> tuple[BatchHeader, BatchMark | None]:
         """What an append would ask of a client's batch that goes to the stage, and the original if it is a retry."""
         batches = split_batches(records)
         if len(batches) != 1:
             raise InvalidRecord(f"{len(batches)} batches where one is expected")
         now_ms = self._clock.now_ms()
-        _, original = accept(batches, origin, self._config, self._producers, self.end_offset, now_ms, self.name)
+        producers = self._producers
+        _, original = accept(batches, origin, self._config, producers, self.end_offset, now_ms, self.name, opened)
         return batches[0][0], original
 
     def note_staged(self, header: BatchHeader) -> None:

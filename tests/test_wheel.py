@@ -1,6 +1,7 @@
 """The wheel: it installs `tidegate` alone, and works in a project that has its own `engine` and `tools`."""
 
 import os
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -76,6 +77,14 @@ def test_it_installs_nothing_but_tidegate(wheel: Path) -> None:
 @pytest.mark.parametrize("package", ["coordinators", "engine", "tools", "wire"])
 def test_it_carries_each_package_in_the_private_folder(wheel: Path, package: str) -> None:
     assert f"tidegate/_packages/{package}/__init__.py" in _names(wheel)
+
+
+def test_it_carries_what_was_compiled_and_says_for_which_platform(wheel: Path) -> None:
+    if shutil.which("cc") is None:
+        pytest.skip("no compiler")
+    (name,) = (name for name in _names(wheel) if "/_record_walk." in name and name.endswith(".so"))
+    assert name.startswith("tidegate/_packages/engine/")
+    assert "none-any" not in wheel.name
 
 
 def test_it_leaves_the_setup_of_a_checkout_out(wheel: Path) -> None:

@@ -42,6 +42,7 @@ from engine.journal_device import DirectDevice
 from engine.kernel_sync import open_kernel_sync
 from engine.metrics import Metrics
 from engine.partitions import Partitions
+from engine.record_walk import is_compiled
 from engine.sync import RoundSync, SyncRounds
 from engine.timers import Timers
 from engine.workers import ThreadWorkers
@@ -147,6 +148,8 @@ class Broker:
                     directory.leave_clean_mark(mark.logs)
                 raise
             self.operations.recovered(self.clock.monotonic() - began, clean=mark is not None)
+            if not is_compiled:
+                logger.warning("records are checked in Python, a microsecond each: tools/compile.py has not been run")
             try:
                 async with trio.open_nursery() as nursery:
                     node.controller.start_soon = nursery.start_soon

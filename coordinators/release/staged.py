@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 
 from attrs import define, evolve, field, frozen
 
+from coordinators.release.countdown import Countdown, Done
 from coordinators.release.pace import Pace
 from coordinators.release.stage_traces import NO_CLIENT, Client, StageObserver
 from engine.clock import Clock
@@ -25,6 +26,7 @@ from engine.errors import (
 from engine.files import Buffer
 from engine.log import AppendResult
 from engine.log_types import Origin
+from engine.opened_records import OpenedRecords
 from engine.partition import Partition
 from engine.records import HEADER_SIZE, BatchHeader, parse_header, walk_records
 from engine.reserve import is_full
@@ -61,7 +63,6 @@ class Staged:
 
 Outcome = AppendResult | Staged | BrokerError
 Answer = Callable[[Outcome], object]
-Done = Callable[[BrokerError | None], object]
 
 
 @frozen
@@ -77,6 +78,8 @@ class ClientBatch:
     is_letter: bool = False
     """A dead letter of another topic: its headers were obeyed there, and it does not expire a second time."""
     client: Client = NO_CLIENT
+    known: OpenedRecords | None = None
+    """What was found out about the section already."""
 
     @property
     def origin(self) -> Origin:
@@ -85,7 +88,9 @@ class ClientBatch:
 
     def copied(self) -> "ClientBatch":
         """The same in memory of its own."""
-        return evolve(self, records=bytes(self.records), section=bytes(self.section))
+        section = bytes(self.section)
+        known = None if self.known is None else evolve(self.known, section=section)
+        return evolve(self, records=bytes(self.records), section=section, known=known)
 
 
 @define(eq=False)
@@ -200,10 +205,11 @@ class StagedPartition:
         if self._blocked is not None:
             raise self._blocked
         if not batch.hold and not self.stage.takes_all and not self._follows_staged(batch):
-            return self.partition.append(batch.records, origin=batch.origin)
+            return self.partition.append(batch.records, origin=batch.origin, opened=batch.known)
         self._check_online()
         log = self.partition.log
-        header, original = log.check_client_batch(batch.records, origin=batch.origin)
+        known = batch.known or OpenedRecords(batch.section)
+        header, original = log.check_client_batch(batch.records, origin=batch.origin, opened=known)
         if original is not None:
             if original.base_offset == NONE:
                 return Staged(self.store.log.end_offset - 1, None)
@@ -261,7 +267,7 @@ class StagedPartition:
 
     def end_transaction(self, producer_id: int, epoch: int, marker: EndMarker, done: Done) -> None:
         """Write a marker where it belongs; `done` when it is durable there, or with why it is not."""
-        waiting = _Countdown(done)
+        waiting = Countdown(done)
 
         def operation() -> None:
             try:
@@ -275,7 +281,7 @@ class StagedPartition:
         else:
             self.submit(operation)
 
-    def _end_transaction(self, producer_id: int, epoch: int, marker: EndMarker, waiting: "_Countdown") -> None:
+    def _end_transaction(self, producer_id: int, epoch: int, marker: EndMarker, waiting: Countdown) -> None:
         self._check_online()
         log, stage = self.partition.log, self.stage
         batch = build_marker(producer_id, epoch, marker, self.clock.now_ms())
@@ -576,24 +582,3 @@ class StagedPartition:
             "cancelled_late": state.counters.cancelled_late,
             "cancelled_unknown": state.counters.cancelled_unknown,
         }
-
-
-@define(eq=False)
-class _Countdown:
-    """Calls back when as many have reported as were added."""
-
-    done: Done
-    count: int = 1
-    error: BrokerError | None = None
-
-    def add(self) -> None:
-        self.count += 1
-
-    def failed(self, error: BrokerError) -> None:
-        self.error = error
-
-    def one_done(self, error: BrokerError | None) -> None:
-        self.error = self.error or error
-        self.count -= 1
-        if self.count == 0:
-            self.done(self.error)

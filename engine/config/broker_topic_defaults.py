@@ -82,6 +82,8 @@ RECORDS = tuple(
     _default_for(name)
     for name in (
         "max.message.bytes",
+        "max.message.records",
+        "message.validation",
         "compression.type",
         "compression.gzip.level",
         "compression.lz4.level",

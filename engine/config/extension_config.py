@@ -16,6 +16,7 @@ def extension_config(config: TopicConfig) -> ExtensionConfig:
     return ExtensionConfig(
         extensions_enable=enable,
         extensions_max_decompressed_bytes=config.integer("extensions.max.decompressed.bytes"),
+        extensions_max_records=config.integer("extensions.max.records"),
         stage_max_bytes=config.integer("stage.max.bytes"),
         delay_max_ms=config.integer("delay.max.ms"),
         delay_fate_retention_ms=config.integer("delay.fate.retention.ms"),

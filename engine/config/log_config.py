@@ -15,6 +15,8 @@ def log_config(config: TopicConfig, settings: BrokerSettings) -> LogConfig:
         segment_ms=config.integer("segment.ms"),
         index_interval_bytes=config.integer("index.interval.bytes"),
         max_message_bytes=config.integer("max.message.bytes"),
+        max_message_records=config.integer("max.message.records"),
+        validates_structure=config.text("message.validation") == "structure",
         timestamp_type=config.text("message.timestamp.type"),
         timestamp_before_max_ms=config.integer("message.timestamp.before.max.ms"),
         timestamp_after_max_ms=config.integer("message.timestamp.after.max.ms"),

@@ -36,6 +36,7 @@ SEGMENT_BYTES_REASON = (
 )
 COMPRESSION_TYPES = ("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer")
 FLUSH_MODES = ("sync", "os")
+MESSAGE_VALIDATIONS = ("structure", "header")
 
 
 def _throttled_replicas() -> Rule:
@@ -138,6 +139,26 @@ RECORDS = (
         "The largest record batch taken, in bytes.",
         at_least(0),
         synonyms=_synonyms("message.max.bytes"),
+    ),
+    ConfigKey(
+        "max.message.records",
+        ConfigType.INT,
+        1_000_000,
+        "Tidegate's own key. How many records a batch may hold; one of more is refused before it is opened, however "
+        "small it is compressed. The default is the most that librdkafka puts into a batch (`batch.num.messages`).",
+        at_least(1),
+        synonyms=_synonyms("log.max.message.records"),
+    ),
+    ConfigKey(
+        "message.validation",
+        ConfigType.STRING,
+        "structure",
+        "Tidegate's own key. How closely a client's batch is looked at before it is stored. `structure` reads over all "
+        "of its records, as Kafka does: as many as the header counts, offset deltas 0, 1, 2, ..., lengths that add up "
+        "to the last byte; a batch that no consumer could read past is refused. `header` believes what the header says "
+        "of them, and compressed batches are opened only where another key asks for it.",
+        one_of(*MESSAGE_VALIDATIONS),
+        synonyms=_synonyms("log.message.validation"),
     ),
     ConfigKey(
         "compression.type",

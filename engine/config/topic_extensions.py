@@ -86,9 +86,18 @@ STAGE = (
         "extensions.max.decompressed.bytes",
         ConfigType.INT,
         64 * MEBIBYTE,
-        "How many bytes a compressed batch may have once it is decompressed to look for `tide-` headers. A larger one "
-        "is refused, never let through unread; with `extensions.enable=false` none is decompressed.",
+        "How many bytes a compressed batch may have once it is decompressed, to look for `tide-` headers and to read "
+        "over its records. A larger one is refused, never let through unread. With `extensions.enable=false` and "
+        "`message.validation=header` none is decompressed.",
         at_least(1024),
+    ),
+    _key(
+        "extensions.max.records",
+        ConfigType.INT,
+        100_000,
+        "How many records a batch may hold that has a `tide-` header on any of them: each is opened. A batch of more "
+        "is refused; producers that can split it do.",
+        at_least(1),
     ),
     _key(
         "stage.max.bytes",

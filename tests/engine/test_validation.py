@@ -3,9 +3,10 @@
 import pytest
 from aiokafka.record.default_records import DefaultRecordBatch
 
-from engine.compression import CODECS, GZIP, compress
+from engine.compression import CODECS, GZIP, NONE, ZSTD, compress
 from engine.errors import CorruptMessage, InvalidRecord, InvalidTimestamp, OffsetOutOfRange, RecordTooLarge
 from engine.log_types import LogConfig, Origin
+from engine.opened_records import OpenedRecords
 from engine.producer_state import ProducerState
 from engine.records import (
     CONTROL_FLAG,
@@ -15,16 +16,21 @@ from engine.records import (
     TRANSACTIONAL_FLAG,
     BatchHeader,
     build_batch,
+    pack_batch,
+    pack_record,
     parse_header,
     seal_batch,
     split_batches,
 )
-from engine.validation import Piece, accept, prepare
+from engine.validation import Piece, accept, ordinary_batch, prepare
 from tests.engine.logs import NOW_MS, batch, idempotent
 
 
-def _accept(data: bytes, config: LogConfig | None = None, origin: Origin = Origin.CLIENT) -> list[Piece]:
-    return accept(split_batches(data), origin, config or LogConfig(), ProducerState(1000), 10, NOW_MS, "topic-0")[0]
+def _accept(
+    data: bytes, config: LogConfig | None = None, origin: Origin = Origin.CLIENT, opened: OpenedRecords | None = None
+) -> list[Piece]:
+    batches, producers = split_batches(data), ProducerState(1000)
+    return accept(batches, origin, config or LogConfig(), producers, 10, NOW_MS, "topic-0", opened)[0]
 
 
 def _with(data: bytes, **changes: int) -> bytes:
@@ -124,11 +130,91 @@ def test_a_compacted_topic_opens_compressed_batches() -> None:
         _accept(zipped, LogConfig(cleanup_compact=True))
 
 
-def test_records_that_do_not_open_are_refused_where_they_must_be_opened() -> None:
-    garbage = seal_batch(parse_header(batch()), b"\xff" * 20)
-    _accept(garbage)
+def _poison(codec: int = NONE) -> dict[str, bytes]:
+    """Batches whose headers are in order, and that no consumer could read."""
+    header, good = parse_header(batch(3)), batch(3)[HEADER_SIZE:]
+    one = parse_header(batch())
+    repeated = b"".join(pack_record(0, 0, None, b"v") for _ in range(3))
+    sections = {
+        "garbage": (one, b"\xff" * 20),
+        "a count too high": (header._replace(record_count=4, last_offset_delta=3), good),
+        "a count too low": (header._replace(record_count=2, last_offset_delta=1), good),
+        "repeated deltas": (header, repeated),
+        "a byte too many": (header, good + b"\0"),
+        "cut short": (header, good[:-1]),
+    }
+    return {
+        name: seal_batch(header._replace(attributes=codec), compress(codec, section))
+        for name, (header, section) in sections.items()
+    }
+
+
+@pytest.mark.parametrize("codec", CODECS.values())
+@pytest.mark.parametrize("name", _poison())
+def test_records_that_no_consumer_could_read_are_refused(name: str, codec: int) -> None:
+    poison = _poison(codec)[name]
     with pytest.raises(InvalidRecord):
-        _accept(garbage, LogConfig(cleanup_compact=True))
+        _accept(poison)
+    assert ordinary_batch(poison, LogConfig(), NOW_MS) is None
+    unchecked = LogConfig(validates_structure=False)
+    _accept(poison, unchecked)
+    assert ordinary_batch(poison, unchecked, NOW_MS) is not None
+    with pytest.raises(InvalidRecord):
+        _accept(poison, LogConfig(validates_structure=False, cleanup_compact=True))
+
+
+def test_damage_on_the_way_is_told_before_what_it_makes_of_the_records() -> None:
+    """A producer sends a corrupt batch again, an invalid one not."""
+    damaged = bytearray(_poison()["repeated deltas"])
+    damaged[-1] ^= 1
+    with pytest.raises(CorruptMessage):
+        _accept(bytes(damaged))
+
+
+def test_what_was_found_out_before_is_not_found_out_again() -> None:
+    data = batch(5, size=200)
+    opened = OpenedRecords(compress(NONE, data[HEADER_SIZE:]))
+    opened.recompress(ZSTD, LogConfig(compression_type="zstd"))
+    assert opened.recompressed is not None
+    ((header, rest),) = _accept(data, LogConfig(compression_type="zstd"), opened=opened)
+    assert rest[1] is opened.recompressed[1]
+    assert header.codec == ZSTD
+    found = OpenedRecords(b"", is_walked=True, unsound=(1, 0))
+    with pytest.raises(InvalidRecord, match="record 1 of 5"):
+        _accept(data, opened=found)
+
+
+def test_a_batch_of_too_many_records_is_refused_by_its_header() -> None:
+    data = _with(batch(3), record_count=2_000_000, last_offset_delta=1_999_999)
+    with pytest.raises(RecordTooLarge, match=r"max\.message\.records, 1000000"):
+        _accept(data)
+    _accept(batch(3), LogConfig(max_message_records=3))
+    with pytest.raises(RecordTooLarge):
+        _accept(batch(3), LogConfig(max_message_records=2))
+    assert ordinary_batch(batch(3), LogConfig(max_message_records=2), NOW_MS) is None
+
+
+def test_an_answer_names_a_hundred_records_at_most() -> None:
+    keyless = build_batch([(None, b"v")] * 300, timestamp_ms=NOW_MS)
+    with pytest.raises(InvalidRecord, match="300 of 300") as caught:
+        _accept(keyless, LogConfig(cleanup_compact=True))
+    assert [index for index, _ in caught.value.record_errors] == list(range(100))
+    late = LogConfig(timestamp_after_max_ms=0)
+    with pytest.raises(InvalidTimestamp) as late_caught:
+        _accept(build_batch([(None, b"v")] * 300, timestamp_ms=NOW_MS + 1), late)
+    assert len(late_caught.value.record_errors) == 100
+
+
+def test_naming_the_records_out_of_time_is_bounded_work() -> None:
+    """Only the last record is too late: the first ones are looked at, and the batch is refused without its name."""
+    records = [pack_record(index, 0, None, b"") for index in range(20_000)] + [pack_record(20_000, 100, None, b"")]
+    data = pack_batch(records, (NOW_MS, NOW_MS + 100))
+    with pytest.raises(InvalidTimestamp) as caught:
+        _accept(data, LogConfig(timestamp_after_max_ms=50))
+    assert caught.value.record_errors == ()
+    zipped = seal_batch(parse_header(data)._replace(attributes=ZSTD), compress(ZSTD, bytes(300_000)))
+    with pytest.raises(InvalidTimestamp):
+        _accept(zipped, LogConfig(timestamp_after_max_ms=50))
 
 
 @pytest.mark.parametrize("source", CODECS)

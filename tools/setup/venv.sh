@@ -2,12 +2,14 @@
 # Makes .venv with the project (editable) and its development tools. A stamp makes it quick when nothing changed:
 # the stamp holds pyproject.toml's checksum and the checkout's place, which an editable install depends on.
 # An editable install leaves the project's own modules uncompiled, and where PYTHONDONTWRITEBYTECODE is set (containers
-# do so) every start would compile them anew, which doubles it: so they are compiled here, those that changed.
+# do so) every start would compile them anew, which doubles it: so they are compiled here, those that changed, and with
+# them what is written in C (tools/compile.py).
 set -eu
 cd "$(dirname "$0")/../.."
 
 compile_modules() {
     .venv/bin/python -m compileall -q tidegate wire coordinators engine tools
+    .venv/bin/python -m tools.compile
 }
 
 stamp=.venv/.tidegate-stamp

@@ -15,6 +15,7 @@ from engine.compression import TooLargeDecompressed, decompress
 from engine.errors import BrokerError, CorruptMessage, RecordTooLarge
 from engine.files import Buffer
 from engine.log import AppendResult
+from engine.opened_records import OpenedRecords
 from engine.partition import Partition
 from engine.records import CODEC_MASK, HEADER_SIZE, checksum, parse_header
 from engine.stage.config import ExtensionConfig
@@ -53,7 +54,7 @@ class ExtendedProduce:
         self.context = context
         self._sections: dict[int, Buffer | BrokerError] | None = None
         """Records of large batches that were decompressed beforehand, by the identity of the batch."""
-        self.opened: Buffer | None = None
+        self.opened: OpenedRecords | None = None
         """The records of the batch that was examined last, if it was compressed and has been opened."""
 
     async def open_large(self, request: ProduceRequest) -> None:
@@ -91,17 +92,18 @@ class ExtendedProduce:
         codec = attributes & CODEC_MASK
         section: Buffer
         if codec:
-            section = self.opened = self._section(codec, records, config)
+            section = self._section(codec, records, config)
+            self.opened = OpenedRecords(section)
         else:
             section = memoryview(records)[HEADER_SIZE:]
         opened = None
         if config.extensions_enable and sniff(section):
             opened = self._open(records, section, config)
             if _must_hold(opened):
-                return ClientBatch(records, section, opened, hold=True, client=self._client())
+                return ClientBatch(records, section, opened, hold=True, client=self._client(), known=self.opened)
         if not in_the_way and config.priority_enable != "true":
             return None
-        return ClientBatch(records, section, opened, client=self._client())
+        return ClientBatch(records, section, opened, client=self._client(), known=self.opened)
 
     def _client(self) -> Client:
         return Client(self.context.client_id, self.context.peer.address)

@@ -53,8 +53,8 @@ def test_a_default_is_kafkas_or_has_a_reason(name: str) -> None:
     assert key.format(key.default) == KAFKA_DEFAULTS[name] or key.default_reason
 
 
-def test_only_flush_mode_and_the_extensions_are_ours() -> None:
-    ours = {"flush.mode", *(key.name for key in EXTENSIONS)}
+def test_of_what_kafka_does_not_have_all_is_said_to_be_ours() -> None:
+    ours = {"flush.mode", "max.message.records", "message.validation", *(key.name for key in EXTENSIONS)}
     assert set(TOPIC_KEYS) - set(KAFKA_DEFAULTS) - {key.name for key in TRACING} == ours
     assert all(TOPIC_KEYS[name].documentation.startswith("Tidegate's own key. ") for name in ours)
 

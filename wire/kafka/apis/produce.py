@@ -193,7 +193,7 @@ def _append(
             extended.append(topic, partition, batch, entry, then, durability.deadline)
             partition.traffic.received(record_count, len(records))
             return
-        result = partition.append(records)
+        result = partition.append(records, opened=extended.opened)
     except RefusedRecords:
         entry.log_start_offset = partition.log.start_offset
         raise
@@ -203,7 +203,8 @@ def _append(
     if not result.duplicate:
         partition.traffic.received(record_count, len(records))
     client_id, address = context.client_id, context.peer.address
-    node.tracing.received(topic, partition, records, result, client_id, address, section=extended.opened)
+    section = None if extended.opened is None else extended.opened.section
+    node.tracing.received(topic, partition, records, result, client_id, address, section=section)
     durability.wait_for(partition, result.last_offset, entry)
 
 

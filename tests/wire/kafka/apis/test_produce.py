@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 from trio.testing import trio_test
 
+from engine.compression import GZIP, LZ4, NONE, SNAPPY, ZSTD, compress
 from engine.errors import RequestTimedOut
+from engine.records import HEADER_SIZE, pack_record, parse_header, seal_batch
 from tests.wire.kafka.door import open_door, until
 from tests.wire.kafka.requests import (
     BY_NAME,
@@ -23,7 +25,7 @@ from tests.wire.kafka.requests import (
 CORRUPT_MESSAGE, UNKNOWN_TOPIC_OR_PARTITION, MESSAGE_TOO_LARGE = 2, 3, 10
 INVALID_REQUIRED_ACKS, UNSUPPORTED_COMPRESSION_TYPE, INVALID_RECORD = 21, 76, 87
 REQUEST_TIMED_OUT, UNKNOWN_TOPIC_ID, TRANSACTIONAL_ID_AUTHORIZATION_FAILED = 7, 100, 53
-ZSTD, TRANSACTIONAL = 4, 0x10
+TRANSACTIONAL = 0x10
 
 
 @pytest.mark.parametrize("acks", [1, -1])
@@ -104,6 +106,42 @@ async def test_what_is_no_single_good_batch_is_refused_and_not_stored(
         assert (answer.error_code, answer.base_offset) == (code, -1)
         assert answer.error_message
         assert (await fetched(client, "t")).high_watermark == 0
+
+
+def _poison() -> dict[str, bytes]:
+    """Batches with headers in order and checksums that are right, whose records no consumer could read."""
+    good = batch(3)
+    header, section = parse_header(good), good[HEADER_SIZE:]
+    sections = {
+        "garbage": (header, b"\xde\xad\xbe\xef" * 10),
+        "count-too-high": (header._replace(record_count=4, last_offset_delta=3), section),
+        "count-too-low": (header._replace(record_count=2, last_offset_delta=1), section),
+        "repeated-deltas": (header, b"".join(pack_record(0, 0, None, b"v") for _ in range(3))),
+        "trailing-bytes": (header, section + b"\0\0"),
+    }
+    return {name: seal_batch(*parts) for name, parts in sections.items()}
+
+
+@pytest.mark.parametrize("codec", [NONE, GZIP, SNAPPY, LZ4, ZSTD])
+@pytest.mark.parametrize("extensions", ["true", "false"])
+@trio_test
+async def test_a_batch_that_consumers_would_hang_at_is_refused(tmp_path: Path, codec: int, extensions: str) -> None:
+    configs = {"extensions.enable": extensions}
+    async with client_of_topic(tmp_path, configs=configs) as (client, _):
+        for poison in _poison().values():
+            header = parse_header(poison)._replace(attributes=codec)
+            answer = await produced(client, "t", seal_batch(header, compress(codec, poison[HEADER_SIZE:])))
+            assert (answer.error_code, answer.base_offset) == (INVALID_RECORD, -1)
+            assert answer.error_message
+        assert (await fetched(client, "t")).high_watermark == 0
+        assert (await produced(client, "t", batch(3))).base_offset == 0
+
+
+@trio_test
+async def test_a_topic_may_believe_the_headers_of_batches(tmp_path: Path) -> None:
+    async with client_of_topic(tmp_path, configs={"message.validation": "header"}) as (client, _):
+        for poison in _poison().values():
+            assert (await produced(client, "t", poison)).error_code == 0
 
 
 @trio_test
