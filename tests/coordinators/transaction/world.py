@@ -89,7 +89,8 @@ class World:
     def create(self, name: str, partitions: int = 1, configs: dict[str, str] | None = None) -> None:
         plan = self.topics.plan_create([TopicSpec(name, partitions, configs=dict(configs or {}))])
         for update in self.topics.run(plan.change):
-            self.controller._put_in_force(update)
+            assert update.after is not None
+            self.partitions.create(self.controller._specs(update.after))
             for follow in self.controller.on_change:
                 follow(update)
 
