@@ -42,6 +42,7 @@ SETTLE_S = 0.05
 RETRY_S = 1.0
 DAMAGED_RETRY_S = 60.0
 """When to look again at a partition whose files are damaged: somebody may have put sound ones there."""
+ANSWERED_AT_ONCE = 200
 LOAD_CHUNK_BYTES = 512 * 1024
 """What is replayed in one go: so long nothing else runs on the loop."""
 
@@ -259,8 +260,7 @@ class Runtime(Generic[M]):
         def durable(error: BrokerError | None) -> None:
             if error is not None:
                 self._reload(shard)
-            for waiting, response in outcome.completions:
-                waiting.resolve(response if error is None else error)
+            self._complete(outcome.completions, error)
             if error is not None:
                 answer.resolve(error)
             elif isinstance(outcome.response, Deferred):
@@ -271,6 +271,14 @@ class Runtime(Generic[M]):
 
         shard.partition.when_durable(shard.last_written, self.clock.monotonic() + WRITE_TIMEOUT_S, durable)
         return answer
+
+    def _complete(self, completions: Sequence[tuple[Deferred, Any]], error: BrokerError | None) -> None:
+        """Give others their answers; when there are very many, others go on in between."""
+        for waiting, response in completions[:ANSWERED_AT_ONCE]:
+            waiting.resolve(response if error is None else error)
+        left = completions[ANSWERED_AT_ONCE:]
+        if left:
+            self.timers.call_at(self.clock.monotonic(), lambda: self._complete(left, error))
 
     def note_marker(self, index: int, producer_id: int, *, committed: bool) -> None:
         """A transaction marker was appended to the shard's partition from outside."""

@@ -6,12 +6,13 @@ who waits for an answer, who still has to sync. It is lost with the coordinator,
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from enum import Enum
 from typing import Final
 
 from attrs import define, field
 
+from coordinators.deferred import Deferred
 from coordinators.group.classic_members import Member, Protocols, subscribed_topics
 from coordinators.group.formats import NO_TIME, GroupValue
 from engine.errors import BrokerError, FencedInstanceId, RebalanceInProgress, UnknownMemberId
@@ -73,6 +74,10 @@ class ClassicGroup:
     unsynced: set[str] = field(factory=set)
     new_member_added: bool = False
     _static: dict[str, str] = field(factory=dict)
+    # Kept along with the members, so that a join costs the same in a group of any size: who waits for an answer to its
+    # join, and by how many members each protocol is known.
+    _joined: set[str] = field(factory=set)
+    _known: Counter[str] = field(factory=Counter)
 
     # -- the record
 
@@ -88,6 +93,8 @@ class ClassicGroup:
             members[each.member_id] = member
         self.members = members
         self._static = {m.instance_id: m.member_id for m in members.values() if m.instance_id is not None}
+        self._joined = {m.member_id for m in members.values() if m.join is not None}
+        self._known = Counter(name for m in members.values() for name in m.protocol_names)
         self.protocol_type = value.protocol_type or None
         self.generation, self.protocol, self.leader = value.generation, value.protocol, value.leader
         self.state_timestamp_ms = value.state_timestamp_ms
@@ -133,6 +140,9 @@ class ClassicGroup:
         if self.leader is None:
             self.leader = member.member_id
         self.members[member.member_id] = member
+        self._known.update(member.protocol_names)
+        if member.join is not None:
+            self._joined.add(member.member_id)
         if member.instance_id is not None:
             self._static[member.instance_id] = member.member_id
         self.pending.discard(member.member_id)
@@ -140,8 +150,11 @@ class ClassicGroup:
     def remove(self, member_id: str) -> None:
         """A member is gone, whichever way; if it led, another does."""
         member = self.members.pop(member_id, None)
-        if member is not None and member.instance_id is not None:
-            self._static.pop(member.instance_id, None)
+        if member is not None:
+            self._known.subtract(member.protocol_names)
+            if member.instance_id is not None:
+                self._static.pop(member.instance_id, None)
+        self._joined.discard(member_id)
         if self.leader == member_id:
             self.leader = next(iter(self.members), None)
         self.pending.discard(member_id)
@@ -154,6 +167,7 @@ class ClassicGroup:
         self.members = {new_id if key == old.member_id else key: value for key, value in self.members.items()}
         self.members[new_id] = new
         self._static[old.instance_id] = new_id
+        self._joined.discard(old.member_id)
         if self.leader == old.member_id:
             self.leader = new_id
         if old.member_id in self.unsynced:
@@ -180,23 +194,40 @@ class ClassicGroup:
 
     # -- a round of joins
 
+    def keep_waiting(self, member: Member) -> Deferred:
+        """A member has joined: its answer, which comes when the round is over."""
+        member.join = Deferred()
+        self._joined.add(member.member_id)
+        return member.join
+
+    def end_waiting(self, member: Member) -> None:
+        """The member's join is answered."""
+        member.join = None
+        self._joined.discard(member.member_id)
+
+    def learn(self, member: Member, protocols: Protocols) -> None:
+        """The protocols that a member knows by now."""
+        self._known.subtract(member.protocol_names)
+        member.protocols = protocols
+        self._known.update(member.protocol_names)
+
     @property
-    def joining(self) -> list[Member]:
+    def joined_count(self) -> int:
         """Members whose join waits for an answer."""
-        return [member for member in self.members.values() if member.join is not None]
+        return len(self._joined)
 
     @property
     def everybody_joined(self) -> bool:
-        return not self.pending and all(member.join is not None for member in self.members.values())
+        return not self.pending and len(self._joined) == len(self.members)
 
     def elect_joined_leader(self) -> bool:
         """A leader who has joined this round, if anybody has; False if nobody has."""
         if self.leader is not None and self.members[self.leader].join is not None:
             return True
-        joined = next(iter(self.joining), None)
+        joined = next((member_id for member_id in self.members if member_id in self._joined), None)
         if joined is None:
             return False
-        self.leader = joined.member_id
+        self.leader = joined
         return True
 
     @property
@@ -210,18 +241,17 @@ class ClassicGroup:
         """Whether somebody with these protocols can join."""
         if self.state is State.EMPTY or not self.members:
             return bool(protocol_type) and bool(protocols)
-        return protocol_type == self.protocol_type and any(name in self._common_protocols() for name, _ in protocols)
+        return protocol_type == self.protocol_type and any(self._is_common(name) for name, _ in protocols)
 
     def selected_protocol(self) -> str:
         """The one with most votes among those that all members know; each votes for its first."""
-        candidates = self._common_protocols()
         votes = Counter(
-            next(name for name, _ in member.protocols if name in candidates) for member in self.members.values()
+            next(name for name, _ in member.protocols if self._is_common(name)) for member in self.members.values()
         )
         return votes.most_common(1)[0][0]
 
-    def _common_protocols(self) -> set[str]:
-        return _intersection({name for name, _ in member.protocols} for member in self.members.values())
+    def _is_common(self, protocol: str) -> bool:
+        return self._known[protocol] == len(self.members)
 
     @property
     def is_consumers(self) -> bool:
@@ -245,10 +275,3 @@ def _subscriptions(protocol: str, members: Sequence[Member]) -> frozenset[str] |
     wanted = [subscribed_topics(member.subscription(protocol)) for member in members]
     known = [topics for topics in wanted if topics is not None]
     return frozenset().union(*known) if len(known) == len(wanted) else None
-
-
-def _intersection(sets: Iterable[set[str]]) -> set[str]:
-    common: set[str] | None = None
-    for each in sets:
-        common = each if common is None else common & each
-    return common or set()

@@ -72,6 +72,10 @@ class Member:
             self.assignment,
         )
 
+    @property
+    def protocol_names(self) -> set[str]:
+        return {name for name, _ in self.protocols}
+
     def subscription(self, protocol: str) -> bytes:
         """What it said about one protocol."""
         return next((metadata for name, metadata in self.protocols if name == protocol), b"")

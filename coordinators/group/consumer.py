@@ -107,8 +107,14 @@ class ConsumerGroup:
     targets: dict[str, Partitions] = field(factory=dict)
     regexes: dict[str, RegexValue] = field(factory=dict)
     is_stale: bool = True
+    # Soft: when a target was reckoned last, and over how many partitions.
+    assigned_at: float = 0.0
+    assigned_count: int = 0
     _owners: dict[tuple[TopicId, int], str] = field(factory=dict)
     _static: dict[str, str] = field(factory=dict)
+    # By how many members each topic and each expression is wanted, so that nobody has to ask them all.
+    wanted_names: Counter[str] = field(factory=Counter)
+    wanted_regexes: Counter[str] = field(factory=Counter)
 
     # -- replay
 
@@ -120,11 +126,14 @@ class ConsumerGroup:
         before = self.members.get(member_id)
         if before is not None and before.instance_id is not None and self._static.get(before.instance_id) == member_id:
             del self._static[before.instance_id]
+        if before is not None:
+            note_wanted(self.wanted_names, self.wanted_regexes, before, -1)
         if value is None:
             self._disown(self.members.pop(member_id, None))
             return
         member = before or ConsumerMember(member_id)
-        self.members[member_id] = evolve(member, subscription=value)
+        self.members[member_id] = member = evolve(member, subscription=value)
+        note_wanted(self.wanted_names, self.wanted_regexes, member, 1)
         if value.instance_id is not None:
             self._static[value.instance_id] = member_id
 
@@ -208,7 +217,12 @@ class ConsumerGroup:
         return names if resolved is None else names | frozenset(resolved.topics)
 
     def is_subscribed_to(self, topic: str) -> bool:
-        return any(topic in self.topics_of(member) for member in self.members.values())
+        resolved = (self.regexes.get(regex) for regex in self.wanted_regexes)
+        return topic in self.wanted_names or any(topic in each.topics for each in resolved if each is not None)
+
+    def might_read(self, topic: str) -> bool:
+        """Whether a member wants the topic, or has an expression that it may fit."""
+        return topic in self.wanted_names or bool(self.wanted_regexes)
 
     def preferred_assignor(self, members: Iterable[ConsumerMember]) -> str | None:
         """The assignor that most members ask for, if any does."""
@@ -219,3 +233,16 @@ class ConsumerGroup:
         """Everything that records say."""
         epochs = (self.epoch, self.metadata_hash, self.assignment_epoch)
         return epochs, self.members, self.targets, self.regexes, self._owners, self._static
+
+
+def note_wanted(names: Counter[str], regexes: Counter[str], member: ConsumerMember, by: int) -> None:
+    """Count what a member wants, or wants no more; what nobody wants is not kept."""
+    subscription = member.subscription
+    for counter, wanted in (
+        (names, subscription.topics),
+        (regexes, (subscription.regex,) if subscription.regex else ()),
+    ):
+        for each in wanted:
+            counter[each] += by
+            if not counter[each]:
+                del counter[each]

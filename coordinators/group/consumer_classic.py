@@ -10,7 +10,7 @@ from uuid import UUID
 from attrs import define, evolve
 
 from coordinators.group.classic import CONSUMER_PROTOCOL
-from coordinators.group.consumer import ConsumerGroup, ConsumerGroupState, ConsumerMember, MemberState
+from coordinators.group.consumer import ConsumerGroup, ConsumerMember, MemberState
 from coordinators.group.consumer_draft import Draft
 from coordinators.group.consumer_formats import ClassicMetadata, SubscriptionValue
 from coordinators.group.consumer_groups import ConsumerGroups
@@ -45,7 +45,7 @@ class ClassicConsumers:
     def has(self, group_id: str) -> bool:
         """Whether the group is one of the new protocol and has members."""
         group = self.consumers.groups.get(group_id)
-        return group is not None and group.state is not ConsumerGroupState.EMPTY
+        return group is not None and bool(group.members)
 
     # -- join
 

@@ -4,6 +4,7 @@ An operation changes nothing itself, yet each of its steps has to see what the o
 """
 
 import logging
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from hashlib import blake2b
 
@@ -11,7 +12,7 @@ from attrs import define, evolve, field
 
 from coordinators.group import regex as expressions
 from coordinators.group.assignors import ASSIGNORS, Candidate
-from coordinators.group.consumer import ConsumerGroup, ConsumerMember
+from coordinators.group.consumer import ConsumerGroup, ConsumerMember, note_wanted
 from coordinators.group.consumer_formats import (
     EpochValue,
     Partitions,
@@ -23,6 +24,7 @@ from coordinators.group.consumer_formats import (
     target_epoch_record,
     target_record,
 )
+from coordinators.group.overlay import Overlay
 from coordinators.runtime import Record
 from coordinators.topic_view import TopicView
 from engine.ids import TopicId
@@ -38,18 +40,20 @@ class Draft:
     topics: TopicView
     now_ms: int
     records: list[Record] = field(factory=list)
-    members: dict[str, ConsumerMember] = field(init=False)
-    targets: dict[str, Partitions] = field(init=False)
+    members: Overlay[str, ConsumerMember] = field(init=False)
+    targets: Overlay[str, Partitions] = field(init=False)
     regexes: dict[str, RegexValue] = field(init=False)
     epoch: int = field(init=False)
     metadata_hash: int = field(init=False)
     assignment_epoch: int = field(init=False)
+    assigned_count: int = field(default=0, init=False)
     # Static members that came back under another id.
     _renamed: dict[str, str] = field(factory=dict, init=False)
 
     def __attrs_post_init__(self) -> None:
         group = self.group
-        self.members, self.targets, self.regexes = dict(group.members), dict(group.targets), dict(group.regexes)
+        self.members, self.targets = Overlay(group.members), Overlay(group.targets)
+        self.regexes = dict(group.regexes)
         self.epoch, self.metadata_hash = group.epoch, group.metadata_hash
         self.assignment_epoch = group.assignment_epoch
 
@@ -100,8 +104,26 @@ class Draft:
 
     # -- subscriptions
 
+    def _wanted(self) -> tuple[Counter[str], Counter[str]]:
+        """The topics and the expressions that any member wants."""
+        names, regexes = Counter(self.group.wanted_names), Counter(self.group.wanted_regexes)
+        for before, after in self.members.changed():
+            if before is not None:
+                note_wanted(names, regexes, before, -1)
+            if after is not None:
+                note_wanted(names, regexes, after, 1)
+        return names, regexes
+
+    @property
+    def has_regexes(self) -> bool:
+        """Whether any member has an expression, or had one."""
+        changed = any(after is not None and after.subscription.regex for _, after in self.members.changed())
+        return bool(self.regexes or self.group.wanted_regexes) or changed
+
     def forget_unused_regexes(self) -> None:
-        used = {member.subscription.regex for member in self.members.values()}
+        if not self.regexes:
+            return
+        _, used = self._wanted()
         for unused in sorted(self.regexes.keys() - used):
             del self.regexes[unused]
             self.records.append(regex_record(self.group_id, unused, None))
@@ -109,7 +131,8 @@ class Draft:
     def resolve_regexes(self, *, again: bool) -> bool:
         """Look up what expressions stand for, those that are new or all; whether any is something else now."""
         changed = False
-        for regex in sorted({member.subscription.regex or "" for member in self.members.values()} - {""}):
+        _, wanted = self._wanted()
+        for regex in sorted(wanted):
             known = self.regexes.get(regex)
             if known is not None and not again:
                 continue
@@ -131,28 +154,43 @@ class Draft:
 
     def topics_hash(self) -> int:
         """Tells whether the topics that the group reads are the same, with the same partitions."""
-        names = frozenset().union(*map(self.names_of, self.members.values()))
+        wanted, expressions = self._wanted()
+        resolved = (self.regexes[regex].topics for regex in expressions if regex in self.regexes)
+        names = frozenset(wanted).union(*resolved)
         topics = (self.topics.by_name.get(name) for name in sorted(names))
         parts = [topic.topic_id + topic.partition_count.to_bytes(4, "big") for topic in topics if topic is not None]
         return int.from_bytes(blake2b(b"".join(parts), digest_size=8).digest(), "big", signed=True) if parts else 0
 
     def raise_epoch(self) -> None:
-        """Something about the group has changed: a new assignment is due."""
+        """Something about the group has changed: a new assignment is due. Which topics that is for is noted with it."""
         self.epoch += 1
         logger.info("group rebalances", extra={"group": self.group_id, "epoch": self.epoch})
-        self.metadata_hash = self.topics_hash()
         self.records.append(epoch_record(self.group_id, EpochValue(self.epoch, self.metadata_hash)))
+
+    def _note_topics(self) -> None:
+        found = self.topics_hash()
+        if found != self.metadata_hash:
+            self.metadata_hash = found
+            self.records.append(epoch_record(self.group_id, EpochValue(self.epoch, found)))
 
     # -- the target
 
     def reckon_target(self, default_assignor: str) -> None:
         """Who shall have what, as of the group's epoch."""
+        self._note_topics()
         assignor = ASSIGNORS[self.group.preferred_assignor(self.members.values()) or default_assignor]
-        candidates = {
-            member_id: Candidate(self.ids_of(member), self.targets.get(member_id, {}), member.instance_id)
-            for member_id, member in self.members.items()
-        }
-        shares = assignor(candidates, self._counts(candidate.topics for candidate in candidates.values()))
+        wanted: dict[tuple[tuple[str, ...], str | None], frozenset[TopicId]] = {}
+        candidates = {}
+        for member_id, member in self.members.items():
+            said = (member.subscription.topics, member.subscription.regex)
+            # Most members want the same.
+            topics = wanted.get(said)
+            if topics is None:
+                topics = wanted[said] = self.ids_of(member)
+            candidates[member_id] = Candidate(topics, self.targets.get(member_id, {}), member.instance_id)
+        counts = self._counts(wanted.values())
+        self.assigned_count = sum(counts.values())
+        shares = assignor(candidates, counts)
         for member_id, share in shares.items():
             if self.targets.get(member_id) != share:
                 self.targets[member_id] = share

@@ -22,6 +22,11 @@ from coordinators.topic_view import TopicView
 from engine.clock import Clock
 from engine.errors import GroupMaxSizeReached
 
+ASSIGNED_AT_ONCE = 200
+"""Members and partitions: for so few a target is reckoned whenever something changes."""
+ASSIGNED_PER_MS = 5
+"""So many for every millisecond from one target to the next: so reckoning takes a tenth of the time at most."""
+
 
 @define(eq=False)
 class ConsumerGroups:
@@ -56,12 +61,22 @@ class ConsumerGroups:
         """A member as it is now, and where that brings it; `before` is what was known of it."""
         draft.subscribe(member)
         subscription_changed = self._take_in(draft, before, member)
-        if draft.epoch > draft.assignment_epoch:
+        if draft.epoch > draft.assignment_epoch and self.may_assign(draft.group):
             draft.reckon_target(self.settings.consumer_assignors[0])
+            draft.group.assigned_at, draft.group.assigned_count = self.clock.monotonic(), draft.assigned_count
         after = self._reconcile(draft, member, owned, subscription_changed=subscription_changed)
         self.touch(draft.group_id, after)
         draft.group.is_stale = False
         return after
+
+    def may_assign(self, group: ConsumerGroup) -> bool:
+        """Whether a target may be reckoned now. That takes the longer the larger the group is: while many members come
+        or go at once, one target is for all of them."""
+        size = len(group.members) + group.assigned_count
+        if group.assignment_epoch == 0 or size < ASSIGNED_AT_ONCE:
+            return True
+        pause_ms = min(self.settings.consumer_assignment_interval_ms, size // ASSIGNED_PER_MS)
+        return self.clock.monotonic() >= group.assigned_at + pause_ms / 1000
 
     def _take_in(self, draft: Draft, before: ConsumerMember, member: ConsumerMember) -> bool:
         """Raise the group's epoch if the member or the topics give reason to; whether it wants something else."""
@@ -69,7 +84,7 @@ class ConsumerGroups:
         regex_changed = (member.subscription.regex or None) != (before.subscription.regex or None)
         if regex_changed:
             draft.forget_unused_regexes()
-        resolved_anew = draft.resolve_regexes(again=draft.group.is_stale)
+        resolved_anew = draft.resolve_regexes(again=draft.group.is_stale) if draft.has_regexes else False
         changed = draft.epoch == 0 or names_changed or regex_changed or resolved_anew
         if changed or (draft.group.is_stale and draft.topics_hash() != draft.metadata_hash):
             draft.raise_epoch()
@@ -125,9 +140,10 @@ class ConsumerGroups:
         gone = {member.member_id: member for member in members}
         for member in members:
             self.sessions.forget(group.group_id, member.member_id)
-        left = [member for member_id, member in group.members.items() if member_id not in gone]
-        if can_downgrade(left, self.settings):
-            return self.downgrade(draft, left, answer)
+        if all(each.subscription.classic is not None for each in group.members.values() if each.member_id not in gone):
+            left = [member for member_id, member in group.members.items() if member_id not in gone]
+            if can_downgrade(left, self.settings):
+                return self.downgrade(draft, left, answer)
         for member in members:
             draft.remove(member)
         draft.forget_unused_regexes()
@@ -158,5 +174,4 @@ class ConsumerGroups:
     def topics_changed(self, name: str) -> None:
         """A topic was made, deleted, or given more partitions: who reads it, or might, looks again."""
         for group in self.groups.values():
-            wants = any(name in each.subscription.topics or each.subscription.regex for each in group.members.values())
-            group.is_stale = group.is_stale or wants
+            group.is_stale = group.is_stale or group.might_read(name)

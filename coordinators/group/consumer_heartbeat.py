@@ -67,8 +67,14 @@ class ConsumerHeartbeats:
 
     def _is_news(self, group: ConsumerGroup, member: ConsumerMember, request: HeartbeatRequest) -> bool:
         """Whether the heartbeat can change anything."""
-        is_settled = member.is_reconciled_to(group.assignment_epoch) and group.epoch == group.assignment_epoch
-        return group.is_stale or not is_settled or _subscription(member.subscription, request) != member.subscription
+        is_settled = member.is_reconciled_to(group.assignment_epoch)
+        is_due = group.epoch > group.assignment_epoch and self.consumers.may_assign(group)
+        return (
+            group.is_stale
+            or is_due
+            or not is_settled
+            or _subscription(member.subscription, request) != member.subscription
+        )
 
     def _update(self, draft: Draft, request: HeartbeatRequest, effects: Effects) -> Outcome:
         before = self._member(draft, request)

@@ -57,7 +57,7 @@ class Joins:
         most = self.rebalances.settings.max_size
         if group.state is State.PREPARING_REBALANCE:
             member = group.members.get(member_id)
-            has_room = (member is not None and member.join is not None) or len(group.joining) < most
+            has_room = (member is not None and member.join is not None) or group.joined_count < most
         else:
             has_room = group.state is State.EMPTY or member_id in group.members or len(group.members) < most
         if not has_room:
@@ -110,7 +110,7 @@ class Joins:
             self.rebalances.touch(group, member)
             return Outcome(response=self.rebalances.join_answer(group, member))
         effects = Effects()
-        self._update(member, request, effects)
+        self._update(group, member, request, effects)
         return self._in_next_round(group, member, effects)
 
     def _is_up_to_date(self, group: ClassicGroup, member: Member, request: JoinRequest) -> bool:
@@ -122,12 +122,12 @@ class Joins:
             return False
         return member.protocols == request.protocols
 
-    def _update(self, member: Member, request: JoinRequest, effects: Effects) -> None:
+    def _update(self, group: ClassicGroup, member: Member, request: JoinRequest, effects: Effects) -> None:
         effects.answer(member.join, RebalanceInProgress("another join of this member came"))
-        member.protocols = request.protocols
+        group.learn(member, request.protocols)
         member.rebalance_timeout_ms = request.rebalance_timeout_ms
         member.session_timeout_ms = request.session_timeout_ms
-        member.join = Deferred()
+        group.keep_waiting(member)
 
     def _in_next_round(self, group: ClassicGroup, member: Member, effects: Effects | None = None) -> Outcome:
         effects = effects or Effects()
@@ -147,7 +147,7 @@ class Joins:
         self.rebalances.timers.cancel(("session", group.group_id, known.member_id))
         member = group.replace(known, new_id)
         member.client_id, member.client_host = request.client_id, request.client_host
-        self._update(member, request, effects)
+        self._update(group, member, request, effects)
         self.rebalances.touch(group, member)
         if group.state is State.STABLE and group.selected_protocol() == group.protocol:
             return self._keep_stable(group, member, old_leader, request, effects)
@@ -168,7 +168,7 @@ class Joins:
                 answer = evolve(answer, skip_assignment=True)
             else:
                 answer = evolve(answer, members=(), leader=old_leader)
-        member.join = None
+        group.end_waiting(member)
         assignments = {each.member_id: each.assignment for each in group.members.values()}
         value = group.record_value(assignments, self.rebalances.clock.now_ms())
         effects.records.append(group_record(group.group_id, value))

@@ -120,7 +120,8 @@ class Rebalances:
         group.enter(State.COMPLETING_REBALANCE, self.clock.now_ms())
         for member in group.members.values():
             effects.answer(member.join, self.join_answer(group, member))
-            member.join, member.is_new = None, False
+            group.end_waiting(member)
+            member.is_new = False
             self.touch(group, member)
             group.unsynced.add(member.member_id)
         self._expect_syncs(group)

@@ -20,6 +20,7 @@ class GroupSettings:
     consumer_heartbeat_interval_ms: int = 5_000
     consumer_heartbeats_per_second: int = 100
     consumer_max_size: int = 2**31 - 1
+    consumer_assignment_interval_ms: int = 1_000
     consumer_assignors: tuple[str, ...] = ("uniform", "range")
     consumer_migration_policy: str = "bidirectional"
 
@@ -38,6 +39,7 @@ class GroupSettings:
             consumer_heartbeat_interval_ms=settings.integer("group.consumer.heartbeat.interval.ms"),
             consumer_heartbeats_per_second=settings.integer("group.consumer.heartbeats.per.second"),
             consumer_max_size=settings.integer("group.consumer.max.size"),
+            consumer_assignment_interval_ms=settings.integer("group.consumer.assignment.interval.ms"),
             consumer_assignors=settings.items("group.consumer.assignors"),
             consumer_migration_policy=settings.text("group.consumer.migration.policy"),
         )

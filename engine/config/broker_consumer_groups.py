@@ -48,6 +48,16 @@ CONSUMER_GROUP_KEYS = (
         dynamic=False,
     ),
     ConfigKey(
+        "group.consumer.assignment.interval.ms",
+        ConfigType.INT,
+        1_000,
+        "The longest time from one assignment of such a group to the next, in milliseconds. There is none for a group "
+        "with fewer than 200 members and partitions, and it grows with them: where many members come at once, one "
+        "assignment is for all of them.",
+        at_least(0),
+        dynamic=False,
+    ),
+    ConfigKey(
         "group.consumer.assignors",
         ConfigType.LIST,
         ASSIGNORS,

@@ -7,7 +7,7 @@ import pytest
 from attrs import define, field
 
 from coordinators.deferred import Deferred
-from coordinators.runtime import Outcome, Producer, Record, Runtime, ShardTimers
+from coordinators.runtime import ANSWERED_AT_ONCE, Outcome, Producer, Record, Runtime, ShardTimers
 from engine.clock import ManualClock
 from engine.damage import DamagedFile
 from engine.errors import BrokerError, CoordinatorLoadInProgress, InvalidRequest, NotCoordinator, StorageError
@@ -282,3 +282,14 @@ def test_a_marker_that_comes_while_it_loads_is_replayed(bench: Bench) -> None:
     bench.readers.hold = False
     bench.readers.run_held()
     assert bench.runtime.machine(0).counts == {b"a": 1}
+
+
+def test_very_many_answers_are_given_in_slices() -> None:
+    bench = Bench()
+    waiting = [Deferred() for _ in range(2 * ANSWERED_AT_ONCE + 1)]
+    bench.runtime.run(0, lambda _: Outcome([Record(b"a", b"1")], None, [(each, "now") for each in waiting]))
+    bench.rounds.start_round()
+    bench.disk.run_held()
+    assert sum(each.resolved for each in waiting) == ANSWERED_AT_ONCE
+    bench.timers.run_due(bench.clock.monotonic())
+    assert all(each.resolved for each in waiting)

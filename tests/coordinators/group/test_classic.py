@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from coordinators.deferred import Deferred
 from coordinators.group.classic import ClassicGroup, State
 from coordinators.group.classic_members import Member
 from engine.errors import FencedInstanceId, UnknownMemberId
@@ -60,7 +59,7 @@ def test_the_first_member_leads_and_the_next_one_after_it() -> None:
 def test_a_leader_who_has_not_joined_is_replaced_by_one_who_has() -> None:
     group = group_of(member("one"), member("two"))
     assert not group.elect_joined_leader()
-    group.members["two"].join = Deferred()
+    group.keep_waiting(group.members["two"])
     assert group.elect_joined_leader()
     assert group.leader == "two"
 

@@ -1,12 +1,15 @@
 """What requests of all members have in common: taking in, removing, timers."""
 
+from collections.abc import Callable
+
 import pytest
 
 from coordinators.group.requests import CommitRequest, OffsetToCommit
 from coordinators.group.settings import GroupSettings
 from coordinators.runtime import Producer
 from engine.errors import GroupMaxSizeReached
-from tests.coordinators.group.consumer_shard import ConsumerShard
+from tests.coordinators.group.consumer_shard import Consumer, ConsumerShard, places, settle
+from tests.effort import growth
 
 
 @pytest.fixture
@@ -65,3 +68,72 @@ def test_offsets_of_an_open_transaction_are_kept_by_a_group_of_any_protocol(shar
     assert shard.fetch("t").offset == -1
     shard.machine.replay_marker(9, True)
     assert shard.fetch("t").offset == 7
+
+
+def test_coming_and_going_cost_the_same_in_a_group_of_any_size() -> None:
+    def come_and_go(count: int) -> Callable[[], object]:
+        shard = ConsumerShard()
+        shard.topic("t", 60)
+
+        def work() -> None:
+            for number in range(count):
+                shard.clock.advance_ms(1)
+                shard.joined(f"m{number}", "t")
+            for number in range(count):
+                shard.clock.advance_ms(1)
+                shard.beat(f"m{number}", -1)
+
+        return work
+
+    assert growth(come_and_go, 100, 3) < 4
+
+
+def test_one_target_is_for_all_who_come_at_once_to_a_large_group(shard: ConsumerShard) -> None:
+    shard.topic("wide", 1_000)
+    first, second, third = (Consumer(shard, name, ("wide",)) for name in "abc")
+    first.join()
+    assert len(places(first.owned)) == 1_000
+    second.join()
+    third.join()
+    assert second.owned == third.owned == {}
+    for _ in range(2):
+        shard.advance(90)
+        third.beat()
+        assert shard.group.epoch == 3
+        assert shard.group.assignment_epoch == 2, "the next target is not yet due"
+    shard.advance(30)
+    third.beat()
+    assert shard.group.assignment_epoch == 3
+    settle(first, second, third)
+    assert sorted(len(places(each.owned)) for each in (first, second, third)) == [333, 333, 334]
+
+
+def test_a_target_that_waits_is_reckoned_when_somebody_leaves_and_the_others_come(shard: ConsumerShard) -> None:
+    shard.topic("wide", 1_000)
+    first, second = (Consumer(shard, name, ("wide",)) for name in "ab")
+    first.join()
+    second.join()
+    first.leave()
+    shard.advance(1_000)
+    settle(second)
+    assert len(places(second.owned)) == 1_000
+
+
+def test_a_group_without_an_interval_is_assigned_at_once(shard: ConsumerShard) -> None:
+    shard.settings = GroupSettings(consumer_assignment_interval_ms=0)
+    shard.start()
+    shard.topic("wide", 1_000)
+    for number, name in enumerate("abc"):
+        shard.joined(name, "wide")
+        assert shard.group.assignment_epoch == number + 1
+
+
+def test_what_members_want_is_counted_as_they_come_change_and_go(shard: ConsumerShard) -> None:
+    shard.joined("a", "t", "u")
+    shard.joined("b", "u")
+    assert shard.group.wanted_names == {"t": 1, "u": 2}
+    shard.beat("b", shard.group.members["b"].epoch, topics=("v",))
+    assert shard.group.wanted_names == {"t": 1, "u": 1, "v": 1}
+    shard.beat("a", -1)
+    assert shard.group.wanted_names == {"v": 1}
+    assert shard.replayed().consumers.groups["g"].wanted_names == {"v": 1}

@@ -1,5 +1,7 @@
 """Joins: ids, room, protocols, static members."""
 
+from collections.abc import Callable
+
 import pytest
 
 from coordinators.group.settings import GroupSettings
@@ -12,6 +14,7 @@ from engine.errors import (
     UnknownMemberId,
 )
 from tests.coordinators.group.shard import PENDING, Shard
+from tests.effort import growth
 
 
 def test_a_new_member_is_given_an_id_that_nobody_else_has(shard: Shard) -> None:
@@ -57,3 +60,18 @@ def test_a_static_member_that_returns_is_written_down(shard: Shard) -> None:
     shard.heartbeat(back.member_id, 1, "static")
     with pytest.raises(FencedInstanceId):
         shard.heartbeat(member, 1, "static")
+
+
+def test_a_join_and_a_leave_cost_the_same_in_a_group_of_any_size() -> None:
+    def come_and_go(count: int) -> Callable[[], object]:
+        shard = Shard(GroupSettings(initial_rebalance_delay_ms=3_000))
+
+        def work() -> None:
+            for _ in range(count):
+                shard.join()
+            for member_id in tuple(shard.machine.groups["g"].members):
+                shard.leave(member_id)
+
+        return work
+
+    assert growth(come_and_go, 50) < 5
