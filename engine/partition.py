@@ -16,8 +16,13 @@ from engine.damage import DamagedFile
 from engine.errors import BrokerError, FencedLeaderEpoch, StorageError, UnknownLeaderEpoch
 from engine.log import AppendResult, Log, LogPosition, LogRead, Origin, ProducerInfo
 from engine.opened_records import Opened
+from engine.page_cache import read_resident
+from engine.records import HEADER_SIZE, BatchHeader, parse_header
 from engine.sync import SyncRounds, SyncTicket
 from engine.traffic import Traffic
+
+HOLES_PASSED = 256
+"""A fetch passes so many batches that give nobody anything before it answers."""
 
 Durable = Callable[[BrokerError | None], object]
 Watcher = Callable[[int], object]
@@ -226,6 +231,20 @@ class Partition:
                 aborted = self._aborted(offset, log_read.size, upto)
         return PartitionRead(log_read, high_watermark.offset, self._stable.offset, self.log.start_offset, aborted)
 
+    def past_holes(self, offset: int, read: LogRead, upto: LogPosition) -> int | None:
+        """Where the first batch begins that gives its reader anything: `offset` itself if it is the one just read, None
+        if there is none before `upto`. Only so many are passed, and none that is not in memory."""
+        passed = 0
+        while (header := _header_in_memory(read)) is not None and header.is_hollow and passed < HOLES_PASSED:
+            passed += 1
+            offset = header.next_offset
+            if offset >= upto.offset:
+                return None
+            read = self.log.read(offset, 1, upto, at_least_one=True)
+            if not read.size:
+                return None
+        return offset
+
     def _aborted(self, offset: int, size: int, upto: LogPosition) -> Sequence[AbortedTransaction]:
         found = self.log.aborted_transactions(offset, upto.offset)
         if found:
@@ -305,6 +324,20 @@ class Partition:
     def _fail_waiters(self, error: BrokerError) -> None:
         while self._waiters:
             self._waiters.popleft().callback(error)
+
+
+def _header_in_memory(read: LogRead) -> BatchHeader | None:
+    """Of the first batch, unless the disk would have to be asked for it."""
+    region = read.regions[0]
+    descriptor = region.file.fileno()
+    try:
+        if descriptor is None:
+            data: bytes | None = region.file.pread(HEADER_SIZE, region.position)
+        else:
+            data = read_resident(descriptor, region.position, HEADER_SIZE)
+    except OSError as error:
+        raise StorageError(f"a batch cannot be read: {error}") from error
+    return None if data is None else parse_header(data)
 
 
 def _tell(watchers: dict[Watcher, None], previous: LogPosition, end: LogPosition) -> None:

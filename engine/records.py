@@ -85,6 +85,11 @@ class BatchHeader(NamedTuple):
     def is_control(self) -> bool:
         return bool(self.attributes & CONTROL_FLAG)
 
+    @property
+    def is_hollow(self) -> bool:
+        """Whether it holds nothing that a reader could be given or would have to know."""
+        return self.record_count == 0 or (self.producer_id == NO_PRODUCER_ID and bool(self.attributes & CONTROL_FLAG))
+
     def pack(self) -> bytes:
         return HEADER.pack(*self)
 

@@ -22,7 +22,7 @@ from engine.records import (
 from engine.stage.events import Intent
 from engine.stage.lanes import Piece
 from engine.stage.pending import Row
-from engine.stage.repack import empty_batch, released_batch
+from engine.stage.repack import hole_batch, released_batch
 from engine.stage.state import HOLE
 
 _GAP_BYTES = 4096
@@ -86,19 +86,24 @@ class ReleaseBatches:
             if single:
                 yield released_batch(single, intent.released_ms)
                 single, size = [], 0
-            yield empty_batch(part, intent.released_ms) if isinstance(part, int) else self._whole(part, intent)
+            yield hole_batch(part, intent.released_ms) if isinstance(part, int) else self._whole(part, intent)
         if single:
             yield released_batch(single, intent.released_ms)
 
     def _parts(self, pieces: Sequence[tuple[Piece, Row]], max_bytes: int) -> Iterator[Timed | int | Row]:
         """What the batches are made of: records with their create times, numbers of holes, runs to copy whole."""
         waiting: list[Row] = []
+        holes = 0
         for piece, row in pieces:
             if piece.lane >= HOLE:
                 yield from self._records(waiting)
                 waiting = []
-                yield piece.count
+                holes += piece.count
                 continue
+            if holes:
+                # A row of them is one: every batch is something that readers have to pass.
+                yield holes
+                holes = 0
             if row.count == 1:
                 waiting.append(row)
                 continue
@@ -109,6 +114,8 @@ class ReleaseBatches:
             else:
                 yield from self._part_of_run(row, piece)
         yield from self._records(waiting)
+        if holes:
+            yield holes
 
     def _records(self, rows: Sequence[Row]) -> Iterator[Timed]:
         """Records one by one, neighbours on disk read together."""

@@ -4,15 +4,27 @@ A released record keeps its key, value, headers and create time. It gets a new p
 headers are renamed, so that a consumer which forwards what it reads does not delay it once more.
 """
 
+import struct
 from collections.abc import Sequence
 
 from engine.errors import InvalidRecord
 from engine.files import Buffer
-from engine.records import MAGIC, NO_PRODUCER_ID, NO_TIMESTAMP, BatchHeader, seal_batch
+from engine.records import (
+    CONTROL_FLAG,
+    MAGIC,
+    NO_PRODUCER_ID,
+    NO_TIMESTAMP,
+    BatchHeader,
+    pack_record,
+    seal_batch,
+)
 from engine.stage.numbers import read_long, varint
 
 ONE_SHOT_HEADERS = (b"tide-delay", b"tide-deliver-at", b"tide-schedule-id")
 RENAMED_PREFIX = b"__"
+
+# Version 0, and a kind of control record that is neither Kafka's nor one of a stage's own events.
+_HOLE_KEY = struct.pack(">hh", 0, 99)
 
 _KEY_AND_VALUE = ("key", "value")
 _LONG_RANGE = 2**64
@@ -39,7 +51,7 @@ def released_batch(records: Sequence[tuple[Buffer, int]], released_ms: int) -> b
     Its base timestamp is the time of the release, from which retention counts; the greatest create time is its
     max timestamp, as lookups by time expect it.
     """
-    assert records, "a batch without records is made by empty_batch"
+    assert records, "a batch without records is made by hole_batch"
     created = [_long(created_ms) for _record, created_ms in records]
     section = b"".join(
         released_record(record, number, _long(created_ms - released_ms))
@@ -48,10 +60,15 @@ def released_batch(records: Sequence[tuple[Buffer, int]], released_ms: int) -> b
     return seal_batch(_header(len(records), released_ms, max(created), len(records)), section)
 
 
-def empty_batch(count: int, released_ms: int) -> bytes:
-    """A batch without records that uses up `count` offsets. Having no max timestamp, no lookup by time finds it."""
+def hole_batch(count: int, released_ms: int) -> bytes:
+    """A batch that uses up `count` offsets and gives nobody anything; no lookup by time finds it.
+
+    It is a control batch, like the end of a transaction, which every client steps over in silence. After some ten
+    answers of batches without any record librdkafka tells its application that a message is too large; and of a control
+    batch aiokafka wants at least one record."""
     assert count > 0, "a batch uses up at least one offset"
-    return seal_batch(_header(count, released_ms, NO_TIMESTAMP, 0), b"")
+    header = _header(count, released_ms, NO_TIMESTAMP, 1)._replace(attributes=CONTROL_FLAG)
+    return seal_batch(header, pack_record(count - 1, 0, _HOLE_KEY, b""))
 
 
 def _header(offset_count: int, base_timestamp: int, max_timestamp: int, record_count: int) -> BatchHeader:

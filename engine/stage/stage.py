@@ -17,7 +17,7 @@ The rules:
     partition; at most `priority.fetch.max.records` and the request's own byte budget. A replica never linearises.
  5. A Fetch at an offset beyond the log's end first linearises exactly the records that were ready first and fall
     below it, in weighted order among themselves.
- 6. A promised offset is always used up: an expired record leaves an empty batch there.
+ 6. A promised offset is always used up: an expired record leaves a hole there, a control batch that readers step over.
  7. Log and stage share replicas, in-sync set and leader epoch. A record counts as released only when its offset is
     under the log's high watermark.
  8. Markers of transactions go to the stage, then the log, both before the answer, idempotent on retry. Staged records

@@ -59,7 +59,7 @@ UNCOMMITTED, WAITING, HELD, READY, SPENT, DEAD = range(6)
 used up; a dead one only waits until it has reached the dead-letter topic."""
 
 HOLE = 16
-"""Added to the lane of an intent's piece: its records have expired, an empty batch uses up their offsets (rule 6)."""
+"""Added to the lane of an intent's piece: its records have expired, a hole uses up their offsets (rule 6)."""
 
 PLAIN_FLAG = 0x4000
 """In the attributes of a staged batch: its headers are plain data, for extensions were off when it came."""

@@ -31,7 +31,7 @@ TRANSACTIONS, OFFSETS = "__transaction_state", "__consumer_offsets"
 HOLE = 16
 UNREADABLE = "cannot be read"
 _CONTROL = struct.Struct(">hh")
-_MARKERS = {0: "abort", 1: "commit"}
+_MARKERS = {0: "abort", 1: "commit", 99: "hole of expired records"}
 _SHOWN = 20
 # What `__consumer_offsets` holds of groups of the newer protocol, by the version of the key.
 _CONSUMER_KINDS = {

@@ -105,14 +105,23 @@ def test_a_run_larger_than_a_batch_may_be_is_split(bench: Bench) -> None:
     assert all(header.size <= 400 for header, _ in built)
 
 
-def test_expired_records_leave_empty_batches(bench: Bench) -> None:
+def test_expired_records_leave_holes(bench: Bench) -> None:
     rows = [bench.send(record(name, delay=10)) for name in "abc"]
     run = bench.send(record("d"), record("e"))
     hole = rows[1], Piece(rows[1].lane + HOLE, rows[1].number, 1)
     holes = run, Piece(run.lane + HOLE, run.number, 2)
     built = bench.build(whole(rows[0]), hole, whole(rows[2]), holes)
-    assert [(header.last_offset_delta + 1, header.record_count) for header, _ in built] == [
-        (1, 1), (1, 0), (1, 1), (2, 0),
+    assert [(header.last_offset_delta + 1, header.is_hollow) for header, _ in built] == [
+        (1, False), (1, True), (1, False), (2, True),
+    ]  # fmt: skip
+
+
+def test_holes_in_a_row_are_one(bench: Bench) -> None:
+    rows = [bench.send(record(name, delay=10)) for name in "abcdef"]
+    holes = [(row, Piece(row.lane + HOLE, row.number, 1)) for row in rows]
+    built = bench.build(whole(rows[0]), *holes[1:4], whole(rows[4]), holes[5])
+    assert [(header.last_offset_delta + 1, header.is_hollow) for header, _ in built] == [
+        (1, False), (3, True), (1, False), (1, True),
     ]  # fmt: skip
 
 

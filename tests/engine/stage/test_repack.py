@@ -3,6 +3,7 @@
 import warnings
 
 import pytest
+from aiokafka.record.control_record import ABORT_MARKER, COMMIT_MARKER, ControlRecord
 from aiokafka.record.default_records import DefaultRecordBatch
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,7 +21,8 @@ from engine.records import (
     varint,
     walk_records,
 )
-from engine.stage.repack import empty_batch, released_batch, released_record
+from engine.stage.repack import hole_batch, released_batch, released_record
+from engine.transactions import parse_marker
 
 with warnings.catch_warnings():
     # kafka-python reads its schemas by a function that the standard library has deprecated.
@@ -190,12 +192,15 @@ def test_create_times_beyond_64_bits_wrap_around() -> None:
 
 
 @pytest.mark.parametrize("count", [1, 500])
-def test_an_empty_batch_uses_up_offsets(count: int) -> None:
-    data = empty_batch(count, NOW_MS)
+def test_a_hole_uses_up_offsets_and_looks_like_a_marker_to_clients(count: int) -> None:
+    data = hole_batch(count, NOW_MS)
     ((header, batch),) = split_batches(data)
-    assert len(data) == HEADER_SIZE
-    assert (header.record_count, header.next_offset) == (0, count)
+    assert (header.is_control, header.is_transactional, header.next_offset) == (True, False, count)
     assert (header.base_timestamp, header.max_timestamp) == (NOW_MS, NO_TIMESTAMP)
     assert checksum(batch) == header.crc
-    assert list(DefaultRecordBatch(data)) == []
-    assert DefaultRecordBatch(data).next_offset == count
+    assert parse_marker(header, batch[HEADER_SIZE:]) is None, "no transaction ends here"
+    theirs = DefaultRecordBatch(data)
+    assert theirs.is_control_batch
+    assert theirs.next_offset == count
+    (only,) = theirs
+    assert ControlRecord.parse(only.key) not in (ABORT_MARKER, COMMIT_MARKER)

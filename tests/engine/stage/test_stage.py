@@ -180,7 +180,7 @@ def test_an_administrator_cancels_and_reschedules() -> None:
     assert leader.values() == ["c", "b"]
 
 
-def test_a_ready_record_that_is_taken_back_leaves_an_empty_batch() -> None:
+def test_a_ready_record_that_is_taken_back_leaves_a_hole() -> None:
     leader = lead()
     number = send(leader, record("a", priority=2), record("b", priority=2))
     leader.stage.cancel([number])
@@ -319,14 +319,14 @@ def test_extensions_that_are_off_are_plain_data_in_a_prioritised_partition() -> 
 # -- expiry
 
 
-def test_what_expires_in_a_lane_leaves_an_empty_batch_at_its_offset() -> None:
+def test_what_expires_in_a_lane_leaves_a_hole_at_its_offset() -> None:
     leader = lead()
     send(leader, record("a", priority=2, ttl=100), record("b", priority=2))
     pass_time(leader, 100)
     assert leader.promised_end == 2
     leader.linearise(0)
     assert leader.values() == ["b"]
-    assert [header.record_count for header in headers(leader)] == [0, 1]
+    assert [header.is_hollow for header in headers(leader)] == [True, False]
     assert leader.log_end == 2
 
 

@@ -15,7 +15,7 @@ from attrs import define, field
 from engine.errors import BrokerError, NotLeader, OffsetOutOfRange
 from engine.files import FileRegion
 from engine.log_types import LogRead
-from engine.partition import Partition
+from engine.partition import Partition, PartitionRead
 from engine.timers import Timer
 from wire.kafka.errors import error_code
 from wire.kafka.fetch_sessions import NO_SESSION, FetchedPartition, FetchSession
@@ -76,6 +76,8 @@ class Fetch:
     watched: list[Partition] = field(factory=list)
     unordered: list[tuple[Partition, int, int]] = field(factory=list)
     """Prioritised partitions that were read to the log's end: where, and how many bytes are wanted."""
+    hollow_size: int = 0
+    """Bytes of what was read that are nothing but holes."""
     timer: Timer | None = None
 
     def __attrs_post_init__(self) -> None:
@@ -86,7 +88,7 @@ class Fetch:
 
     def read(self) -> None:
         """Read every partition within the byte budget."""
-        self.size = 0
+        self.size = self.hollow_size = 0
         self.answers = []
         self.sent = []
         self.found = []
@@ -141,6 +143,8 @@ class Fetch:
             at_least_one=at_least_one,
             committed=self.committed,
         )
+        if partition.staged is not None and read.log_read is not None and read.log_read.size:
+            read = self._past_holes(partition, offset, read, max_bytes, at_least_one=at_least_one)
         data.high_watermark = promised
         data.last_stable_offset = (
             promised if read.last_stable_offset == read.high_watermark else read.last_stable_offset
@@ -157,6 +161,23 @@ class Fetch:
         if data.diverging_epoch:
             self.failed = True
         return data
+
+    def _past_holes(
+        self, partition: Partition, offset: int, read: PartitionRead, max_bytes: int, *, at_least_one: bool
+    ) -> PartitionRead:
+        """The same from the first batch on that gives its reader anything. Where nothing but holes is left, they are
+        given, so that the reader's position passes them; but what waits in the lanes behind them comes first."""
+        assert read.log_read is not None
+        upto = partition.stable_end if self.committed else partition.high_watermark
+        filled = partition.past_holes(offset, read.log_read, upto)
+        if filled is None:
+            self.hollow_size += read.log_read.size
+            if max_bytes:
+                self.unordered.append((partition, read.high_watermark, max_bytes))
+            return read
+        if filled == offset:
+            return read
+        return partition.read(filled, max_bytes, at_least_one=at_least_one, committed=self.committed)
 
     def _replica_id(self) -> int:
         state = self.request.replica_state
@@ -216,10 +237,17 @@ class Fetch:
 
     def _more_readable(self, added_bytes: int) -> None:
         self.size += added_bytes
-        if self.unordered and self.order():
+        if self.unordered and (self.order() or self._met_holes()):
             return
         if self.size >= self.needed_bytes or added_bytes == 0:
             self._finish()
+
+    def _met_holes(self) -> bool:
+        """Whether what was put in order has expired, all of it, and more is on its way."""
+        if self.size < self.needed_bytes:
+            return False
+        self.read()
+        return 0 < self.size == self.hollow_size and self.order()
 
     def _finish(self) -> None:
         self._stop_waiting()

@@ -6,7 +6,9 @@ import pytest
 import trio
 from trio.testing import trio_test
 
-from tests.wire.kafka.door import open_door, until
+from engine.records import BatchHeader, split_batches
+from tests.engine.stage.world import Record, client_batch, record
+from tests.wire.kafka.door import Client, Door, open_door, until
 from tests.wire.kafka.requests import (
     BY_NAME,
     batch,
@@ -243,3 +245,48 @@ async def test_what_producers_bring_and_consumers_take_is_counted(tmp_path: Path
         taken = await fetched(client, "t")
         assert taken.records is not None
         assert (traffic.sent_records, traffic.sent_bytes) == (4, len(taken.records))
+
+
+# -- what has expired
+
+EXPIRING = [record(f"expires {number}", ttl=1) for number in range(7)]
+
+
+async def expire(door: Door, client: Client, *more: Record) -> None:
+    """Seven records that nobody has read in time, and more that live, in lanes that are read two by two."""
+    await create_topic(client, "t", configs={"priority.enable": "true", "priority.fetch.max.records": "2"})
+    await produced(client, "t", client_batch([*EXPIRING, *more]))
+    (staged,) = door.broker.node.releases.stages()
+    await until(lambda: staged.stage.state.counters.expired == len(EXPIRING))
+
+
+def split(records: object) -> list[BatchHeader]:
+    return [header for header, _ in split_batches(bytes(records))]  # type: ignore[call-overload]
+
+
+@trio_test
+async def test_a_fetch_goes_on_past_what_has_expired(tmp_path: Path) -> None:
+    async with open_door(tmp_path) as door:
+        client = await door.connect()
+        await expire(door, client, record("lives"))
+        data = await fetched(client, "t", max_wait_ms=5_000)
+        (header,) = split(data.records)
+        assert (header.base_offset, header.is_hollow) == (7, False)
+        assert data.high_watermark == 8
+        # Now they lie in the log.
+        for offset in (0, 3):
+            data = await fetched(client, "t", offset)
+            assert [header.base_offset for header in split(data.records)] == [7]
+
+
+@trio_test
+async def test_where_nothing_else_is_left_the_holes_are_given_so_that_readers_pass_them(tmp_path: Path) -> None:
+    async with open_door(tmp_path) as door:
+        client = await door.connect()
+        await expire(door, client)
+        for _ in range(2):
+            holes = split((await fetched(client, "t", max_wait_ms=5_000)).records)
+            assert all(header.is_control for header in holes), "clients step over these in silence"
+            assert holes[-1].next_offset == 7
+        await produced(client, "t", client_batch([record("later")]))
+        assert [header.base_offset for header in split((await fetched(client, "t", max_wait_ms=5_000)).records)] == [7]
