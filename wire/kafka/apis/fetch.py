@@ -36,6 +36,7 @@ FIRST_SESSION_VERSION = 7
 FIRST_TOPIC_ID_VERSION = 13
 READ_COMMITTED = 1
 SETTLE_S = 1.0
+ROUNDS_AT_ONCE = 20
 
 
 def handle(request: FetchRequest, context: Context) -> FetchResponse | Deferred:
@@ -48,7 +49,7 @@ def handle(request: FetchRequest, context: Context) -> FetchResponse | Deferred:
         return FetchResponse(error_code=error_code(error), session_id=NO_SESSION)
     fetch = Fetch(request, context, session, partitions, incremental)
     fetch.read()
-    if fetch.order():
+    if fetch.puts_in_order():
         return fetch.wait_for_order()
     if fetch.is_enough():
         return fetch.settle() if fetch.may_miss_own_writes() else fetch.response()
@@ -78,6 +79,7 @@ class Fetch:
     """Prioritised partitions that were read to the log's end: where, and how many bytes are wanted."""
     hollow_size: int = 0
     """Bytes of what was read that are nothing but holes."""
+    is_ordering: bool = False
     timer: Timer | None = None
 
     def __attrs_post_init__(self) -> None:
@@ -193,6 +195,19 @@ class Fetch:
             waiting = partition.staged.linearise(offset, wanted) or waiting
         return waiting
 
+    def puts_in_order(self) -> bool:
+        """Have it fixed until there is something to give; whether that takes a while. With `flush.mode=os` it does not:
+        then it is read at once, but for very many that have expired, of which the reader gets the rest."""
+        for _ in range(ROUNDS_AT_ONCE):
+            if not self.order():
+                return False
+            if any(True for _ in self._still_unordered()):
+                return True
+            self.read()
+            if self.size > self.hollow_size:
+                return False
+        return False
+
     def _still_unordered(self) -> Iterator[tuple[Partition, int, int]]:
         return (entry for entry in self.unordered if entry[0].high_watermark.offset <= entry[1])
 
@@ -237,17 +252,25 @@ class Fetch:
 
     def _more_readable(self, added_bytes: int) -> None:
         self.size += added_bytes
-        if self.unordered and (self.order() or self._met_holes()):
+        if self.unordered and self._goes_on():
             return
         if self.size >= self.needed_bytes or added_bytes == 0:
             self._finish()
 
-    def _met_holes(self) -> bool:
-        """Whether what was put in order has expired, all of it, and more is on its way."""
-        if self.size < self.needed_bytes:
-            return False
-        self.read()
-        return 0 < self.size == self.hollow_size and self.order()
+    def _goes_on(self) -> bool:
+        """Whether more is being put in order: of this partition and others, or behind what has expired."""
+        if self.is_ordering:
+            return True
+        self.is_ordering = True
+        try:
+            if self.order():
+                return True
+            if self.size < self.needed_bytes:
+                return False
+            self.read()
+            return 0 < self.size == self.hollow_size and self.puts_in_order()
+        finally:
+            self.is_ordering = False
 
     def _finish(self) -> None:
         self._stop_waiting()

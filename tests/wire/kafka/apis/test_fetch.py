@@ -252,9 +252,10 @@ async def test_what_producers_bring_and_consumers_take_is_counted(tmp_path: Path
 EXPIRING = [record(f"expires {number}", ttl=1) for number in range(7)]
 
 
-async def expire(door: Door, client: Client, *more: Record) -> None:
+async def expire(door: Door, client: Client, *more: Record, flush: str = "sync") -> None:
     """Seven records that nobody has read in time, and more that live, in lanes that are read two by two."""
-    await create_topic(client, "t", configs={"priority.enable": "true", "priority.fetch.max.records": "2"})
+    configs = {"priority.enable": "true", "priority.fetch.max.records": "2", "flush.mode": flush}
+    await create_topic(client, "t", configs=configs)
     await produced(client, "t", client_batch([*EXPIRING, *more]))
     (staged,) = door.broker.node.releases.stages()
     await until(lambda: staged.stage.state.counters.expired == len(EXPIRING))
@@ -264,11 +265,12 @@ def split(records: object) -> list[BatchHeader]:
     return [header for header, _ in split_batches(bytes(records))]  # type: ignore[call-overload]
 
 
+@pytest.mark.parametrize("flush", ["sync", "os"])
 @trio_test
-async def test_a_fetch_goes_on_past_what_has_expired(tmp_path: Path) -> None:
+async def test_a_fetch_goes_on_past_what_has_expired(tmp_path: Path, flush: str) -> None:
     async with open_door(tmp_path) as door:
         client = await door.connect()
-        await expire(door, client, record("lives"))
+        await expire(door, client, record("lives"), flush=flush)
         data = await fetched(client, "t", max_wait_ms=5_000)
         (header,) = split(data.records)
         assert (header.base_offset, header.is_hollow) == (7, False)
@@ -277,6 +279,17 @@ async def test_a_fetch_goes_on_past_what_has_expired(tmp_path: Path) -> None:
         for offset in (0, 3):
             data = await fetched(client, "t", offset)
             assert [header.base_offset for header in split(data.records)] == [7]
+
+
+@trio_test
+async def test_what_is_in_order_at_once_is_not_waited_for(tmp_path: Path) -> None:
+    async with open_door(tmp_path) as door:
+        client = await door.connect()
+        await create_topic(client, "t", configs={"priority.enable": "true", "flush.mode": "os"})
+        await produced(client, "t", client_batch([record("a")]))
+        began = door.broker.clock.monotonic()
+        assert split((await fetched(client, "t", max_wait_ms=9_000)).records)
+        assert door.broker.clock.monotonic() - began < 5, "not until the wait is over"
 
 
 @trio_test
