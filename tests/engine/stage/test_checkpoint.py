@@ -51,7 +51,7 @@ def test_what_is_read_is_what_was_written(leader: Leader) -> None:
 
 def test_every_field_of_the_state_is_in_it(leader: Leader) -> None:
     """Whoever adds one decides whether a restart may forget it."""
-    forgotten = {"counters", "readied", "observer"}
+    forgotten = {"counters", "readied", "observer", "replayed_from"}
     kept = {
         "steady", "wall", "lanes", "table", "fates", "intents", "intended", "transactions", "held_by", "dead_letters",
         "dead_letter_producer", "dead_letters_sent", "prioritised", "ahead_ms",
