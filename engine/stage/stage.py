@@ -82,6 +82,7 @@ from engine.stage.state import (
 )
 from engine.stage.steady_clock import SteadyClock
 from engine.stage.unread import Unread
+from engine.stage.wheel import due_by_either
 from engine.transactions import EndMarker, build_marker
 
 MOVED_BYTES = 2**20
@@ -311,13 +312,12 @@ class Stage:
         return self.state.steady.next_ms(), self.state.wall.next_ms()
 
     def collect(self, limit: int) -> Due:
-        """Rows whose time has come or is over, taken out of the wheels; `release_due` or `put_back` must follow."""
+        """Rows whose time has come or is over, the earliest first, taken out of the wheels; `release_due` or `put_back`
+        must follow."""
         now_ms, wall_ms = self.clock.now_ms(), self.clock.wall_ms()
-        found = self.state.steady.due(now_ms, limit)
-        found += self.state.wall.due(wall_ms, limit)
         ready: dict[int, Row] = {}
         expired: dict[int, Row] = {}
-        for _, number in sorted(found):
+        for _, number in due_by_either(self.state.steady, self.state.wall, now_ms, wall_ms, limit):
             row = self.state.table.get(number)
             if row is None or row.state not in (WAITING, READY):
                 continue

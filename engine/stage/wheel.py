@@ -129,9 +129,18 @@ class Wheel:
 
     def due(self, now_ms: int, limit: int) -> list[Entry]:
         """Removes and gives what is due, the earliest first. See the module about how much."""
+        return self._near.take(self.gather(now_ms), limit)
+
+    def gather(self, now_ms: int) -> int:
+        """Moves what is due to where it can be taken, within the bound on work; gives the time up to which all is
+        there."""
         self._cascade(now_ms)
         # Beyond the horizon the buffer may hold a part of a slot only.
-        return self._near.take(min(now_ms, self._levels[0].horizon_ms - 1), limit)
+        return min(now_ms, self._levels[0].horizon_ms - 1)
+
+    def take(self, until_ms: int, limit: int) -> list[Entry]:
+        """Removes and gives the earliest entries up to a time that `gather` gave, or an earlier one."""
+        return self._near.take(until_ms, limit)
 
     def next_ms(self) -> int | None:
         """When to call `due` again: never later than the earliest entry; earlier if a slot is to be emptied then.
@@ -220,6 +229,24 @@ class Wheel:
         add = self._near.add if level is None else level.add
         for due_ms, number in zip(taken[::2], taken[1::2], strict=True):
             add(due_ms, number)
+
+
+def due_by_either(steady: Wheel, wall: Wheel, steady_ms: int, wall_ms: int, limit: int) -> list[Entry]:
+    """Removes and gives what is due in two wheels of two clocks, the earliest first, with its time by the first clock.
+
+    Of neither wheel anything is given that is due after what the other one still has to give: one order over both."""
+    ahead_ms = wall_ms - steady_ms
+    until_ms = min(steady.gather(steady_ms), wall.gather(wall_ms) - ahead_ms)
+    found = [(due_ms, number, 0, steady) for due_ms, number in steady.take(until_ms, limit)]
+    found += [(due_ms - ahead_ms, number, ahead_ms, wall) for due_ms, number in wall.take(until_ms + ahead_ms, limit)]
+    found.sort(key=_entry_of)
+    for due_ms, number, shift_ms, wheel in found[limit:]:
+        wheel.add(due_ms + shift_ms, number)
+    return [_entry_of(one) for one in found[:limit]]
+
+
+def _entry_of(found: tuple[int, int, int, Wheel]) -> Entry:
+    return found[:2]
 
 
 def _round_up(time_ms: int, width_ms: int) -> int:

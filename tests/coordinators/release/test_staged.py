@@ -89,6 +89,22 @@ def test_what_fell_due_during_downtime_is_released_at_once_in_order_of_its_time(
     assert bench.values() == [b"first", b"second"]
 
 
+def test_delays_and_points_in_time_keep_one_order_after_downtime() -> None:
+    bench = Bench()
+    now_ms = bench.clock.now_ms()
+    # Many more points in time than delays in the first seconds, and the reverse in the last.
+    dues = [(number * 10, number % 5 == 0 if number < 600 else number % 5 > 0) for number in range(1_000)]
+    for due_ms, relative in reversed(dues):
+        when = {"delay": due_ms} if relative else {"deliver_at": now_ms + due_ms}
+        bench.produce(record(str(due_ms), **when))
+    bench.sync()
+    bench.clock.advance_ms(60_000)
+    bench.open()
+    for _ in range(50):
+        bench.pass_ms(0)
+    assert bench.values() == [str(due_ms).encode() for due_ms, _ in dues]
+
+
 def test_a_step_of_the_wall_clock_does_not_release_early() -> None:
     bench = Bench()
     bench.produce(record("by delay", delay=10_000))

@@ -76,6 +76,15 @@ class Item:
     def delayed(self) -> bool:
         return self.due_real_ms is not None or self.due_wall_ms is not None
 
+    def due_by(self, ahead_ms: int) -> int | None:
+        """When it is due in real time, if its order is promised."""
+        if self.touched or not self.delayed:
+            return None
+        if self.due_real_ms is not None:
+            return self.due_real_ms
+        assert self.due_wall_ms is not None
+        return self.due_wall_ms - ahead_ms
+
     def is_due(self, times: Times) -> bool:
         if self.due_real_ms is not None:
             return times.real_ms >= self.due_real_ms
@@ -308,7 +317,7 @@ class Model:
         for piece in intent.pieces:
             for number in range(piece.number, piece.number + piece.count):
                 self._judge_release(self.items[number], piece.lane, times)
-        self._judge_order(intent)
+        self._judge_order(intent, times)
 
     def _judge_release(self, item: Item, lane: int, times: Times) -> None:
         if lane >= HOLE:
@@ -332,17 +341,15 @@ class Model:
         assert first is item, f"{item} overtakes {first} in its lane"
         self.ready.remove(item)
 
-    def _judge_order(self, intent: Intent) -> None:
+    def _judge_order(self, intent: Intent, times: Times) -> None:
         """Records that waited for the same instant are released in their order of arrival, and before later ones."""
         numbers = [piece.number for piece in intent.pieces if piece.lane < HOLE]
         items = [self.items[number] for number in numbers]
         if any(item.ready_real_ms is not None for item in items):
             return
-        for by in ("due_real_ms", "due_wall_ms"):
-            dues = [
-                (getattr(item, by), item.number) for item in items if getattr(item, by) is not None and not item.touched
-            ]
-            assert dues == sorted(dues), "order of due times and of arrival"
+        ahead_ms = times.wall_ms - times.real_ms
+        dues = [(due_ms, item.number) for item in items if (due_ms := item.due_by(ahead_ms)) is not None]
+        assert dues == sorted(dues), "order of due times and of arrival"
 
     # -- what is expected
 

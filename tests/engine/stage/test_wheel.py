@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from engine.stage import wheel as wheel_module
 from engine.stage.pending import PendingTable, Row
-from engine.stage.wheel import LEVELS, MOVES, Wheel
+from engine.stage.wheel import LEVELS, MOVES, Wheel, due_by_either
 
 NOW_MS = 1_700_000_000_000
 YEAR_MS = 365 * 86_400_000
@@ -300,3 +300,32 @@ def test_leads_rise_and_widths_divide() -> None:
         assert wider % width == 0
         assert longer > lead
     assert wheel_module.TICK_MS == LEVELS[0][0] == 10
+
+
+@given(
+    steady=st.lists(st.integers(0, 5_000), max_size=60),
+    wall=st.lists(st.integers(0, 5_000), max_size=60),
+    ahead_ms=st.sampled_from([-100_000, 0, 7, 100_000]),
+    limit=st.integers(5, 60),
+    jump_ms=st.sampled_from([10_000, 200_000]),
+)
+def test_two_wheels_of_two_clocks_give_one_order(
+    steady: list[int], wall: list[int], ahead_ms: int, limit: int, jump_ms: int
+) -> None:
+    one, other = Wheel(0), Wheel(ahead_ms)
+    if jump_ms > 10_000:
+        # More than one call moves, and behind what the other wheel has.
+        steady += [100_000 + number for number in range(2 * MOVES)]
+    expected = [(due_ms, number) for number, due_ms in enumerate(steady)]
+    expected += [(due_ms, 1_000 + number) for number, due_ms in enumerate(wall)]
+    for due_ms, number in expected:
+        if number < 1_000:
+            one.add(due_ms, number)
+        else:
+            other.add(due_ms + ahead_ms, number)
+    found: list[tuple[int, int]] = []
+    while len(one) + len(other):
+        some = due_by_either(one, other, jump_ms, jump_ms + ahead_ms, limit)
+        assert len(some) <= limit
+        found += some
+    assert found == sorted(expected)
