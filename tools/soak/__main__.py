@@ -5,6 +5,7 @@ import sys
 from collections.abc import Sequence
 
 from tools.soak.crash import crash_campaign
+from tools.soak.end_crash import end_crash_campaign
 from tools.soak.staged_crash import staged_crash_campaign
 
 
@@ -15,16 +16,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument(
         "--workload",
-        choices=("idempotent", "staged", "all"),
+        choices=("idempotent", "staged", "ends", "all"),
         default="all",
-        help="plain records, or delay, cancel, priority and transactions with them, or one after the other (default)",
+        help="plain records; delay, cancel, priority and transactions with them; the ends of prioritised partitions "
+        "that are told after every acknowledgement; or one after the other (default)",
     )
     options = parser.parse_args(arguments)
     clean = True
-    if options.workload != "staged":
-        clean = _idempotent(options.cycles, options.seed)
-    if options.workload != "idempotent":
-        clean = _staged(options.cycles, options.seed) and clean
+    for name, campaign in CAMPAIGNS.items():
+        if options.workload in (name, "all"):
+            clean = campaign(options.cycles, options.seed) and clean
     return 0 if clean else 1
 
 
@@ -44,6 +45,19 @@ def _staged(cycles: int, seed: int) -> bool:
         f"{report.ends_asked:,} ends compared, slowest start {report.slowest_start_s:.2f} s: {report.verdict.summary()}"
     )
     return report.verdict.clean
+
+
+def _ends(cycles: int, seed: int) -> bool:
+    report = end_crash_campaign(cycles, seed)
+    print(
+        f"ends: {report.cycles} crashes, {report.acknowledged:,} records acknowledged, {report.ends_asked:,} ends "
+        f"compared, {report.switches:,} switches, {report.overtaken:,} records overtaken, slowest start "
+        f"{report.slowest_start_s:.2f} s: {'clean' if report.clean else report.short[:5]}"
+    )
+    return report.clean
+
+
+CAMPAIGNS = {"idempotent": _idempotent, "staged": _staged, "ends": _ends}
 
 
 if __name__ == "__main__":

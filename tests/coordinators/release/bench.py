@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from attrs import define, field
 
-from coordinators.release.staged import ClientBatch, Outcome, StagedPartition
+from coordinators.release.staged import Answer, ClientBatch, Outcome, StagedPartition
 from engine.clock import ManualClock
 from engine.errors import BrokerError
 from engine.log import Log, LogConfig
@@ -82,16 +82,25 @@ class Bench:
 
     def produce(self, *records: Record, wait_s: float = math.inf, **producer: int | bool) -> list[Outcome]:
         """Hand a batch in; its outcome follows in the list that is returned, maybe later."""
+        outcomes: list[Outcome] = []
+        self.send(records, outcomes.append, wait_s, **producer)
+        return outcomes
+
+    def send(self, records: Sequence[Record], answer: Answer, wait_s: float = math.inf, **producer: int | bool) -> None:
+        """Hand a batch in; `answer` is called with its outcome."""
         batch = client_batch(records, **producer)  # type: ignore[arg-type]
         section = memoryview(batch)[HEADER_SIZE:]
         opened = None
         if sniff(section):
             rules = self.config.header_rules
             opened = open_records(section, len(records), rules, self.clock.now_ms())
-        outcomes: list[Outcome] = []
         taken = ClientBatch(batch, section, opened, hold=opened is not None)
-        self.staged.append(taken, outcomes.append, self.clock.monotonic() + wait_s)
-        return outcomes
+        self.staged.append(taken, answer, self.clock.monotonic() + wait_s)
+
+    def configure(self, config: ExtensionConfig) -> None:
+        """The topic's keys are changed."""
+        self.config = self.staged.stage.config = config
+        self.staged.configured()
 
     def end(self, producer_id: int, *, committed: bool, epoch: int = 0) -> list[BrokerError | None]:
         """End a transaction; the answer follows in the list."""
