@@ -75,6 +75,8 @@ class ClientBatch:
     section: Buffer
     opened: Sequence[OpenedRecord] | None = None
     hold: bool = False
+    shows_lanes: bool = True
+    """Whether `priority.enable` was on when it was opened."""
     is_letter: bool = False
     """A dead letter of another topic: its headers were obeyed there, and it does not expire a second time."""
     client: Client = NO_CLIENT
@@ -233,7 +235,14 @@ class StagedPartition:
         if not batch.is_letter:
             self._check_record_sizes(header, batch)
         was_prioritised = self.stage.prioritised
-        held = self.stage.hold(header, section, batch.opened, self.partition.log.end_offset, is_letter=batch.is_letter)
+        held = self.stage.hold(
+            header,
+            section,
+            batch.opened,
+            self.partition.log.end_offset,
+            shows_lanes=batch.shows_lanes,
+            is_letter=batch.is_letter,
+        )
         self.partition.log.note_staged(header)
         if self.observer is not None:
             first_number = held.last_number - header.record_count + 1

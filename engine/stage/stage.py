@@ -166,12 +166,13 @@ class Stage:
         opened: Sequence[OpenedRecord] | None,
         log_end_offset: int,
         *,
+        shows_lanes: bool = True,
         is_letter: bool = False,
     ) -> Held:
         """Take a client's batch whole (rule 1); what of it is immediate gets its intent in the same append.
 
         `opened` is None for a batch that asks for nothing: a run in a prioritised partition, or a dead letter of
-        another topic, which was obeyed there.
+        another topic, which was obeyed there. `shows_lanes` is False if it was opened while priorities were off.
         """
         now_ms = self.clock.now_ms()
         batches: list[tuple[bytes, Sequence[OpenedRecord] | None]] = []
@@ -183,8 +184,9 @@ class Stage:
         flags = LETTER_FLAG if is_letter else 0
         if opened is None and not self._config.extensions_enable:
             flags |= PLAIN_FLAG
-        # Without priorities the opened records do not show their lanes; a replay may, and both must come to the same.
-        shown = opened if self._config.priority_enable != "false" else None
+        # Without priorities the opened records do not show their lanes; a replay does, and both must come to the same.
+        # What counts is how they were opened: the key may have been switched while they waited for their turn.
+        shown = opened if shows_lanes else None
         batches.append((_received(header, section, self.clock.ceiling_ms(), flags), shown))
         intent = None
         if not prioritised and not header.is_transactional:

@@ -96,14 +96,14 @@ class ExtendedProduce:
             self.opened = OpenedRecords(section)
         else:
             section = memoryview(records)[HEADER_SIZE:]
-        opened = None
+        opened, hold = None, False
         if config.extensions_enable and sniff(section):
             opened = self._open(records, section, config)
-            if _must_hold(opened):
-                return ClientBatch(records, section, opened, hold=True, client=self._client(), known=self.opened)
-        if not in_the_way and config.priority_enable != "true":
+            hold = _must_hold(opened)
+        if not hold and not in_the_way and config.priority_enable != "true":
             return None
-        return ClientBatch(records, section, opened, client=self._client(), known=self.opened)
+        shows_lanes = config.priority_enable != "false"
+        return ClientBatch(records, section, opened, hold, shows_lanes, client=self._client(), known=self.opened)
 
     def _client(self) -> Client:
         return Client(self.context.client_id, self.context.peer.address)

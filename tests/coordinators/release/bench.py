@@ -94,7 +94,7 @@ class Bench:
         if sniff(section):
             rules = self.config.header_rules
             opened = open_records(section, len(records), rules, self.clock.now_ms())
-        taken = ClientBatch(batch, section, opened, hold=opened is not None)
+        taken = ClientBatch(batch, section, opened, opened is not None, self.config.priority_enable != "false")
         self.staged.append(taken, answer, self.clock.monotonic() + wait_s)
 
     def configure(self, config: ExtensionConfig) -> None:

@@ -504,6 +504,26 @@ def test_what_is_due_while_a_release_is_under_way_is_asked_for_once() -> None:
     assert bench.partition.high_watermark.offset == 1_000
 
 
+@pytest.mark.parametrize(("before", "after"), [("false", "true"), ("true", "false"), ("auto", "false")])
+def test_priorities_switched_while_a_batch_waits_for_its_turn_are_the_same_after_a_restart(
+    before: str, after: str
+) -> None:
+    bench = Bench(PRIORITISED)
+    bench.produce(record("first"))
+    bench.produce(record("background", priority=4))
+    bench.sync()
+    bench.configure(evolve(bench.config, priority_enable=before))
+    bench.staged.linearise(0, 1)
+    bench.produce(record("waits", priority=4), record("none"))
+    bench.configure(evolve(bench.config, priority_enable=after))
+    bench.sync()
+    for offset in range(1, 4):
+        assert bench.staged.linearise(offset, 1)
+        bench.sync()
+        bench.open()
+    assert bench.values() == [b"first", b"none", b"background", b"waits"]
+
+
 def test_statistics_tell_what_happened() -> None:
     bench = Bench()
     bench.produce(record("a", delay=50, schedule_id="a"), record("b", delay=10))

@@ -259,7 +259,8 @@ class Leader:
             return offset
         header, original = self.partition.log.check_client_batch(batch)
         assert original is None
-        held = self.stage.hold(header, batch[HEADER_SIZE:], found, self.log_end)
+        shows_lanes = self.config.priority_enable != "false"
+        held = self.stage.hold(header, batch[HEADER_SIZE:], found, self.log_end, shows_lanes=shows_lanes)
         self.partition.log.note_staged(header)
         if held.intent is not None:
             self.carry_out(held.intent)
