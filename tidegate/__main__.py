@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from tidegate import _path
 
 SERVE = "serve"
-EXIT_FAILED = 1
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -20,7 +19,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from tools.cli import main as run_command
 
         return run_command(given)
-    options = _parser().parse_args(given)
+    parser = _parser()
+    options = parser.parse_args(given)
+    _check(options, parser)
     _path.activate()
     from tidegate.serve import CannotStart, serve
 
@@ -32,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
     except CannotStart as error:
         sys.stderr.write(f"tidegate: {error}\n")
-        return EXIT_FAILED
+        return error.status
     return 0
 
 
@@ -54,6 +55,19 @@ def _parser() -> argparse.ArgumentParser:
         "--set", metavar="KEY=VALUE", action="append", default=[], help="set a broker key; may be repeated"
     )
     return parser
+
+
+# What the options are short for.
+_KEYS = {"host": "listeners", "kafka_port": "listeners", "http_port": "http.port", "data_dir": "log.dirs"}
+
+
+def _check(options: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
+    """Refuse two answers to one question: whichever were taken, the other would be passed over in silence."""
+    assigned = {text.partition("=")[0].strip() for text in options.set}
+    for name, key in _KEYS.items():
+        if getattr(options, name) is not None and key in assigned:
+            option = f"--{name.replace('_', '-')}"
+            parser.error(f"{option} and --set {key}=... say the same in two ways; give one of them")
 
 
 def _assignments(options: argparse.Namespace) -> list[str]:

@@ -29,6 +29,31 @@ class DataDirectoryInUse(Exception):
     """Another broker runs on this directory."""
 
 
+class DataDirectoryUnusable(Exception):
+    """The directory cannot be made, or not be written to."""
+
+
+_WAYS_OUT = {
+    errno.EACCES: "run the broker as a user who may write there",
+    errno.EPERM: "run the broker as a user who may write there",
+    errno.EROFS: "mount it for writing",
+    errno.ENOSPC: "make room there",
+    errno.EDQUOT: "make room there",
+}
+_REASONS = {
+    errno.EEXIST: "that is a file",
+    errno.ENOTDIR: "a part of the path is a file",
+}
+
+
+def unusable(path: Path, error: OSError) -> DataDirectoryUnusable:
+    """Why a directory cannot be used, and what to do."""
+    at = f" ({error.filename})" if error.filename and str(error.filename) != str(path) else ""
+    reason = _REASONS.get(error.errno or 0, error.strerror or str(error))
+    way_out = " or ".join(filter(None, (_WAYS_OUT.get(error.errno or 0), "choose another with --data-dir")))
+    return DataDirectoryUnusable(f"the data directory {path} cannot be used: {reason}{at}; {way_out}")
+
+
 class CleanMark(msgspec.Struct, frozen=True):
     """That every log was closed well, and how much each held then, by its directory inside the data directory."""
 
@@ -58,8 +83,11 @@ class DataDirectory:
         self._lock: int | None = None
 
     def __enter__(self) -> "DataDirectory":
-        make_durably(self.path)
-        lock = self._open_lock()
+        try:
+            make_durably(self.path)
+            lock = self._open_lock()
+        except OSError as error:
+            raise unusable(self.path, error) from error
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:

@@ -1,5 +1,6 @@
 """The sockets that the broker listens on: bound before anything is recovered, so that a port in use is told at once."""
 
+import errno
 import socket
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -19,7 +20,23 @@ WILDCARDS = ("", "0.0.0.0", "::")
 
 
 class CannotListen(Exception):
-    """An address that cannot be listened on."""
+    """An address that cannot be listened on; `is_configuration`: not now nor later, unless the settings change."""
+
+    def __init__(self, message: str, *, is_configuration: bool = False) -> None:
+        super().__init__(message)
+        self.is_configuration = is_configuration
+
+
+@frozen
+class Options:
+    """What chooses an address, in words for a message."""
+
+    host: str
+    port: str
+
+
+KAFKA_OPTIONS = Options("--host (or listeners)", "--kafka-port")
+HTTP_OPTIONS = Options("--set http.host", "--http-port, or 0 for none")
 
 
 @frozen
@@ -60,7 +77,7 @@ def bind_http(config: BrokerConfig) -> Iterator[BoundHttp | None]:
     if port == 0:
         yield None
         return
-    with _bind(Listener("HTTP", host, max(port, 0)), "--http-port, or 0 for none") as sock:
+    with _bind(Listener("HTTP", host, max(port, 0)), HTTP_OPTIONS) as sock:
         yield BoundHttp(sock, _access(config, host, sock.getsockname()[0]))
 
 
@@ -79,7 +96,8 @@ def _access(config: BrokerConfig, host: str, bound: str) -> Access:
     if token is None:
         raise CannotListen(
             f"http.host={host} is not loopback, so others could reach the operations door: set http.token to a "
-            f"secret that callers must send, or http.port=0 to switch it off"
+            f"secret that callers must send, or http.port=0 to switch it off",
+            is_configuration=True,
         )
     return Access(token)
 
@@ -96,17 +114,24 @@ def bind_all(config: BrokerConfig) -> Iterator[list[BoundListener]]:
     with ExitStack() as stack:
         bound = []
         for number, listener in enumerate(config.listeners):
-            sock = stack.enter_context(_bind(listener, "--kafka-port"))
+            sock = stack.enter_context(_bind(listener, KAFKA_OPTIONS))
             told = advertised[number] if number < len(advertised) else None
             bound.append(BoundListener(sock, _endpoint(listener, told, sock)))
         yield bound
 
 
-def _bind(listener: Listener, option: str) -> socket.socket:
+def _bind(listener: Listener, options: Options) -> socket.socket:
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
             listener.host or None, listener.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
+    except socket.gaierror as error:
+        raise CannotListen(
+            f"cannot listen on {listener}: nothing is known of the host {listener.host} ({error.strerror}); "
+            f"choose another with {options.host}",
+            is_configuration=True,
+        ) from error
+    try:
         sock = socket.socket(family, kind, protocol)
     except OSError as error:
         raise CannotListen(f"cannot listen on {listener}: {error.strerror}") from error
@@ -116,10 +141,23 @@ def _bind(listener: Listener, option: str) -> socket.socket:
         sock.bind(address)
     except OSError as error:
         sock.close()
-        raise CannotListen(
-            f"cannot listen on {listener}: {error.strerror}; choose another port with {option}"
-        ) from error
+        raise _refusal(listener, options, error) from error
     return sock
+
+
+def _refusal(listener: Listener, options: Options, error: OSError) -> CannotListen:
+    """Why an address cannot be had, and what to do."""
+    if error.errno == errno.EADDRINUSE:
+        reason = (
+            f"address already in use, perhaps by another broker; stop that, or choose another port with {options.port}"
+        )
+    elif error.errno == errno.EADDRNOTAVAIL:
+        reason = f"this machine has no address {listener.host}; choose another with {options.host}"
+    elif error.errno == errno.EACCES:
+        reason = f"this user may not have port {listener.port}; choose one from 1024 on with {options.port}"
+    else:
+        reason = f"{error.strerror}; choose another address with {options.host} and {options.port}"
+    return CannotListen(f"cannot listen on {listener}: {reason}", is_configuration=error.errno != errno.EADDRINUSE)
 
 
 def _endpoint(listener: Listener, told: Listener | None, sock: socket.socket) -> Endpoint | None:

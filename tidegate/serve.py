@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 
 import trio
 
-from engine.errors import BrokerError
+from engine.errors import BrokerError, InvalidConfig
 from tidegate import logs
 from tidegate.broker import Broker
 from tidegate.config import BrokerConfig
-from tidegate.data_directory import DataDirectoryInUse
+from tidegate.data_directory import DataDirectoryInUse, DataDirectoryUnusable
 from tidegate.descriptors import TooFewDescriptors
 from tidegate.listening import CannotListen
 
@@ -29,8 +29,15 @@ GARBAGE_THRESHOLDS = (50_000, 20, 50)
 logger = logging.getLogger("tidegate")
 
 
+EXIT_FAILED, EXIT_CONFIGURATION = 1, 2
+
+
 class CannotStart(Exception):
-    """Why the broker did not start, in a sentence."""
+    """Why the broker did not start, in a sentence with what to do; `status` is the exit status."""
+
+    def __init__(self, message: str, status: int = EXIT_FAILED) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 def serve(*, config_file: str | None, environment: Mapping[str, str], assignments: Sequence[str]) -> None:
@@ -41,8 +48,15 @@ def serve(*, config_file: str | None, environment: Mapping[str, str], assignment
         config = BrokerConfig.load(file=config_file, environment=environment, assignments=assignments)
         logs.configure(config.settings)
         trio.run(_serve, config)
-    except (BrokerError, DataDirectoryInUse, CannotListen, TooFewDescriptors, OSError) as error:
+    except InvalidConfig as error:
+        raise CannotStart(str(error), EXIT_CONFIGURATION) from error
+    except CannotListen as error:
+        raise CannotStart(str(error), EXIT_CONFIGURATION if error.is_configuration else EXIT_FAILED) from error
+    except (BrokerError, DataDirectoryInUse, DataDirectoryUnusable, TooFewDescriptors) as error:
         raise CannotStart(str(error)) from error
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        raise CannotStart(f"the system refused the broker something: {where}{error.strerror or error}") from error
     finally:
         logs.release()
 

@@ -154,9 +154,14 @@ class RunningBroker:
 
     def _command(self) -> list[str]:
         # -P: a file in the current directory must not stand in for one of the server's modules.
-        command = [sys.executable, "-P", "-m", _MODULE, "serve", "--host", _HOST]
-        command += ["--kafka-port", str(self._port), "--http-port", str(self._http_port)]
-        command += ["--data-dir", str(self.data_dir)]
+        command = [sys.executable, "-P", "-m", _MODULE, "serve"]
+        for key, options in (
+            ("listeners", ["--host", _HOST, "--kafka-port", str(self._port)]),
+            ("http.port", ["--http-port", str(self._http_port)]),
+            ("log.dirs", ["--data-dir", str(self.data_dir)]),
+        ):
+            # What the test chooses itself is not chosen here.
+            command += [] if key in self._config else options
         for key, value in self._config.items():
             command += ["--set", f"{key}={value}"]
         return command

@@ -1,6 +1,8 @@
 """The data directory: one holder, and a mark of a clean end that counts once."""
 
+import errno
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -9,12 +11,48 @@ import pytest
 
 from engine.log_types import LogExtent
 from tidegate import data_directory
-from tidegate.data_directory import CLEAN_MARK, LOCK_FILE, CleanMark, DataDirectory, DataDirectoryInUse
+from tidegate.data_directory import (
+    CLEAN_MARK,
+    LOCK_FILE,
+    CleanMark,
+    DataDirectory,
+    DataDirectoryInUse,
+    DataDirectoryUnusable,
+    unusable,
+)
 
 
 def test_it_is_made_with_its_parents(tmp_path: Path) -> None:
     with DataDirectory(tmp_path / "a" / "b") as directory:
         assert directory.path.is_dir()
+
+
+@pytest.mark.parametrize(
+    ("place", "said"),
+    [
+        ("file", r"file cannot be used: that is a file; choose another with --data-dir"),
+        ("file/inside", r"inside cannot be used: a part of the path is a file.*; choose another with --data-dir"),
+    ],
+)
+def test_a_file_in_its_place_is_told(tmp_path: Path, place: str, said: str) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(DataDirectoryUnusable, match=said), DataDirectory(tmp_path / place):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [
+        (errno.EACCES, "Permission denied.*; run the broker as a user who may write there or choose another"),
+        (errno.ENOSPC, "No space left on device.*; make room there or choose another with --data-dir"),
+        (errno.EIO, "Input/output error.*; choose another with --data-dir"),
+    ],
+)
+def test_what_to_do_goes_with_the_reason(number: int, said: str) -> None:
+    told = unusable(Path("/data"), OSError(number, os.strerror(number), "/data/.lock"))
+    assert re.search(said, str(told))
+    assert "(/data/.lock)" in str(told)
+    assert "Errno" not in str(told)
 
 
 def test_a_second_holder_is_refused_and_told_who_has_it(tmp_path: Path) -> None:
@@ -109,6 +147,6 @@ def test_the_lock_is_not_followed_to_another_file(tmp_path: Path) -> None:
     precious.write_text("do not overwrite")
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / LOCK_FILE).symlink_to(precious)
-    with pytest.raises(OSError, match="is no symbolic link"), DataDirectory(tmp_path / "data"):
+    with pytest.raises(DataDirectoryUnusable, match="is no symbolic link"), DataDirectory(tmp_path / "data"):
         pass
     assert precious.read_text() == "do not overwrite"

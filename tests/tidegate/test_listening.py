@@ -1,12 +1,14 @@
 """Listeners: bound early, told in words when they cannot be, and what clients are told."""
 
+import errno
+import os
 import socket
 from pathlib import Path
 
 import pytest
 
 from tests.wire.kafka.door import config
-from tidegate.listening import CannotListen, bind_all
+from tidegate.listening import CannotListen, bind_all, bind_http, with_door
 from wire.kafka.request import Endpoint
 
 
@@ -52,10 +54,42 @@ def test_a_port_in_use_is_told_with_the_way_out(tmp_path: Path) -> None:
 def test_an_unknown_host_is_told(tmp_path: Path) -> None:
     settings: dict[str, object] = {"listeners": "PLAINTEXT://no-such-host.invalid:0"}
     with (
-        pytest.raises(CannotListen, match=r"cannot listen on PLAINTEXT://no-such-host\.invalid:0: \w"),
+        pytest.raises(CannotListen, match=r"nothing is known of the host no-such-host\.invalid.*--host") as raised,
         bind_all(config(tmp_path, settings)),
     ):
         pass
+    assert raised.value.is_configuration
+
+
+@pytest.mark.parametrize(
+    ("number", "said", "is_configuration"),
+    [
+        (errno.EADDRINUSE, "in use.*--kafka-port", False),
+        (errno.EADDRNOTAVAIL, "no address 127.0.0.1; choose another with --host", True),
+        (errno.EACCES, "may not have port 0; choose one from 1024 on with --kafka-port", True),
+        (errno.EINVAL, "Invalid argument; choose another address with --host", True),
+    ],
+)
+def test_what_to_do_goes_with_the_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, said: str, is_configuration: bool
+) -> None:
+    class Refusing(socket.socket):
+        def bind(self, _address: object) -> None:
+            raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(socket, "socket", Refusing)
+    with pytest.raises(CannotListen, match=said) as raised, bind_all(config(tmp_path)):
+        pass
+    assert raised.value.is_configuration is is_configuration
+
+
+def test_the_door_that_was_bound_is_told_unless_another_is_set(tmp_path: Path) -> None:
+    with bind_http(config(tmp_path, {"http.port": -1})) as bound:
+        assert bound is not None
+        assert with_door({"a": 1}, bound) == {"a": 1, "http.advertised.url": f"http://{bound.address}"}
+        proxied = {"http.advertised.url": "https://broker.example.org"}
+        assert with_door(proxied, bound) == proxied
+    assert with_door({}, None) == {}
 
 
 def test_all_sockets_are_closed_at_the_end_and_when_one_cannot_be_bound(tmp_path: Path) -> None:

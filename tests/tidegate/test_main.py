@@ -33,12 +33,29 @@ def given(monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
         (["--host", "::1", "--kafka-port", "7"], ["listeners=PLAINTEXT://[::1]:7"]),
         (["--http-port", "0"], ["http.port=0"]),
         (["--set", "a=1", "--set", "b=2"], ["a=1", "b=2"]),
-        (["--set", "log.dirs=e", "--data-dir", "d"], ["log.dirs=d", "log.dirs=e"]),
     ],
 )
 def test_options_are_short_for_settings(given: dict[str, object], options: list[str], assignments: list[str]) -> None:
     assert command.main(["serve", *options]) == 0
     assert given["assignments"] == assignments
+
+
+@pytest.mark.parametrize(
+    ("option", "key"),
+    [
+        (["--kafka-port", "9777"], "listeners"),
+        (["--host", "0.0.0.0"], "listeners"),
+        (["--http-port", "0"], "http.port"),
+        (["--data-dir", "d"], "log.dirs"),
+    ],
+)
+def test_two_answers_to_one_question_are_refused(
+    given: dict[str, object], capsys: pytest.CaptureFixture[str], option: list[str], key: str
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        command.main(["serve", *option, "--set", f"{key}=x"])
+    assert (ended.value.code, given) == (EXIT_USAGE, {})
+    assert f"{option[0]} and --set {key}=... say the same in two ways" in capsys.readouterr().err
 
 
 def test_the_file_and_the_environment_are_passed_on(given: dict[str, object], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,7 +115,7 @@ def test_the_server_does_not_load_the_command_line(tmp_path: Path) -> None:
 )
 def test_what_is_wrong_with_a_setting_is_said_in_one_line(tmp_path: Path, settings: list[str], said: list[str]) -> None:
     ended = run("serve", "--data-dir", str(tmp_path / "data"), *settings)
-    assert (ended.code, ended.stdout) == (EXIT_FAILED, "")
+    assert (ended.code, ended.stdout) == (EXIT_USAGE, "")
     (line,) = ended.stderr.splitlines()
     assert line.startswith("tidegate: ")
     for words in said:

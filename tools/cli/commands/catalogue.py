@@ -11,7 +11,7 @@ from engine.catalogue_rebuild import UnknownTopics, rebuild
 from engine.catalogue_sqlite import FILE_NAME
 from engine.errors import BrokerError
 from engine.files import OsFiles
-from tidegate.data_directory import DataDirectory, DataDirectoryInUse
+from tidegate.data_directory import DataDirectory, DataDirectoryInUse, DataDirectoryUnusable
 from tools.cli.errors import CliError, NotFound, UsageMistake
 from tools.cli.framework import OfflineCommand, command, group, session
 
@@ -54,6 +54,8 @@ def rebuild_(
             made = rebuild(str(data_dir), OsFiles(), node_id=node_id, names=named, adopt=adopt)
     except DataDirectoryInUse as error:
         raise CliError(str(error), "stop it first") from error
+    except DataDirectoryUnusable as error:
+        raise CliError(str(error)) from error
     except UnknownTopics as error:
         hint = "name them with --name ID=NAME, or give --adopt; 'tidegate log dump' shows their records"
         raise CliError(str(error), hint) from error
