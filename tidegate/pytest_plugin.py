@@ -1,17 +1,39 @@
 """The pytest plugin: fixtures that run a broker in a process of its own.
 
 `tidegate_broker` is a fresh broker per test, `tidegate_session_broker` one for the whole run. Override
-`tidegate_config` to give either of them broker keys. Every pytest run of a project that has Tidegate
-installed imports this file, so it imports nothing of ours until a fixture is used.
+`tidegate_config` to give either of them broker keys. The report of a test that fails ends with what its broker
+has logged. Every pytest run of a project that has Tidegate installed imports this file, so it imports nothing of
+ours until a fixture is used.
 """
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Generator, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
     from tidegate.testing import RunningBroker
+
+LOG_LINES = 100
+"""As much of a broker's log as a report shows, from the end."""
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Show with a failure what the brokers of that test have logged."""
+    report = yield
+    if report.failed:
+        for name, value in getattr(item, "funcargs", {}).items():
+            # By its name: nothing of ours is imported for tests that use none of it.
+            if type(value).__name__ == "RunningBroker" and type(value).__module__ == "tidegate.testing":
+                report.sections.append((f"Log of {name}", _tail(value)))
+    return report
+
+
+def _tail(broker: Any) -> str:
+    lines = broker.log().splitlines()
+    left_out = [f"... ({len(lines) - LOG_LINES} lines before)"] if len(lines) > LOG_LINES else []
+    return "\n".join([*left_out, *lines[-LOG_LINES:]]) or "(nothing)"
 
 
 @pytest.fixture(scope="session")

@@ -2,12 +2,15 @@
 
 import subprocess
 import sys
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from tests.tidegate.timing import Timing, check_takes_less, timed
 from tidegate import testing
+from tidegate.pytest_plugin import LOG_LINES, _tail
 from tidegate.testing import RunningBroker
 
 
@@ -73,3 +76,36 @@ def test_loading_the_plugin_loads_nothing_of_ours() -> None:
     )
     output = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
     assert output.strip() == "['tidegate', 'tidegate.pytest_plugin']"
+
+
+FAILING = """
+import pytest
+from tidegate import testing
+
+@pytest.fixture
+def mine():
+    with testing.broker({"http.port": "0"}, timeout_s=60) as running:
+        yield running
+
+def test_that_fails(mine):
+    assert mine.port == 0
+
+def test_that_passes(mine):
+    assert mine.port > 0
+"""
+
+
+def test_the_report_of_a_failure_ends_with_the_brokers_log(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text(FAILING)
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-rA", str(tmp_path / "test_it.py")]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert "1 failed, 1 passed" in done.stdout
+    assert done.stdout.count("Log of mine") == 1
+    assert "the broker is ready" in done.stdout.split("Log of mine")[1]
+
+
+def test_only_the_end_of_a_long_log_is_shown() -> None:
+    lines = [f"line {number}" for number in range(LOG_LINES + 50)]
+    shown = _tail(SimpleNamespace(log=lambda: "\n".join(lines))).splitlines()
+    assert shown == ["... (50 lines before)", *lines[50:]]
+    assert _tail(SimpleNamespace(log=lambda: "")) == "(nothing)"
