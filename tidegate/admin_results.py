@@ -127,10 +127,11 @@ class Lateness:
 @frozen
 class DelayStatistics:
     """Of one topic, or of all if it has no name. `pending` and `next_due_ms` are of now, counts are since the broker
-    started."""
+    started. `ready` are records in lanes, which wait for a reader; `pending_bytes` is the size of both."""
 
     topic: str | None
     pending: int
+    ready: int
     pending_bytes: int
     next_due_ms: int | None
     staged: int

@@ -30,11 +30,13 @@ class DelayStatistics:
     """Of one topic, or of all if it has no name. Counts are of this process, `pending` is of now.
 
     `pending` are the staged records that are in no lane; those of open transactions count, and those on their way to a
-    dead-letter topic. `next_due_ms` is when the next of them is due.
+    dead-letter topic. `next_due_ms` is when the next of them is due. `ready` are those in lanes. `pending_bytes` is the
+    size of both, which `stage.max.bytes` bounds.
     """
 
     topic: str | None
     pending: int
+    ready: int
     pending_bytes: int
     next_due_ms: int | None
     staged: int
@@ -75,6 +77,7 @@ def delay_statistics(staged: StagedPartition) -> DelayStatistics:
     return DelayStatistics(
         topic=None,
         pending=len(state.table) - len(state.lanes),
+        ready=len(state.lanes),
         pending_bytes=state.table.bytes,
         next_due_ms=next_due_ms(staged.stage),
         staged=counters.staged,
@@ -104,6 +107,7 @@ def together(topic: str | None, parts: Sequence[DelayStatistics]) -> DelayStatis
 
 _SUMMED = (
     "pending",
+    "ready",
     "pending_bytes",
     "staged",
     "released",

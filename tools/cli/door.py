@@ -73,9 +73,9 @@ def spoken(door: Door) -> Iterator[Door]:
     except NoSuchTopic as error:
         raise NotFound(str(error), "'tidegate topic list' shows the topics that there are") from error
     except NoSuchRecord as error:
-        raise NotFound(str(error), "'tidegate pending list TOPIC' shows those that wait") from error
+        raise NotFound(str(error), "'tidegate pending list' shows those that wait") from error
     except TooLate as error:
-        raise Refused(str(error), "'tidegate pending fate' tells what became of it") from error
+        raise Refused(str(error), "'tidegate pending fate TOPIC ID' tells what became of it") from error
     except AdminError as error:
         raise Refused(str(error), status=_status(error)) from error
 

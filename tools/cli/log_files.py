@@ -92,7 +92,9 @@ def record_rows(path: Path, position: int, header: BatchHeader, topic: str = "")
                 "meaning": said,
             }
     except BrokerError as error:
-        raise CliError(f"{path} at byte {position}: {error}", "'tidegate log verify' looks at all of it") from None
+        raise CliError(
+            f"{path} at byte {position}: {error}", f"'tidegate log verify {path}' looks at all of it"
+        ) from None
 
 
 def index_rows(path: Path) -> list[dict[str, int]]:

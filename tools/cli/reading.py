@@ -114,7 +114,7 @@ async def joined(consumer: Any, timeout_s: float) -> None:
     deadline = time.monotonic() + timeout_s
     while not consumer.assignment():
         if time.monotonic() > deadline:
-            raise CliError(f"the group gave no partition within {timeout_s:g} s", "see 'tidegate group describe'")
+            raise CliError(f"the group gave no partition within {timeout_s:g} s", "see 'tidegate group describe GROUP'")
         await asyncio.sleep(0.05)
 
 

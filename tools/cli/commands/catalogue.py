@@ -57,7 +57,7 @@ def rebuild_(
     except DataDirectoryUnusable as error:
         raise CliError(str(error)) from error
     except UnknownTopics as error:
-        hint = "name them with --name ID=NAME, or give --adopt; 'tidegate log dump' shows their records"
+        hint = "name them with --name ID=NAME, or give --adopt; 'tidegate log dump FILE' shows their records"
         raise CliError(str(error), hint) from error
     except BrokerError as error:
         raise CliError(str(error)) from error

@@ -44,7 +44,8 @@ def get(
     found = run(work())
     if missing := set(keys or ()) - {each["name"] for each in found}:
         raise NotFound(
-            f"a {kind.value} has no key {sorted(missing)[0]!r}", f"--all lists them: 'config get {kind.value}'"
+            f"a {kind.value} has no key {sorted(missing)[0]!r}",
+            f"'tidegate config get {kind.value} {name} --all' lists those there are",
         )
     shown = [each for each in found if keys or everything or each["source"] != DEFAULT_SOURCE]
     columns = (*settings.COLUMNS, Column("documentation", "meaning")) if docs else settings.COLUMNS

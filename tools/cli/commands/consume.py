@@ -118,7 +118,7 @@ def consume(
         raise UsageMistake(
             "a group decides itself what is read: with --group, --from is earliest or latest, and there is no --to "
             "and no --partition",
-            "leave out --group, or move the group with 'tidegate group reset'",
+            "leave out --group, or move the group with 'tidegate group reset GROUP --to WHERE'",
         )
     chosen = Filter(pattern(key), pattern(value), tuple(_wanted(each) for each in headers or ()))
     options = {
@@ -205,7 +205,9 @@ class _Work:
                 wanted = {place: each for place, each in found.items() if not partitions or place[1] in partitions}
                 if not wanted or any(all(place[1] != each for place in wanted) for each in partitions):
                     missing = ", ".join(map(str, partitions))
-                    raise UsageMistake(f"{', '.join(topics)}: no partition {missing}", "see 'tidegate topic describe'")
+                    raise UsageMistake(
+                        f"{', '.join(topics)}: no partition {missing}", "see 'tidegate topic describe TOPIC'"
+                    )
                 starts = await _places(self.at, kafka, wanted, begin, "--from")
                 if stop is not None or self.exit_at_end:
                     self.reading.stops = await _places(self.at, kafka, wanted, stop or "latest", "--to")

@@ -14,6 +14,7 @@ from tools.cli.kafka import Kafka, check, connected, run
 from tools.cli.offsets import Place, at_time, bounds
 from tools.cli.output import Column
 from tools.cli.progress import progress
+from tools.cli.several import Several
 from tools.cli.times import moment_ms
 from wire.kafka.messages.delete_groups import DeleteGroupsRequest
 
@@ -255,12 +256,17 @@ def delete(
     at = session(context)
     confirm(f"Delete {', '.join(names)} with all offsets?", yes=yes)
 
-    async def work() -> None:
+    async def work() -> Several:
+        outcome = Several()
         async with connected(at.profile) as kafka:
-            for name in names:
-                node = await kafka.coordinator(name)
-                for each in (await kafka.call(DeleteGroupsRequest(groups_names=[name]), node=node)).results:
-                    check(each.error_code, name)
+            for name in dict.fromkeys(names):
+                try:
+                    node = await kafka.coordinator(name)
+                    for each in (await kafka.call(DeleteGroupsRequest(groups_names=[name]), node=node)).results:
+                        check(each.error_code, name)
+                    outcome.done.append(name)
+                except Refused as error:
+                    outcome.refused[name] = error
+        return outcome
 
-    run(work())
-    at.output.done(f"deleted {', '.join(names)}", deleted=names)
+    run(work()).tell(at.output, "deleted")

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from tidegate.admin import DelayedRecord, PendingRecord
+from tidegate.remote_admin import PAGE
 from tools.cli.asked import PRIORITIES
 from tools.cli.completion import topic_names
 from tools.cli.door import Door, opened
@@ -55,11 +56,17 @@ LIST = (
 @command(
     app,
     "list",
-    examples=("tidegate pending list reminders", "tidegate pending list reminders --until +1h --limit 20 -o json"),
+    examples=(
+        "tidegate pending list",
+        "tidegate pending list reminders",
+        "tidegate pending list reminders --until +1h --limit 20 -o json",
+    ),
 )
 def list_records(
     context: typer.Context,
-    topic: Topic,
+    topic: Annotated[
+        str | None, typer.Argument(metavar="[TOPIC]", help="Of this topic; else of all.", autocompletion=topic_names)
+    ] = None,
     partition: Annotated[int | None, typer.Option("--partition", "-p", min=0, help="Of this one.")] = None,
     since: Annotated[str | None, typer.Option("--since", metavar="TIME", help="Due then or later.")] = None,
     until: Annotated[str | None, typer.Option("--until", metavar="TIME", help="Due before then.")] = None,
@@ -69,25 +76,42 @@ def list_records(
     """List records that wait, the next one due first."""
     at = session(context)
     now_ms = at.now_ms()
-    rows: list[dict[str, Any]] = []
-    total = 0
+    wanted: dict[str, Any] = {
+        "order": "number" if as_they_came else "due",
+        "partition": partition,
+        "due_from_ms": None if since is None else moment_ms(since, now_ms),
+        "due_until_ms": None if until is None else moment_ms(until, now_ms),
+    }
     with opened(at.profile) as door:
-        skip: int | None = 0
-        while skip is not None and len(rows) < limit:
-            page = door.list_pending(
-                topic,
-                limit=min(limit - len(rows), 1_000),
-                skip=skip,
-                order="number" if as_they_came else "due",
-                partition=partition,
-                due_from_ms=None if since is None else moment_ms(since, now_ms),
-                due_until_ms=None if until is None else moment_ms(until, now_ms),
-            )
-            rows += [_row(topic, record, now_ms) for record in page.records]
-            skip, total = page.next_skip, page.total
-    at.output.rows(rows, LIST, empty=f"nothing waits in {topic}")
+        names = _waiting_topics(door) if topic is None else [topic]
+        found = [_of_topic(door, name, limit, wanted, now_ms) for name in names]
+    rows = [row for some, _ in found for row in some]
+    if not as_they_came:
+        rows.sort(key=lambda row: row["due_ms"])
+    total, rows = sum(each for _, each in found), rows[:limit]
+    columns = LIST if topic is not None else (Column("topic"), *LIST)
+    at.output.rows(rows, columns, empty=f"nothing waits in {topic}" if topic is not None else "nothing waits")
     if at.output.is_for_people and total > len(rows):
         at.output.note(f"{len(rows)} of {total}; --limit shows more")
+
+
+def _waiting_topics(door: Door) -> list[str]:
+    """The topics in which something waits for its time."""
+    return [each.topic for each in door.delay_statistics().topics if each.topic is not None and each.pending]
+
+
+def _of_topic(
+    door: Door, topic: str, limit: int, wanted: dict[str, Any], now_ms: int
+) -> tuple[list[dict[str, Any]], int]:
+    """The first records of a topic, and how many there are."""
+    rows: list[dict[str, Any]] = []
+    skip: int | None = 0
+    total = 0
+    while skip is not None and len(rows) < limit:
+        page = door.list_pending(topic, limit=min(limit - len(rows), PAGE), skip=skip, **wanted)
+        rows += [_row(topic, record, now_ms) for record in page.records]
+        skip, total = page.next_skip, page.total
+    return rows, total
 
 
 @command(
@@ -286,6 +310,7 @@ def _place(found: DelayedRecord) -> dict[str, Any]:
 STATISTICS = (
     Column("topic"),
     Column("pending", right=True),
+    Column("ready", "in lanes", right=True),
     Column("pending_bytes", "size", size_text, right=True),
     Column("next_due_ms", "next due (UTC)", moment_text),
     Column("released", right=True),

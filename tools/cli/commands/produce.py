@@ -258,7 +258,7 @@ def _report(at: Session, sent: Sent, asked: Asked, base: NewRecord, transactions
 def _notes(sent: Sent, asked: Asked) -> Iterator[str]:
     """What a person may not have meant."""
     if sent.made_topic:
-        yield f"(there was no topic {sent.topic}; it was made. 'tidegate topic create' chooses its partitions)"
+        yield f"(there was no topic {sent.topic}; it was made, as the broker makes topics by default)"
     if sent.placed and (asked.ttl is not None or asked.expires_at is not None):
         option = "--ttl" if asked.ttl is not None else "--expires-at"
         yield (

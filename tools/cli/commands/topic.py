@@ -2,18 +2,19 @@
 
 import re
 from typing import Annotated, Any
-from uuid import UUID
 
 import typer
 
+from engine.ids import id_text
 from tools.cli import settings
 from tools.cli.completion import topic_names
-from tools.cli.errors import UsageMistake
+from tools.cli.errors import UsageMistake, refusal
 from tools.cli.framework import Session, command, confirm, group, session
 from tools.cli.kafka import Kafka, check, connected, run
 from tools.cli.offsets import Place, at_time, bounds, leaders
 from tools.cli.output import Column, size_text
 from tools.cli.settings import DEFAULT_SOURCE, Kind
+from tools.cli.several import Several
 from tools.cli.times import moment_ms
 from wire.kafka.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from wire.kafka.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
@@ -23,6 +24,7 @@ from wire.kafka.messages.describe_log_dirs import DescribeLogDirsRequest
 
 app = group("Topics: make, list, look at, alter, delete, empty.")
 TO_END = -1
+TOPIC_EXISTS = 36
 
 Name = Annotated[str, typer.Argument(metavar="TOPIC", help="The topic's name.", autocompletion=topic_names)]
 Names = Annotated[list[str], typer.Argument(metavar="TOPIC", help="Names of topics.", autocompletion=topic_names)]
@@ -77,6 +79,8 @@ def create(
     at = session(context)
     configs = [CreatableTopicConfig(key, value) for key, value in settings.assignments(config or ()).items()]
 
+    outcome = Several()
+
     async def work() -> list[dict[str, Any]]:
         async with connected(at.profile) as kafka:
             wanted = [CreatableTopic(name, partitions, replicas, [], configs) for name in names]
@@ -84,8 +88,9 @@ def create(
             results = (await kafka.call(request)).topics
         made = []
         for each in results:
-            if each.error_code != 36 or not if_not_exists:
-                check(each.error_code, each.name, each.error_message)
+            if each.error_code and (each.error_code != TOPIC_EXISTS or not if_not_exists):
+                outcome.refused[each.name] = refusal(each.error_code, repr(each.name), each.error_message)
+                continue
             made.append({"topic": each.name, "created": not each.error_code, "partitions": each.num_partitions})
         return made
 
@@ -93,8 +98,9 @@ def create(
         if at.output.is_for_people:
             happened = ("would be made" if dry_run else "made") if each["created"] else "is there already"
             at.output.done(f"topic {each['topic']} {happened}")
-    if not at.output.is_for_people:
+    if not at.output.is_for_people and (made or not outcome.refused):
         at.output.value(made)
+    outcome.end(at.output)
 
 
 @command(
@@ -172,7 +178,7 @@ def describe(
             configs = await settings.read(kafka, Kind.TOPIC, name)
         return {
             "name": name,
-            "topic_id": str(UUID(bytes=bytes(topic.topic_id))),
+            "topic_id": id_text(bytes(topic.topic_id)),
             "internal": topic.is_internal,
             "partitions": [
                 {
@@ -239,17 +245,22 @@ def delete(context: typer.Context, names: Names, yes: Yes = False) -> None:
         async with connected(at.profile) as kafka:
             await kafka.topics(names)
 
-    async def work() -> None:
+    async def work() -> Several:
+        outcome = Several()
         async with connected(at.profile) as kafka:
             states = [DeleteTopicState(name=name) for name in names]
             request = DeleteTopicsRequest(topics=states, topic_names=names, timeout_ms=_timeout_ms(kafka))
             for each in (await kafka.call(request)).responses:
-                check(each.error_code, each.name or "", each.error_message)
+                name = each.name or ""
+                if each.error_code:
+                    outcome.refused[name] = refusal(each.error_code, repr(name), each.error_message)
+                else:
+                    outcome.done.append(name)
+        return outcome
 
     run(look())
     confirm(f"Delete {', '.join(names)} with all records?", yes=yes)
-    run(work())
-    at.output.done(f"deleted {', '.join(names)}", deleted=names)
+    run(work()).tell(at.output, "deleted")
 
 
 @command(

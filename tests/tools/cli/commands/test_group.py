@@ -100,6 +100,17 @@ def test_a_group_may_be_made_at_an_offset(tidegate: Tidegate, topic: str) -> Non
 
 def test_a_group_is_deleted(tidegate: Tidegate, group: str) -> None:
     assert tidegate("group", "delete", group, "--yes").out == f"deleted {group}\n"
+
+
+def test_what_was_deleted_is_told_though_another_is_not_there(tidegate: Tidegate, group: str) -> None:
+    ended = tidegate("group", "delete", "cli-gone-1", group, "cli-gone-2", "--yes")
+    assert (ended.code, ended.out) == (4, f"deleted {group}\n")
+    assert [line.split(";")[0] for line in ended.err.splitlines()] == [
+        "tidegate: no group 'cli-gone-1'",
+        "tidegate: no group 'cli-gone-2'",
+    ]
+    told = tidegate("group", "delete", "cli-gone-1", "--yes", "-o", "json")
+    assert (told.data["deleted"], [each["name"] for each in told.data["refused"]]) == ([], ["cli-gone-1"])
     assert tidegate("group", "describe", group).code == 4
 
 

@@ -35,6 +35,17 @@ def test_a_list_is_bounded_by_time_and_number(tidegate: Tidegate, waiting: str) 
     assert "1 of 2" in one.err
 
 
+def test_what_waits_is_listed_over_all_topics(tidegate: Tidegate, waiting: str) -> None:
+    assert tidegate("produce", f"{waiting}-too", "x", "-k", "k", "--delay", "30m", "--schedule-id", "sooner").code == 0
+    rows = tidegate("pending", "list", "--limit", "1000", "-o", "json").data
+    ours = [(row["topic"], row["id"]) for row in rows if row["topic"].startswith(waiting)]
+    assert ours == [(f"{waiting}-too", "sooner"), (waiting, "call"), (waiting, "#1")]
+    assert [row["due_ms"] for row in rows] == sorted(row["due_ms"] for row in rows)
+    first = tidegate("pending", "list", "--limit", "1")
+    assert first.out.split()[0] == "topic"
+    assert f"1 of {len(rows)}" in first.err
+
+
 def test_nothing_waiting_is_no_error(tidegate: Tidegate, topic: str) -> None:
     ended = tidegate("pending", "list", topic)
     assert (ended.code, ended.out) == (0, "")
@@ -88,6 +99,15 @@ def test_figures_are_told(tidegate: Tidegate, waiting: str) -> None:
     assert {each["topic"]: each["pending"] for each in found["topics"]}[waiting] == 2
     assert found["sum"]["pending"] >= 2
     assert waiting in tidegate("pending", "stats").out
+
+
+def test_figures_tell_what_the_size_is_of(tidegate: Tidegate, topic: str) -> None:
+    assert tidegate("produce", topic, "x", "--priority", "low").code == 0
+    found = {each["topic"]: each for each in tidegate("pending", "stats", "-o", "json").data["topics"]}[topic]
+    assert (found["pending"], found["ready"]) == (0, 1)
+    assert found["pending_bytes"] > 0
+    (line,) = (line for line in tidegate("pending", "stats").out.splitlines() if line.startswith(topic))
+    assert line.split()[1:3] == ["0", "1"]
 
 
 def test_several_partitions_may_know_an_id(tidegate: Tidegate) -> None:

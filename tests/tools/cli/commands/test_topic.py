@@ -2,7 +2,11 @@
 
 import time
 
+from confluent_kafka import TopicCollection
+from confluent_kafka.admin import AdminClient
+
 from tests.tools.cli.conftest import Tidegate
+from tidegate.testing import RunningBroker
 
 
 def test_a_topic_is_made_seen_and_deleted(tidegate: Tidegate) -> None:
@@ -20,6 +24,21 @@ def test_a_topic_that_is_there_already_is_told(tidegate: Tidegate, topic: str) -
     again = tidegate("topic", "create", topic)
     assert (again.code, "exists" in again.err) == (5, True)
     assert tidegate("topic", "create", topic, "--if-not-exists").code == 0
+
+
+def test_one_of_several_that_is_refused_does_not_hide_the_others(tidegate: Tidegate, topic: str) -> None:
+    made = tidegate("topic", "create", f"{topic}-a", topic, f"{topic}-b")
+    assert (made.code, made.out) == (5, f"topic {topic}-a made\ntopic {topic}-b made\n")
+    assert topic in made.err
+    assert tidegate("topic", "describe", f"{topic}-b").code == 0
+    assert tidegate("topic", "create", topic, "-o", "json").out == ""
+
+
+def test_ids_are_written_as_kafkas_tools_write_them(tidegate: Tidegate, broker: RunningBroker, topic: str) -> None:
+    found = tidegate("topic", "describe", topic, "-o", "json").data["topic_id"]
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+    (described,) = admin.describe_topics(TopicCollection([topic])).values()
+    assert found == str(described.result(60).topic_id)
 
 
 def test_a_dry_run_makes_nothing(tidegate: Tidegate) -> None:
