@@ -23,6 +23,7 @@ from engine.config.log_config import log_config
 from engine.errors import BrokerError
 from engine.ids import TopicId
 from engine.partitions import Partitions, PartitionSpec
+from engine.reserve import is_full
 
 logger = logging.getLogger("tidegate.controller")
 
@@ -99,13 +100,15 @@ class Controller:
             try:
                 await self._carry_out(planned.change)
             except BrokerError as error:
+                if is_full(error):
+                    self.partitions.storage.note_full("changes of topics and configs")
                 return tuple(r if isinstance(r, BrokerError) else error for r in planned.results)
             return planned.results
 
     async def _carry_out(self, change: Change) -> None:
         # Once committed a change must be put in force, whatever becomes of the client that asked for it.
         with trio.CancelScope(shield=True):
-            revision = await self.in_thread(self.topics.commit, change)
+            revision = await self.in_thread(self._commit, change)
             breathing = Breathing(MADE_AT_ONCE)
             for update in change.topics:
                 if update.after is not None:
@@ -114,6 +117,15 @@ class Controller:
                 await self._put_in_force(update, breathing)
                 for follow in self.on_change:
                     follow(update)
+
+    def _commit(self, change: Change) -> int:
+        """[thread] On a full disk room is kept for deletions, and for configs: a shorter retention frees some too."""
+        try:
+            return self.topics.commit(change)
+        except BrokerError as error:
+            if _makes_partitions(change) or not is_full(error) or not self.partitions.files.make_room():
+                raise
+        return self.topics.commit(change)
 
     # -- putting changes in force
 
@@ -164,9 +176,10 @@ class Controller:
         again later, by the next start if this broker ends before."""
         try:
             records = [self.topics.deleting[topic_id] for topic_id in topic_ids if topic_id in self.topics.deleting]
+            # First of all the files: on a full disk the rest needs their room.
+            removed = await self.in_thread(self.partitions.remove_files, topic_ids)
             for clean_up in self.clean_ups:
                 await clean_up(records)
-            removed = await self.in_thread(self.partitions.remove_files, topic_ids)
             async with self._lock:
                 change = self.topics.plan_finish_delete(removed)
                 if not change.empty:
@@ -226,6 +239,14 @@ class Controller:
             PartitionSpec(topic.topic_id, index, config, partition.leader_epoch, _syncs(topic), topic.name)
             for index, partition in enumerate(topic.partitions)
         ]
+
+
+def _makes_partitions(change: Change) -> bool:
+    return any(
+        update.after is not None
+        and update.after.partition_count > (update.before.partition_count if update.before is not None else 0)
+        for update in change.topics
+    )
 
 
 def _syncs(topic: Topic) -> bool:

@@ -19,6 +19,9 @@ from engine.errors import BrokerError, CoordinatorNotAvailable, NotCoordinator, 
 
 logger = logging.getLogger("tidegate.coordinator")
 
+PAUSE_S = 1.0
+TELL_S = 60.0
+
 
 @lru_cache(maxsize=100_000)
 def java_hash(text: str) -> int:
@@ -47,6 +50,9 @@ class InternalTopics:
 
     controller: Controller
     _kept: dict[str, InternalTopic] = field(factory=dict)
+    _failed: dict[str, tuple[float, str]] = field(factory=dict)
+    """Topics that could not be made: until when that is not tried again, and why."""
+    _told_at: dict[str, float] = field(factory=dict)
 
     def __attrs_post_init__(self) -> None:
         self.controller.on_opened.append(self.load_all)
@@ -84,10 +90,22 @@ class InternalTopics:
         spec = self.spec(name) if self.is_missing(name) else None
         if spec is None:
             return
+        until, reason = self._failed.get(name, (0.0, ""))
+        if self.controller.partitions.clock.monotonic() < until:
+            raise CoordinatorNotAvailable(reason)
         (result,) = await self.controller.create_topics([spec])
         if isinstance(result, BrokerError) and not isinstance(result, TopicAlreadyExists):
-            logger.error("%s cannot be made: %s", name, result)
-            raise CoordinatorNotAvailable(f"{name} cannot be made: {result}")
+            raise self._not_made(name, result)
+
+    def _not_made(self, name: str, error: BrokerError) -> CoordinatorNotAvailable:
+        """Clients ask again ten times a second: for a while they are told the same, without another attempt."""
+        now = self.controller.partitions.clock.monotonic()
+        reason = f"{name} cannot be made: {error}"
+        if now - self._told_at.get(name, -TELL_S) >= TELL_S:
+            self._told_at[name] = now
+            logger.error("%s", reason)
+        self._failed[name] = now + PAUSE_S, reason
+        return CoordinatorNotAvailable(reason)
 
     def topic_changed(self, update: TopicUpdate) -> None:
         """A topic was made, altered or deleted."""

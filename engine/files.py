@@ -10,7 +10,7 @@ import os
 import shutil
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
 from msgspec import Struct
@@ -59,6 +59,13 @@ class File(Protocol):
     def close(self) -> None: ...
 
 
+class Room(Struct, frozen=True):
+    """How large a file system is, and how much of it is left for the broker."""
+
+    size_bytes: int
+    free_bytes: int
+
+
 class Files(Protocol):
     """A file system."""
 
@@ -81,6 +88,15 @@ class Files(Protocol):
 
     def remove_tree(self, path: str) -> None:
         """A directory and all in it; missing is fine."""
+
+    def room(self, path: str) -> Room:
+        """[thread] Of the file system that `path` is on."""
+
+    on_full: Callable[[], bool]
+    """[thread] Asked by `make_room`."""
+
+    def make_room(self) -> bool:
+        """[thread] On a full disk, for something that will free more: whether some room could be made for it."""
 
     def keep_open(self, file: File) -> None:
         """Holds a reference to a file in use, so that it is not opened again for each read."""
@@ -266,6 +282,7 @@ class OsFiles:
         self._open: set[int] = set()
         self.most_open = most_open
         self.relief: Relief | None = None
+        self.on_full: Callable[[], bool] = lambda: False
 
     def open(self, path: str, *, create: bool = False) -> File:
         if self.is_crowded:
@@ -329,6 +346,13 @@ class OsFiles:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+    def room(self, path: str) -> Room:
+        found = os.statvfs(path)
+        return Room(found.f_frsize * found.f_blocks, found.f_frsize * found.f_bavail)
+
+    def make_room(self) -> bool:
+        return self.on_full()
 
     def remove_tree(self, path: str) -> None:
         # Background work that has not yet stopped may remove a file under our hands, or make one: then once more.

@@ -38,11 +38,14 @@ from engine.journal_format import (
     slot_sequence,
     write_frame,
 )
+from engine.reserve import is_full
 from engine.workers import Workers
 
 logger = logging.getLogger("tidegate.journal")
 
 DIRECTORY = "journal"
+ROUNDS_WITHOUT = 1000
+"""So many rounds after the disk was too full for another file, one is tried to make again."""
 
 
 Owner: TypeAlias = object
@@ -95,6 +98,7 @@ class Journal:
         self._full: list[_Slot] = []
         self._laid_out = 0
         self._laying_out = self._settling = self._running = False
+        self._rounds_without = 0
         self._place = 0
         self._frames = self._bytes = self._settled = 0
         self.settle: Settle = _settle_nothing
@@ -208,6 +212,9 @@ class Journal:
         device = self._device
         if self._laying_out or self._laid_out == self._slot_count or device is None:
             return
+        if self._rounds_without:
+            self._rounds_without -= 1
+            return
         self._laying_out = True
         path = self._path(self._laid_out)
 
@@ -217,6 +224,10 @@ class Journal:
 
         def done(slot: Slot, error: BaseException | None) -> None:
             self._laying_out = False
+            if is_full(error):
+                # Rounds go on without; some of them later there may be room.
+                self._rounds_without = ROUNDS_WITHOUT
+                return
             if error is not None:
                 logger.warning("no file can be made for the journal, logs are synced more often: %s", error)
                 self._laid_out = self._slot_count

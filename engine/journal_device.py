@@ -55,6 +55,10 @@ class DirectDevice:
         try:
             if os.fstat(plain).st_size != size:
                 _fill(plain, size)
+        except OSError:
+            # What is left of the disk is better used than by a part of a slot.
+            os.ftruncate(plain, 0)
+            raise
         finally:
             os.close(plain)
         for directory in (os.path.dirname(path), os.path.dirname(os.path.dirname(path))):

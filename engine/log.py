@@ -19,6 +19,7 @@ Invariants:
  9. `settled end <= durable end`: up to the one the files alone are enough, in between the journal is needed.
 """
 
+import contextlib
 import os
 from collections.abc import Sequence
 
@@ -51,18 +52,8 @@ from engine.transactions import EndMarker, Undecided, note_producer, parse_marke
 from engine.upkeep import Upkeep
 from engine.validation import Accepted, Batches, Piece, accept, is_plain, ordinary_batch
 
-__all__ = [
-    "AppendResult",
-    "Log",
-    "LogConfig",
-    "LogPosition",
-    "LogRead",
-    "Origin",
-    "ProducerInfo",
-    "RecoveryReport",
-    "SyncTicket",
-    "TimedOffset",
-]
+__all__ = ["AppendResult", "Log", "LogConfig", "LogPosition", "LogRead"]
+__all__ += ["Origin", "ProducerInfo", "RecoveryReport", "SyncTicket", "TimedOffset"]
 
 
 class Log(StagedProducers):
@@ -446,6 +437,10 @@ class Log(StagedProducers):
         if not 0 <= offset <= self.end_offset:
             raise OffsetOutOfRange(f"offset {offset} of {self.name} is not within [0, {self.end_offset}]")
         offset = max(offset, self.start_offset)
+        if offset == self.end_offset and self._segments.active is not None:
+            # Nothing of the active segment is left: with another one begun, its room is freed too.
+            with contextlib.suppress(StorageError):
+                self.roll()
         # While segments are being replaced their files stay, and retention comes back for them.
         dropped = [] if self._upkeep.replacing else self._segments.below(offset)
         job = StartOffsetJob(self._durable_start, self.capture_sync(), offset, dropped, self._start_raised)

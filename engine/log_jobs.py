@@ -17,6 +17,7 @@ from engine.journal_format import JournalPiece
 from engine.log_types import LogPosition
 from engine.recovery import remove_segment_files, write_start_offset
 from engine.replacement import Replacement, commit_replacement
+from engine.reserve import is_full
 from engine.segment import Segment
 from engine.snapshot import Snapshot, remove_snapshots, write_snapshot
 
@@ -160,8 +161,17 @@ class DurableStart:
     def raise_to(self, offset: int) -> None:
         with self._lock:
             if offset > self.offset:
-                write_start_offset(self.files, self.directory, offset)
+                self._write(offset)
                 self.offset = offset
+
+    def _write(self, offset: int) -> None:
+        try:
+            write_start_offset(self.files, self.directory, offset)
+        except OSError as error:
+            # What goes after it frees more than this takes.
+            if not is_full(error) or not self.files.make_room():
+                raise
+            write_start_offset(self.files, self.directory, offset)
 
 
 @define(eq=False)

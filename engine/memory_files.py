@@ -8,12 +8,12 @@ import contextlib
 import errno as error_numbers
 import os
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Union
 
 from attrs import define, field
 
-from engine.files import Buffer, File
+from engine.files import Buffer, File, Room
 
 
 @define(eq=False, repr=False)
@@ -161,6 +161,7 @@ class MemoryFiles:
 
     calls: int = field(default=0, init=False)
     capacity_bytes: int | None = None
+    on_full: Callable[[], bool] = field(default=lambda: False)
     _fail: tuple[int, int, int, frozenset[str] | None] | None = field(default=None, init=False)
     _root: _Directory = field(factory=_Directory, init=False)
 
@@ -259,6 +260,15 @@ class MemoryFiles:
         with contextlib.suppress(FileNotFoundError):
             directory, name = self._parent(path)
             directory.change({name: None})
+
+    def room(self, path: str) -> Room:
+        self.count("room")
+        self._parent(path)
+        size = 1 << 40 if self.capacity_bytes is None else self.capacity_bytes
+        return Room(size, max(size - self.used_bytes(), 0))
+
+    def make_room(self) -> bool:
+        return self.on_full()
 
     def keep_open(self, file: File) -> None:
         pass

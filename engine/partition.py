@@ -18,6 +18,7 @@ from engine.log import AppendResult, Log, LogPosition, LogRead, Origin, Producer
 from engine.opened_records import Opened
 from engine.page_cache import read_resident
 from engine.records import HEADER_SIZE, BatchHeader, parse_header
+from engine.reserve import is_full
 from engine.sync import SyncRounds, SyncTicket
 from engine.traffic import Traffic
 
@@ -61,6 +62,7 @@ class Partition:
         on_synced: Callable[["Partition"], object] = lambda _: None,
         on_offline: Callable[["Partition", BaseException], object] = lambda _partition, _error: None,
         on_damage: Callable[["Partition", DamagedFile], object] = lambda _partition, _error: None,
+        on_full: Callable[[str], object] = lambda _what: None,
     ) -> None:
         self.topic_id = topic_id
         self.index = index
@@ -78,6 +80,7 @@ class Partition:
         self._rounds = rounds
         self._on_synced = on_synced
         self._on_offline = on_offline
+        self._on_full = on_full
         self._on_damage = on_damage
         self._waiters: deque[DurableWaiter] = deque()
         self._watchers: dict[Watcher, None] = {}
@@ -96,6 +99,8 @@ class Partition:
         try:
             result = self.log.append(records, self.leader_epoch, origin=origin, opened=opened)
         except StorageError as error:
+            if is_full(error):
+                self._on_full("records")
             if self.log.offline is not None:
                 self.take_offline(error)
             raise

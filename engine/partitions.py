@@ -19,10 +19,13 @@ from engine.log_jobs import Job
 from engine.log_types import LogExtent
 from engine.partition import Partition
 from engine.recovery import STAGE, new_state
+from engine.reserve import Reserve, is_full
+from engine.storage import Storage
 from engine.sync import SyncRounds
 from engine.workers import Workers
 
 REVERIFY_DELAY_S = 1.0
+RESERVE_FILE = "deletion-reserve"
 
 
 @frozen
@@ -51,6 +54,8 @@ class Partitions:
     journal: Journal | None = None
     refusal: StorageError | None = None
     """Why nothing is taken from clients at the moment."""
+    storage: Storage = field(init=False)
+    """The room on the disk."""
     damages: Damages = field(factory=Damages, init=False)
     """What is known to be damaged of their files."""
     left: Mapping[str, LogExtent] = field(factory=dict)
@@ -59,6 +64,18 @@ class Partitions:
     _under_way: int = field(default=0, init=False)
     _to_verify: set[Partition] = field(factory=set, init=False)
     """Those whose tail will be verified again, or is being."""
+
+    def __attrs_post_init__(self) -> None:
+        reserve = Reserve(self.files, f"{self.data_dir}/{RESERVE_FILE}", 0)
+        self.storage = Storage(
+            self.files, self.data_dir, self.clock, self.workers, self.call_later, reserve, self._refuse_clients
+        )
+        self.files.on_full = self.storage.make_room
+
+    def _refuse_clients(self, refusal: StorageError | None) -> None:
+        """The reserve for deletions is in use, or there again; others may have their own reason."""
+        if self.refusal is None or self.refusal is self.storage.refusal:
+            self.refusal = refusal
 
     # -- looking up
 
@@ -119,6 +136,7 @@ class Partitions:
             sync_writes=spec.sync_writes,
             on_synced=self._after_sync,
             on_offline=self._went_offline,
+            on_full=self.storage.note_full,
             on_damage=self._damage_found,
         )
         partitions.append(partition)
@@ -135,6 +153,7 @@ class Partitions:
             sync_writes=partition.sync_writes,
             on_synced=self._after_sync,
             on_offline=self._went_offline,
+            on_full=self.storage.note_full,
             on_damage=self._damage_found,
         )
         # What follows its sync are releases, some milliseconds of work.
@@ -250,7 +269,9 @@ class Partitions:
             if job.error is not None:
                 # Its traceback leads back to the job, and that to files, which would stay open until a collection.
                 job.error.__traceback__ = None
-        if failed is not None and not partition.removed:
+        if is_full(failed):
+            self.storage.note_full("indexes and snapshots")
+        elif failed is not None and not partition.removed:
             self.log_error(f"background work on {partition.log.name} failed: {failed}")
         if partition.log.offline is not None and partition.offline is None and not partition.removed:
             partition.take_offline(failed or StorageError(partition.log.offline))

@@ -1,10 +1,11 @@
-"""Room that is kept free on the disk for what was promised: a file of zeros, given up when the disk is full.
+"""Room that is kept free on the disk for what must be possible: a file of zeros, given up when the disk is full.
 
 What a client was told is staged must be released when it is due, also on a full disk. So the reserve goes first, and
 until it could be laid by again nothing new is taken from clients.
 """
 
 import errno
+import sqlite3
 
 from attrs import define, field
 
@@ -18,6 +19,8 @@ def is_full(error: BaseException | None) -> bool:
     """Whether an error, or what caused it, says that the disk has no room."""
     while error is not None:
         if isinstance(error, OSError) and error.errno in FULL:
+            return True
+        if isinstance(error, sqlite3.Error) and getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_FULL:
             return True
         error = error.__cause__
     return False
@@ -38,6 +41,9 @@ class Reserve:
             return
         file = self.files.open(self.path, create=True)
         try:
+            if self.files.room(self.path).free_bytes < self.size - file.size():
+                # Trying would leave others without any for a moment.
+                raise OSError(errno.ENOSPC, f"no space left for {self.size} bytes", self.path)
             for position in range(file.size(), self.size, len(_PIECE)):
                 piece: Buffer = memoryview(_PIECE)[: self.size - position]
                 file.write([piece], position)

@@ -280,6 +280,7 @@ class Broker:
     def _start_tasks(self, nursery: trio.Nursery, node: Node) -> None:
         server = self.server = KafkaServer(node)
         self._rounds.before_outcomes, self._rounds.after_outcomes = server.cork, server.uncork
+        node.partitions.storage.keep_reserve(node.topics.settings.integer("log.deletion.reserve.bytes"))
         nursery.start_soon(self._drive_syncs)
         nursery.start_soon(self._drive_timers)
         nursery.start_soon(self._expire_waiters, node)

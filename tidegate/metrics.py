@@ -1,12 +1,12 @@
 """Which figures a broker has: the collectors of its parts, and those of the process around them."""
 
-import os
 import threading
 from collections.abc import Callable, Iterator
 
 from attrs import define, field
 
 from engine.metrics import Collector, Family, Metrics
+from engine.partitions import Partitions
 from engine.sync import SyncRounds
 from tidegate.logs import line_counts
 from wire.http.server import HttpServer
@@ -23,8 +23,8 @@ def register_node(metrics: Metrics, node: Node) -> None:
     metrics.before_scrape.append(parts.load)
     metrics.register(parts.collect)
     metrics.register(lambda: _syncs(node.partitions.rounds))
-    disk = Disk(node.partitions.data_dir)
-    metrics.before_scrape.append(disk.look)
+    disk = Disk(node.partitions)
+    metrics.before_scrape.append(node.partitions.storage.look)
     metrics.register(disk.collect)
     metrics.register(_log_lines)
 
@@ -76,24 +76,22 @@ def _collectors(node: Node) -> tuple[Collector, ...]:
 
 @define(eq=False)
 class Disk:
-    """The room on the disk that holds the data; looked at in a thread, for a disk may be slow to answer."""
+    """The room on the disk that holds the data; looked at in a thread before, for a disk may be slow to answer."""
 
-    path: str
-    size_bytes: int = 0
-    free_bytes: int = 0
-
-    def look(self) -> None:
-        """Ask the file system."""
-        found = os.statvfs(self.path)
-        self.size_bytes = found.f_frsize * found.f_blocks
-        self.free_bytes = found.f_frsize * found.f_bavail
+    partitions: Partitions
 
     def collect(self) -> Iterator[Family]:
         """As it was when last looked at."""
+        storage = self.partitions.storage
         meaning = "Size of the file system that holds the data."
-        yield Family.gauge("tidegate_disk_size_bytes", meaning, [({}, self.size_bytes)])
+        yield Family.gauge("tidegate_disk_size_bytes", meaning, [({}, storage.room.size_bytes)])
         meaning = "Room that is left on it for the broker."
-        yield Family.gauge("tidegate_disk_free_bytes", meaning, [({}, self.free_bytes)])
+        yield Family.gauge("tidegate_disk_free_bytes", meaning, [({}, storage.room.free_bytes)])
+        meaning = "1 while something is refused because the disk is full."
+        is_full = storage.is_full or self.partitions.refusal is not None
+        yield Family.gauge("tidegate_disk_full", meaning, [({}, int(is_full))])
+        meaning = "How often something could not be written because the disk was full."
+        yield Family.counter("tidegate_disk_full_refusals_total", meaning, [({}, storage.refusals)])
 
 
 @define(eq=False)
@@ -105,6 +103,7 @@ class LifeMetrics:
     server: HttpServer | None
     recovery_s: float | None = None
     recovered_bytes: int = 0
+    set_aside_bytes: int = 0
 
     def collect(self) -> Iterator[Family]:
         """Everything about this process that others do not tell."""
@@ -115,6 +114,8 @@ class LifeMetrics:
             yield Family.gauge("tidegate_recovery_seconds", meaning, [({}, self.recovery_s)])
             meaning = "Bytes of logs that were read to recover them at the last start; 0 after a clean shutdown."
             yield Family.gauge("tidegate_recovery_scanned_bytes", meaning, [({}, self.recovered_bytes)])
+            meaning = "Bytes beside the logs that did not fit into them when they were recovered; look at them."
+            yield Family.gauge("tidegate_recovery_set_aside_bytes", meaning, [({}, self.set_aside_bytes)])
         if self.server is not None:
             yield from _door(self.server)
 

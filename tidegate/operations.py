@@ -87,8 +87,10 @@ class Operations:
     def recovered(self, took_s: float, *, clean: bool) -> None:
         """The logs are open."""
         partitions = list(self.surroundings.partitions)
+        reports = [each.log.recovery for each in self.surroundings.partitions.with_stages()]
         self.life.recovery_s = took_s
-        self.life.recovered_bytes = sum(each.log.recovery.scanned_bytes for each in partitions)
+        self.life.recovered_bytes = sum(report.scanned_bytes for report in reports)
+        self.life.set_aside_bytes = sum(report.set_aside_bytes for report in reports)
         figures = {"partitions": len(partitions), "seconds": round(took_s, 3), "clean": clean}
         logger.info("the logs are open", extra={**figures, "scanned_bytes": self.life.recovered_bytes})
 

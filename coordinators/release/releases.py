@@ -222,7 +222,7 @@ class Releases:
             if error is None:
                 self.partitions.refusal = None
             else:
-                logger.error("no room can be kept free for staged records: %s", error)
+                self.partitions.storage.tell_no_reserve("staged records", error)
                 self.timers.call_at(self.clock.monotonic() + RESERVE_RETRY_S, self._lay_by)
 
         self.partitions.workers.submit(self.reserve.lay_by, done)

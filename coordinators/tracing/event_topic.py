@@ -28,6 +28,8 @@ logger = logging.getLogger("tidegate.tracing")
 TRACE_EVENTS_TOPIC = "__trace_events"
 LINGER_S = 1.0
 RETRY_S = 5.0
+TOLD_ATTEMPT = 12
+"""Of so many failed attempts one is told of."""
 EVENTS_PER_BATCH = 500
 BATCH_BYTES = 512 * 1024
 
@@ -44,6 +46,7 @@ class EventTopic:
     dropped: int = 0
     _queue: deque[tuple[RecordTrace, TraceEvent]] = field(factory=deque, init=False)
     _is_waiting: bool = field(default=False, init=False)
+    _failed_attempts: int = field(default=0, init=False)
 
     def event(self, trace: RecordTrace, event: TraceEvent) -> None:
         """Write it soon."""
@@ -119,9 +122,12 @@ class EventTopic:
         }
         (result,) = await self.controller.create_topics([TopicSpec(TRACE_EVENTS_TOPIC, 1, configs=configs)])
         if isinstance(result, BrokerError) and not isinstance(result, TopicAlreadyExists):
-            logger.error("%s cannot be made: %s", TRACE_EVENTS_TOPIC, result)
+            if self._failed_attempts % TOLD_ATTEMPT == 0:
+                logger.error("%s cannot be made: %s", TRACE_EVENTS_TOPIC, result)
+            self._failed_attempts += 1
             self._wait(RETRY_S)
         else:
+            self._failed_attempts = 0
             self.flush()
 
 

@@ -31,6 +31,8 @@ Done = Callable[[BrokerError | None], object]
 
 DURABLE_WITHIN_S = 30.0
 RETRY_S = 0.1
+LONGEST_RETRY_S = 5.0
+TELL_S = 60.0
 
 
 @define(eq=False)
@@ -80,6 +82,8 @@ class MarkerWriting:
     done: Callable[[], object]
     delayed: Callable[[], object]
     _waiting: set[TopicPartition] = field(factory=set, init=False)
+    _pauses_s: dict[TopicPartition, float] = field(factory=dict, init=False)
+    _told_at: float = field(default=-TELL_S, init=False)
 
     def start(self) -> None:
         """Write all markers; `done` is called when they are durable, `delayed` if that will take longer."""
@@ -118,6 +122,12 @@ class MarkerWriting:
             self.done()
 
     def _try_again(self, place: TopicPartition, error: BrokerError) -> None:
-        logger.warning("%s-%d has no marker of %r yet: %s", *place, self.decided.transactional_id, error)
+        now = self.clock.monotonic()
+        if now - self._told_at >= TELL_S:
+            self._told_at = now
+            logger.warning("%s-%d has no marker of %r yet: %s", *place, self.decided.transactional_id, error)
         self.delayed()
-        self.timers.call_at(self.clock.monotonic() + RETRY_S, lambda: self._write([place]))
+        # The longer it lasts the seldomer it is tried: a full disk stays full for a while.
+        pause_s = self._pauses_s.get(place, RETRY_S)
+        self._pauses_s[place] = min(2 * pause_s, LONGEST_RETRY_S)
+        self.timers.call_at(now + pause_s, lambda: self._write([place]))

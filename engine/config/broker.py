@@ -177,6 +177,15 @@ LOG = (
         dynamic=False,
     ),
     ConfigKey(
+        "log.deletion.reserve.bytes",
+        ConfigType.LONG,
+        2 * MEBIBYTE,
+        "Tidegate's own key. Room that is kept free on the disk so that topics and records can be deleted, by clients "
+        "and by retention, when it is full; while the reserve is in use nothing is taken from producers. 0 keeps none.",
+        at_least(0),
+        dynamic=False,
+    ),
+    ConfigKey(
         "stage.reserve.bytes",
         ConfigType.LONG,
         16 * 1024 * 1024,

@@ -1,6 +1,7 @@
 """Changes of topics: durable before they are in force, one after the other, finished whatever the client does."""
 
 import errno
+import sqlite3
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,7 +13,7 @@ from trio.testing import MockClock, trio_test, wait_all_tasks_blocked
 from coordinators.configs import AlterOperation, ConfigAlteration, ConfigResource, ResourceType
 from coordinators.controller import MADE_AT_ONCE, Controller
 from coordinators.topic_creation import PartitionsSpec, TopicSpec
-from coordinators.topic_view import Topic
+from coordinators.topic_view import Change, Topic
 from coordinators.topics import Topics
 from coordinators.waiting import in_worker
 from engine.catalogue_records import TopicRecord
@@ -340,3 +341,61 @@ async def test_a_directory_that_cannot_be_removed_does_not_keep_the_others(bench
     bench.restart()
     await bench.controller.finish_deletions()
     assert bench.topics.deleting == {}
+
+
+def _full_once(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next commit finds the disk full."""
+    real, full = bench.topics.commit, [True]
+
+    def commit(change: Change) -> int:
+        if full.pop() if full else False:
+            error = sqlite3.OperationalError("database or disk is full")
+            error.sqlite_errorcode = sqlite3.SQLITE_FULL
+            raise StorageError("the catalogue failed") from error
+        return real(change)
+
+    monkeypatch.setattr(type(bench.topics), "commit", lambda _, change: commit(change))
+
+
+@trio_test
+async def test_on_a_full_disk_topics_can_be_deleted_and_configured_and_not_made(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await bench.create("t")
+    await bench.create("u")
+    retention = ConfigAlteration("retention.ms", AlterOperation.SET, "1000")
+    resource = ConfigResource(ResourceType.TOPIC, "u")
+    for change in (
+        lambda: bench.controller.delete_topics(["t"]),
+        lambda: bench.controller.alter_configs([(resource, [retention])]),
+    ):
+        bench.partitions.storage.keep_reserve(1000)
+        assert "deletion-reserve" in bench.files.list("/data")
+        _full_once(bench, monkeypatch)
+        (result,) = await change()
+        assert not isinstance(result, StorageError)
+        assert "deletion-reserve" not in bench.files.list("/data")
+        assert bench.partitions.refusal is not None, "clients must not fill what was given up"
+    assert [topic.name for topic in bench.topics.view] == ["u"]
+    bench.partitions.storage.keep_reserve(1000)
+    assert bench.partitions.refusal is None
+    _full_once(bench, monkeypatch)
+    (result,) = await bench.controller.create_topics([TopicSpec("v", 1)])
+    assert isinstance(result, StorageError)
+    assert "deletion-reserve" in bench.files.list("/data")
+    assert bench.partitions.storage.refused == "the disk is full: changes of topics and configs cannot be written"
+
+
+@trio_test
+async def test_the_files_of_a_deleted_topic_go_before_anything_is_written_about_it(bench: Bench) -> None:
+    topic = await bench.create("t")
+    bench.write(topic)
+    found: list[dict[str, int]] = []
+
+    async def clean_up(_: Sequence[TopicRecord]) -> None:
+        found.append(bench.files.list(bench.partitions.directory(topic.topic_id, 0)))
+
+    bench.controller.clean_ups.append(clean_up)
+    await bench.controller.delete_topics(["t"])
+    await bench.run_started()
+    assert found == [{}]

@@ -1,14 +1,18 @@
 """Topics of the broker's own: which shard a key belongs to, when the topic is made, loaded and given up."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from trio.testing import trio_test
 
+from coordinators.controller import Controller
 from coordinators.group.groups import OFFSETS_TOPIC
 from coordinators.internal_topics import java_hash
+from coordinators.topics import TopicSpec
 from coordinators.waiting import result_of
-from engine.errors import NotCoordinator
+from engine.clock import ManualClock
+from engine.errors import CoordinatorNotAvailable, NotCoordinator, StorageError
 from tests.wire.kafka.door import config, open_door
 from tests.wire.kafka.requests import BY_NAME, batch, produce
 from tidegate.broker import Broker
@@ -73,3 +77,28 @@ async def test_clients_do_not_write_to_it(tmp_path: Path) -> None:
         await door.broker.node.internal_topics.ensure(OFFSETS_TOPIC)
         answer = await (await door.connect()).ask(produce(OFFSETS_TOPIC, batch(1)), BY_NAME)
         assert answer.responses[0].partition_responses[0].error_code == INVALID_TOPIC
+
+
+@trio_test
+async def test_a_topic_that_cannot_be_made_is_not_tried_for_every_client(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with Broker(config(tmp_path, SETTINGS)) as broker:
+        internal, clock = broker.node.internal_topics, ManualClock()
+        broker.node.partitions.clock = clock
+        tries: list[TopicSpec] = []
+
+        async def create_topics(specs: Sequence[TopicSpec]) -> tuple[StorageError]:
+            tries.extend(specs)
+            return (StorageError("the disk is full"),)
+
+        monkeypatch.setattr(Controller, "create_topics", lambda _, specs: create_topics(specs))
+        for _ in range(100):
+            with pytest.raises(CoordinatorNotAvailable, match=f"{OFFSETS_TOPIC} cannot be made: the disk is full"):
+                await internal.ensure(OFFSETS_TOPIC)
+            clock.advance_ms(100)
+        assert len(tries) == 10
+        assert caplog.text.count("cannot be made") == 1
+        monkeypatch.undo()
+        clock.advance_ms(1000)
+        await internal.ensure(OFFSETS_TOPIC)

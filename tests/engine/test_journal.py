@@ -5,7 +5,8 @@ import os
 
 import pytest
 
-from engine.journal import Journal
+from engine.journal import ROUNDS_WITHOUT, Journal
+from engine.journal_device import Slot
 from engine.journal_format import JournalPiece
 from engine.memory_files import MemoryFiles
 from engine.workers import InlineWorkers
@@ -180,7 +181,7 @@ def test_a_failed_write_is_told_and_the_journal_is_not_used_again() -> None:
 
 def test_where_no_slot_can_be_made_there_is_no_journal(caplog: pytest.LogCaptureFixture) -> None:
     world = World()
-    world.files.fail_at(1, errno.ENOSPC, only=frozenset({"write"}), times=2)
+    world.files.fail_at(1, errno.EIO, only=frozenset({"write"}), times=2)
     world.journal.take([], [], world.taken.append)
     world.files.stop_failing()
     assert "no file can be made for the journal" in caplog.text
@@ -239,3 +240,20 @@ def test_a_closed_journal_takes_nothing() -> None:
     world.take()
     world.journal.close()
     assert not world.take()
+
+
+def test_where_the_disk_is_full_a_slot_is_made_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World()
+    tries: list[str] = []
+
+    def full(path: str, _size: int) -> Slot:
+        tries.append(path)
+        raise OSError(errno.ENOSPC, "no space left")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(world.device, "lay_out", full)
+        for _ in range(ROUNDS_WITHOUT):
+            assert not world.take()
+    assert len(tries) == 1, "each attempt would fill what is left"
+    while not world.take():
+        assert world.refused < ROUNDS_WITHOUT + 5

@@ -1,6 +1,7 @@
 """Room kept free: it is really taken, and really given back."""
 
 import errno
+import sqlite3
 
 import pytest
 
@@ -55,3 +56,10 @@ def test_a_full_disk_is_recognised_through_what_it_caused() -> None:
     assert is_full(error)
     assert not is_full(StorageError("something else"))
     assert not is_full(None)
+
+
+def test_a_database_may_say_that_the_disk_is_full() -> None:
+    error = sqlite3.OperationalError("database or disk is full")
+    assert not is_full(error)
+    error.sqlite_errorcode = sqlite3.SQLITE_FULL
+    assert is_full(error)

@@ -12,7 +12,6 @@ from tests.wire.http.scraping import scrape
 from tests.wire.kafka.door import until
 from tests.wire.kafka.requests import batch, create_topic, produced
 from tidegate.data_directory import CLEAN_MARK
-from tidegate.metrics import Disk
 
 
 @trio_test
@@ -55,11 +54,12 @@ async def test_recovery_after_a_crash_is_told(tmp_path: Path) -> None:
         assert (await scrape(door))("tidegate_recovery_scanned_bytes") > 0
 
 
-def test_room_on_the_disk_is_looked_at_when_told(tmp_path: Path) -> None:
-    disk = Disk(str(tmp_path))
-    assert disk.size_bytes == 0
-    disk.look()
-    assert disk.size_bytes >= disk.free_bytes > 0
+@trio_test
+async def test_room_on_the_disk_is_looked_at_before_it_is_told(tmp_path: Path) -> None:
+    async with open_http_door(tmp_path) as door:
+        found = await scrape(door)
+        assert found("tidegate_disk_size_bytes") >= found("tidegate_disk_free_bytes") > 0
+        assert found("tidegate_disk_full") == found("tidegate_disk_full_refusals_total") == 0
 
 
 class LongestStep(trio.abc.Instrument):

@@ -2,6 +2,8 @@
 
 import errno
 
+import pytest
+
 from coordinators.group.groups import OFFSETS_TOPIC
 from coordinators.transaction.states import State
 from coordinators.transaction.transaction import ProducerIdentity
@@ -125,3 +127,25 @@ def test_markers_of_groups_offsets_are_told_to_the_group() -> None:
     assert place[0] == OFFSETS_TOPIC
     world.heard(world.transactions.write_marker(place, producer, EndMarker(True, 0)))
     assert world.fetch_offset("g", ("t", 0)).offset == 5
+
+
+def test_the_longer_a_partition_cannot_be_written_the_seldomer_it_is_tried(caplog: pytest.LogCaptureFixture) -> None:
+    world = World()
+    producer = begun(world)
+    full = world.partition(PLACES[1])
+    tries: list[float] = []
+
+    def append(*_: object, **__: object) -> object:
+        tries.append(world.clock.monotonic())
+        raise StorageError("no space")
+
+    real, full.append = full.append, append  # type: ignore[method-assign,assignment]
+    world.end("a", producer, commit=True)
+    for _ in range(300):
+        world.advance(100)
+    assert len(tries) < 15
+    assert caplog.text.count("has no marker of") == 1
+    full.append = real  # type: ignore[method-assign]
+    for _ in range(60):
+        world.advance(100)
+    assert state(world) is State.COMPLETE_COMMIT

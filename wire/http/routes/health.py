@@ -1,5 +1,6 @@
 """`/health`, `/health/live`, `/health/ready`: is it there, is it ready, is it well."""
 
+import contextlib
 from http import HTTPStatus
 from typing import Literal, TypeAlias
 
@@ -8,20 +9,32 @@ import msgspec
 from coordinators.breathing import Breathing
 from wire.http.messages import Call, Response
 from wire.http.routing import Route
-from wire.http.surroundings import Phase
+from wire.http.surroundings import Phase, Surroundings
 
 Status: TypeAlias = Literal["ok", "starting", "stopping"]
 
 _STATUSES: dict[Phase, Status] = {Phase.STARTING: "starting", Phase.READY: "ok", Phase.STOPPING: "stopping"}
 
 
+class StorageHealth(msgspec.Struct):
+    """The room on the disk. `refused` says what cannot be written for want of it, null if all can. `set_aside`: files
+    with bytes that did not fit into their logs when those were recovered, and wait for somebody to look at them."""
+
+    size_bytes: int
+    free_bytes: int
+    refused: str | None
+    set_aside_files: int
+    set_aside_bytes: int
+
+
 class Health(msgspec.Struct):
-    """How the broker is. `degraded`: it serves, but not all of its partitions."""
+    """How the broker is. `degraded`: it serves, but not all of its partitions, or the disk is full."""
 
     status: Status | Literal["degraded"]
     uptime_seconds: float
     partitions: int
     offline_partitions: int
+    storage: StorageHealth
 
 
 class Probe(msgspec.Struct):
@@ -49,16 +62,31 @@ async def health(call: Call) -> Response:
     """Whether all is well; 503 if not."""
     broker = call.broker
     breathing = Breathing()
-    partitions = offline = 0
+    partitions = offline = files = size = 0
     for partition in list(broker.partitions):
         partitions += 1
         offline += partition.offline is not None and not partition.removed
+        for log in (partition.log,) if partition.staged is None else (partition.log, partition.staged.store.log):
+            files += log.recovery.set_aside_files
+            size += log.recovery.set_aside_bytes
         await breathing.did()
+    storage = await _storage(broker, files, size)
     status: Status | Literal["degraded"] = _STATUSES[broker.phase]
-    if offline and status == "ok":
+    if (offline or storage.refused is not None) and status == "ok":
         status = "degraded"
     uptime_s = broker.clock.monotonic() - broker.started_s
-    return _answer(Health(status, uptime_s, partitions, offline))
+    return _answer(Health(status, uptime_s, partitions, offline, storage))
+
+
+async def _storage(broker: Surroundings, set_aside_files: int, set_aside_bytes: int) -> StorageHealth:
+    storage = broker.partitions.storage
+    with contextlib.suppress(OSError):
+        await broker.in_thread(storage.look)
+    refused = storage.refused
+    if refused is None and broker.partitions.refusal is not None:
+        refused = str(broker.partitions.refusal)
+    room = storage.room
+    return StorageHealth(room.size_bytes, room.free_bytes, refused, set_aside_files, set_aside_bytes)
 
 
 ROUTES = (

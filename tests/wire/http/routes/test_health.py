@@ -1,13 +1,19 @@
 """Probes and the state of health."""
 
+import errno
+import os
 from pathlib import Path
 
+import pytest
 from trio.testing import trio_test
 
 from engine.clock import ManualClock
 from engine.errors import StorageError
+from engine.files import OsFile
+from engine.storage import CHECK_S
 from tests.wire.http.door import open_http_door
-from tests.wire.kafka.requests import create_topic
+from tests.wire.kafka.door import until
+from tests.wire.kafka.requests import batch, create_topic, produced
 from wire.http.surroundings import Phase
 
 
@@ -51,3 +57,47 @@ async def test_a_broker_that_starts_or_stops_is_alive_and_not_ready(tmp_path: Pa
             assert (await door.ask("GET", "/health/live")).status == 200
             ready = await door.ask("GET", "/health/ready")
             assert (ready.status, ready.json()) == (503, {"status": phase.value})
+
+
+@trio_test
+async def test_a_full_disk_is_told_and_gets_well_by_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with open_http_door(tmp_path) as door:
+        client = await door.connect()
+        await create_topic(client, "t")
+        assert (await produced(client, "t", batch())).error_code == 0
+        storage = (await door.get("/health"))["storage"]
+        assert storage["size_bytes"] > storage["free_bytes"] > 0
+        assert (storage["refused"], storage["set_aside_files"], storage["set_aside_bytes"]) == (None, 0, 0)
+
+        def full(*_: object) -> None:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+        with monkeypatch.context() as broken:
+            broken.setattr(OsFile, "write", full)
+            assert (await produced(client, "t", batch())).error_code == 56
+        answer = await door.ask("GET", "/health")
+        assert (answer.status, answer.json()["status"]) == (503, "degraded")
+        assert answer.json()["storage"]["refused"] == "the disk is full: records cannot be written"
+        assert "tidegate_disk_full 1" in (await door.ask("GET", "/metrics")).body.decode()
+        kept = door.broker.node.partitions.storage
+        assert (await produced(client, "t", batch())).error_code == 0
+        kept._refused["records"] -= CHECK_S
+        kept._check()
+        await until(lambda: not kept.is_full)
+        assert (await door.get("/health"))["status"] == "ok"
+
+
+@trio_test
+async def test_what_was_set_aside_is_told(tmp_path: Path) -> None:
+    async with open_http_door(tmp_path) as door:
+        client = await door.connect()
+        made = await create_topic(client, "t")
+        await produced(client, "t", batch())
+        partition = door.broker.node.partitions.get(made.topic_id, 0)
+        assert partition is not None
+        directory = Path(partition.log.directory)
+    (directory / "00000000000000000007.log").write_bytes(b"nobody knows what this is")
+    async with open_http_door(tmp_path) as door:
+        storage = (await door.get("/health"))["storage"]
+        assert (storage["set_aside_files"], storage["set_aside_bytes"]) == (1, 25)
+        assert "tidegate_recovery_set_aside_bytes 25" in (await door.ask("GET", "/metrics")).body.decode()
