@@ -154,6 +154,8 @@ class Runtime(Generic[M]):
     timers: Timers
     workers: Workers
     _shards: dict[int, Shard[M]] = field(factory=dict, init=False)
+    _damages: dict[int, DamagedFile] = field(factory=dict, init=False)
+    """Of shards that could not be loaded the last time."""
 
     # -- leadership
 
@@ -211,7 +213,7 @@ class Runtime(Generic[M]):
     def _load_failed(self, shard: Shard[M], error: BaseException) -> None:
         logger.error("%s-%d cannot be loaded: %s", self.name, shard.index, error)
         if isinstance(error, DamagedFile):
-            shard.damage = error
+            shard.damage = self._damages[shard.index] = error
             shard.partition.note_damage(error)
         self._retry_later(shard, RETRY_S if shard.damage is None else DAMAGED_RETRY_S)
 
@@ -225,6 +227,9 @@ class Runtime(Generic[M]):
     def _finish_load(self, shard: Shard[M]) -> None:
         shard.is_loaded = True
         shard.last_written = shard.partition.high_watermark.offset - 1
+        mended = self._damages.pop(shard.index, None)
+        if mended is not None:
+            shard.partition.note_mended(mended)
         shard.machine.loaded()
 
     # -- operations

@@ -11,7 +11,7 @@ after it the changes of one revision each. It is written anew, all or nothing, o
 import json
 import os
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from attrs import define, field
@@ -60,27 +60,35 @@ def read_copy(files: Files, path: str) -> CopiedState | None:
     data = read_whole(files, path)
     if data is None:
         return None
-    state = CopiedState(size=len(_MARK))
-    if data[: len(_MARK)] != _MARK:
-        state.size, state.damaged_at = 0, 0
-        return state
-    while state.size < len(data):
-        body = _body_at(data, state)
-        if body is None or not _take(state, body):
-            state.damaged_at = state.size
+    state = CopiedState(damaged_at=0)
+    for end, checksum, body in _frames(data):
+        if not _take(state, body):
             break
-        state.checksum = crc32c(body, state.checksum)
-        state.size += _FRAME.size + len(body)
+        state.size, state.checksum = end, checksum
+    state.damaged_at = state.size if state.size < max(len(data), len(_MARK)) else None
     return state
 
 
-def _body_at(data: bytes, state: CopiedState) -> bytes | None:
-    if len(data) - state.size < _FRAME.size:
+def damaged_at(files: Files, path: str) -> int | None:
+    """Where the file stops being readable; None if it is sound, or there is none. Raises OSError."""
+    data = read_whole(files, path)
+    if data is None:
         return None
-    checksum, length = _FRAME.unpack_from(data, state.size)
-    start = state.size + _FRAME.size
-    body = data[start : start + length]
-    return body if len(body) == length and crc32c(body, state.checksum) == checksum else None
+    end = max((end for end, _, _ in _frames(data)), default=0)
+    return end if end < len(data) else None
+
+
+def _frames(data: bytes) -> Iterator[tuple[int, int, bytes]]:
+    """Every frame as far as checksums hold: where it ends, its checksum, its body."""
+    at, chain = len(_MARK), 0
+    while data.startswith(_MARK) and len(data) - at >= _FRAME.size:
+        checksum, length = _FRAME.unpack_from(data, at)
+        body = data[at + _FRAME.size : at + _FRAME.size + length]
+        chain = crc32c(body, chain)
+        if len(body) != length or chain != checksum:
+            return
+        at += _FRAME.size + length
+        yield at, checksum, body
 
 
 def _take(state: CopiedState, body: bytes) -> bool:

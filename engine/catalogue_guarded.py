@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from attrs import define, field
 
 from engine.catalogue import CatalogueCompacted, Entry, Transaction
-from engine.catalogue_copy import CatalogueCopy, CopiedState, copy_path, read_copy
+from engine.catalogue_copy import CatalogueCopy, CopiedState, copy_path, damaged_at, read_copy
 from engine.catalogue_records import DELETING, TOPICS, TopicRecord
 from engine.catalogue_sqlite import FILE_NAME, SqliteCatalogue
 from engine.catalogue_watch import LocalWatch
@@ -64,6 +64,21 @@ class GuardedCatalogue:
         with self._lock:
             self._database.close()
             self._copy.close()
+
+    @property
+    def path(self) -> str:
+        """Where the database is."""
+        return self._database.path
+
+    def problem(self) -> str | None:
+        """[thread] What is wrong with it or its copy on disk; None if nothing is."""
+        with self._lock:
+            try:
+                self._database.check()
+                at = damaged_at(self._copy.files, self._copy.path)
+            except (OSError, StorageError) as error:
+                return str(error)
+            return None if at is None else f"its second copy is damaged at byte {at}"
 
     def _note(self, revision: int, transaction: Transaction) -> None:
         """The change is durable in the database: a copy that fails must not make it undone, and catches up later."""

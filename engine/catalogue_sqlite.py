@@ -121,6 +121,16 @@ class SqliteCatalogue:
         self._events(after_revision, prefix)
         return LocalWatch(self._events, self._signal, prefix, after_revision)
 
+    @property
+    def path(self) -> str:
+        """Where it is."""
+        return self._path
+
+    def check(self) -> None:
+        """Raises `StorageError` if its structure is broken."""
+        with self._storage():
+            _quick_check(self._connection, self._path)
+
     def close(self) -> None:
         with self._lock:
             self._connection.close()
@@ -188,8 +198,12 @@ def _prepare(connection: sqlite3.Connection, path: str) -> int:
         connection.executescript(f"BEGIN;{_SCHEMA}PRAGMA user_version = {SCHEMA_VERSION};COMMIT;")
     elif version != SCHEMA_VERSION:
         raise StorageError(f"The catalogue {path} has format {version}; this program reads {SCHEMA_VERSION}")
+    _quick_check(connection, path)
+    (revision,) = connection.execute("SELECT revision FROM head").fetchone()
+    return int(revision)
+
+
+def _quick_check(connection: sqlite3.Connection, path: str) -> None:
     problems = [text for (text,) in connection.execute("PRAGMA quick_check(5)")]
     if problems != ["ok"]:
         raise StorageError(f"The catalogue {path} is damaged: {'; '.join(map(str, problems))}")
-    (revision,) = connection.execute("SELECT revision FROM head").fetchone()
-    return int(revision)

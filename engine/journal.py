@@ -30,6 +30,7 @@ from engine.journal_format import (
     Journaled,
     JournalPiece,
     Lap,
+    SlotExtent,
     frame_size,
     padded,
     place,
@@ -61,6 +62,7 @@ NEVER_WRITTEN = Lap(0, b"")
 @define(eq=False)
 class _Slot:
     device: Slot
+    path: str = ""
     lap: Lap = NEVER_WRITTEN
     frames: int = 0
     position: int = 0
@@ -233,7 +235,7 @@ class Journal:
                 self._laid_out = self._slot_count
                 return
             self._laid_out += 1
-            self._ready.append(_Slot(slot))
+            self._ready.append(_Slot(slot, path))
 
         self._workers.submit(lay_out, done)
 
@@ -266,6 +268,11 @@ class Journal:
         active = [] if self._active is None else [self._active]
         for slot in (*self._full, *active):
             slot.owners.pop(owner, None)
+
+    def needed_slots(self) -> list[SlotExtent]:
+        """What a recovery would read now: the slots whose bytes are not all in their logs' files."""
+        active = [] if self._active is None else [self._active]
+        return [SlotExtent(slot.path, slot.lap, slot.frames) for slot in (*self._full, *active) if slot.frames]
 
     def idle(self) -> bool:
         """Whether nothing of it is under way in the background."""

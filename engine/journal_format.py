@@ -66,6 +66,14 @@ class Lap(Struct, frozen=True):
     salt: bytes
 
 
+class SlotExtent(Struct, frozen=True):
+    """How many frames a slot holds under this lap."""
+
+    path: str
+    lap: Lap
+    frames: int
+
+
 class LogJournal(Protocol):
     """What a log asks of the journal."""
 
@@ -151,6 +159,21 @@ def _frame_at(file: File, at: int, size: int) -> _Frame | None:
     if len(content) < length or crc32c(memoryview(content)[_CHECKED_FROM:]) != checksum:
         return None
     return _Frame(Lap(sequence, salt), number, count, content)
+
+
+def damaged_at(files: Files, extent: SlotExtent) -> int | None:
+    """[thread] Where a slot does not hold the frame that was written there; None if it holds all. Raises OSError."""
+    file = files.open(extent.path)
+    try:
+        at, size = 0, file.size()
+        for number in range(extent.frames):
+            frame = _frame_at(file, at, size)
+            if frame is None or (frame.lap, frame.number) != (extent.lap, number):
+                return at
+            at += padded(len(frame.content))
+    finally:
+        file.close()
+    return None
 
 
 def _entries(file: File) -> Iterator[tuple[str, Journaled]]:

@@ -47,3 +47,8 @@ def warm(file_descriptor: int, position: int, size: int) -> None:
         if count <= 0:
             return
         position += count
+
+
+def let_go(file_descriptor: int, position: int, size: int) -> None:
+    """The range was read once and is not needed: others may have its room in memory."""
+    os.posix_fadvise(file_descriptor, position, size, os.POSIX_FADV_DONTNEED)

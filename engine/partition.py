@@ -63,6 +63,7 @@ class Partition:
         on_offline: Callable[["Partition", BaseException], object] = lambda _partition, _error: None,
         on_damage: Callable[["Partition", DamagedFile], object] = lambda _partition, _error: None,
         on_full: Callable[[str], object] = lambda _what: None,
+        on_mended: Callable[["Partition", DamagedFile], object] = lambda _partition, _error: None,
     ) -> None:
         self.topic_id = topic_id
         self.index = index
@@ -82,6 +83,7 @@ class Partition:
         self._on_offline = on_offline
         self._on_full = on_full
         self._on_damage = on_damage
+        self._on_mended = on_mended
         self._waiters: deque[DurableWaiter] = deque()
         self._watchers: dict[Watcher, None] = {}
         self._committed_watchers: dict[Watcher, None] = {}
@@ -170,6 +172,10 @@ class Partition:
     def note_damage(self, damage: DamagedFile) -> None:
         """Somebody who read it has met bytes that cannot be what was written."""
         self._on_damage(self, damage)
+
+    def note_mended(self, damage: DamagedFile) -> None:
+        """What was met there before has been read again, and is sound."""
+        self._on_mended(self, damage)
 
     def bring_online(self) -> None:
         """The tail has been verified and synced again."""

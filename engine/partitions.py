@@ -90,6 +90,10 @@ class Partitions:
         """All partitions of a topic, by index."""
         return self._by_topic.get(topic_id, [])
 
+    def topic_ids(self) -> list[bytes]:
+        """Of all topics, in the order in which they were made."""
+        return list(self._by_topic)
+
     def __iter__(self) -> Iterator[Partition]:
         for partitions in self._by_topic.values():
             yield from partitions
@@ -138,6 +142,7 @@ class Partitions:
             on_offline=self._went_offline,
             on_full=self.storage.note_full,
             on_damage=self._damage_found,
+            on_mended=lambda _, damage: self.damages.forget(damage.path),
         )
         partitions.append(partition)
         return partition
@@ -155,6 +160,7 @@ class Partitions:
             on_offline=self._went_offline,
             on_full=self.storage.note_full,
             on_damage=self._damage_found,
+            on_mended=lambda _, damage: self.damages.forget(damage.path),
         )
         # What follows its sync are releases, some milliseconds of work.
         store.is_patient = True
@@ -283,10 +289,13 @@ class Partitions:
         self._to_verify.add(partition)
         self.call_later(REVERIFY_DELAY_S, lambda: self._reverify(partition))
 
+    def topic_of(self, partition: Partition) -> str:
+        """The name of a partition's topic, also of a stage's."""
+        return partition.log.name.removesuffix(f"/{STAGE}").rpartition("-")[0]
+
     def _damage_found(self, partition: Partition, damage: DamagedFile) -> None:
-        topic, _, _ = partition.log.name.removesuffix(f"/{STAGE}").rpartition("-")
-        place = (damage.path, damage.position, damage.problem)
-        self.damages.add(Damage(*place, topic, partition.index, damage.offset, self.clock.now_ms()))
+        place = (damage.path, damage.position, damage.problem, self.topic_of(partition), partition.index)
+        self.damages.add(Damage(*place, damage.offset, self.clock.now_ms()))
 
     def _reverify(self, partition: Partition) -> None:
         def done(_: object, error: BaseException | None) -> None:

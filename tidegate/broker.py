@@ -27,8 +27,7 @@ from coordinators.topics import Topics
 from coordinators.transaction.orphans import INTERVAL_S, Orphans
 from coordinators.transaction.transactions import Transactions
 from coordinators.waiting import in_worker
-from engine.catalogue import Catalogue
-from engine.catalogue_guarded import open_catalogue
+from engine.catalogue_guarded import GuardedCatalogue, open_catalogue
 from engine.clock import SystemClock
 from engine.cluster_id import cluster_id
 from engine.config.resolve import BrokerSettings
@@ -52,6 +51,7 @@ from tidegate.data_directory import CleanMark, DataDirectory
 from tidegate.descriptors import DescriptorPlan, descriptor_limit
 from tidegate.listening import BoundHttp, BoundListener, bind_all, bind_http, with_door
 from tidegate.operations import Operations
+from tidegate.scrubbing import Scrubbing
 from tidegate.tracing import close_tracing, open_tracing
 from wire.http.surroundings import Phase
 from wire.kafka.fetch_sessions import FetchSessions
@@ -135,7 +135,7 @@ class Broker:
                 catalogue.close()
 
     @asynccontextmanager
-    async def _serving(self, directory: DataDirectory, catalogue: Catalogue) -> AsyncIterator[None]:
+    async def _serving(self, directory: DataDirectory, catalogue: GuardedCatalogue) -> AsyncIterator[None]:
         node = await self._compose(directory.path, catalogue)
         mark = directory.take_clean_mark()
         async with self.operations.open():
@@ -224,7 +224,7 @@ class Broker:
             data_dir, self._files, device, self._workers, os.urandom, slot_bytes=slot_bytes, slot_count=slots
         )
 
-    async def _compose(self, data_dir: Path, catalogue: Catalogue) -> Node:
+    async def _compose(self, data_dir: Path, catalogue: GuardedCatalogue) -> Node:
         workers, config = self._workers, self.config
         given = with_door(config.given, self._http)
         topics = await in_worker(workers, Topics.load, catalogue, given, config.node_id, os.urandom)
@@ -273,7 +273,12 @@ class Broker:
             tracing=tracing,
         )
         self.node = node
-        self.operations = Operations.compose(node, self.metrics, self._http, self.listeners, self._descriptors)
+        self.scrubbing = await Scrubbing.make(
+            partitions, self._journal, catalogue, workers, self.clock, topics.settings
+        )
+        self.operations = Operations.compose(
+            node, self.metrics, self._http, self.listeners, self._descriptors, self.scrubbing
+        )
         self.cleaning = Cleaning.make(partitions, self._cleaner_workers, self.clock, topics.settings)
         return node
 
@@ -288,6 +293,7 @@ class Broker:
         node.releases.dead_letters.start()
         nursery.start_soon(server.close_idle)
         self.cleaning.start(nursery)
+        nursery.start_soon(self.scrubbing.run)
         nursery.start_soon(self._sweep_orphans, Orphans(node.transactions))
         for listener in self.listeners:
             listener.listen()
@@ -295,6 +301,7 @@ class Broker:
 
     async def _close_logs(self, node: Node, directory: DataDirectory) -> None:
         """Sync and close every log; the mark is left only if all went well."""
+        await self.scrubbing.close()
         await close_tracing(node.tracing, self._workers)
         self.cleaning.stop()
         await self._settle(node)

@@ -7,6 +7,7 @@ from attrs import define, field
 
 from engine.metrics import Collector, Family, Metrics
 from engine.partitions import Partitions
+from engine.scrub.scrubber import Scrubber
 from engine.sync import SyncRounds
 from tidegate.logs import line_counts
 from wire.http.server import HttpServer
@@ -92,6 +93,26 @@ class Disk:
         yield Family.gauge("tidegate_disk_full", meaning, [({}, int(is_full))])
         meaning = "How often something could not be written because the disk was full."
         yield Family.counter("tidegate_disk_full_refusals_total", meaning, [({}, storage.refusals)])
+
+
+@define(eq=False)
+class ScrubMetrics:
+    """What was looked at on disk, and what is damaged."""
+
+    scrubber: Scrubber
+
+    def collect(self) -> Iterator[Family]:
+        """As it is now."""
+        figures = self.scrubber.statistics()
+        meaning = "Bytes on disk that were read again to find damage (log.scrub.*)."
+        yield Family.counter("tidegate_scrub_bytes_total", meaning, [({}, figures["bytes"])])
+        meaning = "How often everything on disk was read again since the start."
+        yield Family.counter("tidegate_scrub_passes_total", meaning, [({}, figures["passes"])])
+        meaning = "When everything on disk had last been read again; 0 is never."
+        completed_s = figures["completed_ms"] / 1000
+        yield Family.gauge("tidegate_scrub_completed_timestamp_seconds", meaning, [({}, completed_s)])
+        meaning = "Places on disk that are not as they were written; `tidegate scrub` names them."
+        yield Family.gauge("tidegate_damaged_places", meaning, [({}, figures["damages"])])
 
 
 @define(eq=False)

@@ -14,7 +14,8 @@ from engine.config.resolve import BrokerSettings
 from engine.metrics import Metrics
 from tidegate.descriptors import DescriptorPlan
 from tidegate.listening import BoundHttp, BoundListener
-from tidegate.metrics import LifeMetrics, register_node, register_server
+from tidegate.metrics import LifeMetrics, ScrubMetrics, register_node, register_server
+from tidegate.scrubbing import Scrubbing
 from wire.http.server import HttpServer
 from wire.http.surroundings import HttpLimits, Phase, Surroundings
 from wire.kafka.node import Node
@@ -42,6 +43,7 @@ class Operations:
         bound: BoundHttp | None,
         listeners: list[BoundListener],
         descriptors: DescriptorPlan,
+        scrubbing: Scrubbing,
     ) -> "Operations":
         """For a broker that is about to start."""
         surroundings = Surroundings(
@@ -60,6 +62,8 @@ class Operations:
             clock=node.clock,
             workers=node.workers,
             metrics=metrics,
+            scrubber=scrubbing.scrubber,
+            start_scrub=scrubbing.start_pass,
             needs_token=bound is not None and bound.access.token is not None,
             started_ms=node.clock.now_ms(),
             started_s=node.clock.monotonic(),
@@ -70,6 +74,7 @@ class Operations:
         life = LifeMetrics(_version, node.node_id, server)
         metrics.register(life.collect)
         register_node(metrics, node)
+        metrics.register(ScrubMetrics(scrubbing.scrubber).collect)
         return cls(surroundings, server, bound, life)
 
     @asynccontextmanager

@@ -77,6 +77,10 @@ _TASKS = (
         "`tidegate log verify data`, `tidegate log dump data --topic orders --records`",
     ),
     (
+        "look for damage on the disk of a running broker",
+        "`tidegate scrub --start --wait`",
+    ),
+    (
         "bring back a catalogue that was lost or damaged",
         "`tidegate catalogue rebuild --data-dir data`",
     ),

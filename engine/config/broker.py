@@ -186,6 +186,31 @@ LOG = (
         dynamic=False,
     ),
     ConfigKey(
+        "log.scrub.enable",
+        ConfigType.BOOLEAN,
+        True,
+        "Tidegate's own key. Whether everything on disk is read again from time to time, to find damage before anybody "
+        "needs what is damaged: logs, stages, the journal, the catalogue. `tidegate scrub --start` does it once in any "
+        "case.",
+        dynamic=False,
+    ),
+    ConfigKey(
+        "log.scrub.interval.ms",
+        ConfigType.LONG,
+        86_400_000,
+        "Tidegate's own key. How long after everything was read it is read again, in milliseconds.",
+        at_least(0),
+        dynamic=False,
+    ),
+    ConfigKey(
+        "log.scrub.io.max.bytes.per.second",
+        ConfigType.LONG,
+        MEBIBYTE,
+        "Tidegate's own key. How much of it is read in a second at most.",
+        at_least(1024),
+        dynamic=False,
+    ),
+    ConfigKey(
         "stage.reserve.bytes",
         ConfigType.LONG,
         16 * 1024 * 1024,

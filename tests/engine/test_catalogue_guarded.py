@@ -15,7 +15,7 @@ from engine.errors import StorageError
 from engine.files import OsFiles
 from tests.engine.catalogues import FILES, create, delete, image, lay_out, opened, rows, topic
 
-STRIDE = 11
+STRIDE = 29
 """Of the bytes that are not empty, so many apart are damaged; 1 is all of them, which takes a minute."""
 
 
@@ -190,3 +190,13 @@ def test_a_watch_sees_what_is_committed(data_dir: Path) -> None:
         watch = catalogue.watch(catalogue.revision())
         create(catalogue, topic("refunds"))
         assert watch.next(0)[0].key == "topics/refunds"
+
+
+def test_a_running_one_tells_what_is_wrong_with_its_files(data_dir: Path) -> None:
+    with running(data_dir) as catalogue:
+        assert catalogue.problem() is None
+        path = Path(copy_path(str(data_dir)))
+        content = bytearray(path.read_bytes())
+        content[-1] ^= 1
+        path.write_bytes(content)
+        assert "second copy is damaged at byte" in (catalogue.problem() or "")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from engine import page_cache
-from engine.page_cache import is_resident, read_resident, warm
+from engine.page_cache import is_resident, let_go, read_resident, warm
 
 CONTENT = bytes(range(256)) * 2000
 
@@ -67,3 +67,10 @@ def test_a_file_system_that_cannot_tell_is_read_from(descriptor: int, monkeypatc
     monkeypatch.setattr(page_cache.os, "preadv", preadv)
     assert is_resident(descriptor, 0, len(CONTENT))
     assert read_resident(descriptor, 0, 10) == CONTENT[:10]
+
+
+def test_what_is_let_go_can_be_read_again(descriptor: int) -> None:
+    os.fsync(descriptor)
+    let_go(descriptor, 0, len(CONTENT))
+    warm(descriptor, 0, len(CONTENT))
+    assert read_resident(descriptor, 0, 1000) == CONTENT[:1000]

@@ -39,6 +39,12 @@ COMMANDS: Mapping[str, Later] = {
     "pending": Later("Delayed records: list, look at, cancel, move, release now.", OURS, "pending"),
     "priority": Later("Priorities: what waits in the lanes.", OURS, "priority"),
     "trace": Later("Timelines of records.", OURS, "trace"),
+    "scrub": Later(
+        "What is known to be damaged on the disk of a broker, and when everything was last looked at.",
+        OURS,
+        "scrub",
+        "scrub",
+    ),
     "log": Later("Files on disk, without a broker: dump, verify.", OURS, "log"),
     "catalogue": Later("The broker's own list of topics, without a broker: make it anew.", OURS, "catalogue"),
     "pipeline": Later("Run a Spark pipeline over topics: archive, backfill, reports.", FURTHER, "pipeline", "pipeline"),

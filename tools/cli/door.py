@@ -30,6 +30,10 @@ class Door(RemoteAdmin):
         """The items of every page of a route."""
         return self._all("".join("/" + quote(each, safe="") for each in path), query or {})
 
+    def start_scrub(self) -> bool:
+        """Have everything on disk looked at; False if that is under way."""
+        return bool(self._ask("POST", "/scrub")["started"])
+
     def health(self) -> Json:
         """How the broker is; also if it is not well, which the door tells by a status other than 200."""
         parts = urlsplit(self.url)

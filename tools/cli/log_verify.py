@@ -3,27 +3,22 @@
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from attrs import define, field
 
+from engine.files import OsFiles
 from engine.index import ENTRY_SIZE
-from engine.leader_epochs import FILE_NAME as EPOCHS_FILE
 from engine.records import BatchHeader
-from engine.recovery import START_FILE
-from engine.stage.checkpoint import FILE as CHECKPOINT_FILE
+from engine.replacement import GAPS_FILE
+from engine.scrub.segment_check import SegmentCheck
+from engine.scrub.small_files import is_small_file, small_file_problem
 from tools.cli.errors import CliError
-from tools.cli.log_files import batches, index_rows, record_rows
+from tools.cli.log_files import index_rows, record_rows
 from tools.cli.log_meanings import UNREADABLE
 from tools.cli.log_places import STAGE
-from tools.cli.log_state import checkpoint_data, epochs_data, snapshot_data, start_offset_data
 
 _TAIL = 65_536
-_SMALL: dict[str, Callable[[Path], Any]] = {
-    CHECKPOINT_FILE: checkpoint_data,
-    START_FILE: start_offset_data,
-    EPOCHS_FILE: epochs_data,
-}
+_CHUNK = 1024 * 1024
 
 
 @define
@@ -63,43 +58,51 @@ def _verify_one(path: Path, seen: Verified) -> None:
     with suppress(FileNotFoundError):
         if path.suffix == ".log":
             _verify_segment(path, seen)
-        elif path.suffix == ".snapshot":
-            is_whole = snapshot_data(path) is not None
-            seen.snapshots += 1
-            if not is_whole:
-                seen.findings.append(Finding(str(path), 0, "this snapshot is damaged"))
-        elif path.name in _SMALL:
-            try:
-                _SMALL[path.name](path)
-            except CliError as error:
-                seen.findings.append(Finding(str(path), 0, str(error)))
+        elif is_small_file(path.name):
+            seen.snapshots += path.suffix == ".snapshot"
+            problem = small_file_problem(OsFiles(), str(path.parent), path.name)
+            if problem is not None:
+                seen.findings.append(Finding(str(path), 0, problem))
 
 
 def _verify_segment(path: Path, seen: Verified) -> None:
     places: dict[int, int] = {}
-    end, last_offset = 0, int(path.stem) - 1 if path.stem.isdecimal() else -1
+    events: list[tuple[int, BatchHeader]] = []
     is_stage = path.parent.name == STAGE
-    for position, header, sound in batches(path):
-        if not sound:
-            seen.findings.append(Finding(str(path), position, "the checksum of this batch does not hold"))
-        if header.base_offset <= last_offset:
-            text = f"offset {header.base_offset} comes after {last_offset}"
-            seen.findings.append(Finding(str(path), position, text))
-        elif sound and is_stage and header.is_control:
-            _verify_events(path, position, header, seen)
+
+    def on_batch(position: int, header: BatchHeader, sound: bool) -> None:
         places[position] = header.base_offset
-        end, last_offset = position + header.size, header.last_offset
-        seen.batches += 1
-        seen.records += header.record_count
-    seen.segments += 1
-    seen.size_bytes += end
+        if sound and is_stage and header.is_control:
+            events.append((position, header))
+
     size = path.stat().st_size
-    if end < size and not _is_blank(path, end, size):
-        seen.findings.append(Finding(str(path), end, f"no batch begins here; {size - end} bytes are left"))
+    check = SegmentCheck(int(path.stem) if path.stem.isdecimal() else 0, gaps_allowed=_may_have_gaps(path))
+    file = OsFiles().open(str(path))
+    try:
+        while check.position < size and not check.is_broken:
+            for problem in check.look(file, size, _CHUNK, on_batch):
+                # A broker lays no file out beforehand, but a file system may leave zeros where a crash came.
+                if not check.is_broken or not _is_blank(path, check.position, size):
+                    seen.findings.append(Finding(str(path), problem.position, problem.text))
+    finally:
+        file.close()
+    for position, header in events:
+        _verify_events(path, position, header, seen)
+    seen.segments += 1
+    seen.batches += check.batches
+    seen.records += check.records
+    seen.size_bytes += check.position
     index = path.with_suffix(".index")
     if index.exists():
         seen.indexes += 1
-        _verify_index(index, places, end, seen)
+        _verify_index(index, places, check.position, seen)
+
+
+def _may_have_gaps(path: Path) -> bool:
+    """Compaction leaves some, and a mark that it was there; another's logs may have them without."""
+    folder = path.parent
+    is_ours = folder.name == STAGE or folder.name.isdecimal()
+    return not is_ours or (folder / GAPS_FILE).exists()
 
 
 def _verify_events(path: Path, position: int, header: BatchHeader, seen: Verified) -> None:

@@ -16,6 +16,7 @@ from coordinators.waiting import in_worker
 from engine.clock import Clock
 from engine.metrics import Metrics
 from engine.partitions import Partitions
+from engine.scrub.scrubber import Scrubber
 from engine.workers import Workers
 
 if TYPE_CHECKING:
@@ -71,6 +72,8 @@ class Surroundings:
     clock: Clock
     workers: Workers
     metrics: Metrics
+    scrubber: Scrubber
+    start_scrub: Callable[[], bool] = lambda: False
     connection_count: Callable[[], int] = lambda: 0
     needs_token: bool = False
     phase: Phase = Phase.STARTING

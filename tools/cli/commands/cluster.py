@@ -120,4 +120,6 @@ def _tell(at: Session, facts: dict[str, Any], door_error: CliError | str | None)
     up = span_text(round(health["uptime_seconds"] * 1_000))
     offline = health["offline_partitions"]
     partitions = f"{health['partitions']} partitions" + (f", {offline} offline" if offline else "")
+    if damages := health.get("damages"):
+        partitions += f", {damages} damaged places on disk ('tidegate scrub' names them)"
     at.output.heading(f"health   {facts['http']}  {health['status']}, up {up}, {partitions}")

@@ -28,13 +28,15 @@ class StorageHealth(msgspec.Struct):
 
 
 class Health(msgspec.Struct):
-    """How the broker is. `degraded`: it serves, but not all of its partitions, or the disk is full."""
+    """How the broker is. `degraded`: it serves, but not all of its partitions, or not all that they held, or the disk
+    is full. `damages` are places on disk that are not as they were written; `/scrub` names them."""
 
     status: Status | Literal["degraded"]
     uptime_seconds: float
     partitions: int
     offline_partitions: int
     storage: StorageHealth
+    damages: int
 
 
 class Probe(msgspec.Struct):
@@ -72,10 +74,11 @@ async def health(call: Call) -> Response:
         await breathing.did()
     storage = await _storage(broker, files, size)
     status: Status | Literal["degraded"] = _STATUSES[broker.phase]
-    if (offline or storage.refused is not None) and status == "ok":
+    damages = len(broker.partitions.damages)
+    if (offline or damages or storage.refused is not None) and status == "ok":
         status = "degraded"
     uptime_s = broker.clock.monotonic() - broker.started_s
-    return _answer(Health(status, uptime_s, partitions, offline, storage))
+    return _answer(Health(status, uptime_s, partitions, offline, storage, damages))
 
 
 async def _storage(broker: Surroundings, set_aside_files: int, set_aside_bytes: int) -> StorageHealth:
