@@ -1,11 +1,12 @@
 """What a journal holds: frames, one after the other from the start of a slot, each on a block boundary.
 
 A frame is what one sync round wrote, of all its logs: for each its directory, the segment, the place in it, and the
-bytes. A slot is written again and again, each time under a higher sequence number and a new salt; a frame of an older
-one, a gap in the numbering or a wrong checksum end it. The salt is random, so that no record's content, which may lie
-where a frame would begin, can pass for one. Only whole batches are journaled: a log can go on after any entry.
+bytes. A slot is written again and again, each lap under a higher sequence number and a new salt; what is not of the
+last lap, or has a wrong checksum, does not count. The salt is random, so that no record's content, which may lie where
+a frame would begin, can pass for one. Only whole batches are journaled: a log can go on after any entry.
 """
 
+import logging
 import os
 import struct
 from collections.abc import Iterator, Sequence
@@ -15,6 +16,8 @@ from crc32c import crc32c
 from msgspec import Struct
 
 from engine.files import File, Files
+
+logger = logging.getLogger("tidegate.journal")
 
 BLOCK = 4096
 """What a disk writes at once, whatever disk it is."""
@@ -147,13 +150,24 @@ class _Frame(Struct, frozen=True):
     content: bytes
 
 
-def _frame_at(file: File, at: int, size: int) -> _Frame | None:
-    """The whole frame there, if there is one."""
+def _lap_of(file: File) -> Lap | None:
+    """Under what a slot was last written, as the start of its first frame says, be the rest of it whole or not."""
+    header = file.pread(_FRAME.size, 0)
+    if len(header) < _FRAME.size or header[: len(_MAGIC)] != _MAGIC:
+        return None
+    _, _, _, sequence, salt, _, _ = _FRAME.unpack(header)
+    return Lap(sequence, salt)
+
+
+def _frame_at(file: File, at: int, size: int, lap: Lap | None = None) -> _Frame | None:
+    """The whole frame there, if there is one (of this lap)."""
     header = file.pread(_FRAME.size, at)
     if len(header) < _FRAME.size:
         return None
     magic, checksum, length, sequence, salt, number, count = _FRAME.unpack(header)
     if magic != _MAGIC or not _FRAME.size <= length <= size - at:
+        return None
+    if lap is not None and (sequence, salt) != (lap.sequence, lap.salt):
         return None
     content = file.pread(length, at)
     if len(content) < length or crc32c(memoryview(content)[_CHECKED_FROM:]) != checksum:
@@ -177,14 +191,21 @@ def damaged_at(files: Files, extent: SlotExtent) -> int | None:
 
 
 def _entries(file: File) -> Iterator[tuple[str, Journaled]]:
-    at, size = 0, file.size()
-    first = frame = _frame_at(file, 0, size)
-    number = 0
-    while first is not None and frame is not None and (frame.lap, frame.number) == (first.lap, number):
+    """What a slot holds of its last lap. A frame is written once the one before it is durable: so the last one may be
+    torn, but where others follow a broken one, that is damage, and what they hold counts all the same."""
+    at, size, number = 0, file.size(), 0
+    lap = _lap_of(file)
+    while lap is not None and at < size:
+        frame = _frame_at(file, at, size, lap)
+        if frame is None or frame.number < number:
+            at += BLOCK
+            continue
+        if frame.number > number:
+            text = "%s is damaged before byte %d: %d rounds are missing of what it made durable"
+            logger.error(text, file.path, at, frame.number - number)
         yield from _frame_entries(file, at, frame)
         at += padded(len(frame.content))
-        number += 1
-        frame = _frame_at(file, at, size)
+        number = frame.number + 1
 
 
 def _frame_entries(file: File, frame_at: int, frame: _Frame) -> Iterator[tuple[str, Journaled]]:

@@ -361,3 +361,21 @@ def test_what_the_journal_alone_holds_and_no_log_can_take_is_kept(caplog: pytest
     assert kept
     assert again.log.recovery.set_aside_bytes > 0
     assert "the journal holds it" in caplog.text
+
+
+def test_a_damaged_frame_of_the_journal_costs_other_logs_nothing() -> None:
+    world = World(count=2)
+    hit, spared = world.all
+    for partition in world.all:
+        assert world.write(partition)
+        sync(partition.log)
+    for number in range(2):
+        assert world.write(hit, b"h%d" % number)
+        assert world.write(spared, b"s%d" % number)
+    name, size = next(iter(world.files.list("/data/journal").items()))
+    content = world.files.open(f"/data/journal/{name}").pread(size, 0)
+    world.files.flip_bit(f"/data/journal/{name}", content.index(b"h0"))
+    again = world.after_a_crash()
+    assert values(again.all[1])[1:] == [b"s0", b"s1"]
+    assert values(again.all[0])[1:] == []
+    assert again.all[0].log.recovery.set_aside_files == 1, "h1, which continues nothing"
