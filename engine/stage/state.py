@@ -254,7 +254,13 @@ class StageState:
         """The row from when its time counts: an undelayed record is ready at once (rule 2: the append is the event)."""
         if row.due_ms == NONE and self.prioritised:
             return row._replace(state=READY, due_ms=now_ms, relative=True)
-        return row._replace(state=WAITING)
+        due_ms = row.due_ms if row.due_ms == NONE else self._no_earlier(row.due_ms, row.relative, now_ms)
+        return row._replace(state=WAITING, due_ms=due_ms)
+
+    def _no_earlier(self, due_ms: int, relative: bool, now_ms: int) -> int:
+        """A due time, but not before now, by its own clock: nothing can be late, or begin to expire, before it could
+        first have been read."""
+        return max(due_ms, now_ms if relative else now_ms + self.ahead_ms)
 
     def _expect(self, row: Row, now_ms: int) -> None:
         """Have its time come."""
@@ -355,8 +361,9 @@ class StageState:
             self._end(row, FateKind.CANCELLED, now_ms)
         elif not holders:
             del self.held_by[number]
-            self.table.update(number, state=WAITING)
-            (self.steady if row.relative else self.wall).add(row.due_ms, number)
+            due_ms = self._no_earlier(row.due_ms, row.relative, now_ms)
+            self.table.update(number, state=WAITING, due_ms=due_ms)
+            (self.steady if row.relative else self.wall).add(due_ms, number)
 
     # -- events
 
@@ -378,6 +385,7 @@ class StageState:
             case Rescheduled(number, due_ms, relative):
                 for row in self._rows((number,)):
                     if _can_be_withdrawn(row):
+                        due_ms = self._no_earlier(due_ms, relative, now_ms)
                         self.table.update(row.number, due_ms=due_ms, relative=relative)
                         (self.steady if relative else self.wall).add(due_ms, row.number)
             case Priority(enabled):

@@ -90,3 +90,23 @@ def test_when_a_lane_was_served_is_told_by_the_wall_clock() -> None:
     bench.sync()
     bench.clock.wall_ms += 1_000_000
     assert priority_statistics("t", bench.staged, rates).last_served_ms[0] == NOW_MS + 1_000_000
+
+
+def test_nothing_is_late_before_it_could_be_released() -> None:
+    """A time of delivery long ago counts from receipt, what a transaction has kept back from its end."""
+    bench = Bench()
+    bench.produce(record("long ago", deliver_at=1), record("a day ago", deliver_at=NOW_MS - 86_400_000, ttl=60_000))
+    bench.sync()
+    bench.pass_ms(3)
+    bench.produce(record("committed late", delay=10), producer_id=1, epoch=0, sequence=0, transactional=True)
+    bench.produce(record("held", delay=20, schedule_id="x"))
+    bench.produce(record("", cancel="x"), producer_id=2, epoch=0, sequence=0, transactional=True)
+    bench.sync()
+    bench.pass_ms(100_000)
+    bench.end(1, committed=True)
+    bench.end(2, committed=False)
+    bench.sync()
+    bench.pass_ms(2)
+    assert set(bench.values()) == {b"long ago", b"a day ago", b"committed late", b"held"}
+    found = delay_statistics(bench.staged).lateness
+    assert (sum(found.counts), found.sum_ms) == (4, 2 * 3 + 2 * 2)

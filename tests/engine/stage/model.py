@@ -90,6 +90,13 @@ class Item:
             return times.real_ms >= self.due_real_ms
         return self.due_wall_ms is None or times.wall_ms >= self.due_wall_ms
 
+    def not_before(self, times: Times) -> None:
+        """It can be read from now on at the soonest, whatever it asked for."""
+        if self.due_real_ms is not None:
+            self.due_real_ms = max(self.due_real_ms, times.real_ms)
+        if self.due_wall_ms is not None:
+            self.due_wall_ms = max(self.due_wall_ms, times.wall_ms)
+
     def is_over(self, times: Times, default_ttl_ms: int) -> bool:
         """Whether its own time has passed."""
         if self.expires_ms is not None:
@@ -191,6 +198,7 @@ class Model:
                 self._finish(old, REPLACED, times)
             self.ids[item.schedule_id] = item.number
         item.status = WAITING
+        item.not_before(times)
         if self.prioritised and not item.delayed:
             self._make_ready(item, times)
 
@@ -232,6 +240,7 @@ class Model:
                 self._finish(item, CANCELLED, times)
             elif not item.holders:
                 item.status = WAITING
+                item.not_before(times)
         for item in self.transactions.pop(producer_id, []):
             item.touched = True
             if committed:
@@ -273,6 +282,7 @@ class Model:
                     item.touched = True
                     item.due_real_ms = times.real_ms + due_ms - times.steady_ms if relative else None
                     item.due_wall_ms = None if relative else due_ms
+                    item.not_before(times)
             case Priority(enabled):
                 assert enabled or not self.ready, "rule 12: lanes are emptied first"
                 self.prioritised = enabled
