@@ -16,7 +16,7 @@ from engine.stage.pending import Row
 from engine.stage.state import HOLE, NORMAL_LANE, due_time
 from engine.trace.context import TraceContext
 from engine.trace.kinds import EventKind
-from engine.trace.sniff import mark_in, with_context
+from engine.trace.sniff import mark_in, with_context, without_context
 
 TRACED_TOGETHER = 100
 """Of one batch at most so many records are looked at for a trace."""
@@ -40,6 +40,9 @@ class StageObserver(Protocol):
 
     def ended(self, row: Row, kind: FateKind) -> None:
         """It was cancelled or has expired."""
+
+    def dead_lettered(self, row: Row) -> None:
+        """It has reached the dead-letter topic."""
 
     def released(self, intent: Intent, rows: Mapping[int, Row]) -> None:
         """These were just appended to the log."""
@@ -83,8 +86,8 @@ class StageTraces:
         in_lanes = self.partition.staged.stage.prioritised
         mark = mark_in(section)
         found = with_context(section, mark, TRACED_TOGETHER) if mark >= 0 else []
-        traced = [(record.offset_delta, record.context, record.key) for record in found] or [(0, None, None)]
-        for delta, context, key in traced:
+        # The first speaks for its batch, unless its producer has said no.
+        for delta, key, context in found or without_context(section, [0]):
             due_ms, lane = None, NORMAL_LANE
             if opened is not None and delta < len(opened):
                 directive = opened[delta].directive
@@ -114,7 +117,13 @@ class StageTraces:
     def ended(self, row: Row, kind: FateKind) -> None:
         """It will not be released."""
         cancelled = kind is FateKind.CANCELLED
-        self._tell(row.number, EventKind.DELAY_CANCELLED if cancelled else EventKind.DELAY_EXPIRED)
+        for number in range(row.number + row.skip, row.number + row.count):
+            self._tell(number, EventKind.DELAY_CANCELLED if cancelled else EventKind.DELAY_EXPIRED)
+
+    def dead_lettered(self, row: Row) -> None:
+        """It is in the dead-letter topic."""
+        for number in range(row.number, row.number + row.count):
+            self._tell(number, EventKind.DLQ_ROUTED)
 
     def released(self, intent: Intent, rows: Mapping[int, Row]) -> None:
         """From now on the log's offsets name them."""

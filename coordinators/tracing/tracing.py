@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from attrs import define, field
 
 from coordinators.topic_view import Topic, TopicUpdate
-from coordinators.tracing.members import MemberTable
+from coordinators.tracing.members import Client, MemberTable
 from coordinators.tracing.settings import TraceSettings
 from coordinators.tracing.trace_time import TraceTime
 from engine.clock import Clock
@@ -282,6 +282,15 @@ class Tracing:
             if attributes is None:
                 attributes = self._fetcher(topic, client_id, address)
             self._note(trace, EventKind.CONSUME_FETCHED, attributes)
+
+    def begins_to_read(self, client_id: str | None, address: str) -> Client | None:
+        """A connection has sent its first Fetch; give what this returns to `stops_reading` when it ends."""
+        return None if self.members is None else self.members.begins_to_read(client_id or "", address)
+
+    def stops_reading(self, client: Client) -> None:
+        """A connection that has read has ended."""
+        if self.members is not None:
+            self.members.stops_reading(client)
 
     def _fetcher(self, topic: str, client_id: str | None, address: str) -> dict[str, Any]:
         group = None if self.members is None else self.members.group_of(client_id or "", address, topic)

@@ -139,6 +139,9 @@ class StateObserver(Protocol):
     def ended(self, row: Row, kind: FateKind) -> None:
         """It was cancelled, or has expired."""
 
+    def dead_lettered(self, row: Row) -> None:
+        """It has reached the dead-letter topic."""
+
 
 @define(eq=False)
 class StageState:
@@ -398,6 +401,8 @@ class StageState:
                 self.dead_letter_producer, self.dead_letters_sent = producer_id, 0
             case DeadLettered(numbers):
                 for row in self._rows(numbers):
+                    if self.observer is not None:
+                        self.observer.dead_lettered(row)
                     self.dead_letters_sent += row.count - self.dead_letters.get(row.number, row.count)
                 for number in numbers:
                     self.dead_letters.pop(number, None)

@@ -51,6 +51,10 @@ class Outcome(StrEnum):
     FAILED = "failed"
 
 
+ENDED_ELSEWHERE: Final = frozenset({Outcome.CANCELLED, Outcome.EXPIRED, Outcome.DEAD_LETTERED, Outcome.FAILED})
+"""A record that came no further than the stage does not get into the log any more."""
+
+
 class Standing(NamedTuple):
     """An outcome and its rank."""
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from engine.trace.kinds import ENDED_ELSEWHERE
 from engine.trace.record_trace import RecordTrace, TraceEvent
 
 _HEAD = ("time (UTC)", "gap", "step", "details")
@@ -37,7 +38,7 @@ def summary(trace: RecordTrace) -> dict[str, Any]:
 
 def as_table(trace: RecordTrace) -> str:
     """The same for people."""
-    place = f"{trace.topic}-{trace.partition} @ {'not yet in the log' if trace.offset is None else trace.offset}"
+    place = f"{trace.topic}-{trace.partition} @ {place_text(trace.offset, trace.outcome)}"
     rows = [_HEAD, *(_row(trace, number) for number in range(len(trace.events)))]
     widths = [max(len(row[column]) for row in rows) for column in range(len(_HEAD))]
     lines = [
@@ -49,6 +50,13 @@ def as_table(trace: RecordTrace) -> str:
     if trace.dropped_events:
         lines.append(f"({trace.dropped_events} later events were not kept)")
     return "\n".join(lines) + "\n"
+
+
+def place_text(offset: int | None, outcome: str) -> str:
+    """Where a record is in the log, or that it never will be."""
+    if offset is not None:
+        return str(offset)
+    return "never in the log" if outcome in ENDED_ELSEWHERE else "not yet in the log"
 
 
 def key_fields(key: bytes | None) -> dict[str, str | None]:

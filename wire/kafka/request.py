@@ -31,6 +31,8 @@ class Peer:
     software_name: str = ""
     software_version: str = ""
     gone: bool = False
+    reader: tuple[str, str] | None = None
+    """What tracing knows it by, once it has sent a Fetch."""
 
 
 @define

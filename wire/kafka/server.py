@@ -395,6 +395,8 @@ class KafkaServer:
             logger.exception("connection %s:%d failed", peer.address, peer.port)
         finally:
             del self.connections[peer.connection_id]
+            if peer.reader is not None:
+                self.node.tracing.stops_reading(peer.reader)
             self._per_address[peer.address] -= 1
             if not self._per_address[peer.address]:
                 del self._per_address[peer.address]

@@ -8,6 +8,7 @@ from trio.testing import trio_test
 
 from coordinators.tracing.tracing import Tracing
 from engine.trace.record_trace import RecordTrace
+from engine.trace.timeline import as_table
 from tests.coordinators.conftest import Desk
 from tests.coordinators.release.test_releases import Bench
 from tests.engine.stage.world import Record, record
@@ -84,7 +85,26 @@ async def test_a_batch_without_the_header_is_sampled_by_its_first_record(bench: 
     topic = await bench.create()
     bench.hold(topic, record("x", delay=100), record("y", delay=100))
     (trace,) = bench.tracing.store.search().traces
-    assert trace.number == 0
+    assert (trace.number, trace.key) == (0, b"k")
+
+
+@trio_test
+async def test_a_record_whose_producer_wants_no_trace_is_not_sampled(bench: TracedBench) -> None:
+    topic = await bench.create()
+    unsampled = (b"traceparent", f"00-{TRACE_ID}-00f067aa0ba902b7-00".encode())
+    bench.hold(topic, record("x", delay=100)._replace(headers=(unsampled, (b"tide-delay", b"100"))))
+    assert not bench.tracing.store.search().traces
+
+
+@trio_test
+async def test_records_that_expire_together_are_all_told_and_become_letters(bench: TracedBench) -> None:
+    topic = await bench.create(priority_enable="true", message_ttl_ms="100", expiry_policy="dlq")
+    bench.hold(topic, record("x"), traced(record("y")))
+    bench.pass_ms(1_000)
+    assert bench.steps()[-1] == "delay.expired"
+    assert "never in the log" in as_table(bench.trace())
+    bench.staged(topic).stage.dead_lettered(list(bench.staged(topic).stage.state.dead_letters))
+    assert (bench.steps()[-1], bench.trace().outcome) == ("dlq.routed", "dead-lettered")
 
 
 @trio_test

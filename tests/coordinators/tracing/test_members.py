@@ -72,3 +72,20 @@ def test_strangers_do_not_keep_the_broker_busy() -> None:
         table.group_of("stranger", "10.0.0.7", "orders")
         groups.clock.seconds += 0.1
     assert groups.reads <= 11, "at most a hundredth of the time"
+
+
+def test_no_group_is_named_where_others_read_under_the_same_client_id() -> None:
+    groups = Groups(groups={"kitchen": ({"orders"}, [("rdkafka", "10.0.0.7")])})
+    table = groups.table()
+    table.begins_to_read("rdkafka", "10.0.0.7")
+    assert table.group_of("rdkafka", "10.0.0.7", "orders") == "kitchen"
+    stranger = table.begins_to_read("rdkafka", "10.0.0.7")
+    assert table.group_of("rdkafka", "10.0.0.7", "orders") is None, "it may be the one without a group"
+    groups.groups["kitchen"][1].append(("rdkafka", "10.0.0.7"))
+    groups.clock.seconds += 0.01
+    assert table.group_of("rdkafka", "10.0.0.7", "orders") == "kitchen", "as many read as are its members"
+    groups.groups["kitchen"][1].pop()
+    groups.clock.seconds += 6
+    assert table.group_of("rdkafka", "10.0.0.7", "orders") is None
+    table.stops_reading(stranger)
+    assert table.group_of("rdkafka", "10.0.0.7", "orders") == "kitchen"

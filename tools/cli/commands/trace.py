@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from engine.trace.kinds import Outcome
+from engine.trace.timeline import place_text
 from tools.cli.completion import group_names, topic_names
 from tools.cli.door import opened
 from tools.cli.errors import UsageMistake
@@ -132,7 +133,7 @@ def _record_place(text: str) -> tuple[str, str, str]:
 
 
 def _tell(output: Output, found: dict[str, Any], *, is_first: bool) -> None:
-    place = "not yet in the log" if found["offset"] is None else f"at offset {found['offset']}"
+    place = place_text(found["offset"], found["status"]) if found["offset"] is None else f"at offset {found['offset']}"
     record = f"{found['topic']}-{found['partition']} {place}"
     if not is_first:
         output.heading("\n")

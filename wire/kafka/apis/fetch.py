@@ -47,6 +47,9 @@ def handle(request: FetchRequest, context: Context) -> FetchResponse | Deferred:
         session, partitions, incremental = sessions.begin(request, by_topic_id=by_topic_id)
     except BrokerError as error:
         return FetchResponse(error_code=error_code(error), session_id=NO_SESSION)
+    peer = context.peer
+    if peer.reader is None:
+        peer.reader = context.node.tracing.begins_to_read(context.client_id, peer.address)
     fetch = Fetch(request, context, session, partitions, incremental)
     fetch.read()
     if fetch.puts_in_order():
