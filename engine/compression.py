@@ -5,6 +5,7 @@ refused, never trusted. LZ4 and zstd have a short way for frames as producers wr
 take goes through cramjam's frame decoders, which have the last word on what is wrong.
 """
 
+import mmap
 import struct
 import zlib
 from types import ModuleType
@@ -20,6 +21,7 @@ NONE, GZIP, SNAPPY, LZ4, ZSTD = range(5)
 CODECS = {"uncompressed": NONE, "gzip": GZIP, "snappy": SNAPPY, "lz4": LZ4, "zstd": ZSTD}
 DEFAULT_LEVELS = {GZIP: -1, LZ4: 9, ZSTD: 3}
 MAX_DECOMPRESSED_BYTES = 100 * 1024 * 1024
+_PIECE_BYTES = 1024 * 1024
 
 # snappy-java's stream: a marker, a version and the least version that can read it, then blocks.
 _XERIAL_HEADER = b"\x82SNAPPY\x00" + struct.pack(">ii", 1, 1)
@@ -28,7 +30,7 @@ _XERIAL_MARKER_SIZE = 8
 _LENGTH = struct.Struct(">i")
 
 
-def decompress(codec: int, data: Buffer, bound: int = MAX_DECOMPRESSED_BYTES) -> bytes:
+def decompress(codec: int, data: Buffer, bound: int = MAX_DECOMPRESSED_BYTES) -> bytes | memoryview:
     """The bytes behind `data`, at most `bound` of them."""
     if codec == NONE:
         return bytes(data)
@@ -60,7 +62,10 @@ def compress(codec: int, data: Buffer, level: int | None = None) -> bytes:
     if codec == LZ4:
         # Kafka's readers take independent blocks only (KIP-57).
         compressor = cramjam.lz4.Compressor(level=chosen, content_checksum=False, block_linked=False)
-        compressor.compress(bytes(data))
+        # It holds the interpreter's lock: in between others have their turn.
+        view = memoryview(data)
+        for start in range(0, len(view), _XERIAL_BLOCK):
+            compressor.compress(bytes(view[start : start + _XERIAL_BLOCK]))
         return bytes(compressor.finish())
     return bytes(cramjam.zstd.compress(data, level=chosen))
 
@@ -79,25 +84,33 @@ def _gunzip(data: Buffer, bound: int) -> bytes:
     room = bound
     while rest:
         member = zlib.decompressobj(wbits=31)
-        piece = member.decompress(rest, room + 1)
-        room -= len(piece)
-        if room < 0:
-            raise _too_large(bound)
+        while rest and not member.eof:
+            # Piece by piece: what comes out is put together under the interpreter's lock.
+            piece = member.decompress(rest, min(room + 1, _PIECE_BYTES))
+            room -= len(piece)
+            if room < 0:
+                raise _too_large(bound)
+            pieces.append(piece)
+            rest = member.unconsumed_tail
+            if not piece and not member.eof:
+                break
         if not member.eof:
             raise CorruptMessage("records do not decompress: gzip stream ends early")
-        pieces.append(piece)
         rest = member.unused_data
     return b"".join(pieces)
 
 
-def _grow(codec: ModuleType | Any, data: Buffer, bound: int) -> bytes:
+def _grow(codec: ModuleType | Any, data: Buffer, bound: int) -> bytes | memoryview:
     """Decompresses into a buffer that grows: the size that the sender claims is not trusted."""
     size = min(bound, max(64 * 1024, 4 * len(data)))
     while True:
-        output = bytearray(size)
         try:
-            written = codec.decompress_into(data, output)
-            return bytes(memoryview(output)[:written])
+            if size <= _PIECE_BYTES:
+                output = bytearray(size)
+                return bytes(memoryview(output)[: codec.decompress_into(data, output)])
+            # Pages that nobody has written to take no memory, and none is cleared or copied while others wait.
+            pages = memoryview(mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS))
+            return pages[: codec.decompress_into(data, pages)]
         except cramjam.DecompressionError as error:
             if "write whole buffer" not in str(error):
                 raise

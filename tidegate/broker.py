@@ -396,4 +396,7 @@ def _limits(settings: BrokerSettings, descriptors: DescriptorPlan) -> Limits:
         max_requests_in_flight=settings.integer("connection.max.inflight.requests"),
         max_queued_response_bytes=settings.integer("connection.max.inflight.bytes"),
         max_fetch_bytes=settings.integer("fetch.max.bytes"),
+        max_decompression_ratio=settings.integer("decompression.max.ratio"),
+        max_request_decompressed_bytes=settings.integer("request.max.decompressed.bytes"),
+        max_decompressed_bytes=settings.integer("queued.max.decompressed.bytes"),
     )

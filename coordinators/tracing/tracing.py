@@ -35,6 +35,8 @@ _CODEC_POSITION = 22
 _RECORD_COUNT_POSITION = 57
 _record_count = struct.Struct(">i")
 _OPENED_FACTOR = 16
+LOOKED_THROUGH_BYTES_MAX = 2**20
+"""Of a batch's records; as many as an uncompressed batch may have by default."""
 LANES = ("critical", "high", "normal", "low", "background")
 
 
@@ -101,6 +103,9 @@ class Tracing:
             section = records[HEADER_SIZE:] if not records[_CODEC_POSITION] & CODEC_MASK else self._open(records, now)
             if section is None:
                 return
+        if len(section) > LOOKED_THROUGH_BYTES_MAX:
+            # Records are hopped over one by one up to a traced one; a small batch may have millions when it is opened.
+            section = memoryview(section)[:LOOKED_THROUGH_BYTES_MAX]
         mark = mark_in(section)
         is_picked = sampler.by_rate(now)
         if mark < 0 and not is_picked and not sampler.ratio:

@@ -55,7 +55,7 @@ def open_keyed(header: BatchHeader, batch: bytes) -> tuple[bytes, list[KeyedReco
     try:
         section = batch[HEADER_SIZE:]
         if header.codec != NONE:
-            section = decompress(header.codec, section) if header.record_count else b""
+            section = bytes(decompress(header.codec, section)) if header.record_count else b""
         return section, keyed_records(section, header.record_count, header.last_offset_delta)
     except BrokerError:
         return None

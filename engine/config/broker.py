@@ -342,6 +342,35 @@ CONNECTIONS = (
         default_reason="Kafka's is no limit; memory is finite.",
     ),
     ConfigKey(
+        "queued.max.decompressed.bytes",
+        ConfigType.LONG,
+        256 * MEBIBYTE,
+        "Tidegate's own key. The most bytes of content of compressed batches that are open at a time, over all "
+        "connections, where a batch counts with the most that it may have. Past it a batch waits for its turn, first "
+        "come, first served; none is refused for it. A connection opens one batch at a time.",
+        at_least(MEBIBYTE),
+        dynamic=False,
+    ),
+    ConfigKey(
+        "request.max.decompressed.bytes",
+        ConfigType.LONG,
+        256 * MEBIBYTE,
+        "Tidegate's own key. The most bytes of content that the compressed batches of one Produce request may have "
+        "together; what exceeds it is refused (MESSAGE_TOO_LARGE), batch by batch.",
+        at_least(MEBIBYTE),
+        dynamic=False,
+    ),
+    ConfigKey(
+        "decompression.max.ratio",
+        ConfigType.INT,
+        1_000,
+        "Tidegate's own key. How many times as large as it came a compressed batch may become, counted from 8 MiB of "
+        "content on; one that expands further is refused (MESSAGE_TOO_LARGE). gzip hardly ever does, and what zstd "
+        "shrinks so far comes in smaller batches.",
+        at_least(1),
+        dynamic=False,
+    ),
+    ConfigKey(
         "connection.max.inflight.bytes",
         ConfigType.LONG,
         32 * MEBIBYTE,

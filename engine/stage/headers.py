@@ -11,7 +11,7 @@ Decided here, where the headers' table leaves room:
   `tide-priority`, whatever its value, where `HeaderRules.priority` is off.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -20,7 +20,7 @@ from attrs import frozen
 
 from engine.errors import InvalidRecord
 from engine.files import Buffer
-from engine.records import walk_records
+from engine.record_walk import refuse
 from engine.stage.numbers import read_long
 
 PREFIX = b"tide-"
@@ -71,6 +71,7 @@ class HeaderRules:
 
 
 Asked = list[tuple[bytes, bytes | None]]
+Judge = Callable[[int, Asked, bool], Directive]
 
 
 class _Refusal(Exception):
@@ -88,20 +89,41 @@ def sniff(data: Buffer) -> bool:
 
 def open_records(section: Buffer, count: int, rules: HeaderRules, now_ms: int) -> list[OpenedRecord]:
     """Every record of a section that a client sent; `InvalidRecord` names each that is refused, and why."""
+    for opened in open_in_slices(section, count, rules, now_ms, max(count, 1)):
+        if opened is not None:
+            return opened
+    raise AssertionError("the last thing that is yielded are the records")
+
+
+def open_in_slices(
+    section: Buffer, count: int, rules: HeaderRules, now_ms: int, slice_records: int
+) -> Iterator[list[OpenedRecord] | None]:
+    """The same with a pause, None, after so many records; what comes last are all of them."""
     errors: list[tuple[int, str]] = []
+    refused = 0
     latest_ms = now_ms + rules.delay_max_ms
 
     def judge(index: int, asked: Asked, has_key: bool) -> Directive:
+        nonlocal refused
         try:
             return _checked(asked, has_key, rules, latest_ms)
         except _Refusal as refusal:
-            errors.append((index, str(refusal)))
+            refused += 1
+            if refused <= NAMED_ERRORS_MAX:
+                errors.append((index, str(refusal)))
             return NO_DIRECTIVE
 
-    opened = _opened(section, count, judge)
+    # Bytes are indexed faster than a memoryview, which pays for the copy.
+    data = section if isinstance(section, bytes) else bytes(section)
+    opened: list[OpenedRecord] = []
+    for start in range(0, count, slice_records):
+        _walk_on(data, range(start, min(start + slice_records, count)), count, judge, opened)
+        if len(opened) < count:
+            yield None
+    _check_end(data, count, opened)
     if errors:
-        raise _refused(errors, count)
-    return opened
+        raise _refused(errors, refused, count)
+    yield opened
 
 
 def replay_records(section: Buffer, count: int, rules: HeaderRules) -> list[OpenedRecord]:
@@ -112,27 +134,37 @@ def replay_records(section: Buffer, count: int, rules: HeaderRules) -> list[Open
     return _opened(section, count, lambda _index, asked, _has_key: _lenient(asked, rules))
 
 
-def _opened(section: Buffer, count: int, judge: Callable[[int, Asked, bool], Directive]) -> list[OpenedRecord]:
-    # Bytes are indexed faster than a memoryview, which pays for the copy.
+def _opened(section: Buffer, count: int, judge: Judge) -> list[OpenedRecord]:
     data = section if isinstance(section, bytes) else bytes(section)
     opened: list[OpenedRecord] = []
-    try:
-        _walk(data, count, judge, opened)
-    except (IndexError, _Malformed):
-        raise _malformed(data, count, len(opened)) from None
+    _walk_on(data, range(count), count, judge, opened)
+    _check_end(data, count, opened)
     return opened
 
 
-def _walk(data: bytes, count: int, judge: Callable[[int, Asked, bool], Directive], opened: list[OpenedRecord]) -> None:
-    """Appends the records to `opened`; IndexError or `_Malformed` at one that `walk_records` would refuse.
+def _walk_on(data: bytes, indexes: range, count: int, judge: Judge, opened: list[OpenedRecord]) -> None:
+    try:
+        _walk(data, indexes, judge, opened)
+    except (IndexError, _Malformed):
+        raise _malformed(data, count, opened) from None
+
+
+def _check_end(data: bytes, count: int, opened: list[OpenedRecord]) -> None:
+    if (opened[-1].end if opened else 0) != len(data):
+        raise _malformed(data, count, opened)
+
+
+def _walk(data: bytes, indexes: range, judge: Judge, opened: list[OpenedRecord]) -> None:
+    """Appends the records of these indexes to `opened`, which holds those before them; IndexError or `_Malformed` at
+    one that is none.
 
     This runs for every record of every batch that is opened, so it is one loop that reads numbers in place. They are
     zigzag: an odd one is negative, and 1 is -1, a null. The position only ever grows, hence a field that reaches past
     its record is found out at the record's end.
     """
     total = len(data)
-    position = 0
-    for index in range(count):
+    position = opened[-1].end if opened else 0
+    for index in indexes:
         start = position
         size = data[position]
         position += 1
@@ -174,8 +206,6 @@ def _walk(data: bytes, count: int, judge: Callable[[int, Asked, bool], Directive
             raise _Malformed
         directive = judge(index, asked, key_size != 1) if asked else NO_DIRECTIVE
         opened.append(OpenedRecord(start, end, (timestamp_delta >> 1) ^ -(timestamp_delta & 1), directive))
-    if position != total:
-        raise _Malformed
 
 
 def _headers(data: bytes, position: int, count: int) -> tuple[Asked | None, int]:
@@ -207,25 +237,20 @@ def _headers(data: bytes, position: int, count: int) -> tuple[Asked | None, int]
     return asked, position
 
 
-def _malformed(data: bytes, count: int, index: int) -> InvalidRecord:
-    """What is wrong with the record after `index` good ones; the reader that is not in a hurry says it."""
-    reason = "a timestamp delta does not fit 64 bits"
+def _malformed(data: bytes, count: int, opened: Sequence[OpenedRecord]) -> InvalidRecord:
+    """What is wrong behind so many good records; the reader that is not in a hurry says it."""
+    position = opened[-1].end if opened else 0
     try:
-        for _ in walk_records(data, count):
-            pass
+        refuse(data, (len(opened), position), count)
     except InvalidRecord as error:
-        reason = error.message
-    if index == count:
-        return InvalidRecord(reason)
-    return InvalidRecord(f"record {index} of {count} is malformed: {reason}", record_errors=((index, reason),))
+        return error
 
 
-def _refused(errors: Sequence[tuple[int, str]], count: int) -> InvalidRecord:
+def _refused(errors: Sequence[tuple[int, str]], refused: int, count: int) -> InvalidRecord:
     index, reason = errors[0]
-    asks = "record asks" if count == 1 else "records ask" if len(errors) > 1 else "records asks"
+    asks = "record asks" if count == 1 else "records ask" if refused > 1 else "records asks"
     return InvalidRecord(
-        f"{len(errors)} of {count} {asks} for what cannot be done: record {index}: {reason}",
-        record_errors=tuple(errors[:NAMED_ERRORS_MAX]),
+        f"{refused} of {count} {asks} for what cannot be done: record {index}: {reason}", record_errors=tuple(errors)
     )
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, TypeVar
 
-from attrs import define, frozen
+from attrs import define, field, frozen
 
 from coordinators.controller import Controller
 from coordinators.group.groups import Groups
@@ -22,6 +22,7 @@ from engine.partitions import Partitions
 from engine.timers import Timers
 from engine.workers import Workers
 from wire.kafka.fetch_sessions import FetchSessions
+from wire.kafka.opening_room import OpeningRoom
 
 T = TypeVar("T")
 SETTLE_S = 10.0
@@ -40,6 +41,9 @@ class Limits:
     max_requests_in_flight: int = 100
     max_queued_response_bytes: int = 16 * 1024 * 1024
     max_fetch_bytes: int = 55 * 1024 * 1024
+    max_decompression_ratio: int = 1_000
+    max_request_decompressed_bytes: int = 256 * 1024 * 1024
+    max_decompressed_bytes: int = 256 * 1024 * 1024
 
 
 @define
@@ -63,6 +67,10 @@ class Node:
     limits: Limits
     fetch_sessions: FetchSessions
     tracing: Tracing
+    opening_room: OpeningRoom = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.opening_room = OpeningRoom(self.limits.max_decompressed_bytes)
 
     def topic(self, name: str, topic_id: bytes, *, by_id: bool) -> Topic:
         """The topic that a request names by id or by name."""

@@ -196,6 +196,11 @@ class KafkaConnection:
         answer = await response
         if type(answer) is Deferred:
             self._defer(place, answer)
+        elif answer is None:
+            # Nothing is sent, but those behind it may be.
+            self._outbox.fulfil(place, [], 0)
+            place.route.latencies.observe(self._now() - place.began)
+            self._server.flush(self)
         else:
             self._answer(place, answer)
 

@@ -5,6 +5,7 @@ from attrs import evolve
 from coordinators.topic_view import TopicUpdate
 from coordinators.tracing.members import MemberTable
 from coordinators.tracing.settings import TraceSettings
+from coordinators.tracing.tracing import LOOKED_THROUGH_BYTES_MAX
 from engine.compression import GZIP, compress
 from engine.errors import StorageError
 from engine.records import HEADER_SIZE, parse_header, seal_batch
@@ -59,6 +60,17 @@ def test_untraced_records_leave_nothing() -> None:
     world.tracing.committed("kitchen", "orders", 0, 2)
     assert world.traces() == []
     assert world.tracing.statistics()["noted_events"] == 0
+
+
+def test_a_batch_is_looked_through_so_far_and_no_further() -> None:
+    """Opened, a small batch may have millions of records, and each is passed on the way to a traced one."""
+    for filler, found in ((1_000, 1), (LOOKED_THROUGH_BYTES_MAX, 0)):
+        world = World()
+        data = batch([(b"a", bytes(filler), PLAIN), (b"b", b"2", TRACED)])
+        section = data[HEADER_SIZE:]
+        packed = seal_batch(parse_header(data)._replace(attributes=GZIP), compress(GZIP, section))
+        world.append(packed, section=section)
+        assert len(world.traces()) == found
 
 
 def test_a_topic_that_is_not_traced() -> None:
@@ -182,6 +194,7 @@ def test_opening_is_bounded_and_counted() -> None:
 
 def test_a_batch_that_does_not_decompress_is_let_be() -> None:
     world = World()
+    world.partition.log.config = evolve(world.partition.log.config, validates_structure=False)
     data = batch([(b"b", b"2", TRACED)])
     world.append(seal_batch(parse_header(data)._replace(attributes=GZIP), data[HEADER_SIZE:]))
     assert world.tracing.statistics()["unopened_batches"] == 1

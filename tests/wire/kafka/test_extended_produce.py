@@ -12,7 +12,7 @@ from engine.records import DELETE_HORIZON_FLAG, HEADER_SIZE, parse_header, seal_
 from engine.stage.state import PLAIN_FLAG
 from tests.engine.stage.world import Record, client_batch, record
 from tests.wire.kafka.door import Client, Door, open_door
-from wire.kafka.extended_produce import FAR_BELOW_ZERO, LARGE_BYTES
+from wire.kafka.extended_produce import FAR_BELOW_ZERO
 from wire.kafka.messages.api_versions import ApiVersionsRequest
 from wire.kafka.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from wire.kafka.messages.fetch import FetchPartition, FetchRequest, FetchTopic
@@ -129,7 +129,7 @@ async def test_a_large_compressed_batch_is_opened_too(tmp_path: Path) -> None:
         chance = random.Random(1)
         noise = [Record(chance.randbytes(2_000)) for _ in range(100)]
         batch = compressed(ZSTD, *noise, record("x", delay=60_000))
-        assert len(batch) > LARGE_BYTES
+        assert len(batch) > 64 * 1024
         assert (await produce(client, batch)).base_offset == -1
 
 

@@ -26,9 +26,10 @@ from engine.errors import (
     UnsupportedCompressionType,
 )
 from engine.partition import Partition
+from engine.validation import NAMED_ERRORS_MAX
 from wire.kafka.codec import WireError
 from wire.kafka.errors import error_code
-from wire.kafka.extended_produce import ExtendedProduce, has_large
+from wire.kafka.extended_produce import ExtendedProduce
 from wire.kafka.messages.produce import (
     BatchIndexAndErrorMessage,
     PartitionProduceData,
@@ -58,7 +59,7 @@ _header = struct.Struct(">8xi4xB4xh34xi")
 class _Durability:
     """Counts down the partitions that a producer waits for, then answers it."""
 
-    __slots__ = ("acks", "deadline", "deferred", "response", "waiting")
+    __slots__ = ("acks", "deadline", "deferred", "failure", "response", "waiting")
 
     def __init__(self, response: ProduceResponse, acks: int, deadline: float) -> None:
         self.response = response
@@ -66,6 +67,8 @@ class _Durability:
         self.deadline = deadline
         self.waiting = 1
         self.deferred = Deferred()
+        self.failure = ""
+        """Why the first batch was refused that was."""
 
     def wait_for(self, partition: Partition, last_offset: int, entry: PartitionProduceResponse) -> None:
         if self.acks != -1:
@@ -113,18 +116,37 @@ class _Durability:
 
 def handle(request: ProduceRequest, context: Context) -> Deferred | ProduceResponse | Coroutine[Any, Any, Any] | None:
     """Append every partition's batch; what fails is reported for its partition alone."""
-    if has_large(request):
-        return _handle_large(request, context)
-    return _handle(request, context, ExtendedProduce(context))
-
-
-async def _handle_large(request: ProduceRequest, context: Context) -> Deferred | ProduceResponse | None:
     extended = ExtendedProduce(context)
-    await extended.open_large(request)
-    return _handle(request, context, extended)
+    if not extended.opening.is_done_at_once(request):
+        return _handle_slowly(request, context, extended)
+    durability, transactional = _begin(request, context)
+    for topic_data in request.topic_data:
+        entries = _begin_topic(topic_data, durability)
+        for data in topic_data.partition_data:
+            entry = PartitionProduceResponse(index=data.index)
+            entries.append(entry)
+            _try_append(topic_data, data, context, transactional, extended, entry, durability)
+    return _end(durability, transactional)
 
 
-def _handle(request: ProduceRequest, context: Context, extended: ExtendedProduce) -> Deferred | ProduceResponse | None:
+async def _handle_slowly(
+    request: ProduceRequest, context: Context, extended: ExtendedProduce
+) -> Deferred | ProduceResponse | None:
+    """The same for a request of which something takes longer than the loop may wait: one batch after the other."""
+    extended.opening.begin_slowly(request)
+    durability, transactional = _begin(request, context)
+    for topic_data in request.topic_data:
+        entries = _begin_topic(topic_data, durability)
+        for data in topic_data.partition_data:
+            entry = PartitionProduceResponse(index=data.index)
+            entries.append(entry)
+            async with extended.opening.opened_slowly(topic_data, data):
+                _try_append(topic_data, data, context, transactional, extended, entry, durability)
+                await extended.until_taken()
+    return _end(durability, transactional)
+
+
+def _begin(request: ProduceRequest, context: Context) -> tuple[_Durability, TransactionalProduce | None]:
     acks = request.acks
     transactional = None
     if request.transactional_id is not None:
@@ -132,33 +154,45 @@ def _handle(request: ProduceRequest, context: Context, extended: ExtendedProduce
         # Producers of transactions wait for all replicas; one that does not is taken for one that adds by itself.
         if acks == -1:
             transactional.add(request)
-    response = ProduceResponse()
     deadline = context.node.clock.monotonic() + max(request.timeout_ms, 0) / 1000
-    durability = _Durability(response, acks, deadline)
-    failure = ""
-    for topic_data in request.topic_data:
-        topic_response = TopicProduceResponse(topic_id=topic_data.topic_id, name=topic_data.name)
-        response.responses.append(topic_response)
-        for data in topic_data.partition_data:
-            entry = PartitionProduceResponse(index=data.index)
-            topic_response.partition_responses.append(entry)
-            try:
-                if acks not in (0, 1, -1):
-                    raise InvalidRequiredAcks(f"acks must be 0, 1 or -1 (all), not {acks}")
-                _append(topic_data, data, context, transactional, extended, entry, durability)
-            except BrokerError as error:
-                _set_error(entry, error)
-                # The text alone: an error kept in a frame of its own traceback would live until a collection.
-                failure = failure or str(error)
-    if acks == 0:
-        if failure:
-            raise WireError(f"a produce request with acks=0 failed: {failure}")
+    return _Durability(ProduceResponse(), acks, deadline), transactional
+
+
+def _begin_topic(topic_data: TopicProduceData, durability: _Durability) -> list[PartitionProduceResponse]:
+    topic_response = TopicProduceResponse(topic_id=topic_data.topic_id, name=topic_data.name)
+    durability.response.responses.append(topic_response)
+    return topic_response.partition_responses
+
+
+def _end(durability: _Durability, transactional: TransactionalProduce | None) -> Deferred | ProduceResponse | None:
+    if durability.acks == 0:
+        if durability.failure:
+            raise WireError(f"a produce request with acks=0 failed: {durability.failure}")
         return None
     if transactional is not None:
         for addition in transactional.additions:
             durability.wait_for_addition(addition, transactional)
     durability.one_done()
-    return response if durability.deferred.resolved else durability.deferred
+    return durability.response if durability.deferred.resolved else durability.deferred
+
+
+def _try_append(
+    topic_data: TopicProduceData,
+    data: PartitionProduceData,
+    context: Context,
+    transactional: TransactionalProduce | None,
+    extended: ExtendedProduce,
+    entry: PartitionProduceResponse,
+    durability: _Durability,
+) -> None:
+    try:
+        if durability.acks not in (0, 1, -1):
+            raise InvalidRequiredAcks(f"acks must be 0, 1 or -1 (all), not {durability.acks}")
+        _append(topic_data, data, context, transactional, extended, entry, durability)
+    except BrokerError as error:
+        _set_error(entry, error)
+        # The text alone: an error kept in a frame of its own traceback would live until a collection.
+        durability.failure = durability.failure or str(error)
 
 
 def _append(
@@ -233,4 +267,6 @@ def _set_error(entry: PartitionProduceResponse, error: BrokerError) -> None:
     entry.base_offset = -1
     entry.log_append_time_ms = -1
     if isinstance(error, RefusedRecords):
-        entry.record_errors = [BatchIndexAndErrorMessage(index, reason) for index, reason in error.record_errors]
+        entry.record_errors = [
+            BatchIndexAndErrorMessage(index, reason) for index, reason in error.record_errors[:NAMED_ERRORS_MAX]
+        ]
