@@ -238,6 +238,10 @@ class Runtime(Generic[M]):
         """The state of every shard that can be used, to read from."""
         return (shard.machine for shard in self._shards.values() if shard.is_loaded)
 
+    def loaded(self) -> Iterator[tuple[int, M]]:
+        """The same with their numbers."""
+        return ((index, shard.machine) for index, shard in self._shards.items() if shard.is_loaded)
+
     def machine(self, index: int) -> M:
         """The state of one shard, to read from where nothing has to be durable."""
         return self._ready(index).machine

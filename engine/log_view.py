@@ -10,6 +10,7 @@ from engine.errors import OffsetOutOfRange, StorageError
 from engine.files import File, FileRegion
 from engine.leader_epochs import LeaderEpochs
 from engine.log_types import LogExtent, LogPosition, LogRead, TimedOffset
+from engine.producer_room import ProducerRoom
 from engine.producer_state import ProducerInfo, ProducerState
 from engine.segment import Segment
 from engine.segments import SegmentList
@@ -77,6 +78,10 @@ class LogView:
 
     def producers(self) -> Iterable[ProducerInfo]:
         return self._producers.describe()
+
+    def share_producers(self, room: ProducerRoom) -> None:
+        """Count the producers that are remembered among all that the broker remembers."""
+        self._producers.share(room)
 
     # --- read -------------------------------------------------------------------------------------------
 

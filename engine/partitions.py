@@ -18,6 +18,7 @@ from engine.log import Log, LogConfig
 from engine.log_jobs import Job
 from engine.log_types import LogExtent
 from engine.partition import Partition
+from engine.producer_room import ProducerRoom
 from engine.recovery import STAGE, new_state
 from engine.reserve import Reserve, is_full
 from engine.storage import Storage
@@ -60,6 +61,7 @@ class Partitions:
     """What is known to be damaged of their files."""
     left: Mapping[str, LogExtent] = field(factory=dict)
     """What the last broker says to have left, by the log's directory inside the data directory."""
+    producer_room: ProducerRoom | None = None
     _by_topic: dict[bytes, list[Partition]] = field(factory=dict, init=False)
     _under_way: int = field(default=0, init=False)
     _to_verify: set[Partition] = field(factory=set, init=False)
@@ -145,7 +147,12 @@ class Partitions:
             on_mended=lambda _, damage: self.damages.forget(damage.path),
         )
         partitions.append(partition)
+        self._share_producers(log)
         return partition
+
+    def _share_producers(self, log: Log) -> None:
+        if self.producer_room is not None:
+            log.share_producers(self.producer_room)
 
     def add_stage(self, partition: Partition, log: Log) -> Partition:
         """A partition's stage: its log, looked after like any other."""
@@ -164,6 +171,7 @@ class Partitions:
         )
         # What follows its sync are releases, some milliseconds of work.
         store.is_patient = True
+        self._share_producers(log)
         return store
 
     def with_stages(self) -> Iterator[Partition]:
@@ -304,6 +312,7 @@ class Partitions:
             if partition.removed:
                 return
             if error is None:
+                self._share_producers(partition.log)
                 partition.bring_online()
             else:
                 self._went_offline(partition, error)

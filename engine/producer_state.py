@@ -21,6 +21,7 @@ from engine.errors import (
     OutOfOrderSequence,
     TransactionCoordinatorFenced,
 )
+from engine.producer_room import ProducerRoom
 from engine.records import TRANSACTIONAL_FLAG, BatchHeader
 
 # Sequence numbers run from 0 to 2^31 - 1 and start over.
@@ -89,7 +90,7 @@ def next_sequence(sequence: int, count: int = 1) -> int:
     return (sequence + count) % SEQUENCES
 
 
-@define(eq=False)
+@define(eq=False, weakref_slot=True)
 class ProducerState:
     """All producers of a partition."""
 
@@ -97,6 +98,24 @@ class ProducerState:
     _entries: dict[int, ProducerEntry] = field(factory=dict)
     _open: dict[int, int] = field(factory=dict)
     """First offsets of open transactions by producer. They begin one after the other: the first is the least."""
+    _room: ProducerRoom | None = None
+
+    def share(self, room: ProducerRoom) -> None:
+        """Count those that are remembered among all that the broker remembers."""
+        self._room = room
+        for producer_id, entry in self._entries.items():
+            room.take(self, producer_id, entry)
+
+    def remembers(self, producer_id: int, entry: ProducerEntry) -> bool:
+        """Whether this is what is known of the producer."""
+        return self._entries.get(producer_id) is entry
+
+    def forget(self, producer_id: int) -> bool:
+        """Forget a producer, unless it has a transaction open."""
+        if producer_id in self._open:
+            return False
+        del self._entries[producer_id]
+        return True
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -105,10 +124,12 @@ class ProducerState:
         """Whether the producer may append this batch: returns the original if it is a duplicate,
         None if it is new, and raises otherwise."""
         entry = self._entries.get(header.producer_id)
-        if entry is None:
-            return None
-        if self._expired(entry, now_ms):
+        if entry is not None and self._expired(entry, now_ms):
             del self._entries[header.producer_id]
+            entry = None
+        if entry is None:
+            if self._room is not None:
+                self._room.check()
             return None
         self.check_epoch(header, entry)
         if entry.transaction_first_offset != NONE and not header.is_transactional:
@@ -142,7 +163,7 @@ class ProducerState:
 
     def end_transaction(self, header: BatchHeader, coordinator_epoch: int, now_ms: int) -> int | None:
         """Notes a marker; returns where the transaction began, None if none was open."""
-        entry = self._entry(header)
+        entry = self._entry(header, now_ms)
         entry.coordinator_epoch = coordinator_epoch
         entry.last_timestamp_ms = header.max_timestamp
         entry.touched_ms = now_ms
@@ -167,11 +188,13 @@ class ProducerState:
         """Whether it has a transaction open here."""
         return producer_id in self._open
 
-    def _entry(self, header: BatchHeader) -> ProducerEntry:
+    def _entry(self, header: BatchHeader, now_ms: int) -> ProducerEntry:
         """The producer's entry, made or moved to the batch's epoch if need be."""
         entry = self._entries.get(header.producer_id)
         if entry is None:
-            entry = self._entries[header.producer_id] = ProducerEntry(header.producer_epoch)
+            entry = self._entries[header.producer_id] = ProducerEntry(header.producer_epoch, touched_ms=now_ms)
+            if self._room is not None:
+                self._room.take(self, header.producer_id, entry)
         elif entry.epoch != header.producer_epoch:
             entry.epoch = header.producer_epoch
             entry.run = 0
@@ -180,7 +203,7 @@ class ProducerState:
 
     def update(self, header: BatchHeader, base_offset: int, now_ms: int) -> None:
         """Notes a batch that was written; also replays one that recovery found."""
-        entry = self._entry(header)
+        entry = self._entry(header, now_ms)
         if header.attributes & TRANSACTIONAL_FLAG and entry.transaction_first_offset == NONE:
             entry.transaction_first_offset = self._open[header.producer_id] = base_offset
         entry.last_timestamp_ms = header.max_timestamp
@@ -199,7 +222,7 @@ class ProducerState:
 
     def note_elsewhere(self, header: BatchHeader, now_ms: int) -> None:
         """Notes a batch that the partition's stage took: in turn here, at an offset that nobody knows yet."""
-        entry = self._entry(header)
+        entry = self._entry(header, now_ms)
         entry.last_timestamp_ms = max(entry.last_timestamp_ms, header.base_timestamp)
         entry.touched_ms = now_ms
         if header.base_sequence >= 0:

@@ -41,6 +41,7 @@ from engine.journal_device import DirectDevice
 from engine.kernel_sync import open_kernel_sync
 from engine.metrics import Metrics
 from engine.partitions import Partitions
+from engine.producer_room import ProducerRoom
 from engine.record_walk import is_compiled
 from engine.sync import RoundSync, SyncRounds
 from engine.timers import Timers
@@ -55,6 +56,7 @@ from tidegate.scrubbing import Scrubbing
 from tidegate.tracing import close_tracing, open_tracing
 from wire.http.surroundings import Phase
 from wire.kafka.fetch_sessions import FetchSessions
+from wire.kafka.long_polls import LongPolls
 from wire.kafka.node import Limits, Node
 from wire.kafka.server import KafkaServer
 
@@ -237,6 +239,7 @@ class Broker:
             call_later=self._call_later,
             log_error=logger.error,
             journal=self._journal,
+            producer_room=ProducerRoom(topics.settings.integer("max.producer.ids")),
         )
         self._descriptors.tell(config.settings)
         relief = FileRelief(self._files, partitions.with_stages, self._rounds.settle, partial(self._call_later, 0))
@@ -271,6 +274,7 @@ class Broker:
                 SystemRandom(),
             ),
             tracing=tracing,
+            long_polls=LongPolls(topics.settings.integer("fetch.max.waiting.requests")),
         )
         self.node = node
         self.scrubbing = await Scrubbing.make(

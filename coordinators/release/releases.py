@@ -16,7 +16,7 @@ from coordinators.topic_view import Topic, TopicUpdate
 from coordinators.tracing.tracing import Tracing
 from engine.clock import Clock
 from engine.config.extension_config import extension_config
-from engine.errors import StorageError
+from engine.errors import PolicyViolation, StorageError
 from engine.log import Log
 from engine.partition import Partition
 from engine.partitions import Partitions
@@ -51,6 +51,8 @@ class Releases:
     rates: LaneRates = field(init=False)
     _configs: dict[bytes, ExtensionConfig] = field(factory=dict)
     _clock_is_watched: bool = False
+    _entries: int = 0
+    """At most so many are pending in all stages: counted now and then, and what came since is added."""
 
     def __attrs_post_init__(self) -> None:
         self.rates = LaneRates(self.stages, self.clock, self.timers)
@@ -169,6 +171,7 @@ class Releases:
             self.partitions.workers,
             self.clock,
             has_room=lambda size: self._has_room(partition.topic_id, stage, size),
+            check_entries=self._check_entries,
             after_change=self.upkeep.look_after,
             on_dead_letters=self.dead_letters.wake,
             on_full=self._make_room,
@@ -196,9 +199,21 @@ class Releases:
         limit = stage.config.stage_max_bytes
         return limit < 0 or self.pending_bytes(topic_id) + size <= limit
 
+    def _check_entries(self, count: int) -> None:
+        most = self.controller.topics.settings.integer("stage.max.entries")
+        if self._entries + count > most:
+            self._count_entries()
+        if self._entries + count > most:
+            raise PolicyViolation(f"{self._entries} records are pending in all topics, stage.max.entries={most} may be")
+        self._entries += count
+
+    def _count_entries(self) -> None:
+        self._entries = sum(staged.stage.state.table.row_count for staged in self.stages())
+
     def _watch_clock(self) -> None:
         """Every second, as long as there are stages."""
         stages = self.stages()
+        self._count_entries()
         for staged in stages:
             staged.watch_clock()
             self.upkeep.look_after(staged)

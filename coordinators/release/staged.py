@@ -106,6 +106,8 @@ class StagedPartition:
     clock: Clock
     has_room: Callable[[int], bool]
     """Whether the topic may have so many more bytes pending."""
+    check_entries: Callable[[int], object] = field(default=lambda _: None)
+    """Raises unless all topics together may have so many more entries."""
     after_change: Callable[["StagedPartition"], object] = field(default=lambda _: None)
     pace: Pace = field(factory=Pace)
     observer: StageObserver | None = None
@@ -232,6 +234,7 @@ class StagedPartition:
                 f"{len(section)} bytes more would exceed stage.max.bytes={self.stage.config.stage_max_bytes} "
                 "pending in this topic"
             )
+        self.check_entries(header.record_count)
         if not batch.is_letter:
             self._check_record_sizes(header, batch)
         was_prioritised = self.stage.prioritised

@@ -6,6 +6,7 @@ Hard state is `transactions`. Soft are the timer for overdue transactions and th
 import logging
 from collections.abc import Callable
 from functools import partial
+from heapq import nsmallest
 from typing import Any
 
 from attrs import define, field
@@ -235,6 +236,15 @@ class TransactionMachine:
                 if transaction.state in IDLE and transaction.updated_ms <= latest_ms
             ]
         )
+
+    def forget_oldest(self, share: int) -> Outcome:
+        """Make room: forget one of so many ids, those that nobody has used for longest; how many. One that was used
+        just now may belong to a producer that lives, one with a transaction open does."""
+        latest_ms = self.clock.now_ms() - self.settings.max_timeout_ms
+        idle = [each for each in self.transactions.values() if each.state in IDLE and each.updated_ms <= latest_ms]
+        count = max(len(self.transactions) // share, 1)
+        oldest = nsmallest(count, idle, key=lambda each: each.updated_ms)
+        return Outcome([formats.tombstone(each.transactional_id) for each in oldest], len(oldest))
 
 
 def _write(transaction: Transaction) -> Outcome:

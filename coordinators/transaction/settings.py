@@ -13,6 +13,7 @@ class TransactionSettings:
     expiration_ms: int = 7 * 24 * 3_600_000
     expiration_check_interval_ms: int = 3_600_000
     verifies_partitions: bool = True
+    max_transactional_ids: int = 100_000
 
     @classmethod
     def of(cls, settings: BrokerSettings) -> "TransactionSettings":
@@ -21,5 +22,6 @@ class TransactionSettings:
             max_timeout_ms=settings.integer("transaction.max.timeout.ms"),
             expiration_ms=settings.integer("transactional.id.expiration.ms"),
             expiration_check_interval_ms=settings.integer("transaction.remove.expired.transaction.cleanup.interval.ms"),
+            max_transactional_ids=settings.integer("max.transactional.ids"),
             verifies_partitions=settings.flag("transaction.partition.verification.enable"),
         )

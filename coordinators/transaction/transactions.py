@@ -28,6 +28,7 @@ from engine.errors import (
     CoordinatorLoadInProgress,
     InvalidRequest,
     InvalidTransactionTimeout,
+    PolicyViolation,
     TransactionalIdNotFound,
 )
 from engine.timers import Timers
@@ -35,6 +36,9 @@ from engine.transactions import EndMarker
 from engine.workers import Workers
 
 STATE_TOPIC = "__transaction_state"
+FORGOTTEN_SHARE = 16
+"""One of so many transactional ids of a shard goes when there are too many, so that not every new one has to look."""
+LOOK_AGAIN_S = 1.0
 
 
 @define(eq=False)
@@ -49,6 +53,7 @@ class Transactions:
     timers: Timers
     runtime: Runtime[TransactionMachine] = field(init=False)
     targets: MarkerTargets = field(init=False)
+    _full_until: float = field(default=0.0, init=False)
 
     @classmethod
     def compose(
@@ -97,7 +102,31 @@ class Transactions:
                     f"a transaction timeout of {timeout_ms} ms: 1 to {self.settings.max_timeout_ms} are taken"
                 )
             )
-        return self._run(transactional_id, lambda shard: shard.init_producer_id(transactional_id, timeout_ms, expected))
+
+        def operation(shard: TransactionMachine) -> Outcome:
+            if transactional_id not in shard.transactions:
+                self._make_room()
+            return shard.init_producer_id(transactional_id, timeout_ms, expected)
+
+        return self._run(transactional_id, operation)
+
+    def _make_room(self) -> None:
+        """For one more transactional id: those that nobody has used for longest are forgotten."""
+        most, sizes = self.settings.max_transactional_ids, {}
+        for index, machine in self.runtime.loaded():
+            sizes[index] = len(machine.transactions)
+        if sum(sizes.values()) < most:
+            return
+        if self.clock.monotonic() >= self._full_until:
+            for index in sorted(sizes, key=lambda index: -sizes[index]):
+                self.runtime.run(index, lambda shard: shard.forget_oldest(FORGOTTEN_SHARE))
+                if len(self.runtime.machine(index).transactions) < sizes[index]:
+                    return
+            # Looking through all of them takes a while: not for everybody who asks.
+            self._full_until = self.clock.monotonic() + LOOK_AGAIN_S
+        raise PolicyViolation(
+            f"max.transactional.ids={most} transactional ids are known, and all of them are in use or were a while ago"
+        )
 
     def add_partitions(
         self,

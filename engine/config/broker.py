@@ -229,6 +229,16 @@ LOG = (
         dynamic=False,
     ),
     ConfigKey(
+        "stage.max.entries",
+        ConfigType.LONG,
+        10_000_000,
+        "Tidegate's own key. The most entries that the stages of all topics may hold, 72 bytes of memory each: a "
+        "record with a time, a lane or headers of its own takes one, records of a batch that share them one together. "
+        "Past it records that would have to wait are refused.",
+        at_least(0),
+        dynamic=False,
+    ),
+    ConfigKey(
         "log.max.open.files",
         ConfigType.INT,
         0,
@@ -279,6 +289,17 @@ LOG = (
         ConfigType.INT,
         DAY_MS,
         "How long a partition remembers an idempotent producer after its last batch, in milliseconds.",
+        at_least(1),
+        dynamic=False,
+        importance=Importance.LOW,
+    ),
+    ConfigKey(
+        "max.producer.ids",
+        ConfigType.INT,
+        200_000,
+        "Tidegate's own key. The most idempotent producers that partitions remember; one that writes to several counts "
+        "in each. Past it those that were silent for longest are forgotten before producer.id.expiration.ms, none that "
+        "has a transaction open; if all have, a new one is refused.",
         at_least(1),
         dynamic=False,
         importance=Importance.LOW,
@@ -399,6 +420,15 @@ FETCHING = (
         55 * MEBIBYTE,
         "The most bytes that one fetch answers with, whatever the client asks for.",
         at_least(1024),
+        dynamic=False,
+    ),
+    ConfigKey(
+        "fetch.max.waiting.requests",
+        ConfigType.INT,
+        50_000,
+        "Tidegate's own key. The most fetches that wait for records at one time, over all connections; past it the one "
+        "that has waited longest is answered with what there is. A consumer has one per broker.",
+        at_least(1),
         dynamic=False,
     ),
     ConfigKey(

@@ -22,6 +22,16 @@ TRANSACTION_KEYS = (
         importance=Importance.HIGH,
     ),
     ConfigKey(
+        "max.transactional.ids",
+        ConfigType.INT,
+        100_000,
+        "Tidegate's own key. The most transactional ids that are remembered. Past it those that nobody has used for "
+        "longest are forgotten, none that has a transaction open or was used within transaction.max.timeout.ms; if all "
+        "are, a new one is refused.",
+        at_least(1),
+        dynamic=False,
+    ),
+    ConfigKey(
         "transaction.remove.expired.transaction.cleanup.interval.ms",
         ConfigType.INT,
         3_600_000,

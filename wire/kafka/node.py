@@ -22,6 +22,7 @@ from engine.partitions import Partitions
 from engine.timers import Timers
 from engine.workers import Workers
 from wire.kafka.fetch_sessions import FetchSessions
+from wire.kafka.long_polls import LongPolls
 from wire.kafka.opening_room import OpeningRoom
 
 T = TypeVar("T")
@@ -67,6 +68,7 @@ class Node:
     limits: Limits
     fetch_sessions: FetchSessions
     tracing: Tracing
+    long_polls: LongPolls
     opening_room: OpeningRoom = field(init=False)
 
     def __attrs_post_init__(self) -> None:

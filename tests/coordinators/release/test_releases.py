@@ -16,6 +16,7 @@ from coordinators.topic_creation import TopicSpec
 from coordinators.topic_view import Topic
 from coordinators.waiting import in_worker
 from engine.clock import ManualClock
+from engine.config.resolve import BrokerSettings
 from engine.errors import PolicyViolation
 from engine.memory_files import MemoryFiles
 from engine.partition import Partition
@@ -140,6 +141,19 @@ async def test_a_topic_has_room_for_so_many_bytes_over_all_its_partitions(bench:
     assert isinstance(bench.hold(topic, record("x" * 150, delay=100), index=1), PolicyViolation)
     bench.pass_ms(100)
     assert not isinstance(bench.hold(topic, record("x" * 150, delay=100), index=1), PolicyViolation)
+
+
+@trio_test
+async def test_all_topics_together_have_room_for_so_many_entries(bench: Bench) -> None:
+    bench.controller.topics.settings = BrokerSettings({"stage.max.entries": 3})
+    topic, other = await bench.create(), await bench.create("other")
+    assert not isinstance(bench.hold(topic, record("a", delay=100), record("b", delay=5_000)), PolicyViolation)
+    assert not isinstance(bench.hold(other, record("c", delay=100)), PolicyViolation)
+    refusal = bench.hold(other, record("d", delay=100))
+    assert isinstance(refusal, PolicyViolation)
+    assert "stage.max.entries=3" in str(refusal)
+    bench.pass_ms(100)
+    assert not isinstance(bench.hold(other, record("d", delay=100)), PolicyViolation)
 
 
 @trio_test

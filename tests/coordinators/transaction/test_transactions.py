@@ -10,6 +10,7 @@ from coordinators.transaction.transaction import ProducerIdentity
 from engine.errors import (
     InvalidRequest,
     InvalidTransactionTimeout,
+    PolicyViolation,
     TransactionAbortable,
     TransactionalIdNotFound,
     UnknownTopicOrPartition,
@@ -92,3 +93,49 @@ def test_what_is_counted(world: World) -> None:
     world.init("a")
     world.add("b", world.init("b"), PLACE)
     assert world.transactions.statistics() == {"Empty": 1, "Ongoing": 1}
+
+
+def known(world: World) -> set[str]:
+    return {name for machine in world.transactions.runtime.machines() for name in machine.transactions}
+
+
+def test_of_too_many_transactional_ids_the_one_unused_for_longest_is_forgotten() -> None:
+    world = World(settings={"max.transactional.ids": "4", "transaction.state.log.num.partitions": "1"})
+    world.create("t")
+    for name in ("a", "b", "c", "d"):
+        assert isinstance(world.init(name), ProducerIdentity)
+        world.advance(1_000)
+    used = world.init("a")
+    world.advance(900_000)
+    assert isinstance(world.init("e"), ProducerIdentity)
+    assert known(world) == {"a", "c", "d", "e"}
+    world.crash()
+    assert known(world) == {"a", "c", "d", "e"}
+    assert world.init("a").producer_id == used.producer_id
+
+
+def test_it_is_forgotten_whichever_partition_knows_it() -> None:
+    world = World(settings={"max.transactional.ids": "20", "transaction.max.timeout.ms": "60000"})
+    for number in range(20):
+        world.init(f"old-{number}")
+    world.advance(60_001)
+    for number in range(20):
+        assert isinstance(world.init(f"new-{number}"), ProducerIdentity)
+    assert len(known(world)) <= 20
+
+
+def test_an_id_that_is_in_use_or_was_just_now_is_never_forgotten(world: World) -> None:
+    world = World(settings={"max.transactional.ids": "2"})
+    world.create("t")
+    busy = world.init("busy", 900_000)
+    world.init("recent")
+    world.add("busy", busy, PLACE)
+    refusal = world.init("new")
+    assert isinstance(refusal, PolicyViolation)
+    assert "max.transactional.ids=2" in str(refusal)
+    assert isinstance(world.init("recent"), ProducerIdentity), "who is known may go on"
+    world.advance(899_000)
+    assert isinstance(world.init("new"), PolicyViolation)
+    world.advance(1_000)
+    assert isinstance(world.init("new"), ProducerIdentity)
+    assert known(world) == {"busy", "new"}

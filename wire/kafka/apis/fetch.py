@@ -249,8 +249,11 @@ class Fetch:
             if partition.staged is not None:
                 partition.staged.watch(self._promise_grew)
         self.watched = self.found
+        # What was read is read again: until then it would only keep files open.
+        self.answers, self.sent = [], []
         deadline = node.clock.monotonic() + duration_s
         self.timer = node.timers.call_at(deadline, self._finish)
+        node.long_polls.begin(self, self._finish)
         return self.deferred
 
     def _more_readable(self, added_bytes: int) -> None:
@@ -286,6 +289,7 @@ class Fetch:
     def _stop_waiting(self) -> None:
         if self.timer is not None:
             self.timer.cancel()
+        self.context.node.long_polls.end(self)
         for partition in self.watched:
             partition.unwatch(self._more_readable)
             if partition.staged is not None:
