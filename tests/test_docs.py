@@ -1,6 +1,9 @@
 """What the documentation says of the code is true."""
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 from engine.stage.headers import NAMES, PREFIX
@@ -36,6 +39,19 @@ def test_every_relative_link_leads_somewhere() -> None:
             if not (page.parent / target).exists():
                 broken.append(f"{page.name}: {target}")
     assert broken == []
+
+
+def test_the_program_that_embeds_a_broker_runs(tmp_path: Path) -> None:
+    page = (DOCS / "guide.md").read_text()
+    (program,) = re.findall(r"## Embed in a trio program\n.*?```python\n(.*?)```", page, re.DOTALL)
+    (tmp_path / "program.py").write_text(program)
+    environment = {**os.environ, "PYTHONPATH": str(DOCS.parent)}
+    command = [sys.executable, "program.py"]
+    done = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, "1 waits\n"), done.stderr
+    assert (tmp_path / "data" / ".clean-shutdown").exists()
 
 
 def _words(name: str) -> str:

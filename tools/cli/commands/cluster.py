@@ -9,7 +9,7 @@ from tools.cli.door_address import Broker, ask, compare, door_of
 from tools.cli.errors import CliError, Exit
 from tools.cli.framework import Session, command, group, session
 from tools.cli.kafka import connected, run
-from tools.cli.output import Column
+from tools.cli.output import Column, size_text
 from tools.cli.profiles import DEFAULT_HTTP, Profile
 from tools.cli.times import span_text
 from wire.kafka.messages.describe_cluster import DescribeClusterRequest
@@ -123,3 +123,19 @@ def _tell(at: Session, facts: dict[str, Any], door_error: CliError | str | None)
     if damages := health.get("damages"):
         partitions += f", {damages} damaged places on disk ('tidegate scrub' names them)"
     at.output.heading(f"health   {facts['http']}  {health['status']}, up {up}, {partitions}")
+    if isinstance(health.get("storage"), dict):
+        at.output.heading(f"disk     {_storage(health['storage'])}")
+
+
+def _storage(storage: dict[str, Any]) -> str:
+    """The room on the broker's disk, and what it refuses for want of it."""
+    size, free = storage.get("size_bytes"), storage.get("free_bytes")
+    text = f"{size_text(free)} free" + (f" of {size_text(size)}" if size is not None else "")
+    if storage.get("refused"):
+        text += f"; refused: {storage['refused']}"
+    if storage.get("set_aside_files"):
+        text += (
+            f"; {storage['set_aside_files']} files of {size_text(storage.get('set_aside_bytes'))} were set aside in "
+            "recovery and wait for somebody to look at them"
+        )
+    return text

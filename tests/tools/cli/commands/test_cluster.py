@@ -5,6 +5,7 @@ import pytest
 from tests.tools.cli.conftest import Tidegate, run
 from tidegate import testing
 from tidegate.testing import RunningBroker
+from tools.cli.door import Door
 
 
 def test_the_nodes_are_told(tidegate: Tidegate, broker: RunningBroker) -> None:
@@ -55,3 +56,30 @@ def test_a_broker_that_does_not_serve_is_not_well(tidegate: Tidegate) -> None:
     assert (half.code, half.data["ok"]) == (1, False)
     none = tidegate("status", "-b", "127.0.0.1:1", "--http", "http://127.0.0.1:1", "--timeout", "2")
     assert none.code == 3
+
+
+WELL = {"size_bytes": 4 << 30, "free_bytes": 3 << 30, "refused": None, "set_aside_files": 0, "set_aside_bytes": 0}
+FULL = {"size_bytes": 4 << 30, "free_bytes": 0, "refused": "records of clients", "set_aside_files": 2}
+
+
+@pytest.mark.parametrize(
+    ("status", "storage", "code", "said"),
+    [
+        ("ok", WELL, 0, "disk     3.0 GiB free of 4.0 GiB\n"),
+        ("degraded", FULL, 1, "disk     0 B free of 4.0 GiB; refused: records of clients; 2 files"),
+        ("ok", None, 0, ""),
+    ],
+)
+def test_a_full_disk_is_shown(
+    tidegate: Tidegate,
+    monkeypatch: pytest.MonkeyPatch,
+    status: str,
+    storage: dict[str, object] | None,
+    code: int,
+    said: str,
+) -> None:
+    health = {"status": status, "uptime_seconds": 1, "partitions": 1, "offline_partitions": 0}
+    monkeypatch.setattr(Door, "health", lambda _: health if storage is None else {**health, "storage": storage})
+    told = tidegate("status")
+    assert (told.code, said in told.out) == (code, True), told.out
+    assert tidegate("status", "-o", "json").data["health"].get("storage") == storage
