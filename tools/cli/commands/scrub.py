@@ -32,7 +32,7 @@ def scrub(
     """What is known to be damaged on the disk of a broker, and when everything was last looked at.
 
     A broker reads all its files again from time to time (log.scrub.*): logs, stages, journal, catalogue. Nothing is
-    mended or removed. Ends with status 1 if something is damaged. For a stopped broker: 'tidegate log verify'."""
+    mended or removed. Ends with status 1 if something is damaged. For a stopped broker: 'tidegate log verify DIR'."""
     at = session(context)
     with opened(at.profile) as door:
         before = _read(door)
