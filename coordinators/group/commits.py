@@ -10,7 +10,7 @@ from coordinators.group.consumer import ConsumerGroup, ConsumerGroupState
 from coordinators.group.consumer_checks import check_commit, check_fetch
 from coordinators.group.consumer_removal import group_tombstones
 from coordinators.group.effects import Effects
-from coordinators.group.formats import NO_TIME, OffsetKey, OffsetValue, group_record, offset_record
+from coordinators.group.formats import LATEST_TIME, NO_TIME, OffsetKey, OffsetValue, group_record, offset_record
 from coordinators.group.offsets import Offsets
 from coordinators.group.rebalances import Rebalances
 from coordinators.group.requests import (
@@ -63,7 +63,7 @@ class Commits:
 
     def _commit(self, request: CommitRequest, producer: Producer | None, refusals: CommitAnswer) -> Outcome:
         now_ms = self.clock.now_ms()
-        expires = NO_TIME if request.retention_time_ms == -1 else now_ms + request.retention_time_ms
+        expires = NO_TIME if request.retention_time_ms == -1 else min(now_ms + request.retention_time_ms, LATEST_TIME)
         answers: CommitAnswer = []
         records = []
         for each, refusal in zip(request.offsets, refusals, strict=True):

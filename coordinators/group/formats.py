@@ -26,6 +26,8 @@ from engine.ids import ZERO_ID, TopicId
 OFFSET_KEY_VERSIONS = (0, 1)
 GROUP_KEY_VERSION = 2
 NO_TIME = -1
+LATEST_TIME = 2**63 - 1
+"""The last millisecond that the format can tell."""
 NO_EPOCH = -1
 _TOPIC_ID_TAG = 0
 

@@ -99,6 +99,12 @@ def test_a_stable_groups_offsets_age_only_where_nobody_reads(shard: Shard) -> No
     assert (shard.fetch("t").offset, shard.fetch("u").offset) == (1, -1)
 
 
+def test_a_retention_past_the_end_of_time_never_ends(shard: Shard) -> None:
+    assert shard.commit(at(1), retention_time_ms=2**63 - 1).message == [None]
+    shard.crash()
+    assert shard.fetch("t").offset == 1
+
+
 def test_who_brings_its_own_retention_is_taken_at_its_word(shard: Shard) -> None:
     shard.commit(at(1), retention_time_ms=CHECK_MS)
     shard.commit(at(2, "u"))

@@ -12,7 +12,7 @@ import msgspec
 from attrs import define, field
 
 from wire.kafka.codec.errors import WireError
-from wire.kafka.codec.primitives import Decoder, read_tag, read_uvarint_tail, skip_tags
+from wire.kafka.codec.primitives import MAX_STRING_BYTES, Decoder, read_tag, read_uvarint_tail, skip_tags
 from wire.kafka.codec.schema import FORMAT_SIZES, FORMATS, Direction, FieldSchema, StructSchema
 from wire.kafka.codec.source import Source
 
@@ -168,14 +168,18 @@ class DecoderGenerator:
             source.add(f'raise WireError(f"neither null nor present: {{{marker}}}")')
         return result
 
-    def length(self, format_: str, flexible: bool) -> str:
-        """Reads a length or count as it stands on the wire: where flexible, one more than it means."""
+    def length(self, format_: str, flexible: bool, most: int | None = None) -> str:
+        """Reads a length or count as it stands on the wire: where flexible, one more than it means. Where the old form
+        cannot say more than `most`, neither may the new one: what one client says is told to others in either."""
         source = self.source
         name = self.put_off("B" if flexible else format_, source.fresh("n"))
         self.flush()
         if flexible:
             with source.block(f"if {name} > 127:"):
                 source.add(f"{name}, p = read_uvarint_tail(buffer, p, {name})")
+                if most is not None and self.is_bounded:
+                    with source.block(f"if {name} > {most + 1}:"):
+                        source.add(f'raise WireError(f"a string of {{{name} - 1}} bytes; {most} is the most")')
         return name
 
     def null_branch(self, member: FieldSchema, name: str, result: str, flexible: bool) -> None:
@@ -191,7 +195,8 @@ class DecoderGenerator:
     def sized(self, member: FieldSchema, flexible: bool) -> str:
         """Reads a string, bytes or records."""
         source, result = self.source, self.source.fresh("v")
-        name = self.length("h" if member.type == "string" else "i", flexible)
+        is_string = member.type == "string"
+        name = self.length("h" if is_string else "i", flexible, MAX_STRING_BYTES if is_string else None)
         self.null_branch(member, name, result, flexible)
         with source.block("else:"):
             source.add(f"q = p + {name}" + (" - 1" if flexible else ""))

@@ -15,6 +15,7 @@ from wire.kafka.codec.primitives import (
     Encoder,
     finish,
     regions_size,
+    shortened,
     uvarint,
 )
 from wire.kafka.codec.schema import FieldSchema, StructSchema
@@ -138,7 +139,7 @@ class EncoderGenerator:
             null = "0" if flexible else "-1"
             source.add(f"{size} = {null if member.nullable else '0' + more}")
         with source.block("else:"):
-            source.add(f"{encoded} = {value}" + (".encode()" if member.type == "string" else ""))
+            source.add(f"{encoded} = {_encoded(member, value)}")
             source.add(f"{size} = len({encoded}){more}")
         self.length(size, "h" if member.type == "string" else "i", flexible)
         source.add(f"{self.append}({encoded})")
@@ -231,6 +232,13 @@ class EncoderGenerator:
         return f"{value} == {member.default!r}"
 
 
+def _encoded(member: FieldSchema, value: str) -> str:
+    """The expression of a text's or bytes' bytes."""
+    if member.type != "string":
+        return value
+    return f"shortened({value})" if member.name.endswith("error_message") else f"{value}.encode()"
+
+
 BYTES_LIKE = frozenset((bytes, bytearray, memoryview))
 FAILURES = (struct.error, AttributeError, TypeError, UnicodeEncodeError)
 
@@ -242,7 +250,7 @@ def compile_encoder(schema: StructSchema, label: str) -> Encoder:
     def explain(error: Exception) -> EncodeError:
         return EncodeError(f"{label}: {source.path_of(error.__traceback__)}: {error}")
 
-    helpers = (finish, uvarint, regions_size, explain, struct.pack)
+    helpers = (finish, uvarint, regions_size, shortened, explain, struct.pack)
     source.names.update({helper.__name__: helper for helper in helpers})
     source.names.update(FAILURES=FAILURES, ONE_BYTE_VARINTS=ONE_BYTE_VARINTS, BYTES_LIKE=BYTES_LIKE)
     EncoderGenerator(source).generate(schema)

@@ -11,6 +11,9 @@ from wire.kafka.messages.base import Buffer, Message, Part, Region
 
 ONE_BYTE_VARINTS = tuple(bytes((number,)) for number in range(0x80))
 MAX_UVARINT = 2**32 - 1
+MAX_STRING_BYTES = 2**15 - 1
+MAX_REASON_BYTES = 4096
+"""An error message often quotes what the client sent, which alone may be as long as a string can be."""
 
 
 def read_uvarint_tail(buffer: Buffer, position: int, first: int) -> tuple[int, int]:
@@ -80,6 +83,14 @@ _three_bytes = Struct("BBB").pack
 def regions_size(regions: Sequence[Region]) -> int:
     """How many bytes several regions have together."""
     return sum([region.size for region in regions])
+
+
+def shortened(reason: str) -> bytes:
+    """An error message, cut where it is longer than anybody reads."""
+    encoded = reason.encode(errors="replace")
+    if len(encoded) <= MAX_REASON_BYTES:
+        return encoded
+    return encoded[:MAX_REASON_BYTES].decode(errors="ignore").encode() + b"..."
 
 
 def finish(pieces: list[bytes], parts: list[Part]) -> list[Part]:

@@ -144,3 +144,12 @@ def test_a_request_of_very_many_elements_is_refused() -> None:
     topics = [MetadataRequestTopic(name="")] * (MAX_REQUEST_ELEMENTS + 1)
     encoded = b"".join(request_encoder(3, 9)(MetadataRequest(topics=topics)))  # type: ignore[arg-type]
     assert "more than 200000 elements" in refusal(3, 9, encoded)
+
+
+@pytest.mark.parametrize(("size", "is_read"), [(32_767, True), (32_768, False)])
+def test_a_compact_string_is_no_longer_than_others_can_be_told(size: int, is_read: bool) -> None:
+    (encoded,) = request_encoder(3, 9)(MetadataRequest(topics=[MetadataRequestTopic(name="n" * size)]))
+    if is_read:
+        assert len(request_decoder(3, 9)(encoded, 0).topics[0].name) == size
+    else:
+        assert "a string of 32768 bytes; 32767 is the most" in refusal(3, 9, encoded)

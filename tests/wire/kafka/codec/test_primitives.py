@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wire.kafka.codec import WireError
-from wire.kafka.codec.primitives import finish, read_uvarint_tail, skip_tags, uvarint
+from wire.kafka.codec.primitives import MAX_REASON_BYTES, finish, read_uvarint_tail, shortened, skip_tags, uvarint
 
 
 @given(st.integers(0, 2**32 - 1))
@@ -33,3 +33,10 @@ def test_parts_end_with_what_was_written_last() -> None:
     assert finish([b"a", b"b"], [region]) == [region, b"ab"]
     assert finish([], [region]) == [region]
     assert finish([], []) == [b""]
+
+
+def test_a_reason_is_cut_between_characters() -> None:
+    assert shortened("short") == b"short"
+    cut = shortened("a" + "\u00e4" * MAX_REASON_BYTES)
+    assert len(cut) == MAX_REASON_BYTES - 1 + 3
+    assert cut.decode().endswith("\u00e4...")
