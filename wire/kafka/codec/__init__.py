@@ -5,13 +5,22 @@ itself is not loaded, and its own reader never given bytes from the network. Eve
 against the bytes that remain before anything is allocated; what is malformed raises `WireError`.
 """
 
-from wire.kafka.codec.compiled import request_decoder, request_encoder, response_decoder, response_encoder
+from wire.kafka.codec.compiled import (
+    request_decoder,
+    request_decoder_in_steps,
+    request_encoder,
+    response_decoder,
+    response_encoder,
+    response_encoder_in_steps,
+)
+from wire.kafka.codec.decoding import MAX_REQUEST_ELEMENTS
 from wire.kafka.codec.errors import EncodeError, WireError
 from wire.kafka.codec.header import decode_request_header, is_flexible, response_start, schema_versions
 from wire.kafka.codec.primitives import Decoder, Encoder
 from wire.kafka.messages.base import Buffer, Message, Part, Region
 
 __all__ = [
+    "MAX_REQUEST_ELEMENTS",
     "Buffer",
     "Decoder",
     "EncodeError",
@@ -23,9 +32,11 @@ __all__ = [
     "decode_request_header",
     "is_flexible",
     "request_decoder",
+    "request_decoder_in_steps",
     "request_encoder",
     "response_decoder",
     "response_encoder",
+    "response_encoder_in_steps",
     "response_start",
     "schema_versions",
 ]

@@ -3,16 +3,27 @@
 Consecutive values of fixed size, and the first byte of a length that follows them, are one `unpack_from`; it
 raises by itself where bytes lack. Slices do not, so every length is first compared with the bytes that remain,
 and a count of elements with the least that so many elements would take.
+
+What grows when it is decoded is counted: elements of arrays, numbers too, and tags. A large request is read in steps:
+the same statements as a generator, which yields every `ELEMENTS_PER_STEP` elements.
 """
 
 import struct
 from types import ModuleType
+from typing import Any
 
 import msgspec
 from attrs import define, field
 
 from wire.kafka.codec.errors import WireError
-from wire.kafka.codec.primitives import MAX_STRING_BYTES, Decoder, read_tag, read_uvarint_tail, skip_tags
+from wire.kafka.codec.primitives import (
+    ELEMENTS_PER_STEP,
+    MAX_STRING_BYTES,
+    MAX_TAGS,
+    read_tag,
+    read_uvarint_tail,
+    skip_tags,
+)
 from wire.kafka.codec.schema import FORMAT_SIZES, FORMATS, Direction, FieldSchema, StructSchema
 from wire.kafka.codec.source import Source
 
@@ -43,8 +54,11 @@ def least_struct_size(struct: StructSchema) -> int:
     return max(1, sum(sizes) + (1 if struct.flexible else 0))
 
 
-MAX_REQUEST_ELEMENTS = 200_000
-"""Arrays of tiny elements grow forty times when they are decoded, and take the loop's time."""
+MAX_REQUEST_ELEMENTS = 50_000
+"""Unless the configuration says otherwise: elements of a few bytes each grow forty times when they are decoded."""
+BYTES_PER_ELEMENT_WITH_RECORDS = 64
+"""A partition of a Produce request holds a batch, which has at least 61 bytes."""
+FEW_ELEMENTS = 1_000
 
 
 @define
@@ -63,6 +77,8 @@ class DecoderGenerator:
     source: Source
     messages: ModuleType
     direction: Direction
+    max_elements: int = MAX_REQUEST_ELEMENTS
+    in_steps: bool = False
     run: Run = field(factory=Run)
 
     @property
@@ -76,12 +92,28 @@ class DecoderGenerator:
             with source.block("try:"):
                 source.add("end = len(buffer)")
                 if self.is_bounded:
-                    source.add(f"room = {MAX_REQUEST_ELEMENTS}")
+                    source.add(f"room = {self.room(schema)}")
+                if self.in_steps:
+                    source.add(f"step = {ELEMENTS_PER_STEP}")
+                    source.add("if False: yield  # a generator without arrays, too")
                 if _has_records(schema):
                     source.add("view = memoryview(buffer)")
                 self.message(schema)
             with source.block("except FAILURES as error:"):
                 source.add("raise explain(error) from None")
+
+    def room(self, schema: StructSchema) -> str:
+        """The expression of how many elements there may be."""
+        if not _has_records(schema):
+            return str(self.max_elements)
+        return f"min({self.max_elements}, {FEW_ELEMENTS} + (end - p) // {BYTES_PER_ELEMENT_WITH_RECORDS})"
+
+    def take_room(self, count: str) -> None:
+        """Counts elements, before anything is made of them."""
+        if self.is_bounded:
+            self.source.add(f"room -= {count}")
+            with self.source.block("if room < 0:"):
+                self.source.add("raise WireError(TOO_MANY)")
 
     def message(self, schema: StructSchema) -> None:
         result = self.struct(schema)
@@ -228,20 +260,27 @@ class DecoderGenerator:
         least = least_size(single, flexible)
         with source.block(f"if {count} * {least} > end - p:"):
             source.add(f'raise WireError(f"{{{count}}} elements do not fit into the {{end - p}} bytes that remain")')
+        self.take_room(count)
         format_ = single.fixed_format
         if format_ is not None and len(format_) == 1:
             source.add(f'{result} = list(unpack_from(f">{{{count}}}{format_}", buffer, p))')
             source.add(f"p += {count} * {least}")
             return
         source.add(f"{result} = []")
-        if self.is_bounded:
-            source.add(f"room -= {count}")
-            with source.block("if room < 0:"):
-                source.add(f'raise WireError("more than {MAX_REQUEST_ELEMENTS} elements in one request")')
         with source.block(f"for _ in range({count}):"), source.at("[]"):
+            if self.in_steps:
+                self.pause()
             element = self.value(single, flexible)
             self.flush()
             source.add(f"{result}.append({element})")
+
+    def pause(self) -> None:
+        """Lets whoever drives the generator look at the clock now and then."""
+        source = self.source
+        source.add("step -= 1")
+        with source.block("if not step:"):
+            source.add(f"step = {ELEMENTS_PER_STEP}")
+            source.add("yield")
 
     def tags(self, schema: StructSchema, count: str) -> dict[str, str]:
         """Reads the tag section; returns the values of the tagged fields, their defaults where absent."""
@@ -250,6 +289,10 @@ class DecoderGenerator:
         for member in schema.tagged:
             source.add(f"{values[member.name]} = {self.default(member)}")
         with source.at("tags"), source.block(f"if {count}:"):
+            if self.is_bounded:
+                with source.block(f"if {count} > {MAX_TAGS}:"):
+                    source.add(f'raise WireError("more than {MAX_TAGS} tagged fields")')
+                self.take_room(count)
             if not schema.tagged:
                 source.add(f"p = skip_tags(buffer, p, {count}, end)")
                 return values
@@ -295,8 +338,16 @@ def _has_records(schema: StructSchema) -> bool:
 FAILURES = (WireError, struct.error, IndexError, UnicodeDecodeError)
 
 
-def compile_decoder(schema: StructSchema, messages: ModuleType, direction: Direction, label: str) -> Decoder:
-    """The reader of one message version; `label` names it in errors."""
+def compile_decoder(
+    schema: StructSchema,
+    messages: ModuleType,
+    direction: Direction,
+    label: str,
+    max_elements: int = MAX_REQUEST_ELEMENTS,
+    *,
+    in_steps: bool = False,
+) -> Any:
+    """The reader of one message version, a generator function if `in_steps`; `label` names it in errors."""
     source = Source(f"<decoder of {label}>")
 
     def explain(error: Exception) -> WireError:
@@ -309,6 +360,8 @@ def compile_decoder(schema: StructSchema, messages: ModuleType, direction: Direc
     helpers = (WireError, read_uvarint_tail, read_tag, skip_tags, explain, struct.unpack_from)
     source.names.update({helper.__name__: helper for helper in helpers})
     source.names["FAILURES"] = FAILURES
-    DecoderGenerator(source, messages, direction).generate(schema)
-    decode: Decoder = source.compile("decode")
-    return decode
+    source.names["TOO_MANY"] = f"more than {max_elements} elements in one request (socket.request.max.elements)"
+    if _has_records(schema):
+        source.names["TOO_MANY"] = f"more elements than so many bytes of records, or {max_elements}, can have"
+    DecoderGenerator(source, messages, direction, max_elements, in_steps).generate(schema)
+    return source.compile("decode")

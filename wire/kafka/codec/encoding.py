@@ -3,16 +3,20 @@
 Consecutive values of fixed size are one `pack`, into which the one-byte length that follows and the empty tag
 section go too. Fields that the version does not have are not looked at. A null in a version that cannot say
 null is written as empty, so that a handler builds one answer for all versions.
+
+In steps, the same statements are a generator: every `ELEMENTS_PER_STEP` elements it puts what is written into the parts
+and yields its size.
 """
 
 import struct
+from typing import Any
 
 from attrs import define, field
 
 from wire.kafka.codec.errors import EncodeError
 from wire.kafka.codec.primitives import (
+    ELEMENTS_PER_STEP,
     ONE_BYTE_VARINTS,
-    Encoder,
     finish,
     regions_size,
     shortened,
@@ -38,6 +42,7 @@ class EncoderGenerator:
     source: Source
     run: PackRun = field(factory=PackRun)
     append: str = "a"
+    in_steps: bool = False
 
     def generate(self, schema: StructSchema) -> None:
         source = self.source
@@ -46,6 +51,9 @@ class EncoderGenerator:
                 source.add("parts = []")
                 source.add("pieces = []")
                 source.add("a = pieces.append")
+                if self.in_steps:
+                    source.add(f"step = {ELEMENTS_PER_STEP}")
+                    source.add("if False: yield 0  # a generator without arrays, too")
                 self.struct(schema, "m")
                 self.flush()
                 source.add("return finish(pieces, parts)")
@@ -186,11 +194,23 @@ class EncoderGenerator:
             return
         element = source.fresh("m")
         with source.block(f"for {element} in {value}:"), source.at("[]"):
+            if self.in_steps and self.append == "a":
+                self.pause()
             if single.struct is not None:
                 self.struct(single.struct, element)
             else:
                 self.value(single, element, flexible)
             self.flush()
+
+    def pause(self) -> None:
+        """Lets whoever drives the generator look at the clock, and at how much there is, now and then."""
+        source = self.source
+        source.add("step -= 1")
+        with source.block("if not step:"):
+            source.add(f"step = {ELEMENTS_PER_STEP}")
+            source.add('parts.append(b"".join(pieces))')
+            source.add("pieces.clear()")
+            source.add("yield len(parts[-1])")
 
     def tags(self, schema: StructSchema, owner: str) -> None:
         """Writes the tag section: one zero byte where every tagged field has its default."""
@@ -243,8 +263,8 @@ BYTES_LIKE = frozenset((bytes, bytearray, memoryview))
 FAILURES = (struct.error, AttributeError, TypeError, UnicodeEncodeError)
 
 
-def compile_encoder(schema: StructSchema, label: str) -> Encoder:
-    """The writer of one message version; `label` names it in errors."""
+def compile_encoder(schema: StructSchema, label: str, *, in_steps: bool = False) -> Any:
+    """The writer of one message version, a generator function if `in_steps`; `label` names it in errors."""
     source = Source(f"<encoder of {label}>")
 
     def explain(error: Exception) -> EncodeError:
@@ -253,6 +273,5 @@ def compile_encoder(schema: StructSchema, label: str) -> Encoder:
     helpers = (finish, uvarint, regions_size, shortened, explain, struct.pack)
     source.names.update({helper.__name__: helper for helper in helpers})
     source.names.update(FAILURES=FAILURES, ONE_BYTE_VARINTS=ONE_BYTE_VARINTS, BYTES_LIKE=BYTES_LIKE)
-    EncoderGenerator(source).generate(schema)
-    encode: Encoder = source.compile("encode")
-    return encode
+    EncoderGenerator(source, in_steps=in_steps).generate(schema)
+    return source.compile("encode")

@@ -10,7 +10,7 @@ from struct import error as StructError  # noqa: N812
 
 from wire.kafka.codec.api_table import API_TABLE
 from wire.kafka.codec.errors import WireError
-from wire.kafka.codec.primitives import skip_tags
+from wire.kafka.codec.primitives import MAX_TAGS, skip_tags
 from wire.kafka.messages.base import Buffer
 
 API_VERSIONS_KEY = 18
@@ -53,6 +53,8 @@ def decode_request_header(frame: Buffer, position: int = 0) -> tuple[int, int, i
             tags = frame[position]
             position += 1
             if tags:
+                if tags > MAX_TAGS:
+                    raise WireError(f"request header: more than {MAX_TAGS} tagged fields")
                 position = skip_tags(frame, position, tags, len(frame))
         return api_key, version, correlation_id, client_id, position
     except (StructError, IndexError):

@@ -3,7 +3,7 @@
 Every reader gets the end of the buffer and proves a length against it before it takes anything.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from struct import Struct
 
 from wire.kafka.codec.errors import WireError
@@ -11,6 +11,10 @@ from wire.kafka.messages.base import Buffer, Message, Part, Region
 
 ONE_BYTE_VARINTS = tuple(bytes((number,)) for number in range(0x80))
 MAX_UVARINT = 2**32 - 1
+ELEMENTS_PER_STEP = 64
+"""Between two pauses of what is read or written in steps: some 50 us."""
+MAX_TAGS = 127
+"""In one section of a request: what its one-byte count can tell."""
 MAX_STRING_BYTES = 2**15 - 1
 MAX_REASON_BYTES = 4096
 """An error message often quotes what the client sent, which alone may be as long as a string can be."""
@@ -102,3 +106,6 @@ def finish(pieces: list[bytes], parts: list[Part]) -> list[Part]:
 
 Decoder = Callable[[Buffer, int], Message]
 Encoder = Callable[[Message], list[Part]]
+DecoderInSteps = Callable[[Buffer, int], Generator[None, None, Message]]
+EncoderInSteps = Callable[[Message], Generator[int, None, list[Part]]]
+"""Yields how many bytes are new."""

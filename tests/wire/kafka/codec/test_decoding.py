@@ -10,6 +10,7 @@ from tools.fuzz.codec import damage, memory_bound, peak_memory, random_encoded, 
 from wire.kafka.codec import WireError, request_decoder, request_encoder, response_decoder, response_encoder
 from wire.kafka.codec.decoding import MAX_REQUEST_ELEMENTS
 from wire.kafka.codec.schema import Direction
+from wire.kafka.messages.describe_producers import DescribeProducersRequest, TopicRequest
 from wire.kafka.messages.fetch import FetchRequest, FetchResponse, PartitionData, ReplicaState
 from wire.kafka.messages.metadata import MetadataRequest, MetadataRequestTopic
 from wire.kafka.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
@@ -87,7 +88,7 @@ def test_a_huge_count_allocates_nothing() -> None:
         (9, "000000000205", "tags: 2 tagged fields do not fit into the 1 bytes that remain"),
         (9, "000000000205000500", "tags: tag 5 follows tag 5: tags must rise"),
         (9, "000000000205000400", "tags: tag 4 follows tag 5: tags must rise"),
-        (9, "00000000ffffffff0f", "tags: 4294967295 tagged fields do not fit into the 0 bytes that remain"),
+        (9, "00000000ffffffff0f", "tags: more than 127 tagged fields"),
     ],
 )
 def test_the_refusal_names_the_field_and_the_reason(version: int, encoded: str, reason: str) -> None:
@@ -143,7 +144,48 @@ def test_an_absent_tagged_struct_is_none() -> None:
 def test_a_request_of_very_many_elements_is_refused() -> None:
     topics = [MetadataRequestTopic(name="")] * (MAX_REQUEST_ELEMENTS + 1)
     encoded = b"".join(request_encoder(3, 9)(MetadataRequest(topics=topics)))  # type: ignore[arg-type]
-    assert "more than 200000 elements" in refusal(3, 9, encoded)
+    assert "more than 50000 elements" in refusal(3, 9, encoded)
+
+
+def few(key: int, version: int, message: object) -> str:
+    """Why a broker that takes ten elements refuses the message."""
+    (encoded,) = request_encoder(key, version)(message)
+    try:
+        request_decoder(key, version, 10)(encoded, 0)
+    except WireError as error:
+        return str(error)
+    return ""
+
+
+def test_numbers_are_elements_too_and_all_arrays_count_together() -> None:
+    def message(*counts: int) -> DescribeProducersRequest:
+        return DescribeProducersRequest(topics=[TopicRequest("t", [0] * count) for count in counts])
+
+    assert few(61, 0, message(9)) == ""
+    assert few(61, 0, message(4, 4)) == ""
+    assert "more than 10 elements" in few(61, 0, message(10))
+    assert "more than 10 elements" in few(61, 0, message(4, 5))
+
+
+def test_tags_are_elements_too() -> None:
+    (encoded,) = request_encoder(3, 9)(MetadataRequest(topics=[]))
+    for count, is_read in ((10, True), (11, False)):
+        tags = b"".join(bytes((tag, 0)) for tag in range(count))
+        tagged = encoded[:-1] + bytes((count,)) + tags
+        if is_read:
+            assert request_decoder(3, 9, 10)(tagged, 0) == MetadataRequest(topics=[])
+        else:
+            with pytest.raises(WireError, match="more than 10 elements"):
+                request_decoder(3, 9, 10)(tagged, 0)
+
+
+def test_a_produce_request_has_no_more_partitions_than_its_bytes_can_carry() -> None:
+    topics = [TopicProduceData(name="t", partition_data=[PartitionProduceData(records=None)] * 3000)]
+    (encoded,) = request_encoder(0, 9)(ProduceRequest(topic_data=topics))
+    assert "more elements than so many bytes of records" in refusal(0, 9, encoded)
+    topics = [TopicProduceData(name="t", partition_data=[PartitionProduceData(records=bytes(61))] * 3000)]
+    (encoded,) = request_encoder(0, 9)(ProduceRequest(topic_data=topics))
+    assert len(request_decoder(0, 9)(encoded, 0).topic_data[0].partition_data) == 3000
 
 
 @pytest.mark.parametrize(("size", "is_read"), [(32_767, True), (32_768, False)])
