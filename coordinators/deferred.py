@@ -4,6 +4,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+from engine.errors import kept
+
 
 def _nothing() -> None:
     """Nothing to tidy up."""
@@ -37,9 +39,14 @@ class Deferred:
         if self._is_resolved:
             return
         self._is_resolved = True
+        if isinstance(message, BaseException):
+            kept(message)
         self._message = message
-        if self._callback is not None:
-            self._callback(message)
+        callback, self._callback = self._callback, None
+        if callback is not None:
+            callback(message)
+        # Who waited and whom it waited for know each other no longer: together they would be a ring.
+        self.on_abandoned, self.on_failed = _nothing, _raise
 
     def resolve_by(self, make: Callable[[], Any]) -> None:
         """Give the answer that `make` returns; if it raises, that is a bug of this answer alone."""
@@ -52,13 +59,17 @@ class Deferred:
 
     def on_resolved(self, callback: Callable[[Any], object]) -> None:
         """Call back with the answer, at once if it is there."""
-        self._callback = callback
         if self._is_resolved:
             callback(self._message)
+        else:
+            self._callback = callback
 
     def map(self, convert: Callable[[Any], Any]) -> "Deferred":
         """The same answer, converted on its way."""
         mapped = Deferred()
+        if self._is_resolved:
+            mapped.resolve(convert(self._message))
+            return mapped
         mapped.on_abandoned = lambda: self.on_abandoned()
         self.on_failed = lambda error: mapped.on_failed(error)
         self.on_resolved(lambda message: mapped.resolve_by(lambda: convert(message)))

@@ -10,7 +10,7 @@ from coordinators.topic_names import INTERNAL_TOPICS, PUBLIC_TOPICS, collision_k
 from engine.catalogue import Transaction
 from engine.catalogue_records import PartitionRecord, TopicRecord
 from engine.config.resolve import TopicConfig
-from engine.errors import BrokerError
+from engine.errors import BrokerError, kept
 from engine.ids import TopicId
 
 T = TypeVar("T")
@@ -124,7 +124,7 @@ class PlanBuilder(Generic[T]):
         self._results.append(result)
 
     def refuse(self, error: BrokerError) -> None:
-        self._results.append(error)
+        self._results.append(kept(error))
 
     def finish(self) -> Plan[T]:
         return Plan(Change.joined(self._changes), tuple(self._results))

@@ -4,7 +4,25 @@ A `BrokerError` becomes an error field of a response; `wire/kafka/errors.py` is 
 gives each class its Kafka error code. An `AssertionError` is a bug and fails its partition or shard.
 """
 
+from copy import copy
+from typing import TypeVar
+
 from attrs import define, field
+
+E = TypeVar("E", bound=BaseException)
+
+
+def kept(error: E) -> E:
+    """An error that is kept, as an answer or in a list of answers. Its traceback would hold the frames that it passed,
+    and they hold the answer: a ring that only the garbage collector takes apart, whatever hangs on it meanwhile."""
+    error.__traceback__ = error.__context__ = None
+    return error
+
+
+def fresh(error: E) -> E:
+    """An error like one that stands for longer, to be raised: raised itself, again and again, it would gather the
+    tracebacks of all who were refused, with what their frames hold."""
+    return copy(error)
 
 
 class BrokerError(Exception):

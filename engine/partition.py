@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from engine.aborted_index import AbortedTransaction
 from engine.damage import DamagedFile
-from engine.errors import BrokerError, FencedLeaderEpoch, StorageError, UnknownLeaderEpoch
+from engine.errors import BrokerError, FencedLeaderEpoch, StorageError, UnknownLeaderEpoch, fresh
 from engine.log import AppendResult, Log, LogPosition, LogRead, Origin, ProducerInfo
 from engine.opened_records import Opened
 from engine.page_cache import read_resident
@@ -97,7 +97,7 @@ class Partition:
     ) -> AppendResult:
         """Append a batch; it is readable once the high watermark has passed it."""
         if self.offline is not None:
-            raise self.offline
+            raise fresh(self.offline)
         try:
             result = self.log.append(records, self.leader_epoch, origin=origin, opened=opened)
         except StorageError as error:

@@ -50,7 +50,6 @@ IMPURE_MODULES = ("random.", "secrets.")
 UNMIRRORED = {
     "engine/log_view.py": "the readable side of `Log`; test_log.py asks it everything",
     "engine/staged_producers.py": "the part of `Log` that a stage uses; the tests of engine/stage go through it",
-    "engine/errors.py": "names only; wire/kafka/errors.py's test goes through all of them",
 }
 
 MACHINE_PATH = re.compile(r"(?<![\w./$}-])/(?:" + "|".join(("work", "root", "home")) + r")(?:/|\b)")

@@ -32,6 +32,7 @@ from engine.errors import (
     MemberIdRequired,
     RebalanceInProgress,
     UnknownMemberId,
+    kept,
 )
 
 
@@ -143,7 +144,7 @@ class ClassicConsumers:
                 found[member.member_id] = member
                 answers.append(None)
             except BrokerError as error:
-                answers.append(error)
+                answers.append(kept(error))
         return self.consumers.remove(group, list(found.values()), answers) if found else Outcome(response=answers)
 
     def _leaving(self, group: ConsumerGroup, leaving: LeavingMember) -> ConsumerMember:

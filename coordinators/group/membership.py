@@ -18,6 +18,7 @@ from engine.errors import (
     InconsistentGroupProtocol,
     RebalanceInProgress,
     UnknownMemberId,
+    kept,
 )
 
 
@@ -93,7 +94,7 @@ class Membership:
         try:
             member = self._leaving_member(group, leaving)
         except BrokerError as error:
-            return error
+            return kept(error)
         self.rebalances.forget_member(group, member, effects)
         return None
 

@@ -22,6 +22,8 @@ from engine.errors import (
     RecordTooLarge,
     RequestTimedOut,
     StorageError,
+    fresh,
+    kept,
 )
 from engine.files import Buffer
 from engine.log import AppendResult
@@ -187,7 +189,7 @@ class StagedPartition:
             try:
                 outcome: Outcome = self._append(batch)
             except BrokerError as error:
-                outcome = error
+                outcome = kept(error)
             answer(outcome)
 
         def give_up() -> None:
@@ -273,7 +275,7 @@ class StagedPartition:
     def _check_online(self) -> None:
         for one in (self.partition, self.store):
             if one.offline is not None:
-                raise one.offline
+                raise fresh(one.offline)
 
     # -- transactions (rule 8)
 

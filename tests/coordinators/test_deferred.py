@@ -3,6 +3,8 @@
 import pytest
 
 from coordinators.deferred import Deferred, all_of
+from engine.errors import StorageError
+from tests.engine.garbage import garbage_of
 
 
 def test_the_answer_comes_whether_it_or_the_question_is_first() -> None:
@@ -57,3 +59,29 @@ def test_all_answers_together_keep_their_order() -> None:
     assert heard == [["a", "b"]]
     all_of([]).on_resolved(heard.append)
     assert heard == [["a", "b"], []]
+
+
+def test_answers_on_their_way_make_no_garbage() -> None:
+    def ask() -> None:
+        waiting = [Deferred() for _ in range(50)]
+        heard: list[list[int]] = []
+        all_of([each.map(lambda number: number + 1).map(lambda number: number + 1) for each in waiting]).map(
+            heard.append
+        )
+        for number, each in enumerate(waiting):
+            each.resolve(number)
+            each.map(lambda number: number)
+        assert heard == [list(range(2, 52))]
+
+    assert garbage_of(ask) == 0
+
+
+def test_a_refusal_is_kept_without_its_traceback() -> None:
+    def refuse() -> None:
+        answer = Deferred()
+        try:
+            raise StorageError("no")
+        except StorageError as error:
+            answer.resolve(error)
+
+    assert garbage_of(refuse) == 0
