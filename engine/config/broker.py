@@ -325,6 +325,33 @@ CONNECTIONS = (
         dynamic=False,
     ),
     ConfigKey(
+        "socket.request.max.elements",
+        ConfigType.INT,
+        50_000,
+        "Tidegate's own key. The most elements of arrays that a request may hold, all counted (topics, partitions, "
+        "names, numbers); one with more closes its connection. Produce is held to what its bytes can carry, too.",
+        at_least(1),
+        dynamic=False,
+    ),
+    ConfigKey(
+        "socket.response.max.bytes",
+        ConfigType.INT,
+        32 * MEBIBYTE,
+        "Tidegate's own key. The largest answer other than Fetch's records, in bytes. DescribeConfigs tells an error "
+        "for what would go beyond; any other request whose answer would closes its connection.",
+        at_least(1024),
+        dynamic=False,
+    ),
+    ConfigKey(
+        "socket.request.progress.timeout.ms",
+        ConfigType.INT,
+        30_000,
+        "Tidegate's own key. A request that has begun to arrive and of which fewer than 16 KiB come in so long, in "
+        "milliseconds, closes its connection: what is held of it is room for others.",
+        at_least(1),
+        dynamic=False,
+    ),
+    ConfigKey(
         "max.connections",
         ConfigType.INT,
         20_000,
@@ -395,9 +422,10 @@ CONNECTIONS = (
         "connection.max.inflight.bytes",
         ConfigType.LONG,
         32 * MEBIBYTE,
-        "Tidegate's own key. The most bytes of requests and unsent answers that one connection may "
+        "Tidegate's own key. The most bytes of unanswered requests and unsent answers that one connection may "
         "hold; past it the "
-        "broker stops reading from that connection. A single request is always let in.",
+        "broker stops reading from that connection. A large request other than Produce counts ten times, for what it "
+        "takes once it is decoded. A single request is always let in.",
         at_least(1),
         dynamic=False,
     ),

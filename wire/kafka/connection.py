@@ -5,11 +5,13 @@ The rules:
    connection before anything is allocated for it. Only Produce carries records: for all else the limit is lower,
    because what is small on the wire may be many times as large when decoded.
 2. Complete frames are views of the receive buffer, which all connections of a loop share. A frame must be
-   done with before the buffer is filled again; whoever keeps bytes for longer copies them.
+   done with before the buffer is filled again; whoever keeps bytes for longer copies them. Who pauses between two
+   frames says `keep_rest` first.
 3. Only the incomplete frame at the end is copied, into a buffer of its own that grows with what has arrived,
    never with what was announced.
 4. A request that is answered takes a place in the outbox when it arrives. Answers become ready in any order
-   and are sent in the order of the places.
+   and are sent in the order of the places. The outbox counts what it holds: requests until they are answered, answers
+   until they are sent.
 """
 
 import struct
@@ -24,13 +26,23 @@ KEY_END = 6
 PRODUCE_KEY = 0
 FIRST_ALLOCATION_BYTES = 64 * 1024
 MAX_INT32 = 2**31 - 1
+NOTHING = memoryview(b"")
+LEAST_PROGRESS_BYTES = 16 * 1024
 _length = struct.Struct(">i")
 
 
 class FrameBuffer:
     """Cuts what arrives into frames."""
 
-    __slots__ = ("_filled", "_max_control_frame_bytes", "_max_frame_bytes", "_partial", "_wanted")
+    __slots__ = (
+        "_arrived",
+        "_filled",
+        "_mark",
+        "_max_control_frame_bytes",
+        "_max_frame_bytes",
+        "_partial",
+        "_wanted",
+    )
 
     def __init__(self, max_frame_bytes: int, max_control_frame_bytes: int = MAX_INT32) -> None:
         self._max_frame_bytes = max_frame_bytes
@@ -38,6 +50,8 @@ class FrameBuffer:
         self._partial: bytearray | None = None
         self._filled = 0
         self._wanted = 0
+        self._arrived = NOTHING
+        self._mark: tuple[float, int] | None = None
 
     @property
     def buffered_bytes(self) -> int:
@@ -84,7 +98,26 @@ class FrameBuffer:
             self._partial = None
             yield frame
 
+    def keep_rest(self) -> None:
+        """Have the frames that are not yet taken in memory of their own: the buffer is about to be filled again."""
+        if type(self._arrived.obj) is not bytes:
+            self._arrived = memoryview(bytes(self._arrived))
+
+    def is_stuck(self, now: float, patience_s: float) -> bool:
+        """Whether a frame that has begun has not grown worth mentioning for `patience_s`. Asked now and then, and only
+        while its bytes are waited for: `reset_progress` says that they were not."""
+        if self._partial is None:
+            return False
+        if self._mark is None or self._filled - self._mark[1] >= LEAST_PROGRESS_BYTES:
+            self._mark = (now, self._filled)
+        return now - self._mark[0] > patience_s
+
+    def reset_progress(self) -> None:
+        """Nothing was read meanwhile: that is not the client's fault."""
+        self._mark = None
+
     def _cut(self, data: memoryview) -> Iterator[memoryview]:
+        self._arrived = data
         position, end = 0, len(data)
         while end - position >= LENGTH_BYTES:
             length = self._length(data, position)
@@ -94,7 +127,9 @@ class FrameBuffer:
             if following > end:
                 break
             yield data[position + LENGTH_BYTES : following]
+            data = self._arrived
             position = following
+        self._arrived = NOTHING
         if position < end:
             self._begin_partial(data[position:])
 
@@ -106,6 +141,7 @@ class FrameBuffer:
         self._partial = bytearray(max(have, min(self._wanted, FIRST_ALLOCATION_BYTES)))
         self._partial[:have] = rest
         self._filled = have
+        self._mark = None
 
     def _length(self, data: memoryview | bytearray, position: int) -> int:
         length: int = _length.unpack_from(data, position)[0]
@@ -131,43 +167,45 @@ class FrameBuffer:
 
 class Place:
     """A response's place in the order; `parts` is None until it is ready. The rest is about its request: what it asked
-    for, its correlation id, and when it was decoded."""
+    for, its correlation id, when it was decoded, and what is held because of it."""
 
     __slots__ = ("abandon", "began", "correlation_id", "cost_bytes", "parts", "route")
 
-    def __init__(self, route: Any, correlation_id: int, began: float) -> None:
+    def __init__(self, route: Any, correlation_id: int, began: float, cost_bytes: int) -> None:
         self.route = route
         self.correlation_id = correlation_id
         self.began = began
         self.abandon: Callable[[], object] | None = None
         self.parts: list[Part] | None = None
-        self.cost_bytes = 0
+        self.cost_bytes = cost_bytes
 
 
 class Outbox:
     """Responses in request order, waiting to be ready, then to be sent."""
 
-    __slots__ = ("_places", "ready_bytes")
+    __slots__ = ("_places", "held_bytes")
 
     def __init__(self) -> None:
         self._places: deque[Place] = deque()
-        self.ready_bytes = 0
+        self.held_bytes = 0
 
     def __len__(self) -> int:
         return len(self._places)
 
-    def reserve(self, route: Any = None, correlation_id: int = 0, began: float = 0.0) -> Place:
-        """The next place in the order, for a request that was decoded at `began`."""
-        place = Place(route, correlation_id, began)
+    def reserve(self, route: Any = None, correlation_id: int = 0, began: float = 0.0, cost_bytes: int = 0) -> Place:
+        """The next place in the order, for a request that was decoded at `began` and holds so much until it is
+        answered."""
+        place = Place(route, correlation_id, began, cost_bytes)
         self._places.append(place)
+        self.held_bytes += cost_bytes
         return place
 
     def fulfil(self, place: Place, parts: list[Part], size: int) -> None:
         """The response at `place` is ready; `size` is what it will put on the wire."""
         assert place.parts is None, "rule 4: a place is fulfilled once"
         place.parts = parts
+        self.held_bytes += size - place.cost_bytes
         place.cost_bytes = size
-        self.ready_bytes += size
 
     def has_ready(self) -> bool:
         """Whether the next response in order can be sent."""
@@ -179,9 +217,14 @@ class Outbox:
         parts: list[Part] = []
         while places and places[0].parts is not None:
             place = places.popleft()
-            self.ready_bytes -= place.cost_bytes
+            self.held_bytes -= place.cost_bytes
             parts += place.parts  # type: ignore[arg-type]
         return parts
+
+    @property
+    def unsent_bytes(self) -> int:
+        """What is ready and not sent."""
+        return sum(place.cost_bytes for place in self._places if place.parts is not None)
 
     def abandon(self) -> None:
         """The client has gone: whoever prepares an answer may stop."""
@@ -189,3 +232,4 @@ class Outbox:
             if place.parts is None and place.abandon is not None:
                 place.abandon()
         self._places.clear()
+        self.held_bytes = 0

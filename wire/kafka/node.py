@@ -40,7 +40,10 @@ class Limits:
     max_connections_per_address: int = 10_000
     max_idle_ms: int = 600_000
     max_requests_in_flight: int = 100
-    max_queued_response_bytes: int = 16 * 1024 * 1024
+    max_bytes_in_flight: int = 32 * 1024 * 1024
+    max_request_elements: int = 50_000
+    max_response_bytes: int = 32 * 1024 * 1024
+    request_progress_timeout_ms: int = 30_000
     max_fetch_bytes: int = 55 * 1024 * 1024
     max_decompression_ratio: int = 1_000
     max_request_decompressed_bytes: int = 256 * 1024 * 1024

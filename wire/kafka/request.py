@@ -2,7 +2,8 @@
 
 A handler is a plain function `handle(request, context)`. It returns its response; or a `Deferred` when the
 answer waits for something (a sync, new records) while later requests of the connection go on; or a coroutine (it
-is an `async def`, or calls one), and then the connection handles no further request before that has returned.
+is an `async def`, or calls one), or a generator that yields wherever it may pause (`steps.py`), and then the connection
+handles no further request before that has returned one of the others.
 It returns None for a request that has no answer (Produce with acks=0).
 """
 

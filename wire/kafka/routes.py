@@ -5,32 +5,72 @@ from typing import Any
 
 from engine.metrics import Histogram
 from wire.kafka.apis import Api
-from wire.kafka.codec import request_decoder, response_encoder, response_start
-from wire.kafka.connection import LENGTH_BYTES
+from wire.kafka.codec import (
+    MAX_REQUEST_ELEMENTS,
+    Part,
+    request_decoder,
+    request_decoder_in_steps,
+    response_encoder,
+    response_encoder_in_steps,
+    response_start,
+)
+from wire.kafka.connection import LENGTH_BYTES, MAX_INT32, PRODUCE_KEY
+from wire.kafka.steps import Steps
+
+FETCH_KEY = 1
+WHOLE_BYTES = 8 * 1024
 
 
 class Route:
     """See the module. `pack_start` makes what an answer begins with, out of its length and correlation id."""
 
-    __slots__ = ("api_key", "decode", "encode", "handle", "header_bytes", "latencies", "pack_start", "version")
+    __slots__ = (
+        "_max_elements",
+        "api_key",
+        "decode",
+        "encode",
+        "encodes_at_once",
+        "handle",
+        "header_bytes",
+        "latencies",
+        "pack_start",
+        "version",
+        "whole_bytes",
+    )
 
-    def __init__(self, api: Api, version: int, latencies: Histogram) -> None:
+    def __init__(self, api: Api, version: int, latencies: Histogram, max_elements: int) -> None:
         start = response_start(api.key, version)
         self.api_key = api.key
         self.version = version
         self.handle: Callable[[Any, Any], Any] = api.handle
-        self.decode = request_decoder(api.key, version)
+        self._max_elements = max_elements
+        self.decode = request_decoder(api.key, version, max_elements)
+        # A request up to this size is decoded at once. Produce is mostly records, which are not looked at.
+        self.whole_bytes = MAX_INT32 if api.key == PRODUCE_KEY else WHOLE_BYTES
+        # What these answer is short where the request was, unless the handler says otherwise by working in steps.
+        self.encodes_at_once = api.key in (PRODUCE_KEY, FETCH_KEY)
         self.encode = response_encoder(api.key, version)
         self.latencies = latencies
         self.pack_start: Callable[[int, int], bytes] = start.pack
         self.header_bytes = start.size - LENGTH_BYTES
 
+    def decode_in_steps(self, frame: bytes, position: int) -> Steps[Any]:
+        """Reads a large request."""
+        return request_decoder_in_steps(self.api_key, self.version, self._max_elements)(frame, position)
+
+    def encode_in_steps(self, message: Any) -> Steps[list[Part]]:
+        """Writes what may be a large answer."""
+        return response_encoder_in_steps(self.api_key, self.version)(message)
+
 
 class Routes(dict[tuple[int, int], "Route | None"]):
     """By API key and version, made at the first request; None for what is not served."""
 
-    def __init__(self, apis: Mapping[int, Api], latencies: Mapping[int, Histogram]) -> None:
+    def __init__(
+        self, apis: Mapping[int, Api], latencies: Mapping[int, Histogram], max_elements: int = MAX_REQUEST_ELEMENTS
+    ) -> None:
         super().__init__()
+        self._max_elements = max_elements
         self._apis = apis
         self._latencies = latencies
 
@@ -39,5 +79,5 @@ class Routes(dict[tuple[int, int], "Route | None"]):
         api = self._apis.get(key)
         if api is None or not api.serves(version):
             return None  # not kept: a client could ask for 2^32 of them
-        route = self[place] = Route(api, version, self._latencies[key])
+        route = self[place] = Route(api, version, self._latencies[key], self._max_elements)
         return route

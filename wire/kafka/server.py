@@ -1,8 +1,11 @@
 """The Kafka door: accepts connections, reads requests, runs handlers, sends answers.
 
 One task per connection reads and handles; answers are sent from wherever they become ready, without a switch
-of tasks, and a second task exists only while a socket is full. Backpressure: a connection whose answers pile
-up is not read from until they are gone.
+of tasks, and a second task exists only while a socket is full. Backpressure: a connection whose requests or answers
+pile up is not read from until they are gone.
+
+Fairness: a connection's turn takes some milliseconds, however much it has sent; then the others have theirs. A single
+request that takes longer is worked through in steps (`steps.py`).
 """
 
 import errno
@@ -10,22 +13,23 @@ import logging
 import math
 import socket
 from collections import Counter
-from collections.abc import Awaitable, Iterator
+from collections.abc import Awaitable, Coroutine, Iterator
 from functools import partial
-from types import CoroutineType
+from types import CoroutineType, GeneratorType
 from typing import Any
 
 import trio
 
 from engine.metrics import Histogram
 from wire.kafka.apis import registered
-from wire.kafka.codec import WireError, decode_request_header
+from wire.kafka.codec import Part, WireError, decode_request_header
 from wire.kafka.connection import FrameBuffer, Outbox, Place
 from wire.kafka.large_requests import EXEMPT_BYTES, LargeRequests
 from wire.kafka.node import Node
 from wire.kafka.request import Context, Deferred, Endpoint, Peer
 from wire.kafka.routes import Route, Routes
 from wire.kafka.socket_options import tune
+from wire.kafka.steps import Steps, TooLarge, Work
 from wire.kafka.transmit import Pumped, Transmitter
 
 logger = logging.getLogger("tidegate.kafka")
@@ -33,6 +37,9 @@ logger = logging.getLogger("tidegate.kafka")
 RECEIVE_BUFFER_BYTES = 256 * 1024
 API_VERSIONS_KEY = 18
 READS_PER_TURN = 8
+TURN_S = 0.005
+CONTROL_WEIGHT = 10
+"""A request other than Produce takes so many times its size once it is decoded, or more."""
 IDLE_CHECK_LEAST_S = 0.02
 
 
@@ -54,6 +61,9 @@ class KafkaConnection:
         self._scope = trio.CancelScope()
         self._sending = False
         self._handling = False
+        self._is_busy = False
+        self._began = self.last_active
+        self._turn_ends = self.last_active
         self._resume: trio.Event | None = None
         self._nursery: trio.Nursery | None = None
 
@@ -88,7 +98,8 @@ class KafkaConnection:
         sock, frames, shared = self._socket, self._frames, self._server.receive_buffer
         while True:
             await trio.lowlevel.wait_readable(sock)
-            self.last_active = self._node.clock.monotonic()
+            self.last_active = now = self._now()
+            self._turn_ends = now + TURN_S
             for _ in range(READS_PER_TURN):
                 if frames.is_larger_than(EXEMPT_BYTES):
                     await self._wait_for_memory()
@@ -112,11 +123,21 @@ class KafkaConnection:
 
     async def _handle_rest(self, waiting: Awaitable[None] | None, frames: Iterator[memoryview]) -> None:
         """Handle what has arrived behind a request whose handler needs the task."""
+        self._is_busy = True
         while waiting is not None:
             # The shared buffer is another connection's as soon as this task sleeps.
-            frames = _copied(frames)
+            self._frames.keep_rest()
             await waiting
+            if self._is_backed_up():
+                await self._wait_until_sent()
+            self._turn_ends = self._now() + TURN_S
             waiting = self._handle_until_waiting(frames)
+        self._is_busy = False
+
+    async def _give_way(self) -> None:
+        """The others have their turn, then it is this connection's again."""
+        await trio.lowlevel.checkpoint()
+        self._turn_ends = self._now() + TURN_S
 
     async def _wait_for_memory(self) -> None:
         """Before more of a large request is read."""
@@ -135,8 +156,11 @@ class KafkaConnection:
         try:
             for frame in frames:
                 waiting = self._handle(frame)
-                if waiting is None and self._is_backed_up():
-                    waiting = self._wait_until_sent()
+                if waiting is None:
+                    if self._is_backed_up():
+                        waiting = self._wait_until_sent()
+                    elif self._began > self._turn_ends:
+                        waiting = self._give_way()
                 if waiting is not None:
                     break
         finally:
@@ -149,7 +173,7 @@ class KafkaConnection:
         limits = self._limits
         return (
             len(self._outbox) >= limits.max_requests_in_flight
-            or self._outbox.ready_bytes > limits.max_queued_response_bytes
+            or self._outbox.held_bytes > limits.max_bytes_in_flight
             or self._sending
         )
 
@@ -157,6 +181,8 @@ class KafkaConnection:
         while self._is_backed_up():
             self._resume = trio.Event()
             await self._resume.wait()
+        if self._began > self._turn_ends:
+            await self._give_way()
 
     # -- handling
 
@@ -168,22 +194,33 @@ class KafkaConnection:
         if route is None:
             self._refuse(api_key, version, correlation_id)
             return None
-        request = route.decode(frame, position)
-        began = self._now()
-        server.received_bytes += len(frame)
-        server.requests[api_key] += 1
-        response = route.handle(request, self._context_of(version, client_id))
+        size = len(frame)
+        server.received_bytes += size
+        if size > route.whole_bytes:
+            return self._handle_large(route, bytes(frame), position, correlation_id, client_id)
+        return self._serve(route, route.decode(frame, position), size, correlation_id, client_id)
+
+    async def _handle_large(
+        self, route: Route, frame: bytes, position: int, correlation_id: int, client_id: str | None
+    ) -> None:
+        request = await Work(route.decode_in_steps(frame, position), self._now).finish()
+        rest = self._serve(route, request, len(frame) * CONTROL_WEIGHT, correlation_id, client_id)
+        if rest is not None:
+            await rest
+
+    def _serve(
+        self, route: Route, request: Any, cost_bytes: int, correlation_id: int, client_id: str | None
+    ) -> Awaitable[None] | None:
+        """Have a request handled; an awaitable if that needs the task."""
+        server = self._server
+        self._began = began = self._now()
+        server.requests[route.api_key] += 1
+        response = route.handle(request, self._context_of(route.version, client_id))
         if response is None:
             route.latencies.observe(self._now() - began)
             return None
-        place = self._outbox.reserve(route, correlation_id, began)
-        if type(response) is Deferred:
-            self._defer(place, response)
-        elif type(response) is CoroutineType:
-            return self._answer_later(place, response)
-        else:
-            self._answer(place, response)
-        return None
+        place = self._outbox.reserve(route, correlation_id, began, cost_bytes)
+        return self._settle(place, response)
 
     def _context_of(self, version: int, client_id: str | None) -> Context:
         """The request's surroundings, mostly those of the one before."""
@@ -194,20 +231,28 @@ class KafkaConnection:
 
     async def _answer_later(self, place: Place, response: Awaitable[Any]) -> None:
         answer = await response
-        if type(answer) is Deferred:
-            self._defer(place, answer)
-        elif answer is None:
+        if answer is None:
             # Nothing is sent, but those behind it may be.
             self._outbox.fulfil(place, [], 0)
             place.route.latencies.observe(self._now() - place.began)
             self._server.flush(self)
-        else:
-            self._answer(place, answer)
+            return
+        rest = self._settle(place, answer)
+        if rest is not None:
+            await rest
+
+    def _settle(self, place: Place, response: Any) -> Coroutine[Any, Any, None] | None:
+        """Take what a handler returned; a coroutine if there is more to do."""
+        kind = type(response)
+        if kind is Deferred:
+            self._defer(place, response)
+            return None
+        return self._answer_later(place, response) if kind is CoroutineType else self._answer(place, response)
 
     def _defer(self, place: Place, response: Deferred) -> None:
         place.abandon = response.on_abandoned
         response.on_failed = partial(self._fail, place.route)
-        response.on_resolved(partial(self._answer, place))
+        response.on_resolved(partial(self._answer_deferred, place))
 
     def _refuse(self, api_key: int, version: int, correlation_id: int) -> None:
         """Answer ApiVersions of an unknown version in version 0 (KIP-511); end the connection for all else."""
@@ -218,31 +263,84 @@ class KafkaConnection:
         self._answer(self._outbox.reserve(route, correlation_id, self._now()), response)
 
     def _fail(self, route: Route, error: Exception) -> None:
+        if isinstance(error, TooLarge):
+            most = self._limits.max_response_bytes
+            reason = f"the answer to API key {route.api_key} is larger than socket.response.max.bytes={most}"
+            self._complain(WireError(reason))
+            self._scope.cancel()
+            return
         self._server.ended["failed"] += 1
         logger.error("answering API %d version %d failed", route.api_key, route.version, exc_info=error)
         self._scope.cancel()
 
     # -- answering
 
-    def _answer(self, place: Place, message: Any) -> None:
+    def _answer_deferred(self, place: Place, message: Any) -> None:
+        rest = self._answer(place, message)
+        if rest is not None and self._nursery is not None:
+            try:
+                self._nursery.start_soon(_awaited, rest)
+            except RuntimeError:
+                rest.close()  # the connection is just ending
+
+    def _answer(self, place: Place, message: Any) -> Coroutine[Any, Any, None] | None:
+        """Encode an answer and send it when its turn has come; a coroutine if that takes longer than a moment."""
         if self.peer.gone:
-            return
+            return None
         route: Route = place.route
         try:
-            parts = route.encode(message)
-            first = parts[0]
-            assert isinstance(first, bytes), "a response begins with bytes"
-            size = route.header_bytes + len(first)
-            if len(parts) > 1:
-                size += sum(len(p) if isinstance(p, bytes) else p.size for p in parts[1:])
-            parts[0] = route.pack_start(size, place.correlation_id) + first
-            self._outbox.fulfil(place, parts, size)
-            server = self._server
-            server.sent_bytes += size
-            route.latencies.observe(self._now() - place.began)
-            server.flush(self)
+            if type(message) is GeneratorType:
+                return self._work(place, message)
+            if not route.encodes_at_once:
+                return self._encode(place, message)
+            self._fulfil(place, route.encode(message))
         except Exception as error:
             self._fail(route, error)
+        return None
+
+    def _work(self, place: Place, steps: Steps[Any]) -> Coroutine[Any, Any, None] | None:
+        """Go through a handler's steps; what they return is answered."""
+        work = Work(steps, self._now)
+        return self._worked(place, work.result) if work.advance() else self._work_on(place, work)
+
+    def _worked(self, place: Place, answer: Any) -> Coroutine[Any, Any, None] | None:
+        is_whole = type(answer) not in (Deferred, CoroutineType)
+        return self._encode(place, answer) if is_whole else self._settle(place, answer)
+
+    async def _work_on(self, place: Place, work: Work[Any]) -> None:
+        try:
+            rest = self._worked(place, await work.finish())
+            if rest is not None:
+                await rest
+        except Exception as error:
+            self._fail(place.route, error)
+
+    def _encode(self, place: Place, message: Any) -> Coroutine[Any, Any, None] | None:
+        work = Work(place.route.encode_in_steps(message), self._now, self._limits.max_response_bytes)
+        if not work.advance():
+            return self._encode_on(place, work)
+        self._fulfil(place, work.result)
+        return None
+
+    async def _encode_on(self, place: Place, work: Work[list[Part]]) -> None:
+        try:
+            self._fulfil(place, await work.finish())
+        except Exception as error:
+            self._fail(place.route, error)
+
+    def _fulfil(self, place: Place, parts: list[Part]) -> None:
+        route: Route = place.route
+        first = parts[0]
+        assert isinstance(first, bytes), "a response begins with bytes"
+        size = route.header_bytes + len(first)
+        if len(parts) > 1:
+            size += sum(len(p) if isinstance(p, bytes) else p.size for p in parts[1:])
+        parts[0] = route.pack_start(size, place.correlation_id) + first
+        self._outbox.fulfil(place, parts, size)
+        server = self._server
+        server.sent_bytes += size
+        route.latencies.observe(self._now() - place.began)
+        server.flush(self)
 
     def flush(self) -> None:
         """Send what may be sent, without waiting."""
@@ -282,6 +380,13 @@ class KafkaConnection:
             self._resume.set()
             self._resume = None
 
+    def is_stuck(self, now: float, patience_s: float) -> bool:
+        """Whether the client has begun a request and does not go on with it."""
+        if self._is_busy or self._resume is not None or self.last_active == math.inf:
+            self._frames.reset_progress()
+            return False
+        return self._frames.is_stuck(now, patience_s)
+
     def _complain(self, error: BaseException) -> None:
         self._server.ended["malformed"] += 1
         logger.warning("connection closed: %s", error, extra=self._address())
@@ -291,7 +396,7 @@ class KafkaConnection:
 
     def under_way(self) -> tuple[int, int, int]:
         """Requests not yet answered, bytes of answers not yet sent, bytes of a request that is not whole."""
-        return len(self._outbox), self._outbox.ready_bytes, self._frames.buffered_bytes
+        return len(self._outbox), self._outbox.unsent_bytes, self._frames.buffered_bytes
 
     def statistics(self) -> dict[str, int]:
         """Requests not yet answered, parts of answers not yet sent, bytes of a request that is not whole."""
@@ -302,22 +407,8 @@ class KafkaConnection:
         }
 
 
-def _copied(frames: Iterator[memoryview]) -> Iterator[memoryview]:
-    """The frames in memory of their own; what is wrong with one is said when its turn has come."""
-    kept: list[memoryview] = []
-    malformed: WireError | None = None
-    try:
-        for frame in frames:
-            kept.append(memoryview(bytes(frame)))
-    except WireError as error:
-        malformed = error
-    return _replayed(kept, malformed)
-
-
-def _replayed(frames: list[memoryview], malformed: WireError | None) -> Iterator[memoryview]:
-    yield from frames
-    if malformed is not None:
-        raise malformed
+async def _awaited(rest: Awaitable[None]) -> None:
+    await rest
 
 
 class KafkaServer:
@@ -329,7 +420,7 @@ class KafkaServer:
         self.requests: Counter[int] = Counter()
         # From when a request was decoded to when its answer is handed out, by API.
         self.latencies = {key: Histogram() for key in self.apis}
-        self.routes = Routes(self.apis, self.latencies)
+        self.routes = Routes(self.apis, self.latencies, node.limits.max_request_elements)
         self.received_bytes = 0
         self.sent_bytes = 0
         # Connections that we ended, by reason.
@@ -407,17 +498,19 @@ class KafkaServer:
                 del self._per_address[peer.address]
 
     async def close_idle(self) -> None:
-        """End connections on which nothing happens, for ever."""
-        limit_s = self.node.limits.max_idle_ms / 1000
-        if limit_s < 0:
-            return
+        """End connections on which nothing happens, or nothing goes on, for ever."""
+        limits = self.node.limits
+        idle_s = limits.max_idle_ms / 1000 if limits.max_idle_ms >= 0 else math.inf
+        patience_s = limits.request_progress_timeout_ms / 1000
         while True:
-            await trio.sleep(max(min(limit_s, 10) / 2, IDLE_CHECK_LEAST_S))
-            horizon = self.node.clock.monotonic() - limit_s
+            await trio.sleep(max(min(idle_s, patience_s, 10) / 2, IDLE_CHECK_LEAST_S))
+            now = self.node.clock.monotonic()
             for connection in tuple(self.connections.values()):
-                if connection.last_active < horizon:
-                    connection.close(f"idle for connections.max.idle.ms={self.node.limits.max_idle_ms}")
-            for holder in self.large_requests.overdue(horizon):
+                if connection.last_active < now - idle_s:
+                    connection.close(f"idle for connections.max.idle.ms={limits.max_idle_ms}")
+                elif connection.is_stuck(now, patience_s):
+                    connection.close("its request does not arrive (socket.request.progress.timeout.ms)")
+            for holder in self.large_requests.overdue(now - idle_s):
                 assert isinstance(holder, KafkaConnection)
                 holder.close("its request has not arrived whole for connections.max.idle.ms, and others wait")
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wire.kafka.codec import WireError
-from wire.kafka.connection import FIRST_ALLOCATION_BYTES, FrameBuffer, Outbox
+from wire.kafka.connection import FIRST_ALLOCATION_BYTES, LEAST_PROGRESS_BYTES, FrameBuffer, Outbox
 
 MAX_FRAME_BYTES = 1_000_000
 
@@ -86,7 +86,52 @@ def test_answers_are_sent_in_the_order_of_requests() -> None:
     assert outbox.pop_ready() == [b"1", b"2"]
     outbox.fulfil(third, [b"3"], 1)
     assert outbox.pop_ready() == [b"3"]
-    assert outbox.ready_bytes == 0
+    assert outbox.held_bytes == 0
+
+
+def test_requests_are_held_until_they_are_answered_and_answers_until_they_are_sent() -> None:
+    outbox = Outbox()
+    first, second = outbox.reserve(cost_bytes=100), outbox.reserve(cost_bytes=50)
+    assert (outbox.held_bytes, outbox.unsent_bytes) == (150, 0)
+    outbox.fulfil(second, [b"2" * 7], 7)
+    assert (outbox.held_bytes, outbox.unsent_bytes) == (107, 7)
+    outbox.fulfil(first, [b"1" * 9], 9)
+    outbox.pop_ready()
+    assert outbox.held_bytes == 0
+    outbox.reserve(cost_bytes=5)
+    outbox.abandon()
+    assert outbox.held_bytes == 0
+
+
+def test_frames_that_are_not_yet_taken_can_be_kept() -> None:
+    shared = memoryview(bytearray(200))
+    buffer, data = (
+        FrameBuffer(MAX_FRAME_BYTES),
+        framed(b"one") + framed(b"two") + framed(b"three") + framed(b"4" * 50)[:9],
+    )
+    shared[: len(data)] = data
+    frames = buffer.received(shared, len(data))
+    assert bytes(next(frames)) == b"one"
+    buffer.keep_rest()
+    shared[:] = b"x" * len(shared)
+    assert [bytes(frame) for frame in frames] == [b"two", b"three"]
+    assert feed(buffer, framed(b"4" * 50)[9:], [60]) == [b"4" * 50]
+
+
+def test_a_frame_that_has_begun_has_to_go_on() -> None:
+    buffer = FrameBuffer(MAX_FRAME_BYTES)
+    assert not buffer.is_stuck(0, 10)
+    feed(buffer, struct.pack(">i", 300_000) + bytes(100), [200])
+    assert not buffer.is_stuck(1, 10)
+    feed(buffer, bytes(100), [200])
+    assert not buffer.is_stuck(11, 10)
+    assert buffer.is_stuck(11.5, 10), "a trickle is no progress"
+    feed(buffer, bytes(LEAST_PROGRESS_BYTES), [200])
+    assert not buffer.is_stuck(12, 10)
+    buffer.reset_progress()
+    assert not buffer.is_stuck(100, 10), "nobody read meanwhile"
+    feed(buffer, bytes(300_000 - 200 - LEAST_PROGRESS_BYTES), [200])
+    assert not buffer.is_stuck(1000, 10), "it has arrived"
 
 
 def test_whoever_prepares_an_answer_is_told_that_the_client_has_gone() -> None:

@@ -2,7 +2,7 @@
 
 from engine.metrics import Histogram
 from wire.kafka.apis import registered
-from wire.kafka.codec import request_decoder, response_encoder
+from wire.kafka.codec import MAX_REQUEST_ELEMENTS, request_decoder, response_encoder
 from wire.kafka.routes import Routes
 
 PRODUCE = 0
@@ -19,7 +19,7 @@ def test_a_route_is_made_at_the_first_request_and_kept() -> None:
     assert route is not None
     assert route is found[PRODUCE, 9]
     assert route.handle is registered()[PRODUCE].handle
-    assert route.decode is request_decoder(PRODUCE, 9)
+    assert route.decode is request_decoder(PRODUCE, 9, MAX_REQUEST_ELEMENTS)
     assert route.encode is response_encoder(PRODUCE, 9)
 
 

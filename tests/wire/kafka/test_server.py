@@ -3,6 +3,7 @@
 import logging
 import socket
 import struct
+import time
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ from tests.wire.kafka.requests import BY_NAME, batch, create_topic, fetch, fetch
 from wire.kafka import socket_options
 from wire.kafka.messages.api_versions import ApiVersionsRequest
 from wire.kafka.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from wire.kafka.messages.fetch import FetchTopic
+from wire.kafka.messages.find_coordinator import FindCoordinatorRequest
 from wire.kafka.messages.metadata import MetadataRequest
 from wire.kafka.server import KafkaServer
 
@@ -345,6 +348,106 @@ async def test_a_large_request_that_never_ends_gives_way_to_those_who_wait(
             await until(lambda: server_of(door).large_requests.held_bytes > 100_000)
             assert (await produced(client, "t", batch([bytes(900_000)]))).error_code == 0
         assert "has not arrived whole" in caplog.text
+
+
+@trio_test
+async def test_waiting_requests_count_by_their_bytes(tmp_path: Path) -> None:
+    async with open_door(tmp_path, {"connection.max.inflight.bytes": 300_000}) as door:
+        client, other = await door.connect(), await door.connect()
+        await create_topic(other, "t")
+        name = "n" * 249
+        waiting = fetch("t", max_wait_ms=600_000)
+        waiting.topics += [FetchTopic(topic=f"{name[:-3]}{number:03}", partitions=[]) for number in range(50)]
+        data = b"".join(client.prepare(waiting, BY_NAME) for _ in range(20))
+        connection = next(iter(server_of(door).connections.values()))
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(client.stream.send_all, data)
+            # Each takes some 12.5 KB, which counts ten times.
+            await until(lambda: connection.statistics()["unanswered"] == 3)
+            assert await lives(other)
+            assert connection.statistics()["unanswered"] == 3
+            await produced(other, "t", batch())
+            for _ in range(20):
+                assert (await client.receive()).responses[0].partitions[0].records
+
+
+@trio_test
+async def test_a_request_that_has_begun_and_does_not_go_on_gives_way(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    settings: dict[str, object] = {"queued.max.request.bytes": 400_000, "socket.request.progress.timeout.ms": 300}
+    async with open_door(tmp_path, settings) as door:
+        hoarders, client = [await door.connect() for _ in range(3)], await door.connect()
+        await create_topic(client, "t")
+        for hoarder in hoarders:
+            await hoarder.send_bytes(struct.pack(">ihh", 50_000_000, 0, 9) + bytes(200_000))
+        await until(lambda: server_of(door).large_requests.held_bytes > 300_000)
+        assert (await produced(client, "t", batch([bytes(900_000)]))).error_code == 0
+        for hoarder in hoarders:
+            await hoarder.wait_closed()
+        assert "socket.request.progress.timeout.ms" in caplog.text
+
+
+@trio_test
+async def test_a_request_that_goes_on_slowly_is_waited_for(tmp_path: Path) -> None:
+    async with open_door(tmp_path, {"socket.request.progress.timeout.ms": 400}) as door:
+        client = await door.connect()
+        await create_topic(client, "t")
+        data = client.prepare(produce("t", batch([bytes(300_000)])), BY_NAME)
+        for start in range(0, len(data), 40_000):
+            await client.send_bytes(data[start : start + 40_000])
+            await trio.sleep(0.1)
+        assert (await client.receive()).responses[0].partition_responses[0].error_code == 0
+
+
+@trio_test
+async def test_an_answer_that_would_be_too_large_is_not_made(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async with open_door(tmp_path, {"socket.response.max.bytes": 20_000}) as door:
+        client, other = await door.connect(), await door.connect()
+        await client.send(FindCoordinatorRequest(coordinator_keys=[f"group-{number}" for number in range(2000)]))
+        await client.wait_closed()
+        assert await lives(other)
+    assert "larger than socket.response.max.bytes=20000" in caplog.text
+    assert server_of(door).ended["failed"] == 0
+
+
+# -- fairness
+
+
+class Turns(trio.abc.Instrument):
+    """The longest time that a connection's task had the loop, by the processor's clock."""
+
+    def __init__(self) -> None:
+        self.longest_s = 0.0
+        self.count = 0
+        self._began = time.thread_time()
+
+    def before_task_step(self, task: trio.lowlevel.Task) -> None:
+        self._began = time.thread_time()
+
+    def after_task_step(self, task: trio.lowlevel.Task) -> None:
+        if "KafkaServer._run" in task.name:
+            self.count += 1
+            self.longest_s = max(self.longest_s, time.thread_time() - self._began)
+
+
+@trio_test
+async def test_a_connection_that_pipelines_very_much_takes_turns_with_the_others(tmp_path: Path) -> None:
+    count = 3000
+    async with open_door(tmp_path) as door:
+        client = await door.connect()
+        request = ApiVersionsRequest(client_software_name="t", client_software_version="1")
+        data = b"".join(client.prepare(request) for _ in range(count))
+        turns = Turns()
+        trio.lowlevel.add_instrument(turns)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(client.stream.send_all, data)
+            for _ in range(count):
+                assert (await client.receive()).error_code == 0
+        trio.lowlevel.remove_instrument(turns)
+    # Without turns one read of 256 KiB, all of it, is a single step of some 100 ms.
+    assert turns.longest_s < 0.04
 
 
 # -- bugs and failures
