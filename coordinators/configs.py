@@ -5,7 +5,7 @@ A topic's setting that cannot be is `InvalidConfig`; a broker's is `InvalidReque
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from enum import IntEnum
 
 from attrs import evolve, frozen
@@ -97,7 +97,7 @@ class ConfigPlanner:
                 builder.refuse(error)
         return builder.finish()
 
-    def describe(self, resource: ConfigResource, names: Sequence[str] | None = None) -> list[ConfigEntry]:
+    def describe(self, resource: ConfigResource, names: Collection[str] | None = None) -> list[ConfigEntry]:
         """DescribeConfigs: the keys named, or all."""
         entries = self._described(resource)
         return [entry for entry in entries if entry.key.name in names] if names else entries

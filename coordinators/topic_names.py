@@ -31,6 +31,15 @@ def check_topic_name(name: str) -> None:
         )
 
 
+def is_legal_topic_name(name: str) -> bool:
+    """Whether a topic may be called so."""
+    try:
+        check_topic_name(name)
+    except InvalidTopic:
+        return False
+    return True
+
+
 def collision_key(name: str) -> str:
     """Two topics may not share this: metric names write a dot as an underscore."""
     return name.replace(".", "_")

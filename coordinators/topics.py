@@ -9,7 +9,7 @@ have changed the catalogue meanwhile, `commit` raises `CatalogueConflict` and no
 A request that only validates stops after the plan.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from attrs import define, field
 
@@ -105,7 +105,7 @@ class Topics:
         """All settings of a resource, as AlterConfigs."""
         return self._config_planner().plan_replace(wanted)
 
-    def describe_configs(self, resource: ConfigResource, names: Sequence[str] | None = None) -> list[ConfigEntry]:
+    def describe_configs(self, resource: ConfigResource, names: Collection[str] | None = None) -> list[ConfigEntry]:
         return self._config_planner().describe(resource, names)
 
     # -- committing and applying

@@ -161,7 +161,9 @@ told: Final[Counter[ErrorCode]] = Counter()
 
 def error_code(error: errors.BrokerError) -> int:
     """The Kafka code of a broker error, for a client that is told it now."""
-    code = next((_CODES[kind] for kind in type(error).__mro__ if kind in _CODES), ErrorCode.UNKNOWN_SERVER_ERROR)
+    code = _CODES.get(type(error))
+    if code is None:
+        code = next((_CODES[kind] for kind in type(error).__mro__ if kind in _CODES), ErrorCode.UNKNOWN_SERVER_ERROR)
     told[code] += 1
     if code in _FENCED:
         logger.warning("a producer is fenced: %s", error, extra={"error": code.name})

@@ -116,6 +116,8 @@ class FetchSessions:
     eviction_ms: int
     clock: Clock
     random: Random
+    max_session_partitions: int = MAX_PARTITIONS
+    """Of one session: what a single request may name, so that none costs more that goes on with a session."""
     _sessions: dict[int, FetchSession] = field(factory=dict, init=False)
     _partition_count: int = field(default=0, init=False)
     """Over all sessions."""
@@ -128,6 +130,9 @@ class FetchSessions:
         if request.session_epoch in (FINAL_EPOCH, INITIAL_EPOCH):
             self._end(request.session_id)
             partitions = partitions_of(request.topics)
+            if len(partitions) > 1:
+                # One that is named twice is fetched once, as the last mention says.
+                partitions = list({partition.key: partition for partition in partitions}.values())
             session = None
             if request.session_epoch == INITIAL_EPOCH and partitions:
                 session = self._create(partitions, by_topic_id=by_topic_id)
@@ -148,7 +153,8 @@ class FetchSessions:
         before = len(session.partitions)
         session.update(request)
         self._partition_count += len(session.partitions) - before
-        if request.topics and self._partition_count > MAX_PARTITIONS:
+        is_too_large = len(session.partitions) > self.max_session_partitions or self._partition_count > MAX_PARTITIONS
+        if request.topics and is_too_large:
             self._end(session.session_id)
             raise FetchSessionNotFound(f"fetch session {request.session_id} has grown too large")
         session.next_epoch()

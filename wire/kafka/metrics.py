@@ -57,8 +57,8 @@ class KafkaMetrics:
             yield Family.counter(name, meaning, [({}, value)])
         yield Family.counter(
             "tidegate_connections_closed_total",
-            "Connections that the broker ended, by reason: idle, malformed (what came was no request, or one whose answer "
-            "would be too large), failed (a bug).",
+            "Connections that the broker ended, by reason: idle, malformed (what came was no request, or one whose "
+            "answer would be too large), failed (a bug).",
             [({"reason": reason}, server.ended[reason]) for reason in ("idle", "malformed", "failed")],
         )
 

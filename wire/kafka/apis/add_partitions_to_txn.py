@@ -14,9 +14,12 @@ from wire.kafka.messages.add_partitions_to_txn import (
     AddPartitionsToTxnPartitionResult,
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnResponse,
+    AddPartitionsToTxnTopic,
     AddPartitionsToTxnTopicResult,
 )
 from wire.kafka.request import Context, Deferred
+from wire.kafka.slices import slices_of
+from wire.kafka.steps import Steps, lazily
 from wire.kafka.transactional import producer_error_code
 
 KEY = 24
@@ -25,10 +28,16 @@ VERSIONS = (0, 3)
 FIRST_FENCED_VERSION = 2
 
 
-def handle(request: AddPartitionsToTxnRequest, context: Context) -> AddPartitionsToTxnResponse | Deferred:
+def handle(request: AddPartitionsToTxnRequest, context: Context) -> Steps[AddPartitionsToTxnResponse | Deferred]:
     """Add all partitions, or none."""
-    places = [(topic.name, index) for topic in request.v3_and_below_topics for index in topic.partitions]
-    unknown = {place for place in places if not _exists(place, context)}
+    places: dict[TopicPartition, None] = {}
+    unknown: set[TopicPartition] = set()
+    for topic in request.v3_and_below_topics:
+        for some in slices_of(topic.partitions):
+            named = [(topic.name, index) for index in some]
+            places.update(dict.fromkeys(named))
+            unknown.update(place for place in named if not _exists(place, context))
+            yield
     if unknown:
         missing, untried = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.OPERATION_NOT_ATTEMPTED
         return _response(request, lambda place: missing if place in unknown else untried)
@@ -41,7 +50,7 @@ def handle(request: AddPartitionsToTxnRequest, context: Context) -> AddPartition
         return _response(request, lambda _: code)
 
     transactions = context.node.transactions
-    return transactions.add_partitions(request.v3_and_below_transactional_id, producer, places).map(response)
+    return transactions.add_partitions(request.v3_and_below_transactional_id, producer, list(places)).map(response)
 
 
 def _exists(place: TopicPartition, context: Context) -> bool:
@@ -52,8 +61,10 @@ def _exists(place: TopicPartition, context: Context) -> bool:
 def _response(
     request: AddPartitionsToTxnRequest, code_of: Callable[[TopicPartition], int]
 ) -> AddPartitionsToTxnResponse:
-    topics = []
-    for topic in request.v3_and_below_topics:
-        results = [AddPartitionsToTxnPartitionResult(index, code_of((topic.name, index))) for index in topic.partitions]
-        topics.append(AddPartitionsToTxnTopicResult(topic.name, results))
-    return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=topics)
+    def topic_result(topic: AddPartitionsToTxnTopic) -> AddPartitionsToTxnTopicResult:
+        def result(index: int) -> AddPartitionsToTxnPartitionResult:
+            return AddPartitionsToTxnPartitionResult(index, code_of((topic.name, index)))
+
+        return AddPartitionsToTxnTopicResult(topic.name, lazily(topic.partitions, result))
+
+    return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=lazily(request.v3_and_below_topics, topic_result))

@@ -1,14 +1,19 @@
 """AlterConfigs (33), versions 0-2: replaces all settings of topics and nodes; what is not given falls back."""
 
+from collections.abc import Sequence
+
 from coordinators.configs import ConfigResource
 from engine.errors import BrokerError
 from wire.kafka.errors import error_code
 from wire.kafka.messages.alter_configs import (
     AlterConfigsRequest,
+    AlterConfigsResource,
     AlterConfigsResourceResponse,
     AlterConfigsResponse,
 )
 from wire.kafka.request import Context
+from wire.kafka.slices import change_in_slices
+from wire.kafka.steps import lazily
 
 KEY = 33
 VERSIONS = (0, 2)
@@ -16,18 +21,24 @@ VERSIONS = (0, 2)
 
 async def handle(request: AlterConfigsRequest, context: Context) -> AlterConfigsResponse:
     """Replace the settings of each resource."""
-    wanted = [
-        (
-            ConfigResource(resource.resource_type, resource.resource_name),
-            {config.name: config.value for config in resource.configs},
-        )
-        for resource in request.resources
-    ]
-    results = await context.node.controller.replace_configs(wanted, validate_only=request.validate_only)
-    responses = []
-    for (resource, _), result in zip(wanted, results, strict=True):
-        entry = AlterConfigsResourceResponse(resource_type=resource.type, resource_name=resource.name)
-        if isinstance(result, BrokerError):
-            entry.error_code, entry.error_message = error_code(result), str(result)
-        responses.append(entry)
-    return AlterConfigsResponse(responses=responses)
+
+    async def replace(resources: Sequence[AlterConfigsResource]) -> Sequence[ConfigResource | BrokerError]:
+        wanted = [
+            (
+                ConfigResource(resource.resource_type, resource.resource_name),
+                {config.name: config.value for config in resource.configs},
+            )
+            for resource in resources
+        ]
+        return await context.node.controller.replace_configs(wanted, validate_only=request.validate_only)
+
+    results = await change_in_slices(request.resources, lambda each: (each.resource_type, each.resource_name), replace)
+    return AlterConfigsResponse(responses=lazily(zip(request.resources, results, strict=True), _entry))
+
+
+def _entry(outcome: tuple[AlterConfigsResource, ConfigResource | BrokerError]) -> AlterConfigsResourceResponse:
+    resource, result = outcome
+    entry = AlterConfigsResourceResponse(resource_type=resource.resource_type, resource_name=resource.resource_name)
+    if isinstance(result, BrokerError):
+        entry.error_code, entry.error_message = error_code(result), str(result)
+    return entry

@@ -4,9 +4,9 @@ A group that does not exist, or is of another protocol, is answered with GROUP_I
 the classic protocol from those of the new one.
 """
 
+from collections.abc import Coroutine
 from typing import Any
 
-from coordinators.deferred import all_of
 from coordinators.group.consumer_requests import DescribedConsumer, DescribedConsumerGroup, DescribedPlaces
 from engine.errors import BrokerError
 from wire.kafka.authorized_operations import GROUP_OPERATIONS
@@ -20,6 +20,7 @@ from wire.kafka.messages.consumer_group_describe import (
     TopicPartitions,
 )
 from wire.kafka.request import Context, Deferred
+from wire.kafka.slices import for_each
 
 KEY = 69
 VERSIONS = (0, 1)
@@ -27,11 +28,16 @@ VERSIONS = (0, 1)
 CLASSIC_MEMBER, CONSUMER_MEMBER = 0, 1
 
 
-def handle(request: ConsumerGroupDescribeRequest, context: Context) -> Deferred:
-    """Describe each group."""
-    return all_of([_describe(group_id, request, context) for group_id in request.group_ids]).map(
-        lambda groups: ConsumerGroupDescribeResponse(groups=groups)
+def handle(
+    request: ConsumerGroupDescribeRequest, context: Context
+) -> Deferred | Coroutine[Any, Any, ConsumerGroupDescribeResponse]:
+    """Describe each group; one named twice is described once."""
+    answer: Deferred | Coroutine[Any, Any, ConsumerGroupDescribeResponse] = for_each(
+        list(dict.fromkeys(request.group_ids)),
+        lambda group_id: _describe(group_id, request, context),
+        lambda groups: ConsumerGroupDescribeResponse(groups=groups),
     )
+    return answer
 
 
 def _describe(group_id: str, request: ConsumerGroupDescribeRequest, context: Context) -> Deferred:

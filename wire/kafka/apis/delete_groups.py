@@ -1,27 +1,27 @@
 """DeleteGroups (42), versions 0-2: forget groups that have no members, with their offsets."""
 
+from collections.abc import Coroutine
 from typing import Any
 
-from coordinators.deferred import all_of
 from engine.errors import BrokerError
 from wire.kafka.errors import error_code
 from wire.kafka.messages.delete_groups import DeletableGroupResult, DeleteGroupsRequest, DeleteGroupsResponse
 from wire.kafka.request import Context, Deferred
+from wire.kafka.slices import for_each
 
 KEY = 42
 VERSIONS = (0, 2)
 
 
-def handle(request: DeleteGroupsRequest, context: Context) -> Deferred:
+def handle(request: DeleteGroupsRequest, context: Context) -> Deferred | Coroutine[Any, Any, DeleteGroupsResponse]:
     """Delete each group; a group named twice is deleted once."""
-    names = list(dict.fromkeys(request.groups_names))
 
-    def response(answers: list[Any]) -> DeleteGroupsResponse:
-        return DeleteGroupsResponse(
-            results=[
-                DeletableGroupResult(name, error_code(answer) if isinstance(answer, BrokerError) else 0)
-                for name, answer in zip(names, answers, strict=True)
-            ]
+    def delete(name: str) -> Deferred:
+        return context.node.groups.delete(name).map(
+            lambda answer: DeletableGroupResult(name, error_code(answer) if isinstance(answer, BrokerError) else 0)
         )
 
-    return all_of([context.node.groups.delete(name) for name in names]).map(response)
+    answer: Deferred | Coroutine[Any, Any, DeleteGroupsResponse] = for_each(
+        list(dict.fromkeys(request.groups_names)), delete, lambda results: DeleteGroupsResponse(results=results)
+    )
+    return answer

@@ -5,6 +5,10 @@ beyond the log's end is put in order first; where the request's timeout does not
 answered with REQUEST_TIMED_OUT and keeps its start, and asking again goes on from there.
 """
 
+from collections.abc import Coroutine
+from functools import partial
+from typing import Any
+
 import trio
 
 from engine.errors import BrokerError, OffsetOutOfRange, PolicyViolation, RequestTimedOut, StorageError
@@ -18,6 +22,7 @@ from wire.kafka.messages.delete_records import (
     DeleteRecordsTopicResult,
 )
 from wire.kafka.request import Context
+from wire.kafka.slices import in_slices
 
 KEY = 21
 VERSIONS = (0, 2)
@@ -25,9 +30,14 @@ VERSIONS = (0, 2)
 HIGH_WATERMARK = -1
 
 
-async def handle(request: DeleteRecordsRequest, context: Context) -> DeleteRecordsResponse:
+def handle(request: DeleteRecordsRequest, context: Context) -> Coroutine[Any, Any, DeleteRecordsResponse]:
     """Raise the start of each partition."""
     deadline = trio.current_time() + max(request.timeout_ms, 0) / 1000
+    answer: Coroutine[Any, Any, DeleteRecordsResponse] = in_slices(request, context, partial(_delete_all, deadline))
+    return answer
+
+
+async def _delete_all(deadline: float, request: DeleteRecordsRequest, context: Context) -> DeleteRecordsResponse:
     topics = []
     for topic in request.topics:
         results = [await _delete(topic.name, wanted, deadline, context) for wanted in topic.partitions]

@@ -4,10 +4,12 @@ Synonyms are what stands behind a value, strongest first (KIP-226). Types and do
 (KIP-569). Sensitive values are never shown.
 """
 
+from attrs import define
+
 from coordinators.configs import ConfigResource
 from engine.config.keys import ConfigType
 from engine.config.resolve import ConfigEntry
-from engine.errors import BrokerError
+from engine.errors import BrokerError, InvalidRequest
 from wire.kafka.errors import error_code
 from wire.kafka.messages.describe_configs import (
     DescribeConfigsRequest,
@@ -18,9 +20,15 @@ from wire.kafka.messages.describe_configs import (
     DescribeConfigsSynonym,
 )
 from wire.kafka.request import Context
+from wire.kafka.steps import Steps, lazily
 
 KEY = 32
 VERSIONS = (1, 4)
+
+ENTRY_BYTES = 24
+"""What an entry or a synonym takes besides its texts, at most."""
+LEAST_ROOM_SHARE = 0.9
+"""The rest is for the names of resources and for errors."""
 
 _TYPES = {
     ConfigType.BOOLEAN: 1,
@@ -35,22 +43,68 @@ _TYPES = {
 }
 
 
-def handle(request: DescribeConfigsRequest, context: Context) -> DescribeConfigsResponse:
-    """Describe each resource."""
-    return DescribeConfigsResponse(results=[_resource(wanted, request, context) for wanted in request.resources])
+def handle(request: DescribeConfigsRequest, context: Context) -> Steps[DescribeConfigsResponse]:
+    """Describe each resource; one that is named twice is described once."""
+    merged: dict[tuple[int, str], set[str] | None] = {}
+    for wanted in request.resources:
+        _merge(wanted, merged)
+        yield
+    room = AnswerRoom(context.node.limits.max_response_bytes)
+    return DescribeConfigsResponse(
+        results=lazily(
+            merged.items(), lambda each: _resource(ConfigResource(*each[0]), each[1], request, context, room)
+        )
+    )
+
+
+@define
+class AnswerRoom:
+    """What the answer may still take."""
+
+    max_bytes: int
+    taken_bytes: int = 0
+
+    def take(self, result: DescribeConfigsResult) -> None:
+        """Count what has been described; `InvalidRequest` if it is too much."""
+        size = sum(_weight(entry) for entry in result.configs)
+        if self.taken_bytes + size > self.max_bytes * LEAST_ROOM_SHARE:
+            raise InvalidRequest(
+                f"the answer would be larger than socket.response.max.bytes={self.max_bytes}: ask for fewer at once"
+            )
+        self.taken_bytes += size
+
+
+def _weight(entry: DescribeConfigsResourceResult) -> int:
+    texts = len(entry.name) + len(entry.value or "") + len(entry.documentation or "")
+    return ENTRY_BYTES + texts + sum(ENTRY_BYTES + len(each.name) + len(each.value or "") for each in entry.synonyms)
+
+
+def _merge(wanted: DescribeConfigsResource, merged: dict[tuple[int, str], set[str] | None]) -> None:
+    """Add the keys that are asked for of a resource; None is all."""
+    resource = wanted.resource_type, wanted.resource_name
+    if not wanted.configuration_keys:
+        merged[resource] = None
+        return
+    names = merged.setdefault(resource, set())
+    if names is not None:
+        names.update(wanted.configuration_keys)
 
 
 def _resource(
-    wanted: DescribeConfigsResource, request: DescribeConfigsRequest, context: Context
+    resource: ConfigResource,
+    names: set[str] | None,
+    request: DescribeConfigsRequest,
+    context: Context,
+    room: AnswerRoom,
 ) -> DescribeConfigsResult:
-    result = DescribeConfigsResult(resource_type=wanted.resource_type, resource_name=wanted.resource_name)
-    resource = ConfigResource(wanted.resource_type, wanted.resource_name)
+    result = DescribeConfigsResult(resource_type=resource.type, resource_name=resource.name)
     try:
-        entries = context.node.topics.describe_configs(resource, wanted.configuration_keys)
+        entries = context.node.topics.describe_configs(resource, names)
+        result.configs = [_entry(entry, request) for entry in entries]
+        room.take(result)
     except BrokerError as error:
+        result.configs = []
         result.error_code, result.error_message = error_code(error), str(error)
-        return result
-    result.configs = [_entry(entry, request) for entry in entries]
     return result
 
 

@@ -4,9 +4,9 @@ A group that does not exist is in state Dead; from version 6 with the error GROU
 (KIP-1043). What members subscribed to and were assigned is shown while the group is stable.
 """
 
+from collections.abc import Coroutine
 from typing import Any
 
-from coordinators.deferred import all_of
 from coordinators.group import requests as described
 from engine.errors import BrokerError, GroupIdNotFound
 from wire.kafka.authorized_operations import GROUP_OPERATIONS
@@ -18,6 +18,7 @@ from wire.kafka.messages.describe_groups import (
     DescribeGroupsResponse,
 )
 from wire.kafka.request import Context, Deferred
+from wire.kafka.slices import for_each
 
 KEY = 15
 VERSIONS = (0, 6)
@@ -26,11 +27,14 @@ FIRST_VERSION_WITH_NOT_FOUND = 6
 DEAD = "Dead"
 
 
-def handle(request: DescribeGroupsRequest, context: Context) -> Deferred:
-    """Describe each group."""
-    return all_of([_describe(group_id, request, context) for group_id in request.groups]).map(
-        lambda groups: DescribeGroupsResponse(groups=groups)
+def handle(request: DescribeGroupsRequest, context: Context) -> Deferred | Coroutine[Any, Any, DescribeGroupsResponse]:
+    """Describe each group; one named twice is described once."""
+    answer: Deferred | Coroutine[Any, Any, DescribeGroupsResponse] = for_each(
+        list(dict.fromkeys(request.groups)),
+        lambda group_id: _describe(group_id, request, context),
+        lambda groups: DescribeGroupsResponse(groups=groups),
     )
+    return answer
 
 
 def _describe(group_id: str, request: DescribeGroupsRequest, context: Context) -> Deferred:

@@ -4,6 +4,9 @@ Null topics mean all. UIs ask it of every node and take a node without an answer
 """
 
 import shutil
+from collections.abc import Collection
+
+import trio
 
 from wire.kafka.messages.describe_log_dirs import (
     DescribeLogDirsPartition,
@@ -13,6 +16,7 @@ from wire.kafka.messages.describe_log_dirs import (
     DescribeLogDirsTopic,
 )
 from wire.kafka.request import Context
+from wire.kafka.slices import slices_of
 
 KEY = 35
 VERSIONS = (1, 4)
@@ -21,11 +25,16 @@ VERSIONS = (1, 4)
 async def handle(request: DescribeLogDirsRequest, context: Context) -> DescribeLogDirsResponse:
     """Sizes of the partitions asked for, and of the disk."""
     node = context.node
+    wanted: dict[str, Collection[int]] = {}
+    for asked in request.topics or ():
+        if asked.topic in node.topics.by_name:
+            wanted[asked.topic] = dict.fromkeys((*wanted.get(asked.topic, ()), *asked.partitions))
     if request.topics is None:
-        wanted = {topic.name: list(range(topic.partition_count)) for topic in node.topics.by_name.values()}
-    else:
-        wanted = {topic.topic: topic.partitions for topic in request.topics}
-    topics = [_topic(name, indexes, context) for name, indexes in wanted.items()]
+        wanted = {topic.name: range(topic.partition_count) for topic in node.topics.by_name.values()}
+    topics = []
+    for some in slices_of(tuple(wanted.items())):
+        topics += [_topic(name, indexes, context) for name, indexes in some]
+        await trio.lowlevel.checkpoint()
     disk = await node.in_thread(shutil.disk_usage, node.partitions.data_dir)
     result = DescribeLogDirsResult(
         log_dir=node.partitions.data_dir,
@@ -36,7 +45,7 @@ async def handle(request: DescribeLogDirsRequest, context: Context) -> DescribeL
     return DescribeLogDirsResponse(results=[result])
 
 
-def _topic(name: str, indexes: list[int], context: Context) -> DescribeLogDirsTopic:
+def _topic(name: str, indexes: Collection[int], context: Context) -> DescribeLogDirsTopic:
     node = context.node
     topic = node.topics.by_name.get(name)
     entry = DescribeLogDirsTopic(name=name)

@@ -1,5 +1,7 @@
 """DescribeProducers (61), version 0: which producers a partition remembers (KIP-664)."""
 
+from functools import partial
+
 from engine.errors import BrokerError
 from wire.kafka.errors import error_code
 from wire.kafka.messages.describe_producers import (
@@ -10,18 +12,23 @@ from wire.kafka.messages.describe_producers import (
     TopicResponse,
 )
 from wire.kafka.request import Context
+from wire.kafka.steps import lazily
 
 KEY = 61
 VERSIONS = (0, 0)
 
 
 def handle(request: DescribeProducersRequest, context: Context) -> DescribeProducersResponse:
-    """Answer for each partition."""
-    topics = []
+    """Answer for each partition, once where one is named twice."""
+    wanted: dict[str, dict[int, None]] = {}
     for topic in request.topics:
-        partitions = [_describe(topic.name, index, context) for index in topic.partition_indexes]
-        topics.append(TopicResponse(name=topic.name, partitions=partitions))
-    return DescribeProducersResponse(topics=topics)
+        wanted.setdefault(topic.name, {}).update(dict.fromkeys(topic.partition_indexes))
+    return DescribeProducersResponse(topics=lazily(wanted.items(), partial(_topic, context)))
+
+
+def _topic(context: Context, wanted: tuple[str, dict[int, None]]) -> TopicResponse:
+    name, indexes = wanted
+    return TopicResponse(name=name, partitions=lazily(indexes, lambda index: _describe(name, index, context)))
 
 
 def _describe(name: str, index: int, context: Context) -> PartitionResponse:

@@ -37,7 +37,7 @@ def handle(request: DescribeTopicPartitionsRequest, context: Context) -> Describ
             break
         entry, following = _topic(name, first, room, context)
         response.topics.append(entry)
-        room -= len(entry.partitions)
+        room -= max(1, len(entry.partitions))
         if following is not None:
             response.next_cursor = ResponseCursor(topic_name=name, partition_index=following)
             break

@@ -1,8 +1,8 @@
 """DescribeTransactions (65), version 0: state, producer and partitions of transactional ids (KIP-664)."""
 
+from collections.abc import Coroutine
 from typing import Any
 
-from coordinators.deferred import all_of
 from coordinators.transaction.transaction import Transaction
 from engine.errors import BrokerError
 from wire.kafka.errors import error_code
@@ -13,20 +13,26 @@ from wire.kafka.messages.describe_transactions import (
     TransactionState,
 )
 from wire.kafka.request import Context, Deferred
+from wire.kafka.slices import for_each
 
 KEY = 65
 VERSIONS = (0, 0)
 
 
-def handle(request: DescribeTransactionsRequest, context: Context) -> Deferred:
-    """Describe each."""
-    names = list(dict.fromkeys(request.transactional_ids))
+def handle(
+    request: DescribeTransactionsRequest, context: Context
+) -> Deferred | Coroutine[Any, Any, DescribeTransactionsResponse]:
+    """Describe each; one named twice is described once."""
 
-    def response(answers: list[Any]) -> DescribeTransactionsResponse:
-        described = [_described(name, answer) for name, answer in zip(names, answers, strict=True)]
-        return DescribeTransactionsResponse(transaction_states=described)
+    def describe(name: str) -> Deferred:
+        return context.node.transactions.describe(name).map(lambda answer: _described(name, answer))
 
-    return all_of([context.node.transactions.describe(name) for name in names]).map(response)
+    answer: Deferred | Coroutine[Any, Any, DescribeTransactionsResponse] = for_each(
+        list(dict.fromkeys(request.transactional_ids)),
+        describe,
+        lambda described: DescribeTransactionsResponse(transaction_states=described),
+    )
+    return answer
 
 
 def _described(name: str, answer: Transaction | BrokerError) -> TransactionState:

@@ -15,7 +15,7 @@ from attrs import define, field
 from engine.errors import BrokerError, NotLeader, OffsetOutOfRange
 from engine.files import FileRegion
 from engine.log_types import LogRead
-from engine.partition import Partition, PartitionRead
+from engine.partition import Partition, PartitionRead, Watcher
 from engine.timers import Timer
 from wire.kafka.errors import error_code
 from wire.kafka.fetch_sessions import NO_SESSION, FetchedPartition, FetchSession
@@ -28,6 +28,7 @@ from wire.kafka.messages.fetch import (
     PartitionData,
 )
 from wire.kafka.request import Context, Deferred
+from wire.kafka.steps import Steps
 
 KEY = 1
 VERSIONS = (4, 18)
@@ -37,9 +38,11 @@ FIRST_TOPIC_ID_VERSION = 13
 READ_COMMITTED = 1
 SETTLE_S = 1.0
 ROUNDS_AT_ONCE = 20
+FEW_PARTITIONS = 200
+"""So many are read at once; more, in steps."""
 
 
-def handle(request: FetchRequest, context: Context) -> FetchResponse | Deferred:
+def handle(request: FetchRequest, context: Context) -> FetchResponse | Deferred | Steps[FetchResponse | Deferred]:
     """Answer at once if there is enough, an error, or no wish to wait; else when there is enough or it is time."""
     by_topic_id = context.version >= FIRST_TOPIC_ID_VERSION
     sessions = context.node.fetch_sessions
@@ -51,12 +54,44 @@ def handle(request: FetchRequest, context: Context) -> FetchResponse | Deferred:
     if peer.reader is None:
         peer.reader = context.node.tracing.begins_to_read(context.client_id, peer.address)
     fetch = Fetch(request, context, session, partitions, incremental)
+    if len(partitions) > FEW_PARTITIONS:
+        return _fetch_many(fetch)
     fetch.read()
     if fetch.puts_in_order():
         return fetch.wait_for_order()
     if fetch.is_enough():
         return fetch.settle() if fetch.may_miss_own_writes() else fetch.response()
-    return fetch.wait(request.max_wait_ms / 1000, committed=fetch.committed)
+    return fetch.wait(fetch.max_wait_s, committed=fetch.committed)
+
+
+def _fetch_many(fetch: "Fetch") -> Steps[FetchResponse | Deferred]:
+    """The same in steps. What becomes readable of a partition that has been read, while others are, counts too."""
+    fetch.is_large = True
+    has_grown = False
+
+    def grow(_: int) -> None:
+        nonlocal has_grown
+        has_grown = True
+
+    try:
+        yield from fetch.read_in_steps(grow)
+    finally:
+        for partition in fetch.found:
+            partition.unwatch(grow)
+    is_ordered = fetch.order()
+    if is_ordered and not fetch.is_order_awaited():
+        yield from fetch.read_in_steps()
+    if is_ordered and fetch.is_order_awaited():
+        answer = fetch.wait_for_order()
+    elif not fetch.is_enough():
+        answer = fetch.wait(fetch.max_wait_s, committed=fetch.committed)
+    elif fetch.may_miss_own_writes():
+        answer = fetch.settle()
+    else:
+        return (yield from fetch.respond_in_steps())
+    if has_grown:
+        fetch.look_again()
+    return answer
 
 
 @define(eq=False)
@@ -84,25 +119,47 @@ class Fetch:
     """Bytes of what was read that are nothing but holes."""
     is_ordering: bool = False
     timer: Timer | None = None
+    is_large: bool = False
+    """Whether it is read in steps."""
 
     def __attrs_post_init__(self) -> None:
         self.needed_bytes = self.request.min_bytes
         self.committed = self.request.isolation_level == READ_COMMITTED
 
+    @property
+    def max_wait_s(self) -> float:
+        """How long the client is ready to wait."""
+        return self.request.max_wait_ms / 1000
+
     # -- reading
 
     def read(self) -> None:
         """Read every partition within the byte budget."""
+        budget = self._begin()
+        for fetched in self.partitions:
+            data = self._read_one(fetched, budget - self.size)
+            if data is not None:
+                self.answers.append((fetched, data))
+
+    def read_in_steps(self, watcher: Watcher | None = None) -> Steps[None]:
+        """The same for many partitions; `watcher` is told of what becomes readable later."""
+        budget, found = self._begin(), 0
+        for fetched in self.partitions:
+            data = self._read_one(fetched, budget - self.size)
+            if data is not None:
+                self.answers.append((fetched, data))
+            if watcher is not None and len(self.found) > found:
+                found += 1
+                self.found[-1].watch(watcher, committed=self.committed)
+            yield
+
+    def _begin(self) -> int:
         self.size = self.hollow_size = 0
         self.answers = []
         self.sent = []
         self.found = []
         self.unordered = []
-        budget = min(self.request.max_bytes, self.context.node.limits.max_fetch_bytes)
-        for fetched in self.partitions:
-            data = self._read_one(fetched, budget - self.size)
-            if data is not None:
-                self.answers.append((fetched, data))
+        return min(self.request.max_bytes, self.context.node.limits.max_fetch_bytes)
 
     def _read_one(self, fetched: FetchedPartition, budget: int) -> PartitionData | None:
         """None if there is nothing to read or to say, as of most partitions of a consumer at the end of its topic."""
@@ -204,12 +261,16 @@ class Fetch:
         for _ in range(ROUNDS_AT_ONCE):
             if not self.order():
                 return False
-            if any(True for _ in self._still_unordered()):
+            if self.is_order_awaited():
                 return True
             self.read()
             if self.size > self.hollow_size:
                 return False
         return False
+
+    def is_order_awaited(self) -> bool:
+        """Whether what was put in order cannot be read yet."""
+        return any(True for _ in self._still_unordered())
 
     def _still_unordered(self) -> Iterator[tuple[Partition, int, int]]:
         return (entry for entry in self.unordered if entry[0].high_watermark.offset <= entry[1])
@@ -271,16 +332,28 @@ class Fetch:
         try:
             if self.order():
                 return True
-            if self.size < self.needed_bytes:
+            if self.is_large or self.size < self.needed_bytes:
                 return False
             self.read()
             return 0 < self.size == self.hollow_size and self.puts_in_order()
         finally:
             self.is_ordering = False
 
+    def look_again(self) -> None:
+        """There may be enough by now."""
+        if not self.deferred.resolved:
+            self._finish()
+
     def _finish(self) -> None:
         self._stop_waiting()
-        self.deferred.resolve_by(self._read_again)
+        if self.is_large:
+            self.deferred.resolve(self._read_again_in_steps())
+        else:
+            self.deferred.resolve_by(self._read_again)
+
+    def _read_again_in_steps(self) -> Steps[FetchResponse]:
+        yield from self.read_in_steps()
+        return (yield from self.respond_in_steps())
 
     def _read_again(self) -> FetchResponse:
         self.read()
@@ -300,25 +373,37 @@ class Fetch:
 
     def response(self) -> FetchResponse:
         """What was read; in an incremental session only what the client does not know."""
+        response = self._begin_response()
+        for fetched, data in self.answers:
+            self._add(response, fetched, data)
+        return response
+
+    def respond_in_steps(self) -> Steps[FetchResponse]:
+        """The same for many partitions."""
+        response = self._begin_response()
+        for fetched, data in self.answers:
+            self._add(response, fetched, data)
+            yield
+        return response
+
+    def _begin_response(self) -> FetchResponse:
         for partition, offset, log_read in self.sent:
             partition.count_sent(offset, log_read, committed=self.committed)
-        session = self.session
-        response = FetchResponse(session_id=session.session_id if session else NO_SESSION)
-        last: FetchableTopicResponse | None = None
-        for fetched, data in self.answers:
-            if session is not None:
-                must_answer = fetched.must_answer(data)
-                if self.incremental and not must_answer:
-                    continue
-                if data.records and fetched.key in session.partitions:
-                    session.move_to_end(fetched)
-            if last is None or last.topic_id != fetched.topic_id or last.topic != fetched.topic:
-                last = FetchableTopicResponse(topic_id=fetched.topic_id, topic=fetched.topic)
-                response.responses.append(last)
-            last.partitions.append(data)
-            if data.records:
-                self._trace(fetched, data)
-        return response
+        return FetchResponse(session_id=self.session.session_id if self.session else NO_SESSION)
+
+    def _add(self, response: FetchResponse, fetched: FetchedPartition, data: PartitionData) -> None:
+        session, topics = self.session, response.responses
+        if session is not None:
+            must_answer = fetched.must_answer(data)
+            if self.incremental and not must_answer:
+                return
+            if data.records and fetched.key in session.partitions:
+                session.move_to_end(fetched)
+        if not topics or topics[-1].topic_id != fetched.topic_id or topics[-1].topic != fetched.topic:
+            topics.append(FetchableTopicResponse(topic_id=fetched.topic_id, topic=fetched.topic))
+        topics[-1].partitions.append(data)
+        if data.records:
+            self._trace(fetched, data)
 
     def _trace(self, fetched: FetchedPartition, data: PartitionData) -> None:
         node, wanted = self.context.node, fetched.request

@@ -12,6 +12,7 @@ from engine.errors import BrokerError, InvalidRequest
 from wire.kafka.errors import error_code
 from wire.kafka.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
 from wire.kafka.request import Context
+from wire.kafka.steps import lazily
 
 KEY = 10
 VERSIONS = (0, 6)
@@ -42,7 +43,7 @@ async def _after_making(topic: str, request: FindCoordinatorRequest, context: Co
 
 def _answer(request: FindCoordinatorRequest, context: Context, error: BrokerError | None) -> FindCoordinatorResponse:
     if context.version >= FIRST_BATCHED_VERSION:
-        found = [_find(key, request.key_type, context, error) for key in request.coordinator_keys]
+        found = lazily(request.coordinator_keys, lambda key: _find(key, request.key_type, context, error))
         return FindCoordinatorResponse(coordinators=found)
     one = _find(request.key, request.key_type, context, error)
     return FindCoordinatorResponse(

@@ -4,13 +4,17 @@ Several at once from version 3 (KIP-345), where a static member may be named by 
 reason from version 5 (KIP-800). Before version 3 the one member's error is the response's.
 """
 
+from collections.abc import Coroutine, Sequence
 from typing import Any
+
+import trio
 
 from coordinators.group.requests import LeavingMember
 from engine.errors import BrokerError
 from wire.kafka.errors import error_code
 from wire.kafka.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity, MemberResponse
 from wire.kafka.request import Context, Deferred
+from wire.kafka.slices import SLICE, answered, slices_of
 
 KEY = 13
 VERSIONS = (0, 5)
@@ -18,10 +22,27 @@ VERSIONS = (0, 5)
 FIRST_BATCHED_VERSION = 3
 
 
-def handle(request: LeaveGroupRequest, context: Context) -> Deferred:
+def handle(request: LeaveGroupRequest, context: Context) -> Deferred | Coroutine[Any, Any, LeaveGroupResponse]:
     """Let them go."""
     batched = context.version >= FIRST_BATCHED_VERSION
     members = request.members if batched else [MemberIdentity(member_id=request.member_id)]
+    if len(members) <= SLICE:
+        return _leave(request.group_id, members, batched, context)
+    return _leave_in_slices(request, context)
+
+
+async def _leave_in_slices(request: LeaveGroupRequest, context: Context) -> LeaveGroupResponse:
+    whole = LeaveGroupResponse(members=[])
+    for some in slices_of(request.members):
+        answer = await answered(_leave(request.group_id, some, True, context))
+        if answer.error_code:
+            return LeaveGroupResponse(error_code=answer.error_code)
+        whole.members += answer.members
+        await trio.lowlevel.checkpoint()
+    return whole
+
+
+def _leave(group_id: str, members: Sequence[MemberIdentity], batched: bool, context: Context) -> Deferred:
     leaving = [LeavingMember(each.member_id, each.group_instance_id, each.reason or "") for each in members]
 
     def response(answer: Any) -> LeaveGroupResponse:
@@ -35,4 +56,4 @@ def handle(request: LeaveGroupRequest, context: Context) -> Deferred:
             members=[MemberResponse(each.member_id, each.group_instance_id, code) for each, code in left]
         )
 
-    return context.node.groups.leave(request.group_id, leaving).map(response)
+    return context.node.groups.leave(group_id, leaving).map(response)

@@ -7,6 +7,7 @@ from engine.errors import BrokerError
 from wire.kafka.errors import error_code
 from wire.kafka.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
 from wire.kafka.request import Context
+from wire.kafka.steps import lazily
 
 KEY = 16
 VERSIONS = (0, 5)
@@ -21,9 +22,12 @@ def handle(request: ListGroupsRequest, context: Context) -> ListGroupsResponse:
     except BrokerError as error:
         return ListGroupsResponse(error_code=error_code(error))
     return ListGroupsResponse(
-        groups=[
-            ListedGroup(group.group_id, group.protocol_type, group.state, group.type)
-            for group in groups
-            if (not states or group.state.lower() in states) and (not types or group.type.lower() in types)
-        ]
+        groups=lazily(
+            (
+                group
+                for group in groups
+                if (not states or group.state.lower() in states) and (not types or group.type.lower() in types)
+            ),
+            lambda group: ListedGroup(group.group_id, group.protocol_type, group.state, group.type),
+        )
     )

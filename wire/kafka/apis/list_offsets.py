@@ -11,6 +11,7 @@ A producer with acks=1 finds what it wrote: records that are written and not yet
 
 from collections import Counter
 from collections.abc import Coroutine, Mapping
+from functools import partial
 from typing import Any
 
 from attrs import frozen
@@ -29,6 +30,7 @@ from wire.kafka.messages.list_offsets import (
     ListOffsetsTopicResponse,
 )
 from wire.kafka.request import Context
+from wire.kafka.slices import in_slices
 
 KEY = 2
 VERSIONS = (1, 11)
@@ -43,6 +45,8 @@ _FIRST_VERSION_OF = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, EARL
 FROM_THE_START = (EARLIEST, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING_UPLOAD)
 READ_COMMITTED = 1
 NO_EPOCH = -1
+
+Places = frozenset[tuple[str, int]]
 
 
 @frozen
@@ -62,9 +66,23 @@ def handle(
     request: ListOffsetsRequest, context: Context
 ) -> ListOffsetsResponse | Coroutine[Any, Any, ListOffsetsResponse]:
     """Answer from memory where that is possible; wait for syncs and look times up in a thread where not."""
+    answer: ListOffsetsResponse | Coroutine[Any, Any, ListOffsetsResponse]
+    answer = in_slices(request, context, partial(_handle, _repeated(request)))
+    return answer
+
+
+def _repeated(request: ListOffsetsRequest) -> Places:
+    """What is asked for more than once, which is refused."""
+    times = Counter([(topic.name, wanted.partition_index) for topic in request.topics for wanted in topic.partitions])
+    return frozenset(place for place, count in times.items() if count > 1)
+
+
+def _handle(
+    repeated: Places, request: ListOffsetsRequest, context: Context
+) -> ListOffsetsResponse | Coroutine[Any, Any, ListOffsetsResponse]:
     if any(map(_needs_search, request.topics)) or _unsynced(request, context):
-        return _search(request, context)
-    topics = [_topic(topic, context, _views(topic, request, context)) for topic in request.topics]
+        return _search(repeated, request, context)
+    topics = [_topic(topic, context, _views(topic, request, context), repeated) for topic in request.topics]
     return ListOffsetsResponse(topics=topics)
 
 
@@ -112,23 +130,24 @@ def _unsynced(request: ListOffsetsRequest, context: Context) -> list[Partition]:
     return found
 
 
-async def _search(request: ListOffsetsRequest, context: Context) -> ListOffsetsResponse:
+async def _search(repeated: Places, request: ListOffsetsRequest, context: Context) -> ListOffsetsResponse:
     for partition in _unsynced(request, context):
         await context.node.until_durable(partition)
     response = ListOffsetsResponse()
     for topic in request.topics:
         views = _views(topic, request, context)
         if _needs_search(topic):
-            response.topics.append(await context.node.in_thread(_topic, topic, context, views))
+            response.topics.append(await context.node.in_thread(_topic, topic, context, views, repeated))
         else:
-            response.topics.append(_topic(topic, context, views))
+            response.topics.append(_topic(topic, context, views, repeated))
     return response
 
 
-def _topic(topic: ListOffsetsTopic, context: Context, views: Mapping[int, _View]) -> ListOffsetsTopicResponse:
-    times = Counter(wanted.partition_index for wanted in topic.partitions)
+def _topic(
+    topic: ListOffsetsTopic, context: Context, views: Mapping[int, _View], repeated: Places
+) -> ListOffsetsTopicResponse:
     entries = [
-        _answer(topic.name, wanted, context, views, repeated=times[wanted.partition_index] > 1)
+        _answer(topic.name, wanted, context, views, repeated=(topic.name, wanted.partition_index) in repeated)
         for wanted in topic.partitions
     ]
     return ListOffsetsTopicResponse(name=topic.name, partitions=entries)

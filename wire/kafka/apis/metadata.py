@@ -5,13 +5,13 @@ exist is made where broker and client allow it (the client can say no from versi
 for that instead of sending the client round. From version 10 topics may be named by id (KIP-516).
 """
 
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterable
 from typing import Any
 
 from coordinators.topic_creation import TopicSpec
-from coordinators.topic_names import check_topic_name
+from coordinators.topic_names import check_topic_name, is_legal_topic_name
 from coordinators.topic_view import Topic
-from engine.errors import BrokerError, TopicAlreadyExists, UnknownTopicId, UnknownTopicOrPartition
+from engine.errors import BrokerError, TopicAlreadyExists, UnknownTopicId, UnknownTopicOrPartition, fresh
 from wire.kafka.authorized_operations import CLUSTER_OPERATIONS, NOT_ASKED, TOPIC_OPERATIONS
 from wire.kafka.errors import error_code
 from wire.kafka.messages.base import ZERO_UUID
@@ -24,6 +24,7 @@ from wire.kafka.messages.metadata import (
     MetadataResponseTopic,
 )
 from wire.kafka.request import Context
+from wire.kafka.steps import lazily
 
 KEY = 3
 VERSIONS = (0, 13)
@@ -45,8 +46,8 @@ def _to_create(request: MetadataRequest, context: Context) -> list[str]:
     if not request.topics or not allowed or not node.topics.settings.flag("auto.create.topics.enable"):
         return []
     known = node.topics.by_name
-    named = [topic.name for topic in request.topics if topic.name is not None and topic.topic_id == ZERO_UUID]
-    return [name for name in dict.fromkeys(named) if name not in known and _is_legal(name)]
+    named = {topic.name: None for topic in request.topics if topic.topic_id == ZERO_UUID}
+    return [name for name in named if name is not None and name not in known and is_legal_topic_name(name)]
 
 
 async def _create_then_describe(names: list[str], request: MetadataRequest, context: Context) -> MetadataResponse:
@@ -77,9 +78,13 @@ def _topics(request: MetadataRequest, context: Context, refused: dict[str, Broke
     operations = TOPIC_OPERATIONS if request.include_topic_authorized_operations else NOT_ASKED
     if request.topics is None or (context.version == 0 and not request.topics):
         # Who asks for all is told of all that are the broker's own, so that no pattern takes them in.
-        return [_topic(topic, operations, topic.internal) for topic in context.node.topics.by_name.values()]
-    unique = {(wanted.topic_id, wanted.name): wanted for wanted in request.topics}
-    return [_wanted_topic(wanted, context, refused, operations) for wanted in unique.values()]
+        return lazily(context.node.topics.by_name.values(), lambda topic: _topic(topic, operations, topic.internal))
+    return lazily(_unique(request.topics), lambda wanted: _wanted_topic(wanted, context, refused, operations))
+
+
+def _unique(topics: list[MetadataRequestTopic]) -> Iterable[MetadataRequestTopic]:
+    """Each topic once; by its id, if it has one, and else by its name."""
+    return {wanted.name if wanted.topic_id == ZERO_UUID else wanted.topic_id: wanted for wanted in topics}.values()
 
 
 def _wanted_topic(
@@ -106,7 +111,7 @@ def _find(wanted: MetadataRequestTopic, context: Context, refused: dict[str, Bro
         return topic
     name = wanted.name or ""
     if name in refused:
-        raise refused[name]
+        raise fresh(refused[name])
     check_topic_name(name)
     topic = topics.by_name.get(name)
     if topic is None:
@@ -132,11 +137,3 @@ def _topic(topic: Topic, operations: int, is_internal: bool) -> MetadataResponse
         partitions=partitions,
         topic_authorized_operations=operations,
     )
-
-
-def _is_legal(name: str) -> bool:
-    try:
-        check_topic_name(name)
-    except BrokerError:
-        return False
-    return True

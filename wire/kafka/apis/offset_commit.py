@@ -4,6 +4,7 @@ Members commit in their generation; who only keeps offsets sends generation -1 a
 their own retention. Leader epochs from version 6 (KIP-320), static members from 7; topics by id from 10 (KIP-848).
 """
 
+from collections.abc import Coroutine
 from typing import Any
 
 from coordinators.group.requests import CommitRequest, OffsetToCommit
@@ -17,6 +18,7 @@ from wire.kafka.messages.offset_commit import (
     OffsetCommitResponseTopic,
 )
 from wire.kafka.request import Context, Deferred
+from wire.kafka.slices import in_slices
 
 KEY = 8
 VERSIONS = (2, 10)
@@ -25,8 +27,13 @@ FIRST_VERSION_WITH_NO_GROUP = 9
 FIRST_TOPIC_ID_VERSION = 10
 
 
-def handle(request: OffsetCommitRequest, context: Context) -> Deferred:
+def handle(request: OffsetCommitRequest, context: Context) -> Deferred | Coroutine[Any, Any, OffsetCommitResponse]:
     """Commit the offsets of partitions that exist."""
+    answer: Deferred | Coroutine[Any, Any, OffsetCommitResponse] = in_slices(request, context, _commit)
+    return answer
+
+
+def _commit(request: OffsetCommitRequest, context: Context) -> Deferred:
     response = OffsetCommitResponse()
     offsets: list[OffsetToCommit] = []
     # The answers to fill in, in the order of `offsets`.

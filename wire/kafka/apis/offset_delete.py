@@ -1,5 +1,6 @@
 """OffsetDelete (47), version 0: forget offsets of topics that a group does not read (KIP-496)."""
 
+from collections.abc import Coroutine
 from typing import Any
 
 from engine.errors import BrokerError
@@ -11,13 +12,19 @@ from wire.kafka.messages.offset_delete import (
     OffsetDeleteResponseTopic,
 )
 from wire.kafka.request import Context, Deferred
+from wire.kafka.slices import in_slices
 
 KEY = 47
 VERSIONS = (0, 0)
 
 
-def handle(request: OffsetDeleteRequest, context: Context) -> Deferred:
+def handle(request: OffsetDeleteRequest, context: Context) -> Deferred | Coroutine[Any, Any, OffsetDeleteResponse]:
     """Forget the offsets of partitions that exist."""
+    answer: Deferred | Coroutine[Any, Any, OffsetDeleteResponse] = in_slices(request, context, _forget)
+    return answer
+
+
+def _forget(request: OffsetDeleteRequest, context: Context) -> Deferred:
     node = context.node
     response = OffsetDeleteResponse()
     places: list[tuple[str, int]] = []

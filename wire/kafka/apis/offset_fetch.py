@@ -5,10 +5,11 @@ change (version 7, KIP-447). Several groups from version 8 (KIP-709), topics by 
 has no error of the whole response: each partition carries it. No offset is -1 without an error.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
-from coordinators.deferred import all_of
+import trio
+
 from coordinators.group.requests import FetchedOffset
 from engine.errors import BrokerError, UnknownTopicId
 from wire.kafka.errors import error_code
@@ -26,6 +27,7 @@ from wire.kafka.messages.offset_fetch import (
     OffsetFetchResponseTopics,
 )
 from wire.kafka.request import Context, Deferred
+from wire.kafka.slices import answered, for_each, is_large, join_topics, topic_slices
 
 KEY = 9
 VERSIONS = (1, 10)
@@ -35,14 +37,47 @@ FIRST_BATCHED_VERSION = 8
 FIRST_TOPIC_ID_VERSION = 10
 
 
-def handle(request: OffsetFetchRequest, context: Context) -> Deferred:
+def handle(request: OffsetFetchRequest, context: Context) -> Deferred | Coroutine[Any, Any, OffsetFetchResponse]:
     """Answer with the offsets of each group."""
-    if context.version < FIRST_BATCHED_VERSION:
-        wanted = OffsetFetchRequestGroup(group_id=request.group_id, topics=_as_batched(request.topics))
-        fetched = _fetch(wanted, request.require_stable, context)
-        return fetched.map(lambda group: _single(group, wanted, context.version))
-    groups = [_fetch(group, request.require_stable, context) for group in request.groups]
-    return all_of(groups).map(lambda answers: OffsetFetchResponse(groups=answers))
+    is_batched = context.version >= FIRST_BATCHED_VERSION
+    groups = request.groups
+    if not is_batched:
+        groups = [OffsetFetchRequestGroup(group_id=request.group_id, topics=_as_batched(request.topics))]
+
+    def response(answers: list[OffsetFetchResponseGroup]) -> OffsetFetchResponse:
+        if is_batched:
+            return OffsetFetchResponse(groups=answers)
+        return _single(answers[0], groups[0], context.version)
+
+    if any(group.topics and is_large(group.topics, "partition_indexes") for group in groups):
+        return _fetch_in_slices(groups, request.require_stable, context, response)
+    answer: Deferred | Coroutine[Any, Any, OffsetFetchResponse] = for_each(
+        groups, lambda group: _fetch(group, request.require_stable, context), response
+    )
+    return answer
+
+
+async def _fetch_in_slices(
+    groups: list[OffsetFetchRequestGroup],
+    require_stable: bool,
+    context: Context,
+    response: Callable[[list[OffsetFetchResponseGroup]], OffsetFetchResponse],
+) -> OffsetFetchResponse:
+    answers = []
+    for group in groups:
+        whole: OffsetFetchResponseGroup | None = None
+        for topics, goes_on in topic_slices(group.topics or (), "partition_indexes"):
+            some = OffsetFetchRequestGroup(group.group_id, group.member_id, group.member_epoch, topics)
+            answer = await answered(_fetch(some, require_stable, context))
+            if whole is None or answer.error_code:
+                whole = answer
+            else:
+                join_topics(whole.topics, answer.topics, goes_on=goes_on)
+            await trio.lowlevel.checkpoint()
+            if answer.error_code:
+                break
+        answers.append(whole or await answered(_fetch(group, require_stable, context)))
+    return response(answers)
 
 
 def _as_batched(topics: Sequence[OffsetFetchRequestTopic] | None) -> list[OffsetFetchRequestTopics] | None:

@@ -4,6 +4,9 @@ A consumer that changes leaders asks it to find out whether its position was tru
 not known gives -1 and -1.
 """
 
+from collections.abc import Coroutine
+from typing import Any
+
 from engine.errors import BrokerError
 from wire.kafka.errors import error_code
 from wire.kafka.messages.offset_for_leader_epoch import (
@@ -14,13 +17,22 @@ from wire.kafka.messages.offset_for_leader_epoch import (
     OffsetForLeaderTopicResult,
 )
 from wire.kafka.request import Context
+from wire.kafka.slices import in_slices
 
 KEY = 23
 VERSIONS = (2, 4)
 
 
-def handle(request: OffsetForLeaderEpochRequest, context: Context) -> OffsetForLeaderEpochResponse:
+def handle(
+    request: OffsetForLeaderEpochRequest, context: Context
+) -> OffsetForLeaderEpochResponse | Coroutine[Any, Any, OffsetForLeaderEpochResponse]:
     """Answer for each partition."""
+    answer: OffsetForLeaderEpochResponse | Coroutine[Any, Any, OffsetForLeaderEpochResponse]
+    answer = in_slices(request, context, _ends)
+    return answer
+
+
+def _ends(request: OffsetForLeaderEpochRequest, context: Context) -> OffsetForLeaderEpochResponse:
     results = []
     for topic in request.topics:
         ends = [_end(topic.topic, wanted, context) for wanted in topic.partitions]

@@ -24,6 +24,7 @@ from engine.errors import (
     RefusedRecords,
     TransactionalIdAuthorizationFailed,
     UnsupportedCompressionType,
+    fresh,
 )
 from engine.partition import Partition
 from engine.validation import NAMED_ERRORS_MAX
@@ -211,7 +212,7 @@ def _append(
         raise InvalidTopic(f"{topic.name} is written by the broker alone")
     partition = node.partition(topic, data.index)
     if node.partitions.refusal is not None:
-        raise node.partitions.refusal
+        raise fresh(node.partitions.refusal)
     records = data.records
     attributes, record_count = _check_records(records, context.version)
     assert records is not None

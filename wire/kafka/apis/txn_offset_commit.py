@@ -4,6 +4,7 @@ Member and generation from version 3 (KIP-447). The partition of the group's off
 version 5 adds it (KIP-890), the versions before are refused without AddOffsetsToTxn.
 """
 
+from collections.abc import Coroutine
 from typing import Any
 
 from coordinators.group.requests import OffsetToCommit
@@ -26,6 +27,7 @@ from wire.kafka.messages.txn_offset_commit import (
     TxnOffsetCommitResponseTopic,
 )
 from wire.kafka.request import Context, Deferred
+from wire.kafka.slices import in_slices
 
 KEY = 28
 VERSIONS = (0, 5)
@@ -33,8 +35,15 @@ VERSIONS = (0, 5)
 FIRST_ADDING_VERSION = 5
 
 
-def handle(request: TxnOffsetCommitRequest, context: Context) -> Deferred:
+def handle(
+    request: TxnOffsetCommitRequest, context: Context
+) -> Deferred | Coroutine[Any, Any, TxnOffsetCommitResponse]:
     """Commit the offsets of partitions that exist, as part of the transaction."""
+    answer: Deferred | Coroutine[Any, Any, TxnOffsetCommitResponse] = in_slices(request, context, _handle)
+    return answer
+
+
+def _handle(request: TxnOffsetCommitRequest, context: Context) -> Deferred:
     response = TxnOffsetCommitResponse()
     offsets: list[OffsetToCommit] = []
     entries: list[TxnOffsetCommitResponsePartition] = []

@@ -6,13 +6,11 @@ Brokers send it to each other; administrators send it to end a transaction that 
 
 from typing import Any
 
-from coordinators.deferred import all_of
 from coordinators.transaction.transaction import ProducerIdentity
 from engine.errors import BrokerError
 from engine.transactions import EndMarker
 from wire.kafka.errors import error_code
 from wire.kafka.messages.write_txn_markers import (
-    WritableTxnMarker,
     WritableTxnMarkerPartitionResult,
     WritableTxnMarkerResult,
     WritableTxnMarkerTopicResult,
@@ -20,34 +18,49 @@ from wire.kafka.messages.write_txn_markers import (
     WriteTxnMarkersResponse,
 )
 from wire.kafka.request import Context, Deferred
+from wire.kafka.slices import for_each
+from wire.kafka.steps import Steps
 
 KEY = 27
 VERSIONS = (1, 2)
 
+Marker = tuple[ProducerIdentity, EndMarker]
 
-def handle(request: WriteTxnMarkersRequest, context: Context) -> Deferred:
-    """Write each marker; answered when all are durable."""
+
+def handle(request: WriteTxnMarkersRequest, context: Context) -> Steps[Any]:
+    """Write each marker, once where a partition is named twice; answered when all are durable."""
     results: list[WritableTxnMarkerResult] = []
-    entries: list[WritableTxnMarkerPartitionResult] = []
-    answers: list[Deferred] = []
-    for marker in request.markers:
-        result = WritableTxnMarkerResult(producer_id=marker.producer_id)
+    wanted: list[tuple[Marker, str, int, WritableTxnMarkerPartitionResult]] = []
+    for marker, places in _merged(request).items():
+        result = WritableTxnMarkerResult(producer_id=marker[0].producer_id)
         results.append(result)
-        for topic in marker.topics:
-            partitions = [WritableTxnMarkerPartitionResult(index) for index in topic.partition_indexes]
-            result.topics.append(WritableTxnMarkerTopicResult(topic.name, partitions))
-            entries += partitions
-            answers += (_write(marker, topic.name, index, context) for index in topic.partition_indexes)
+        for name, indexes in places.items():
+            partitions = [WritableTxnMarkerPartitionResult(index) for index in indexes]
+            result.topics.append(WritableTxnMarkerTopicResult(name, partitions))
+            wanted += [(marker, name, entry.partition_index, entry) for entry in partitions]
+            yield
 
-    def response(outcomes: list[Any]) -> WriteTxnMarkersResponse:
-        for entry, outcome in zip(entries, outcomes, strict=True):
-            entry.error_code = error_code(outcome) if isinstance(outcome, BrokerError) else 0
-        return WriteTxnMarkersResponse(markers=results)
-
-    return all_of(answers).map(response)
+    return for_each(wanted, lambda each: _write(*each, context), lambda _: WriteTxnMarkersResponse(markers=results))
 
 
-def _write(marker: WritableTxnMarker, topic: str, index: int, context: Context) -> Deferred:
-    producer = ProducerIdentity(marker.producer_id, marker.producer_epoch)
-    end = EndMarker(marker.transaction_result, marker.coordinator_epoch)
-    return context.node.transactions.write_marker((topic, index), producer, end)
+def _merged(request: WriteTxnMarkersRequest) -> dict[Marker, dict[str, dict[int, None]]]:
+    """The partitions of each marker by topic, each once."""
+    merged: dict[Marker, dict[str, dict[int, None]]] = {}
+    for each in request.markers:
+        producer = ProducerIdentity(each.producer_id, each.producer_epoch)
+        marker = (producer, EndMarker(each.transaction_result, each.coordinator_epoch))
+        places = merged.setdefault(marker, {})
+        for topic in each.topics:
+            places.setdefault(topic.name, {}).update(dict.fromkeys(topic.partition_indexes))
+    return merged
+
+
+def _write(
+    marker: Marker, topic: str, index: int, entry: WritableTxnMarkerPartitionResult, context: Context
+) -> Deferred:
+    producer, end = marker
+
+    def written(outcome: Any) -> None:
+        entry.error_code = error_code(outcome) if isinstance(outcome, BrokerError) else 0
+
+    return context.node.transactions.write_marker((topic, index), producer, end).map(written)
