@@ -23,6 +23,7 @@ logger = logging.getLogger("tidegate.storage")
 
 TELL_S = 60.0
 CHECK_S = 5.0
+LEAST_BYTES = 64 * 1024
 ENOUGH_BYTES = 1024 * 1024
 QUIET_S = 60.0
 """If nothing was refused for so long, there is room for what comes, be it ever so little."""
@@ -60,8 +61,9 @@ class Storage:
 
     @property
     def is_full(self) -> bool:
-        """Whether something is refused for want of room."""
-        return bool(self._refused) or self.refusal is not None
+        """Whether something is refused for want of room, or nothing was left when last looked at."""
+        nothing_left = self.room.size_bytes > 0 and self.room.free_bytes < LEAST_BYTES
+        return bool(self._refused) or self.refusal is not None or nothing_left
 
     @property
     def refused(self) -> str | None:

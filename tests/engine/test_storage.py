@@ -8,7 +8,7 @@ import pytest
 from engine.clock import ManualClock
 from engine.memory_files import MemoryFiles
 from engine.reserve import Reserve
-from engine.storage import CHECK_S, ENOUGH_BYTES, QUIET_S, TELL_S, Storage
+from engine.storage import CHECK_S, ENOUGH_BYTES, LEAST_BYTES, QUIET_S, TELL_S, Storage
 from engine.workers import InlineWorkers
 from tests.engine.logs import NOW_MS, memory_files
 
@@ -114,3 +114,14 @@ def test_a_reserve_that_cannot_be_laid_by_takes_nothing_from_others(caplog: pyte
     assert bench.files.calls == 0, "it is not tried"
     assert not bench.storage.is_full
     assert caplog.text.count("no room can be kept free for deletions") == 1
+
+
+def test_a_disk_with_nothing_left_is_full_before_anything_is_refused() -> None:
+    bench = Bench()
+    bench.fill(left=LEAST_BYTES - 1)
+    assert not bench.storage.is_full, "nobody has looked"
+    bench.storage.look()
+    assert bench.storage.refused == "the disk is full: records cannot be written"
+    bench.files.unlink("/data/filler")
+    bench.storage.look()
+    assert bench.storage.refused is None
