@@ -19,7 +19,6 @@ Invariants:
  9. `settled end <= durable end`: up to the one the files alone are enough, in between the journal is needed.
 """
 
-import contextlib
 import os
 from collections.abc import Sequence
 
@@ -27,7 +26,15 @@ from engine.clock import Clock
 from engine.errors import InvalidRecord, OffsetOutOfRange, RecordListTooLarge, StorageError
 from engine.files import Buffer, File, Files
 from engine.journal_format import LogJournal
-from engine.log_jobs import DurableStart, Job, LogLife, ReplaceJob, StartOffsetJob, SyncTicket, undurable_piece
+from engine.log_jobs import (
+    DurableStart,
+    Job,
+    LogLife,
+    ReplaceJob,
+    StartOffsetJob,
+    SyncTicket,
+    undurable_piece,
+)
 from engine.log_types import (
     AppendResult,
     LogConfig,
@@ -433,17 +440,14 @@ class Log(StagedProducers):
         return self.start_offset
 
     def delete_records_job(self, offset: int) -> StartOffsetJob:
-        """The same as a job."""
+        """The same as a job; see `deletion_jobs` (engine/log_deletion.py)."""
         if not 0 <= offset <= self.end_offset:
             raise OffsetOutOfRange(f"offset {offset} of {self.name} is not within [0, {self.end_offset}]")
         offset = max(offset, self.start_offset)
-        if offset == self.end_offset and self._segments.active is not None:
-            # Nothing of the active segment is left: with another one begun, its room is freed too.
-            with contextlib.suppress(StorageError):
-                self.roll()
         # While segments are being replaced their files stay, and retention comes back for them.
         dropped = [] if self._upkeep.replacing else self._segments.below(offset)
-        job = StartOffsetJob(self._durable_start, self.capture_sync(), offset, dropped, self._start_raised)
+        kept_from = self._upkeep.snapshot_segment if len(self._producers) else None
+        job = StartOffsetJob(self._durable_start, self.capture_sync(), offset, dropped, self._start_raised, kept_from)
         self._upkeep.begin(job)
         return job
 
@@ -462,7 +466,7 @@ class Log(StagedProducers):
         self.synced(job.ticket)
         self.start_offset = max(self.start_offset, job.offset)
         self._epochs.truncate_start(self.start_offset)
-        present = [segment for segment in job.segments if segment in self._segments]
+        present = [segment for segment in job.removed if segment in self._segments]
         if present:
             self._segments.replace(present, [])
 

@@ -117,6 +117,9 @@ class SnapshotJob:
     error: BaseException | None = None
     sync_failed: bool = False
     synced: bool = False
+    written: bool = False
+    frees_room: bool = False
+    """Whether something is deleted once it is there."""
 
     def run(self) -> None:
         try:
@@ -126,11 +129,21 @@ class SnapshotJob:
             return
         self.synced = True
         try:
-            _write_index(self.segment, self.index_content, self.index_start * ENTRY_SIZE)
-            write_snapshot(self.files, self.directory, self.snapshot)
-            remove_snapshots(self.files, self.directory, self.obsolete)
+            self._write()
         except OSError as error:
-            self.error = error
+            if not (self.frees_room and is_full(error) and self.files.make_room()):
+                self.error = error
+                return
+            try:
+                self._write()
+            except OSError as second:
+                self.error = second
+
+    def _write(self) -> None:
+        _write_index(self.segment, self.index_content, self.index_start * ENTRY_SIZE)
+        write_snapshot(self.files, self.directory, self.snapshot)
+        self.written = True
+        remove_snapshots(self.files, self.directory, self.obsolete)
 
     def finish(self, error: BaseException | None = None) -> None:
         self.error = self.error or error
@@ -183,9 +196,12 @@ class StartOffsetJob:
     offset: int
     segments: Sequence[Segment]
     done: Callable[["StartOffsetJob"], None]
+    kept_from: Callable[[], int] | None = None
+    """[thread] From which segment on there is no newer snapshot: what the log knows of its producers would go too."""
     error: BaseException | None = None
     sync_failed: bool = False
     raised: bool = False
+    removed: list[Segment] = field(factory=list)
 
     def run(self) -> None:
         try:
@@ -197,8 +213,11 @@ class StartOffsetJob:
         try:
             self.start.raise_to(self.offset)
             self.raised = True
+            bound = self.kept_from() if self.kept_from is not None else self.offset
             for segment in self.segments:
-                remove_segment_files(segment)
+                if segment.base_offset < bound:
+                    self.removed.append(segment)
+                    remove_segment_files(segment)
         except OSError as error:
             self.error = error
 

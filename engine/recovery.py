@@ -179,10 +179,11 @@ class _Recovery:
     def run(self) -> LogState | None:
         """The log; None if something was set aside and all begins anew."""
         start_offset = read_start_offset(self.files, self.directory)
-        segments = self._list_segments(start_offset or 0)
+        segments = self._list_segments()
         snapshot, snapshots = self._choose_snapshot(segments)
         if snapshot is not None:
             self._drop_overlapping(segments, snapshot.end.segment)
+            self._remove_deleted(segments, snapshot.end.segment, start_offset or 0)
         state = self._begin(segments, snapshot, start_offset)
         state.snapshots, state.recovery_point = snapshots, snapshot.end if snapshot else None
         state.exists, state.gaps_allowed = bool(self.names), GAPS_FILE in self.names
@@ -205,8 +206,8 @@ class _Recovery:
         )
         return state
 
-    def _list_segments(self, start_offset: int) -> list[Segment]:
-        """The segments, without those that a deletion before the crash had given up."""
+    def _list_segments(self) -> list[Segment]:
+        """The segments by their names, those too that a deletion before the crash had given up."""
         bases = sorted(
             int(name.removesuffix(LOG_SUFFIX))
             for name in self.names
@@ -218,24 +219,22 @@ class _Recovery:
             Segment(self.files, self.directory, base, size=sizes[base], created_ms=now_ms, sealed=True)
             for base in bases
         ]
-        while len(segments) > 1 and segments[1].base_offset <= start_offset:
-            if not self._remove_deleted(segments, start_offset):
-                break
         if segments:
             segments[-1].sealed = False
         return segments
 
-    def _remove_deleted(self, segments: list[Segment], start_offset: int) -> bool:
-        """Whether the first segment was given up as a whole, and is gone: the next one's name alone does not say so."""
-        try:
-            end_offset = segments[0].read_end_offset()
-        except CorruptMessage as error:
-            self._drop(segments, segments[0], f"it lies before the start offset {start_offset}, and {error}")
-            return True
-        if end_offset > start_offset:
-            return False
-        remove_segment_files(segments.pop(0))
-        return True
+    def _remove_deleted(self, segments: list[Segment], point: int, start_offset: int) -> None:
+        """Removes what a deletion before the crash had given up, if the snapshot knows all that it tells of producers.
+        The next one's name alone does not say where a segment ends."""
+        while segments[0].base_offset < point and segments[1].base_offset <= start_offset:
+            try:
+                end_offset = segments[0].read_end_offset()
+            except CorruptMessage as error:
+                self._drop(segments, segments[0], f"it lies before the start offset {start_offset}, and {error}")
+                continue
+            if end_offset > start_offset:
+                return
+            remove_segment_files(segments.pop(0))
 
     def _drop_overlapping(self, segments: list[Segment], point: int) -> None:
         """Drops segments before the recovery point whose offsets the one before them holds: a write that failed had

@@ -64,6 +64,12 @@ class Upkeep:
     def end(self, job: Job) -> None:
         self._running.discard(job)
 
+    def snapshot_segment(self) -> int:
+        """[thread] In which segment the newest snapshot ends that is on disk; -1 if there is none."""
+        written = [job.snapshot.end for job in tuple(self._running) if isinstance(job, SnapshotJob) and job.written]
+        point = self.recovery_point
+        return max((end.segment for end in (*written, *([point] if point is not None else []))), default=-1)
+
     def forget_snapshots(self, start: int, end: int) -> list[int]:
         """Those of segments that are about to be replaced, but for the recovery point: they must be removed."""
         point = self.recovery_point

@@ -17,6 +17,7 @@ from engine.clock import ManualClock
 from engine.errors import StorageError
 from engine.journal import Owner
 from engine.log import LogConfig
+from engine.log_deletion import deletion_jobs
 from engine.records import BatchHeader, build_batch, parse_header, seal_batch
 from engine.segment_writer import SegmentWriter
 from tests.engine.journals import open_journal
@@ -241,7 +242,12 @@ class LogMachine(RuleBasedStateMachine):
     @rule(part=st.floats(0, 1))
     def delete_records(self, part: float) -> None:
         offset = self.log.start_offset + int((self.durable - self.log.start_offset) * part)
-        self.start_offset = self.log.delete_records(offset)
+        jobs = deletion_jobs(self.log, offset)
+        for job in jobs:
+            job.run()
+            job.finish()
+            assert job.error is None
+        self.start_offset = self.log.start_offset
         assert self.start_offset == offset
         self.model = [entry for entry in self.model if entry.header.last_offset >= self.start_offset]
         self.durable = max(self.durable, self.log.durable_end.offset)

@@ -1,4 +1,4 @@
-"""A log on a disk that is full, or fails: what cannot be begun leaves nothing, and room can be made."""
+"""A log on a disk that is full, or fails: what cannot be begun leaves nothing."""
 
 import errno
 
@@ -53,43 +53,3 @@ def test_a_file_where_a_segment_is_to_begin_is_not_overwritten() -> None:
     log.append(batch(), 0)
     assert files.list(DIRECTORY)["00000000000000000010.log.set-aside"] == 10
     assert len(read_all(log)) == 2
-
-
-def test_records_can_be_deleted_on_a_full_disk() -> None:
-    files = memory_files()
-    log = open_log(files, config=LogConfig(segment_bytes=500, index_interval_bytes=100))
-    for _ in range(20):
-        log.append(batch(), 0)
-    sync(log)
-    made: list[int] = []
-
-    def make_room() -> bool:
-        files.capacity_bytes = files.used_bytes() + 1000
-        made.append(1)
-        return len(made) == 1
-
-    files.on_full, files.capacity_bytes = make_room, files.used_bytes()
-    before = files.used_bytes()
-    assert log.delete_records(11) == 11
-    assert made == [1]
-    assert files.used_bytes() < before
-    files.capacity_bytes = files.used_bytes()
-    with pytest.raises(StorageError, match="no space left"):
-        log.delete_records(12)
-
-
-def test_what_is_deleted_to_the_end_takes_no_room() -> None:
-    files = memory_files()
-    log = open_log(files)
-    log.append(batch(10, size=500), 0)
-    sync(log)
-    log.delete_records(10)
-    assert log.size_bytes == 0
-    assert [name for name in files.list(DIRECTORY) if name.endswith(".log")] == ["00000000000000000010.log"]
-    files.crash()
-    recovered = open_log(files)
-    assert (recovered.start_offset, recovered.end_offset) == (10, 10)
-    assert recovered.append(batch(), 0).base_offset == 10
-    empty = open_log(files, directory="/data/topics/0b/0")
-    empty.delete_records(0)
-    assert not empty.segments

@@ -12,6 +12,7 @@ from typing import Any
 import trio
 
 from engine.errors import BrokerError, OffsetOutOfRange, PolicyViolation, RequestTimedOut, StorageError
+from engine.log_deletion import deletion_jobs
 from engine.partition import Partition
 from wire.kafka.errors import error_code
 from wire.kafka.messages.delete_records import (
@@ -70,11 +71,11 @@ async def _raise_start(partition: Partition, offset: int, deadline: float, conte
     if target > partition.high_watermark.offset:
         await _until_in_order(partition, target, deadline)
     if target > partition.log.start_offset:
-        job, done = partition.log.delete_records_job(target), trio.Event()
-        context.node.partitions.run_jobs(partition, [job], done.set)
+        jobs, done = deletion_jobs(partition.log, target), trio.Event()
+        context.node.partitions.run_jobs(partition, jobs, done.set)
         await done.wait()
-        if job.error is not None:
-            raise StorageError(f"the new start could not be written: {job.error}")
+        if jobs[-1].error is not None:
+            raise StorageError(f"the new start could not be written: {jobs[-1].error}")
     return partition.log.start_offset
 
 
