@@ -165,7 +165,7 @@ class Scrubber:
             yield from self._segment_steps(place, store, segment, check)
             base_offset = segment.base_offset + 1
         if store.log.segments and not store.removed:
-            small = SmallFilesStep(place, self.partitions.files, store.log.directory)
+            small = SmallFilesStep(self.partitions.files, store.log.directory)
             yield small
             self._note_small_files(small, store)
         yield None

@@ -4,8 +4,9 @@ The scrubber of a running broker and `tidegate log verify` both look by this.
 """
 
 from collections.abc import Callable
+from typing import NamedTuple
 
-from attrs import define, frozen
+from attrs import define
 from crc32c import crc32c
 
 from engine.files import File
@@ -17,8 +18,7 @@ CHECKSUM_PROBLEM = "the checksum of this batch does not hold"
 OnBatch = Callable[[int, BatchHeader, bool], object]
 
 
-@frozen
-class Problem:
+class Problem(NamedTuple):
     """What is wrong in a file, and where; `offset` is the one that is expected there."""
 
     position: int
