@@ -8,8 +8,9 @@ import logging
 import math
 from collections import deque
 from collections.abc import Callable, Sequence
+from typing import Any
 
-from attrs import define, evolve, field, frozen
+from attrs import asdict, define, evolve, field, frozen
 
 from coordinators.release.countdown import Countdown, Done
 from coordinators.release.pace import Pace
@@ -32,6 +33,7 @@ from engine.opened_records import OpenedRecords
 from engine.partition import Partition
 from engine.records import HEADER_SIZE, BatchHeader, parse_header, walk_records
 from engine.reserve import is_full
+from engine.stage.codecs import in_codecs, is_quick
 from engine.stage.events import Intent
 from engine.stage.headers import OpenedRecord
 from engine.stage.stage import Stage
@@ -346,19 +348,21 @@ class StagedPartition:
 
         self.store.when_durable(self.store.log.end_offset - 1, math.inf, durable)
 
-    def _write(self, intent: Intent, *, is_warm: bool = False) -> None:
+    def _write(self, intent: Intent, *, is_warm: bool = False, batches: bytes | None = None) -> None:
+        """Append what an intent is about; `batches` come first, which a thread has compressed."""
         log, began = self.partition.log, self.clock.monotonic()
         try:
             job = None if is_warm else self.stage.warming(intent)
             if job is not None:
-                self._warm(intent, job)
+                # Its records are not in memory: a thread reads them, so that a slow disk never stops the loop.
+                self._in_thread(job, lambda _: self._write(intent, is_warm=True))
                 return
             while log.end_offset < intent.end_offset:
-                # What one append takes must fit into a segment.
-                batches = self.stage.batches(
-                    intent, log.end_offset, log.config.max_message_bytes, log.config.segment_bytes
-                )
+                batches = self._next_batches(intent) if batches is None else batches
+                if batches is None:
+                    return
                 self.partition.append(batches, origin=Origin.RELEASE)
+                batches = None
         except BrokerError as error:
             self._block(error)
             if self.partition.offline is None and self.store.offline is None:
@@ -372,15 +376,24 @@ class StagedPartition:
         self._busy = False
         self._proceed()
 
-    def _warm(self, intent: Intent, job: Callable[[], object]) -> None:
-        """Its records are not in memory: a thread reads them, so that a slow disk never stops the loop."""
+    def _next_batches(self, intent: Intent) -> bytes | None:
+        """What one append takes, which must fit into a segment; None if a thread compresses it first."""
+        log, config = self.partition.log, self.partition.log.config
+        plain = self.stage.batches(intent, log.end_offset, config.max_message_bytes, config.segment_bytes)
+        if is_quick(plain, config):
+            return in_codecs(plain, config)
+        self._in_thread(lambda: in_codecs(plain, config), lambda made: self._write(intent, is_warm=True, batches=made))
+        return None
+
+    def _in_thread(self, job: Callable[[], object], then: Callable[[Any], object]) -> None:
+        """Have a worker do it and go on with what it gave, unless everything has begun anew meanwhile."""
         attempt = self._attempt
 
-        def warmed(_: object, _error: BaseException | None) -> None:
+        def done(result: object, _error: BaseException | None) -> None:
             if attempt == self._attempt and not self.partition.removed:
-                self._write(intent, is_warm=True)
+                then(result)
 
-        self.workers.submit(job, warmed)
+        self.workers.submit(job, done)
 
     def _retry_at(self, error: BrokerError) -> float:
         """When to try again: at once where there was no room and some could be made (rule 11)."""
@@ -588,11 +601,5 @@ class StagedPartition:
             "ready": len(state.lanes),
             "intents": len(state.intents),
             "queued": len(self._queue),
-            "staged": state.counters.staged,
-            "released": state.counters.released,
-            "expired": state.counters.expired,
-            "cancelled": state.counters.cancelled,
-            "replaced": state.counters.replaced,
-            "cancelled_late": state.counters.cancelled_late,
-            "cancelled_unknown": state.counters.cancelled_unknown,
+            **asdict(state.counters),
         }

@@ -44,6 +44,7 @@ def encode(state: StageState) -> Iterator[Buffer]:
         "dead_letters_sent": state.dead_letters_sent,
         "prioritised": state.prioritised,
         "ahead_ms": state.ahead_ms,
+        "codec": state.codec,
     }
     content = json.dumps(small).encode()
     rest = [piece for part in (state.steady, state.wall, state.lanes, state.fates) for piece in part.encode()]
@@ -132,7 +133,7 @@ def _decode(data: bytes, rules: LaneRules) -> StageState:
         table=table,
         fates=fates,
         intents=deque(_intent(*fields) for fields in small["intents"]),
-        intended={number: Row._make(fields) for number, fields in small["intended"]},
+        intended={number: Row(*fields) for number, fields in small["intended"]},
         transactions={
             int(producer_id): OpenTransaction([(number, key) for number, key in numbers], holds)
             for producer_id, (numbers, holds) in small["transactions"].items()
@@ -143,6 +144,7 @@ def _decode(data: bytes, rules: LaneRules) -> StageState:
         dead_letters_sent=small["dead_letters_sent"],
         prioritised=small["prioritised"],
         ahead_ms=small["ahead_ms"],
+        codec=small.get("codec", 0),
     )
 
 

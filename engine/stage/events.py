@@ -22,6 +22,8 @@ _INTENT = struct.Struct(">qqi")
 _PIECE = struct.Struct(">bqi")
 _RESCHEDULED = struct.Struct(">qq?")
 _ROW = struct.Struct(">qiibbq?qiiqqqQ")
+_ROW_FIELDS = 14
+"""What a record came in stays as it is when it is moved."""
 
 
 class EventKind(enum.IntEnum):
@@ -37,6 +39,7 @@ class EventKind(enum.IntEnum):
     CLOCK = 107
     DEAD_LETTERED = 108
     DEAD_LETTER_PRODUCER = 109
+    CODEC = 110
 
 
 class Ready(NamedTuple):
@@ -110,6 +113,12 @@ class DeadLetterProducer(NamedTuple):
     producer_id: int
 
 
+class CodecChanged(NamedTuple):
+    """What clients send from here on came in this codec, in which it will be released."""
+
+    codec: int
+
+
 Event = (
     Ready
     | Intent
@@ -121,6 +130,7 @@ Event = (
     | ClockMoved
     | DeadLettered
     | DeadLetterProducer
+    | CodecChanged
 )
 
 
@@ -160,11 +170,13 @@ def _encode(event: Event) -> tuple[bytes, bytes]:
         case Priority(enabled):
             return _key(EventKind.PRIORITY), bytes([enabled])
         case Moved(row, record):
-            return _key(EventKind.MOVED), _ROW.pack(*row) + record
+            return _key(EventKind.MOVED), _ROW.pack(*row[:_ROW_FIELDS]) + record
         case ClockMoved(ahead_ms):
             return _key(EventKind.CLOCK), struct.pack(">q", ahead_ms)
         case DeadLetterProducer(producer_id):
             return _key(EventKind.DEAD_LETTER_PRODUCER), struct.pack(">q", producer_id)
+        case CodecChanged(codec):
+            return _key(EventKind.CODEC), bytes([codec])
         case DeadLettered(numbers):
             return _key(EventKind.DEAD_LETTERED), _pack_numbers(numbers)
 
@@ -185,11 +197,13 @@ def _decode(kind: int, value: bytes) -> Event:
             case EventKind.PRIORITY:
                 return Priority(bool(value[0]))
             case EventKind.MOVED:
-                return Moved(Row._make(_ROW.unpack_from(value)), value[_ROW.size :])
+                return Moved(Row(*_ROW.unpack_from(value)), value[_ROW.size :])
             case EventKind.CLOCK:
                 return ClockMoved(*struct.unpack(">q", value))
             case EventKind.DEAD_LETTER_PRODUCER:
                 return DeadLetterProducer(*struct.unpack(">q", value))
+            case EventKind.CODEC:
+                return CodecChanged(value[0])
             case EventKind.DEAD_LETTERED:
                 return DeadLettered(_unpack_numbers(value))
     except (struct.error, IndexError) as error:

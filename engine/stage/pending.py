@@ -43,11 +43,13 @@ class Row(NamedTuple):
     expires_ms: int = NONE
     ttl_ms: int = NONE
     id_hash: int = NO_ID
+    codec: int = 0
+    """In which its client sent it."""
 
 
 # Count, skip, segment (its place in the tally), position, size; due, created, expires, ttl, id hash; state, lane,
-# relative. Words first and 64 bytes in all, so that a word of all rows can be read as a slice.
-_LAYOUT = struct.Struct("<IIIIIqqqqqBBBx")
+# relative, codec. Words first and 64 bytes in all, so that a word of all rows can be read as a slice.
+_LAYOUT = struct.Struct("<IIIIIqqqqqBBBB")
 _WORDS = _LAYOUT.size // 4
 _COUNTS, _SKIPS, _SEGMENTS, _SIZES = 0, 1, 2, 4
 _CREATED_LOW, _CREATED_HIGH = 7, 8
@@ -272,11 +274,11 @@ class PendingTable:
 
     def _pack(self, row: Row) -> Buffer:
         """The row as it is stored, counted into its segment."""
-        _, count, skip, state, lane, due, relative, segment, position, size, created, expires, ttl, id_hash = row
+        _, count, skip, state, lane, due, relative, segment, position, size, created, expires, ttl, id_hash, codec = row
         place = self._tally.add(segment, size)
         try:
             return _LAYOUT.pack(
-                count, skip, place, position, size, due, created, expires, ttl, id_hash, state, lane, relative
+                count, skip, place, position, size, due, created, expires, ttl, id_hash, state, lane, relative, codec
             )
         except struct.error as error:
             self._tally.remove(place, size)
@@ -286,10 +288,24 @@ class PendingTable:
         return self._row(self._rows.key(place), self._rows.read(place))
 
     def _row(self, number: int, values: tuple[int, ...]) -> Row:
-        count, skip, segment, position, size, due, created, expires, ttl, id_hash, state, lane, relative = values
+        count, skip, segment, position, size, due, created, expires, ttl, id_hash, state, lane, relative, codec = values
         base = self._tally.bases[segment]
         return Row(
-            number, count, skip, state, lane, due, relative != 0, base, position, size, created, expires, ttl, id_hash
+            number,
+            count,
+            skip,
+            state,
+            lane,
+            due,
+            relative != 0,
+            base,
+            position,
+            size,
+            created,
+            expires,
+            ttl,
+            id_hash,
+            codec,
         )
 
     def _name(self, id_hash: int, number: int) -> None:

@@ -4,6 +4,7 @@ Records that were staged one by one are read and packed anew. A run that is rele
 are: only the header is made anew, for a released record has no producer.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
@@ -12,13 +13,13 @@ from engine.files import Buffer, File
 from engine.log import Log
 from engine.page_cache import is_resident, warm
 from engine.records import (
-    CODEC_MASK,
     HEADER_SIZE,
     NO_PRODUCER_ID,
     parse_header,
     seal_batch,
     walk_records,
 )
+from engine.stage.codecs import asking_for
 from engine.stage.events import Intent
 from engine.stage.lanes import Piece
 from engine.stage.pending import Row
@@ -29,6 +30,7 @@ _GAP_BYTES = 4096
 _SPAN_BYTES = 1 << 20
 
 Timed = tuple[Buffer, int]
+Part = tuple[Buffer, int, int]
 
 
 class ReleaseBatches:
@@ -74,24 +76,25 @@ class ReleaseBatches:
 
     def _built(self, pieces: Sequence[tuple[Piece, Row]], intent: Intent, max_bytes: int) -> Iterator[bytes]:
         single: list[Timed] = []
-        size = 0
+        codecs: Counter[int] = Counter()
         for part in self._parts(pieces, max_bytes):
             if not isinstance(part, int | Row):
-                if single and size + len(part[0]) > max_bytes - HEADER_SIZE - 16 * (len(single) + 1):
-                    yield released_batch(single, intent.released_ms)
-                    single, size = [], 0
-                single.append(part)
-                size += len(part[0])
+                record, created_ms, codec = part
+                if single and codecs.total() + len(record) > max_bytes - HEADER_SIZE - 16 * (len(single) + 1):
+                    yield released_batch(single, intent.released_ms, _most(codecs))
+                    single, codecs = [], Counter()
+                single.append((record, created_ms))
+                codecs[codec] += len(record)
                 continue
             if single:
-                yield released_batch(single, intent.released_ms)
-                single, size = [], 0
+                yield released_batch(single, intent.released_ms, _most(codecs))
+                single, codecs = [], Counter()
             yield hole_batch(part, intent.released_ms) if isinstance(part, int) else self._whole(part, intent)
         if single:
-            yield released_batch(single, intent.released_ms)
+            yield released_batch(single, intent.released_ms, _most(codecs))
 
-    def _parts(self, pieces: Sequence[tuple[Piece, Row]], max_bytes: int) -> Iterator[Timed | int | Row]:
-        """What the batches are made of: records with their create times, numbers of holes, runs to copy whole."""
+    def _parts(self, pieces: Sequence[tuple[Piece, Row]], max_bytes: int) -> Iterator[Part | int | Row]:
+        """What the batches are made of: records with create time and codec, numbers of holes, runs to copy whole."""
         waiting: list[Row] = []
         holes = 0
         for piece, row in pieces:
@@ -117,7 +120,7 @@ class ReleaseBatches:
         if holes:
             yield holes
 
-    def _records(self, rows: Sequence[Row]) -> Iterator[Timed]:
+    def _records(self, rows: Sequence[Row]) -> Iterator[Part]:
         """Records one by one, neighbours on disk read together."""
         for group in _neighbours(rows):
             first, last = group[0], group[-1]
@@ -127,9 +130,9 @@ class ReleaseBatches:
                 raise StorageError(f"{self._log.name} lacks {span} bytes at {first.position} of {first.segment}")
             for row in group:
                 at = row.position - first.position
-                yield data[at : at + row.size], row.created_ms
+                yield data[at : at + row.size], row.created_ms, row.codec
 
-    def _part_of_run(self, row: Row, piece: Piece) -> Iterator[Timed]:
+    def _part_of_run(self, row: Row, piece: Piece) -> Iterator[Part]:
         batch = memoryview(self.read(row))
         header = parse_header(batch)
         first = piece.number - row.number
@@ -138,6 +141,7 @@ class ReleaseBatches:
                 yield (
                     batch[HEADER_SIZE + span.start : HEADER_SIZE + span.end],
                     header.base_timestamp + span.timestamp_delta,
+                    row.codec,
                 )
 
     def _whole(self, row: Row, intent: Intent) -> bytes:
@@ -147,9 +151,9 @@ class ReleaseBatches:
         created = [header.base_timestamp + record.timestamp_delta for record in records]
         if min(created) < intent.released_ms - _FRESH_MS:
             spans = [batch[HEADER_SIZE + record.start : HEADER_SIZE + record.end] for record in records]
-            return released_batch(list(zip(spans, created, strict=True)), intent.released_ms)
+            return released_batch(list(zip(spans, created, strict=True)), intent.released_ms, row.codec)
         plain = header._replace(
-            base_offset=0, leader_epoch=-1, attributes=header.attributes & CODEC_MASK,
+            base_offset=0, leader_epoch=-1, attributes=asking_for(row.codec),
             max_timestamp=max(created), producer_id=NO_PRODUCER_ID, producer_epoch=-1, base_sequence=-1,
         )  # fmt: skip
         return seal_batch(plain, batch[HEADER_SIZE:])
@@ -157,6 +161,11 @@ class ReleaseBatches:
 
 _FRESH_MS = 60_000
 """A run whose records are older is packed anew, so that retention counts it from its release (rule 10)."""
+
+
+def _most(codecs: Counter[int]) -> int:
+    """The codec that most bytes came in."""
+    return codecs.most_common(1)[0][0]
 
 
 def _neighbours(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:

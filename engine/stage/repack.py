@@ -7,6 +7,7 @@ headers are renamed, so that a consumer which forwards what it reads does not de
 import struct
 from collections.abc import Sequence
 
+from engine.compression import NONE
 from engine.errors import InvalidRecord
 from engine.files import Buffer
 from engine.records import (
@@ -18,6 +19,7 @@ from engine.records import (
     pack_record,
     seal_batch,
 )
+from engine.stage.codecs import asking_for
 from engine.stage.numbers import read_long, varint
 
 ONE_SHOT_HEADERS = (b"tide-delay", b"tide-deliver-at", b"tide-schedule-id")
@@ -45,8 +47,8 @@ def released_record(record: Buffer, offset_delta: int, timestamp_delta: int) -> 
     return varint(len(body)) + body
 
 
-def released_batch(records: Sequence[tuple[Buffer, int]], released_ms: int) -> bytes:
-    """One batch of staged records, each with its create time, in this order.
+def released_batch(records: Sequence[tuple[Buffer, int]], released_ms: int, codec: int = NONE) -> bytes:
+    """One batch of staged records, each with its create time, in this order, that asks to be put in a codec.
 
     Its base timestamp is the time of the release, from which retention counts; the greatest create time is its
     max timestamp, as lookups by time expect it.
@@ -57,7 +59,8 @@ def released_batch(records: Sequence[tuple[Buffer, int]], released_ms: int) -> b
         released_record(record, number, _long(created_ms - released_ms))
         for number, ((record, _), created_ms) in enumerate(zip(records, created, strict=True))
     )
-    return seal_batch(_header(len(records), released_ms, max(created), len(records)), section)
+    header = _header(len(records), released_ms, max(created), len(records))
+    return seal_batch(header._replace(attributes=asking_for(codec)), section)
 
 
 def hole_batch(count: int, released_ms: int) -> bytes:

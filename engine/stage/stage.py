@@ -53,6 +53,7 @@ from engine.stage.config import ExtensionConfig
 from engine.stage.events import (
     Cancelled,
     ClockMoved,
+    CodecChanged,
     DeadLettered,
     Event,
     Expired,
@@ -180,6 +181,8 @@ class Stage:
         prioritised = self.prioritised or self._makes_prioritised(opened)
         if prioritised and not self.prioritised:
             batches.append((build_events([Priority(True)], now_ms), None))
+        if header.codec != self.state.codec:
+            batches.append((build_events([CodecChanged(header.codec)], now_ms), None))
         first_number = self.store.log.end_offset + len(batches)
         flags = LETTER_FLAG if is_letter else 0
         if opened is None and not self._config.extensions_enable:
@@ -424,7 +427,8 @@ class Stage:
     # -- releasing (rule 3)
 
     def batches(self, intent: Intent, log_end_offset: int, max_bytes: int, limit_bytes: int | None = None) -> bytes:
-        """The batches of an intent, from the one that goes to `log_end_offset` on; with a limit, those that fit.
+        """The batches of an intent, from the one that goes to `log_end_offset` on; with a limit, those that fit. Their
+        codecs they are yet to be put in (engine/stage/codecs.py).
 
         Their time is the wall's, by which retention counts; steady time may be years away from it."""
         skip = log_end_offset - intent.first_offset

@@ -24,6 +24,7 @@ from engine.records import CONTROL_FLAG, HEADER_SIZE, NO_PRODUCER_ID, BatchHeade
 from engine.stage.events import (
     Cancelled,
     ClockMoved,
+    CodecChanged,
     DeadLettered,
     DeadLetterProducer,
     Event,
@@ -166,6 +167,8 @@ class StageState:
     """Records that have reached it under that producer id: the next one's sequence number."""
     prioritised: bool = False
     ahead_ms: int = 0
+    codec: int = 0
+    """In which clients sent what is staged next."""
     replayed_from: int = 0
     """The offset of the checkpoint that it was opened with, or where its log began."""
     readied: int = 0
@@ -219,7 +222,7 @@ class StageState:
         header = batch.header
         row = Row(
             header.base_offset, header.record_count, 0, UNCOMMITTED, NORMAL_LANE, NONE, True,
-            batch.segment, batch.position - HEADER_SIZE, header.size, latest_created(header), NONE, NONE, 0,
+            batch.segment, batch.position - HEADER_SIZE, header.size, latest_created(header), NONE, NONE, 0, self.codec,
         )  # fmt: skip
         self._enter(row, 0, header.max_timestamp, transaction)
 
@@ -233,7 +236,7 @@ class StageState:
             number, 1, 0, UNCOMMITTED, lane, due_ms, relative,
             batch.segment, batch.position + opened.start, opened.end - opened.start,
             _in_range(header.base_timestamp + opened.timestamp_delta), _or_none(directive.expires_at_ms),
-            _or_none(directive.ttl_ms), 0,
+            _or_none(directive.ttl_ms), 0, self.codec,
         )  # fmt: skip
         key = id_hash(directive.schedule_id) if directive.schedule_id is not None else 0
         self._enter(row, key, header.max_timestamp, transaction, header.producer_id)
@@ -397,6 +400,8 @@ class StageState:
                 self._move(row, batch, value_end - len(record), len(record))
             case ClockMoved(ahead_ms):
                 self.ahead_ms = ahead_ms
+            case CodecChanged(codec):
+                self.codec = codec
             case DeadLetterProducer(producer_id):
                 self.dead_letter_producer, self.dead_letters_sent = producer_id, 0
             case DeadLettered(numbers):

@@ -12,6 +12,7 @@ from engine.records import BatchHeader, RecordSpan, walk_records
 from engine.stage.events import (
     Cancelled,
     ClockMoved,
+    CodecChanged,
     DeadLettered,
     DeadLetterProducer,
     Event,
@@ -92,6 +93,8 @@ def event_text(event: Event) -> str:
             return f"priorities {'on' if enabled else 'off'}"
         case Moved(row, record):
             return f"copied: #{row.number}, {len(record)} bytes"
+        case CodecChanged(codec):
+            return f"what follows came in codec {codec}"
         case ClockMoved(ahead_ms):
             return f"clock: {ahead_ms} ms ahead of steady time"
         case DeadLetterProducer(producer_id):

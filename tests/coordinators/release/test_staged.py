@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from attrs import evolve
 
-from coordinators.release.staged import Staged
+from coordinators.release.staged import ClientBatch, Staged
+from engine.compression import LZ4
 from engine.errors import (
     InvalidProducerEpoch,
     PolicyViolation,
@@ -17,9 +18,12 @@ from engine.errors import (
     StorageError,
 )
 from engine.log import AppendResult, LogConfig
+from engine.records import HEADER_SIZE
 from engine.stage.config import ExtensionConfig
+from engine.stage.headers import open_records
 from tests.coordinators.release.bench import Bench
-from tests.engine.stage.world import record
+from tests.engine.logs import NOW_MS
+from tests.engine.stage.world import client_batch, record
 
 PRIORITISED = ExtensionConfig(priority_enable="true")
 
@@ -534,3 +538,24 @@ def test_statistics_tell_what_happened() -> None:
     assert (statistics["cancelled"], statistics["cancelled_unknown"], statistics["released"]) == (1, 1, 1)
     bench.produce(record("", cancel="a"))
     assert bench.staged.statistics()["cancelled_late"] == 1
+
+
+def test_a_large_release_is_compressed_in_a_thread_and_what_comes_meanwhile_follows() -> None:
+    bench = Bench()
+    large = [record(f"{number}" * 20_000, delay=100) for number in range(5)]
+    batch = client_batch(large, codec=LZ4)
+    opened = open_records(client_batch(large)[HEADER_SIZE:], 5, bench.config.header_rules, NOW_MS)
+    taken = ClientBatch(batch, client_batch(large)[HEADER_SIZE:], opened, hold=True)
+    bench.staged.append(taken, lambda _: None)
+    bench.sync()
+    bench.clock.advance_ms(100)
+    bench.timers.run_due(bench.clock.monotonic())
+    bench.rounds.start_round()
+    bench.workers.run_held(1)
+    later = bench.produce(record("later"))
+    assert not later, "it waits behind the release"
+    bench.sync()
+    assert later
+    headers = [header for header, _ in bench._batches()]
+    assert [header.codec for header in headers] == [LZ4] * (len(headers) - 1) + [0]
+    assert headers[-1].base_offset == 5

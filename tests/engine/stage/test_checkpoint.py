@@ -54,7 +54,7 @@ def test_every_field_of_the_state_is_in_it(leader: Leader) -> None:
     forgotten = {"counters", "readied", "observer", "replayed_from"}
     kept = {
         "steady", "wall", "lanes", "table", "fates", "intents", "intended", "transactions", "held_by", "dead_letters",
-        "dead_letter_producer", "dead_letters_sent", "prioritised", "ahead_ms",
+        "dead_letter_producer", "dead_letters_sent", "prioritised", "ahead_ms", "codec",
     }  # fmt: skip
     assert set(asdict(leader.state, recurse=False)) == forgotten | kept
 

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from engine.clock import ManualClock
+from engine.compression import LZ4, NONE, ZSTD
 from engine.errors import StorageError
 from engine.records import CONTROL_FLAG
 from engine.stage import state as states
@@ -157,10 +158,10 @@ class StageMachine(RuleBasedStateMachine):
         known = self.leader.partition.log.producers()
         return next((one.last_sequence + 1 for one in known if one.producer_id == producer_id), 0)
 
-    def send(self, asked: list[dict[str, object]], producer_id: int | None, wait: bool) -> None:
+    def send(self, asked: list[dict[str, object]], producer_id: int | None, wait: bool, codec: int = NONE) -> None:
         sent = self.records(asked)
         if producer_id is None:
-            data = client_batch(sent)
+            data = client_batch(sent, codec=codec)
         else:
             data = client_batch(
                 sent, producer_id=producer_id, epoch=0, sequence=self.sequence(producer_id), transactional=True
@@ -182,9 +183,9 @@ class StageMachine(RuleBasedStateMachine):
 
     # -- clients
 
-    @rule(asked=st.lists(asks, min_size=1, max_size=4), wait=st.booleans())
-    def write(self, asked: list[dict[str, object]], wait: bool) -> None:
-        self.send(asked, None, wait)
+    @rule(asked=st.lists(asks, min_size=1, max_size=4), wait=st.booleans(), codec=st.sampled_from([NONE, LZ4, ZSTD]))
+    def write(self, asked: list[dict[str, object]], wait: bool, codec: int) -> None:
+        self.send(asked, None, wait, codec)
 
     @rule(asked=st.lists(delays, min_size=1, max_size=4))
     def write_delayed(self, asked: list[dict[str, object]]) -> None:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from attrs import define, field
 
 from engine.clock import ManualClock
+from engine.compression import compress
 from engine.errors import BrokerError, StorageError
 from engine.log import Log, LogConfig
 from engine.log_jobs import Job
@@ -14,17 +15,18 @@ from engine.log_types import Origin
 from engine.memory_files import MemoryFiles
 from engine.partition import Partition
 from engine.records import (
-    HEADER_SIZE,
     MAGIC,
     TRANSACTIONAL_FLAG,
     BatchHeader,
     pack_record,
     parse_header,
+    record_section,
     seal_batch,
     split_batches,
     walk_records,
 )
 from engine.stage import checkpoint
+from engine.stage.codecs import in_codecs
 from engine.stage.config import ExtensionConfig
 from engine.stage.events import Intent
 from engine.stage.headers import NO_DIRECTIVE, OpenedRecord, open_records, sniff
@@ -71,6 +73,7 @@ def client_batch(
     epoch: int = -1,
     sequence: int = -1,
     transactional: bool = False,
+    codec: int = 0,
 ) -> bytes:
     """The batch that a client would send."""
     base_ms = records[0].created_ms
@@ -79,14 +82,14 @@ def client_batch(
         for index, one in enumerate(records)
     )
     header = BatchHeader(
-        0, 0, -1, MAGIC, 0, TRANSACTIONAL_FLAG if transactional else 0, len(records) - 1, base_ms,
+        0, 0, -1, MAGIC, 0, codec | (TRANSACTIONAL_FLAG if transactional else 0), len(records) - 1, base_ms,
         max(one.created_ms for one in records), producer_id, epoch, sequence, len(records),
     )  # fmt: skip
-    return seal_batch(header, section)
+    return seal_batch(header, compress(codec, section))
 
 
 def parse(batch: bytes) -> list[Record]:
-    """The records of an uncompressed batch."""
+    """The records of a batch."""
     header = parse_header(batch)
     return [
         Record(
@@ -95,7 +98,7 @@ def parse(batch: bytes) -> list[Record]:
             None if span.key is None else bytes(span.key),
             header.base_timestamp + span.timestamp_delta,
         )
-        for span in walk_records(batch[HEADER_SIZE:], header.record_count)
+        for span in walk_records(record_section(header, memoryview(batch)), header.record_count)
     ]
 
 
@@ -107,9 +110,11 @@ def as_released(one: Record) -> Record:
 
 def opened(batch: bytes, config: ExtensionConfig, now_ms: int) -> list[OpenedRecord] | None:
     """As the produce path has it: None for a batch that asks for nothing that needs the stage."""
-    if not sniff(batch):
+    header = parse_header(batch)
+    section = record_section(header, memoryview(batch))
+    if not sniff(section):
         return None
-    found = open_records(batch[HEADER_SIZE:], parse_header(batch).record_count, config.header_rules, now_ms)
+    found = open_records(section, header.record_count, config.header_rules, now_ms)
     asks = any(one.directive._replace(ttl_ms=None, expires_at_ms=None) != NO_DIRECTIVE for one in found)
     return found if asks else None
 
@@ -260,7 +265,8 @@ class Leader:
         header, original = self.partition.log.check_client_batch(batch)
         assert original is None
         shows_lanes = self.config.priority_enable != "false"
-        held = self.stage.hold(header, batch[HEADER_SIZE:], found, self.log_end, shows_lanes=shows_lanes)
+        section = record_section(header, memoryview(batch))
+        held = self.stage.hold(header, section, found, self.log_end, shows_lanes=shows_lanes)
         self.partition.log.note_staged(header)
         if held.intent is not None:
             self.carry_out(held.intent)
@@ -296,7 +302,7 @@ class Leader:
         log = self.partition.log
         while log.end_offset < intent.end_offset:
             batches = self.stage.batches(intent, log.end_offset, RELEASED_BYTES, log.config.segment_bytes)
-            self.partition.append(batches, origin=Origin.RELEASE)
+            self.partition.append(in_codecs(batches, log.config), origin=Origin.RELEASE)
         assert log.end_offset == intent.end_offset, "rule 3"
 
     def resume(self) -> None:

@@ -201,3 +201,13 @@ async def test_a_waiting_reader_is_woken_by_what_becomes_ready(tmp_path: Path) -
         await produce(other, client_batch([record("second", delay=50)]))
         answer = await client.receive()
         assert b"second" in bytes(answer.responses[0].partitions[0].records)
+
+
+@pytest.mark.parametrize("codec", [GZIP, SNAPPY, LZ4, ZSTD])
+@trio_test
+async def test_compressed_records_are_released_in_their_codec(tmp_path: Path, codec: int) -> None:
+    async with open_door(tmp_path) as door:
+        client = await door_client(door)
+        await produce(client, compressed(codec, *[record("x" * 30_000, delay=1)] * 3))
+        data = await fetch(client, 0, wait_ms=9_000)
+        assert parse_header(bytes(data.records)).codec == codec
