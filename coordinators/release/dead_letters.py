@@ -17,7 +17,8 @@ from attrs import define, field
 from coordinators.controller import Controller
 from coordinators.deferred import Deferred
 from coordinators.producer_ids import ProducerIds
-from coordinators.release.staged import ClientBatch, StagedPartition
+from coordinators.release.client_batch import ClientBatch
+from coordinators.release.staged import StagedPartition
 from coordinators.topics import Topic, TopicSpec
 from coordinators.waiting import raise_refusal, result_of, until_durable
 from engine.clock import Clock

@@ -7,14 +7,15 @@ the next releases, queues up and follows in its order. The rules are those of `e
 import logging
 import math
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
-from attrs import asdict, define, evolve, field, frozen
+from attrs import asdict, define, field
 
+from coordinators.release.client_batch import Answer, ClientBatch, Outcome, Staged
 from coordinators.release.countdown import Countdown, Done
 from coordinators.release.pace import Pace
-from coordinators.release.stage_traces import NO_CLIENT, Client, StageObserver
+from coordinators.release.stage_traces import StageObserver
 from engine.clock import Clock
 from engine.errors import (
     BrokerError,
@@ -26,7 +27,6 @@ from engine.errors import (
     fresh,
     kept,
 )
-from engine.files import Buffer
 from engine.log import AppendResult
 from engine.log_types import Origin
 from engine.opened_records import OpenedRecords
@@ -35,7 +35,6 @@ from engine.records import HEADER_SIZE, BatchHeader, parse_header, walk_records
 from engine.reserve import is_full
 from engine.stage.codecs import in_codecs, is_quick
 from engine.stage.events import Intent
-from engine.stage.headers import OpenedRecord
 from engine.stage.stage import Stage
 from engine.timers import Timer, Timers
 from engine.transactions import EndMarker, build_marker
@@ -54,49 +53,6 @@ TTL_CHECK_S = 1.0
 RECORD_OVERHEAD_BYTES = 1024
 """What a record's batch and renamed headers add to it, amply."""
 NONE = -1
-
-
-@frozen
-class Staged:
-    """A client's batch was taken by the stage. Durable once the stage is so far, and the log where it was written
-    besides."""
-
-    last_number: int
-    log_end_offset: int | None
-
-
-Outcome = AppendResult | Staged | BrokerError
-Answer = Callable[[Outcome], object]
-
-
-@frozen
-class ClientBatch:
-    """A batch as it came, its records uncompressed, and opened if they may ask for something.
-
-    `hold` says that they ask for what only the stage can do; others go there only with everything else."""
-
-    records: memoryview | bytes
-    section: Buffer
-    opened: Sequence[OpenedRecord] | None = None
-    hold: bool = False
-    shows_lanes: bool = True
-    """Whether `priority.enable` was on when it was opened."""
-    is_letter: bool = False
-    """A dead letter of another topic: its headers were obeyed there, and it does not expire a second time."""
-    client: Client = NO_CLIENT
-    known: OpenedRecords | None = None
-    """What was found out about the section already."""
-
-    @property
-    def origin(self) -> Origin:
-        """As a log sees it."""
-        return Origin.LETTER if self.is_letter else Origin.CLIENT
-
-    def copied(self) -> "ClientBatch":
-        """The same in memory of its own."""
-        section = bytes(self.section)
-        known = None if self.known is None else evolve(self.known, section=section)
-        return evolve(self, records=bytes(self.records), section=section, known=known)
 
 
 @define(eq=False)

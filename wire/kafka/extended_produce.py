@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 
 import trio
 
+from coordinators.release.client_batch import ClientBatch, Outcome, Staged
 from coordinators.release.stage_traces import Client
-from coordinators.release.staged import ClientBatch, Outcome, Staged
 from coordinators.topics import Topic
 from engine.errors import CorruptMessage
 from engine.files import Buffer

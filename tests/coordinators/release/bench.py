@@ -5,7 +5,8 @@ from collections.abc import Sequence
 
 from attrs import define, field
 
-from coordinators.release.staged import Answer, ClientBatch, Outcome, StagedPartition
+from coordinators.release.client_batch import Answer, ClientBatch, Outcome
+from coordinators.release.staged import StagedPartition
 from engine.clock import ManualClock
 from engine.errors import BrokerError
 from engine.log import Log, LogConfig

@@ -10,8 +10,9 @@ from trio.testing import trio_test
 from coordinators.configs import AlterOperation, ConfigAlteration, ConfigResource, ResourceType
 from coordinators.controller import Controller
 from coordinators.producer_ids import ProducerIds
+from coordinators.release.client_batch import ClientBatch, Outcome
 from coordinators.release.releases import Releases
-from coordinators.release.staged import ClientBatch, Outcome, StagedPartition
+from coordinators.release.staged import StagedPartition
 from coordinators.topic_creation import TopicSpec
 from coordinators.topic_view import Topic
 from coordinators.waiting import in_worker

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from attrs import evolve
 
-from coordinators.release.staged import ClientBatch, Staged
+from coordinators.release.client_batch import ClientBatch, Staged
 from engine.compression import LZ4
 from engine.errors import (
     InvalidProducerEpoch,

@@ -14,7 +14,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from coordinators.release.staged import Outcome, Staged
+from coordinators.release.client_batch import Outcome, Staged
 from engine.errors import BrokerError
 from engine.log import AppendResult
 from engine.stage.config import ExtensionConfig

@@ -14,7 +14,7 @@ from collections.abc import Coroutine
 from functools import partial
 from typing import Any
 
-from coordinators.release.staged import Outcome, Staged
+from coordinators.release.client_batch import Outcome, Staged
 from engine.errors import (
     BrokerError,
     CorruptMessage,
