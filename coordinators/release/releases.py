@@ -162,7 +162,7 @@ class Releases:
         store = self.partitions.add_stage(partition, log)
         # What was replayed has been counted by the process that did it.
         state.counters = Counters()
-        steady = SteadyClock(self.clock, state.ahead_ms)
+        steady = SteadyClock(self.clock, state.ahead_ms, state.anchor)
         stage = Stage(store, state, steady, self.config(topic))
         staged = StagedPartition(
             partition,

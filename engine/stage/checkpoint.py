@@ -21,6 +21,7 @@ from engine.stage.fates import Fates
 from engine.stage.lanes import LaneRules, Lanes, Piece
 from engine.stage.pending import PendingTable, Row
 from engine.stage.state import OpenTransaction, StageState
+from engine.stage.steady_clock import Anchor
 from engine.stage.wheel import Wheel
 
 FILE = "stage-checkpoint"
@@ -45,6 +46,7 @@ def encode(state: StageState) -> Iterator[Buffer]:
         "prioritised": state.prioritised,
         "ahead_ms": state.ahead_ms,
         "codec": state.codec,
+        "anchor": state.anchor,
     }
     content = json.dumps(small).encode()
     rest = [piece for part in (state.steady, state.wall, state.lanes, state.fates) for piece in part.encode()]
@@ -145,6 +147,7 @@ def _decode(data: bytes, rules: LaneRules) -> StageState:
         prioritised=small["prioritised"],
         ahead_ms=small["ahead_ms"],
         codec=small.get("codec", 0),
+        anchor=Anchor(*small["anchor"]) if small.get("anchor") else None,
     )
 
 

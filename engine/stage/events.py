@@ -14,6 +14,7 @@ from engine.files import Buffer
 from engine.records import CONTROL_FLAG, BatchHeader, build_batch, walk_records
 from engine.stage.lanes import Piece
 from engine.stage.pending import Row
+from engine.stage.steady_clock import Anchor
 
 VERSION = 0
 
@@ -40,6 +41,7 @@ class EventKind(enum.IntEnum):
     DEAD_LETTERED = 108
     DEAD_LETTER_PRODUCER = 109
     CODEC = 110
+    ANCHORED = 111
 
 
 class Ready(NamedTuple):
@@ -101,6 +103,12 @@ class ClockMoved(NamedTuple):
     ahead_ms: int
 
 
+class Anchored(NamedTuple):
+    """What the stage's steady time goes on from, as long as the machine runs."""
+
+    anchor: Anchor
+
+
 class DeadLettered(NamedTuple):
     """These expired records have reached the dead-letter topic."""
 
@@ -131,6 +139,7 @@ Event = (
     | DeadLettered
     | DeadLetterProducer
     | CodecChanged
+    | Anchored
 )
 
 
@@ -179,6 +188,8 @@ def _encode(event: Event) -> tuple[bytes, bytes]:
             return _key(EventKind.CODEC), bytes([codec])
         case DeadLettered(numbers):
             return _key(EventKind.DEAD_LETTERED), _pack_numbers(numbers)
+        case Anchored(anchor):
+            return _key(EventKind.ANCHORED), struct.pack(">q", anchor.origin_us) + anchor.boot.encode()
 
 
 def _decode(kind: int, value: bytes) -> Event:
@@ -206,6 +217,8 @@ def _decode(kind: int, value: bytes) -> Event:
                 return CodecChanged(value[0])
             case EventKind.DEAD_LETTERED:
                 return DeadLettered(_unpack_numbers(value))
+            case EventKind.ANCHORED:
+                return Anchored(Anchor(value[8:].decode(errors="replace"), *struct.unpack_from(">q", value)))
     except (struct.error, IndexError) as error:
         raise InvalidRecord(f"an event of kind {kind} is damaged: {error}") from None
     raise InvalidRecord(f"an event of the unknown kind {kind}")

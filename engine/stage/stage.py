@@ -51,6 +51,7 @@ from engine.records import (
 )
 from engine.stage.config import ExtensionConfig
 from engine.stage.events import (
+    Anchored,
     Cancelled,
     ClockMoved,
     CodecChanged,
@@ -200,9 +201,19 @@ class Stage:
         return Held(first_number + header.record_count - 1, intent)
 
     def _note_clock(self, batches: list[tuple[bytes, Sequence[OpenedRecord] | None]], now_ms: int) -> None:
-        ahead_ms = self.clock.stepped(self.state.ahead_ms)
+        events = self._clock_events()
+        if events:
+            batches.append((build_events(events, now_ms), None))
+
+    def _clock_events(self) -> list[Event]:
+        """What the next process has to know of the clocks and does not yet."""
+        events: list[Event] = []
+        ahead_ms, anchor = self.clock.stepped(self.state.ahead_ms), self.clock.anchor
         if ahead_ms is not None:
-            batches.append((build_events([ClockMoved(ahead_ms)], now_ms), None))
+            events.append(ClockMoved(ahead_ms))
+        if anchor is not None and anchor != self.state.anchor:
+            events.append(Anchored(anchor))
+        return events
 
     def _makes_prioritised(self, opened: Sequence[OpenedRecord] | None) -> bool:
         if self._config.priority_enable == "auto":
@@ -256,7 +267,7 @@ class Stage:
     def watch_clock(self) -> None:
         """To be called every second or so: a step of the wall clock must be known before the next restart, or delays
         would be shortened by it."""
-        if self.clock.stepped(self.state.ahead_ms) is not None:
+        if self._clock_events():
             self.note()
 
     def cancel(self, numbers: Sequence[int]) -> int:

@@ -22,6 +22,7 @@ from attrs import define, field
 from engine.files import Buffer
 from engine.records import CONTROL_FLAG, HEADER_SIZE, NO_PRODUCER_ID, BatchHeader
 from engine.stage.events import (
+    Anchored,
     Cancelled,
     ClockMoved,
     CodecChanged,
@@ -48,6 +49,7 @@ from engine.stage.headers import (
 )
 from engine.stage.lanes import LaneRules, Lanes, Piece
 from engine.stage.pending import PendingTable, Row
+from engine.stage.steady_clock import Anchor
 from engine.stage.wheel import Wheel
 from engine.transactions import EndMarker, parse_marker
 
@@ -169,6 +171,8 @@ class StageState:
     ahead_ms: int = 0
     codec: int = 0
     """In which clients sent what is staged next."""
+    anchor: Anchor | None = None
+    """What steady time counts from in this boot of the machine, or in the last one that is known."""
     replayed_from: int = 0
     """The offset of the checkpoint that it was opened with, or where its log began."""
     readied: int = 0
@@ -402,6 +406,8 @@ class StageState:
                 self.ahead_ms = ahead_ms
             case CodecChanged(codec):
                 self.codec = codec
+            case Anchored(anchor):
+                self.anchor = anchor
             case DeadLetterProducer(producer_id):
                 self.dead_letter_producer, self.dead_letters_sent = producer_id, 0
             case DeadLettered(numbers):

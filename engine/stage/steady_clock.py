@@ -1,10 +1,13 @@
 """Steady time: wall time that does not step.
 
 A delay counts in it, so that setting the machine's clock neither shortens nor stretches it. It runs with the
-monotonic clock; across restarts it goes on from the wall clock, less what that had been set ahead before.
+monotonic clock. That goes on across restarts of the broker, as long as the machine runs: what steady time is at its
+zero, the *anchor*, is kept with the boot that it is true for. After a start of the machine steady time goes on from the
+wall clock, less what that had been set ahead before.
 """
 
 import math
+from typing import NamedTuple
 
 from engine.clock import Clock
 
@@ -13,12 +16,24 @@ _DIGITS = 3
 NOTABLE_STEP_MS = 20
 
 
+class Anchor(NamedTuple):
+    """Steady time in microseconds where the monotonic clock of a boot stood at zero."""
+
+    boot: str
+    origin_us: int
+
+
 class SteadyClock:
     """One stage's time."""
 
-    def __init__(self, clock: Clock, ahead_ms: int = 0) -> None:
+    def __init__(self, clock: Clock, ahead_ms: int = 0, anchor: Anchor | None = None) -> None:
         self._clock = clock
-        self._origin_ms = clock.now_ms() - ahead_ms - clock.monotonic() * 1000
+        if anchor is None or not clock.boot or anchor.boot != clock.boot:
+            from_wall_ms = clock.now_ms() - ahead_ms - clock.monotonic() * 1000
+            anchor = Anchor(clock.boot, round(from_wall_ms * 1000))
+        self._origin_ms = anchor.origin_us / 1000
+        self.anchor: Anchor | None = anchor if anchor.boot else None
+        """To go on from in the next process; None where nothing tells one boot from another."""
 
     def now_ms(self) -> int:
         """Milliseconds that pass as real ones do."""

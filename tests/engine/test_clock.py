@@ -1,5 +1,7 @@
 """Clocks: the real one moves by itself, the manual one when told."""
 
+from pathlib import Path
+
 from engine.clock import ManualClock, SystemClock
 
 
@@ -14,3 +16,11 @@ def test_a_manual_clock_stands_until_it_is_moved() -> None:
     assert (clock.now_ms(), clock.monotonic()) == (1000, 5.0)
     clock.advance_ms(1500)
     assert (clock.now_ms(), clock.monotonic()) == (2500, 6.5)
+
+
+def test_clocks_of_one_boot_have_its_name() -> None:
+    """On Linux; elsewhere it is not known."""
+    first, second = SystemClock().boot, SystemClock().boot
+    assert first == second
+    assert bool(first) == Path("/proc/sys/kernel/random/boot_id").exists()
+    assert ManualClock().boot == ""

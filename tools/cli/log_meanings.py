@@ -10,6 +10,7 @@ from engine.errors import BrokerError
 from engine.files import Buffer
 from engine.records import BatchHeader, RecordSpan, walk_records
 from engine.stage.events import (
+    Anchored,
     Cancelled,
     ClockMoved,
     CodecChanged,
@@ -97,6 +98,8 @@ def event_text(event: Event) -> str:
             return f"what follows came in codec {codec}"
         case ClockMoved(ahead_ms):
             return f"clock: {ahead_ms} ms ahead of steady time"
+        case Anchored(anchor):
+            return f"clock: steady time counts from {moment_text(anchor.origin_us // 1000)} in boot {anchor.boot}"
         case DeadLetterProducer(producer_id):
             return f"dead letters are sent as producer {producer_id}"
         case DeadLettered(numbers):

@@ -54,7 +54,7 @@ class Bench:
         log = self._log(STAGE_DIRECTORY, stage_log_config(86_400_000))
         state = load_state(log, self.files, self.config.lane_rules, self.clock.now_ms(), self.clock.now_ms())
         store = Partition(b"\1" * 16, 0, log, self.rounds)
-        stage = Stage(store, state, SteadyClock(self.clock, state.ahead_ms), self.config)
+        stage = Stage(store, state, SteadyClock(self.clock, state.ahead_ms, state.anchor), self.config)
         self.staged = StagedPartition(
             self.partition,
             stage,

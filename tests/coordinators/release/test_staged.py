@@ -83,47 +83,6 @@ def test_after_a_power_cut_what_was_intended_is_written_and_only_once() -> None:
     assert bench.values() == [b"now", b"later"]
 
 
-def test_what_fell_due_during_downtime_is_released_at_once_in_order_of_its_time() -> None:
-    bench = Bench()
-    bench.produce(record("second", delay=200), record("first", delay=100), record("third", delay=60_000))
-    bench.sync()
-    bench.clock.advance_ms(10_000)
-    bench.open()
-    bench.pass_ms(0)
-    assert bench.values() == [b"first", b"second"]
-
-
-def test_delays_and_points_in_time_keep_one_order_after_downtime() -> None:
-    bench = Bench()
-    now_ms = bench.clock.now_ms()
-    # Many more points in time than delays in the first seconds, and the reverse in the last.
-    dues = [(number * 10, number % 5 == 0 if number < 600 else number % 5 > 0) for number in range(1_000)]
-    for due_ms, relative in reversed(dues):
-        when = {"delay": due_ms} if relative else {"deliver_at": now_ms + due_ms}
-        bench.produce(record(str(due_ms), **when))
-    bench.sync()
-    bench.clock.advance_ms(60_000)
-    bench.open()
-    for _ in range(50):
-        bench.pass_ms(0)
-    assert bench.values() == [str(due_ms).encode() for due_ms, _ in dues]
-
-
-def test_a_step_of_the_wall_clock_does_not_release_early() -> None:
-    bench = Bench()
-    bench.produce(record("by delay", delay=10_000))
-    bench.produce(record("by time", deliver_at=bench.clock.now_ms() + 10_000))
-    bench.sync()
-    bench.clock.wall_ms += 3_600_000
-    bench.pass_ms(1_000)
-    assert bench.values() == [b"by time"]
-    bench.clock.wall_ms -= 7_200_000
-    bench.pass_ms(8_999)
-    assert bench.values() == [b"by time"]
-    bench.pass_ms(1)
-    assert bench.values() == [b"by time", b"by delay"]
-
-
 def test_a_retry_of_a_staged_batch_is_answered_like_the_original() -> None:
     bench = Bench()
     one = record("once", delay=100)
@@ -339,20 +298,6 @@ def test_readers_go_on_after_the_log_was_offline() -> None:
     assert bench.staged.linearise(2, 2**20)
     bench.sync()
     assert bench.values() == [b"a", b"b", b"c"]
-
-
-def test_a_step_of_the_clock_is_known_after_a_restart() -> None:
-    bench = Bench()
-    bench.produce(record("later", delay=10_000))
-    bench.sync()
-    bench.clock.wall_ms += 3_600_000
-    bench.staged.watch_clock()
-    bench.sync()
-    bench.open()
-    bench.pass_ms(9_000)
-    assert bench.values() == []
-    bench.pass_ms(1_000)
-    assert bench.values() == [b"later"]
 
 
 def test_a_record_that_no_segment_can_hold_is_refused() -> None:

@@ -19,7 +19,7 @@ PATH = f"{STAGE_DIRECTORY}/{checkpoint.FILE}"
 @pytest.fixture
 def leader() -> Leader:
     """A stage with some of everything in it."""
-    leader = Leader(Node(ManualClock(NOW_MS)), ExtensionConfig(expiry_policy="dlq"))
+    leader = Leader(Node(ManualClock(NOW_MS, boot="b00t")), ExtensionConfig(expiry_policy="dlq"))
     leader.append(client_batch([record("a", delay=10, schedule_id="x"), record("b", deliver_at=NOW_MS + 5)]))
     held = client_batch([record("", cancel="x")], producer_id=1, epoch=0, sequence=0, transactional=True)
     leader.append(held)
@@ -47,6 +47,7 @@ def test_what_is_read_is_what_was_written(leader: Leader) -> None:
     assert b"".join(read.fates.encode()) == b"".join(state.fates.encode())
     assert read.intended == state.intended
     assert read.dead_letter_producer == 9
+    assert read.anchor == state.anchor == ("b00t", NOW_MS * 1000)
 
 
 def test_every_field_of_the_state_is_in_it(leader: Leader) -> None:
@@ -54,7 +55,7 @@ def test_every_field_of_the_state_is_in_it(leader: Leader) -> None:
     forgotten = {"counters", "readied", "observer", "replayed_from"}
     kept = {
         "steady", "wall", "lanes", "table", "fates", "intents", "intended", "transactions", "held_by", "dead_letters",
-        "dead_letter_producer", "dead_letters_sent", "prioritised", "ahead_ms", "codec",
+        "dead_letter_producer", "dead_letters_sent", "prioritised", "ahead_ms", "codec", "anchor",
     }  # fmt: skip
     assert set(asdict(leader.state, recurse=False)) == forgotten | kept
 

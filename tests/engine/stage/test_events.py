@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from engine.errors import InvalidRecord
 from engine.records import CONTROL_FLAG, HEADER_SIZE, build_batch, parse_header
 from engine.stage.events import (
+    Anchored,
     Cancelled,
     ClockMoved,
     DeadLettered,
@@ -25,6 +26,7 @@ from engine.stage.events import (
 )
 from engine.stage.lanes import Piece
 from engine.stage.pending import Row
+from engine.stage.steady_clock import Anchor
 from engine.transactions import EndMarker, build_marker
 
 NUMBERS = st.integers(0, 2**62)
@@ -42,6 +44,7 @@ events = st.one_of(
     st.builds(ClockMoved, st.integers(-(2**40), 2**40)),
     st.builds(DeadLettered, numbers),
     st.builds(DeadLetterProducer, NUMBERS),
+    st.builds(Anchored, st.builds(Anchor, st.sampled_from(["", "163160f0-6809-47a4"]), st.integers(-(2**62), 2**62))),
 )
 
 

@@ -89,10 +89,11 @@ class StageMachine(RuleBasedStateMachine):
         policy=st.sampled_from(["drop", "dlq"]),
         ttl_ms=st.sampled_from([-1, -1, 2_000]),
         replicas=st.integers(1, 2),
+        boot=st.sampled_from(["", "b00t"]),
     )
-    def start(self, priority: str, policy: str, ttl_ms: int, replicas: int) -> None:
+    def start(self, priority: str, policy: str, ttl_ms: int, replicas: int, boot: str) -> None:
         self.config = ExtensionConfig(priority_enable=priority, expiry_policy=policy, message_ttl_ms=ttl_ms)
-        self.clock = ManualClock(NOW_MS)
+        self.clock = ManualClock(NOW_MS, boot=boot)
         self.real_ms = 0
         self.other: Node | None = Node(self.clock) if replicas == 2 else None
         self.leader = Leader(Node(self.clock), self.config, follower=self.other)
@@ -352,6 +353,26 @@ class StageMachine(RuleBasedStateMachine):
 
     # -- faults
 
+    def is_anchored(self) -> bool:
+        """Whether the next process will know how steady time goes on."""
+        leader = self.leader
+        return leader.state.anchor == leader.stage.clock.anchor is not None and not leader.store.log.dirty
+
+    @precondition(lambda self: self.is_anchored())
+    @rule(step_ms=st.sampled_from([-100_000, 500, 100_000]), down_ms=st.sampled_from([0, 10, 3_000]))
+    def kill_and_set_wall_clock(self, step_ms: int, down_ms: int) -> None:
+        """The process ends, and the machine's clock is set before the next one begins."""
+        leader = self.leader
+        self.clock.wall_ms += step_ms
+        self.clock.advance_ms(down_ms)
+        self.real_ms += down_ms
+        leader.node.open()
+        follower = leader.follower
+        if follower is not None:
+            follow_from(follower, leader.node, (leader.node.store.end_offset, leader.node.log.end_offset))
+        self.begin(Leader(leader.node, self.config, leader.epoch + 1, follower))
+        self.set_wall_clock(0)
+
     @rule(call=st.integers(1, 25), error=st.sampled_from([errno.EIO, errno.EIO, errno.ENOSPC]), seed=st.integers(0))
     def arm(self, call: int, error: int, seed: int) -> None:
         """The next operation meets it."""
@@ -364,6 +385,7 @@ class StageMachine(RuleBasedStateMachine):
         node = leader.node
         node.files.crash(None if seed is None else random.Random(seed))
         self.clock.seconds = 0.0
+        self.clock.boot += "+" if self.clock.boot else ""
         node.open()
         if follower is not None:
             follow_from(follower, node, (node.store.end_offset, node.log.end_offset))

@@ -1,5 +1,7 @@
 """Steady time: setting the machine's clock does not touch it."""
 
+import pytest
+
 from engine.clock import ManualClock
 from engine.stage.steady_clock import SteadyClock
 
@@ -39,6 +41,27 @@ def test_after_a_restart_it_goes_on_as_if_the_clock_had_not_been_set() -> None:
     before = steady.now_ms()
     restarted = ManualClock(wall_ms=clock.wall_ms + 10, seconds=0.0)
     assert SteadyClock(restarted, ahead_ms).now_ms() == before + 10
+
+
+def test_after_a_restart_in_the_same_boot_it_goes_on_though_the_clock_was_set_meanwhile() -> None:
+    clock = ManualClock(seconds=1_000.0001, boot="b00t")
+    steady = SteadyClock(clock)
+    before, anchor = steady.now_ms(), steady.anchor
+    clock.advance_ms(9_000)
+    clock.wall_ms += 16_000
+    restarted = SteadyClock(clock, 0, anchor)
+    assert restarted.now_ms() == before + 9_000
+    assert restarted.anchor == anchor
+    assert restarted.stepped(0) == 16_000
+
+
+@pytest.mark.parametrize("boot", ["", "another"])
+def test_in_another_boot_or_an_unknown_one_it_goes_by_the_wall_clock(boot: str) -> None:
+    steady = SteadyClock(ManualClock(seconds=1_000, boot="b00t"))
+    clock = ManualClock(steady.wall_ms() + 5_000, boot=boot)
+    restarted = SteadyClock(clock, 0, steady.anchor)
+    assert restarted.now_ms() == clock.wall_ms
+    assert restarted.anchor == ((boot, clock.wall_ms * 1000) if boot else None)
 
 
 def test_rounded_up_it_is_never_behind() -> None:

@@ -194,7 +194,7 @@ class Leader:
         self.store = LedPartition(b"\1" * 16, 0, node.store, self.rounds, leader_epoch=self.epoch)
         self.keep_in_sync(self.follower)
         state = node.load(self.config)
-        self.stage = Stage(self.store, state, SteadyClock(node.clock, state.ahead_ms), self.config)
+        self.stage = Stage(self.store, state, SteadyClock(node.clock, state.ahead_ms, state.anchor), self.config)
 
     def keep_in_sync(self, follower: Node | None) -> None:
         """This other replica is in the in-sync set from now on; or none is."""
@@ -450,5 +450,6 @@ def dump(state: StageState) -> Mapping[str, object]:
         "dead_letters": list(state.dead_letters),
         "prioritised": state.prioritised,
         "ahead_ms": state.ahead_ms,
+        "anchor": state.anchor,
         "pending": numbers,
     }

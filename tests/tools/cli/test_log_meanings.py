@@ -9,6 +9,7 @@ from coordinators.transaction.states import State
 from coordinators.transaction.transaction import Transaction
 from engine.records import CONTROL_FLAG, build_batch, parse_header, record_section
 from engine.stage.events import (
+    Anchored,
     Cancelled,
     ClockMoved,
     DeadLettered,
@@ -22,6 +23,7 @@ from engine.stage.events import (
     build_events,
 )
 from engine.stage.lanes import Piece
+from engine.stage.steady_clock import Anchor
 from engine.transactions import EndMarker, build_marker
 from tools.cli.log_meanings import meanings
 
@@ -52,6 +54,7 @@ def test_markers(committed: bool, text: str) -> None:
         (Rescheduled(1, 1_790_000_000_000, False), "moved: #1 to 2026-09-21 14:13:20.000Z"),
         (Priority(True), "priorities on"),
         (ClockMoved(5), "clock: 5 ms ahead"),
+        (Anchored(Anchor("b00t", 0)), "clock: steady time counts from 1970-01-01"),
         (DeadLetterProducer(9), "as producer 9"),
         (DeadLettered((1,)), "among the dead letters: #1"),
     ],
