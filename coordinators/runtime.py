@@ -269,7 +269,8 @@ class Runtime(Generic[M]):
         def durable(error: BrokerError | None) -> None:
             if error is not None:
                 self._reload(shard)
-            self._complete(outcome.completions, error)
+            if outcome.completions:
+                self._complete(outcome.completions, error)
             if error is not None:
                 answer.resolve(error)
             elif isinstance(outcome.response, Deferred):
