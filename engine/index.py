@@ -89,6 +89,18 @@ class SparseIndex:
         entry = self._entry(low) if low < len(self) else None
         return entry[0] if entry else None
 
+    def last_before(self, position: int) -> int:
+        """Where the last batch begins that has an entry and lies at `position` or before; 0 if none has."""
+        low, high = 0, len(self)
+        while low < high:
+            middle = (low + high) // 2
+            if ENTRY.unpack_from(self.entries, middle * ENTRY_SIZE)[1] <= position:
+                low = middle + 1
+            else:
+                high = middle
+        entry = self._entry(low - 1)
+        return 0 if entry is None else entry[1]
+
     def _entry(self, number: int) -> tuple[int, int] | None:
         if number < 0:
             return None

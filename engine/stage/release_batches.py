@@ -1,7 +1,7 @@
 """From an intent to the batches that go into the partition's log.
 
 Records that were staged one by one are read and packed anew. A run that is released whole keeps its records as they
-are: only the header is made anew, for a released record has no producer.
+are: only the header is made anew, for a released record has no producer. What is not what was staged leaves a hole.
 """
 
 from collections import Counter
@@ -25,6 +25,7 @@ from engine.stage.lanes import Piece
 from engine.stage.pending import Row
 from engine.stage.repack import hole_batch, released_batch
 from engine.stage.state import HOLE
+from engine.stage.vouching import OnDamage, Voucher
 
 _GAP_BYTES = 4096
 _SPAN_BYTES = 1 << 20
@@ -36,8 +37,9 @@ Part = tuple[Buffer, int, int]
 class ReleaseBatches:
     """Reads staged records of one stage's log and packs them."""
 
-    def __init__(self, log: Log) -> None:
+    def __init__(self, log: Log, on_damage: OnDamage = lambda _: None) -> None:
         self._log = log
+        self._voucher = Voucher(log, on_damage)
 
     def read(self, row: Row) -> bytes:
         """The bytes of one row: a record, or a run's whole batch."""
@@ -47,7 +49,8 @@ class ReleaseBatches:
         return data
 
     def warming(self, rows: Sequence[Row]) -> Callable[[], None] | None:
-        """A job that reads what of these rows is not in memory; None if all of it is."""
+        """A job that reads what of these rows is not in memory, and vouches for those that are not our own; None if
+        there is nothing to do."""
         cold: list[tuple[File, int, int]] = []
         for group in _neighbours(rows):
             first, last = group[0], group[-1]
@@ -55,7 +58,17 @@ class ReleaseBatches:
             descriptor, size = file.fileno(), last.position + last.size - first.position
             if descriptor is not None and not is_resident(descriptor, first.position, size):
                 cold.append((file, first.position, size))
-        return partial(_warm, cold) if cold else None
+        strange = [row for row in rows if not self._voucher.is_own(row)]
+        return partial(self._warm, cold, strange) if cold or strange else None
+
+    def _warm(self, cold: Sequence[tuple[File, int, int]], strange: Sequence[Row]) -> None:
+        """[thread]"""
+        _warm(cold)
+        self._voucher.look(strange)
+
+    def is_damaged(self, row: Row) -> bool:
+        """Whether a row is known not to be what was staged: `warming` has looked."""
+        return self._voucher.is_damaged(row)
 
     def build(
         self, intent: Intent, skip: int, rows: Mapping[int, Row], max_bytes: int, limit_bytes: int | None = None
@@ -98,7 +111,7 @@ class ReleaseBatches:
         waiting: list[Row] = []
         holes = 0
         for piece, row in pieces:
-            if piece.lane >= HOLE:
+            if piece.lane >= HOLE or self._voucher.is_damaged(row):
                 yield from self._records(waiting)
                 waiting = []
                 holes += piece.count

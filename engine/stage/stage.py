@@ -31,6 +31,7 @@ The rules:
 12. Switching priority off keeps staging until the lanes are empty.
 """
 
+import logging
 from collections import deque
 from collections.abc import Callable, Sequence
 from itertools import islice
@@ -38,6 +39,7 @@ from typing import NamedTuple
 
 from attrs import frozen
 
+from engine.damage import DamagedFile
 from engine.files import Buffer
 from engine.log_types import Origin
 from engine.partition import Partition
@@ -87,6 +89,8 @@ from engine.stage.unread import Unread
 from engine.stage.wheel import due_by_either
 from engine.transactions import EndMarker, build_marker
 
+logger = logging.getLogger("tidegate.stage")
+
 MOVED_BYTES = 2**20
 """Copied in one append, or a single row if that is larger."""
 
@@ -117,7 +121,7 @@ class Stage:
         self.store = store
         self.clock = clock
         self._config = config
-        self._batches = ReleaseBatches(store.log)
+        self._batches = ReleaseBatches(store.log, self._damage_met)
         self.observer: StateObserver | None = None
         self.adopt(state)
 
@@ -477,10 +481,19 @@ class Stage:
         """The bytes of one row: a record, or a run's whole batch."""
         return self._batches.read(row)
 
+    def _damage_met(self, damage: DamagedFile) -> None:
+        logger.error("%s: a record is not what was staged and leaves a hole: %s", self.store.log.name, damage)
+        self.store.note_damage(damage)
+
     # -- keeping it small
 
     def move(self, rows: Sequence[Row]) -> int:
-        """Copy what still waits in an old segment to the end, so that the segment can go."""
+        """Copy what still waits in an old segment to the end, so that the segment can go. What is damaged there is
+        over: copied, it would look sound."""
+        damaged = [row for row in rows if row.state in (WAITING, READY) and self._batches.is_damaged(row)]
+        if damaged:
+            self.note(Expired(tuple(row.number for row in damaged), False))
+            rows = [row for row in rows if row not in damaged]
         moved: list[Moved] = []
         size = 0
         for row in rows:

@@ -79,3 +79,10 @@ def test_the_checksum_covers_the_entries_counted() -> None:
     index.add(2000, 6000, 50)
     assert index.checksum(50) == before
     assert index.checksum(51) != before
+
+
+def test_the_last_entry_before_a_position_is_where_to_begin() -> None:
+    index = SparseIndex()
+    for offset, position in ((5, 100), (9, 200)):
+        index.add(offset, position, 0)
+    assert [index.last_before(position) for position in (0, 99, 100, 199, 200, 10**6)] == [0, 0, 100, 100, 200, 200]
