@@ -8,6 +8,7 @@ as it stands: there a wrong checksum is left for the consumer to see, and broken
 than cut. So is a log that ends before what is known to have been durable: going on would give its offsets out twice.
 """
 
+import logging
 import os
 import struct
 from itertools import pairwise
@@ -30,6 +31,8 @@ from engine.segment import INDEX_SUFFIX, LOG_SUFFIX, Segment, scan_batches
 from engine.set_aside import SetAside, is_torn, set_aside_sizes
 from engine.snapshot import Snapshot, list_snapshots, read_snapshot, remove_snapshots, snapshot_name
 from engine.transactions import note_producer, read_marker, stable_offset
+
+logger = logging.getLogger("tidegate.recovery")
 
 START_FILE = "log-start"
 JOURNAL_FLOOR_FILE = "journal-floor"
@@ -184,6 +187,7 @@ class _Recovery:
         if snapshot is not None:
             self._drop_overlapping(segments, snapshot.end.segment)
             self._remove_deleted(segments, snapshot.end.segment, start_offset or 0)
+            self._miss_first(segments[0].base_offset, start_offset or 0)
         state = self._begin(segments, snapshot, start_offset)
         state.snapshots, state.recovery_point = snapshots, snapshot.end if snapshot else None
         state.exists, state.gaps_allowed = bool(self.names), GAPS_FILE in self.names
@@ -235,6 +239,13 @@ class _Recovery:
             if end_offset > start_offset:
                 return
             remove_segment_files(segments.pop(0))
+
+    def _miss_first(self, first: int, start_offset: int) -> None:
+        """A start offset is durable before what lies below it goes; one that begins later was not the first segment.
+        Whoever asks for what is missing is told that it is out of range; so the log goes on with the rest."""
+        if first > start_offset:
+            text = "%s begins at offset %d and should at %d: durable records are missing; put them back from a copy"
+            logger.error(text, self.directory, first, start_offset)
 
     def _drop_overlapping(self, segments: list[Segment], point: int) -> None:
         """Drops segments before the recovery point whose offsets the one before them holds: a write that failed had

@@ -346,3 +346,16 @@ def test_a_missing_segment_is_not_passed_over() -> None:
     recovered = open_log(files, config=SMALL)
     with pytest.raises(CorruptMessage, match=f"{gone.base_offset} is missing"):
         read_at(recovered, gone.base_offset)
+
+
+def test_missing_first_segments_are_told(caplog: pytest.LogCaptureFixture) -> None:
+    files, log = _filled(30, snapshot_at=29, config=SMALL)
+    open_log(files, config=SMALL)
+    log.delete_records(log.segments[1].base_offset)
+    open_log(files, config=SMALL)
+    assert not caplog.records
+    first = log.segments[1].base_offset
+    files.unlink(log.segments[0].path)
+    recovered = open_log(files, config=SMALL)
+    assert recovered.start_offset == first
+    assert f"begins at offset {first} and should at {log.start_offset}: durable records are missing" in caplog.text
