@@ -24,6 +24,7 @@ _COUNTED = {
     "staged": ("tidegate_staged_records_total", "Records that were staged: delayed, in lanes, or with either."),
     "released": ("tidegate_released_records_total", "Staged records that were released to their partition's log."),
     "expired": ("tidegate_expired_records_total", "Staged records that expired before they could be read."),
+    "dead_lettered": ("tidegate_dead_letters_total", "Expired records that were written to a dead-letter topic."),
     "cancelled": ("tidegate_cancelled_records_total", "Delayed records that were cancelled."),
     "replaced": ("tidegate_replaced_records_total", "Delayed records that another of the same schedule id replaced."),
     "cancelled_late": ("tidegate_late_cancels_total", "Cancels that came when their record had gone or was due."),

@@ -131,6 +131,7 @@ class Counters:
     replaced: int = 0
     cancelled_late: int = 0
     cancelled_unknown: int = 0
+    dead_lettered: int = 0
 
 
 class StateObserver(Protocol):
@@ -414,7 +415,9 @@ class StageState:
                 for row in self._rows(numbers):
                     if self.observer is not None:
                         self.observer.dead_lettered(row)
-                    self.dead_letters_sent += row.count - self.dead_letters.get(row.number, row.count)
+                    sent = row.count - self.dead_letters.get(row.number, row.count)
+                    self.dead_letters_sent += sent
+                    self.counters.dead_lettered += sent
                 for number in numbers:
                     self.dead_letters.pop(number, None)
                 for row in self._rows(numbers):

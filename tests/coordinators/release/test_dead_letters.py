@@ -129,6 +129,7 @@ async def test_a_letter_that_is_too_large_for_its_topic_arrives_whole_and_blocks
     bench.hold(topic, record("first", ttl=100), record(large, ttl=100), record("last", ttl=100))
     bench.pass_ms(100)
     assert await arrived(bench) == [b"first", large.encode(), b"last"]
+    assert bench.staged(topic).stage.state.counters.dead_lettered == 3
     bench.hold(topic, record("later", ttl=100))
     bench.pass_ms(100)
     assert (await arrived(bench))[3:] == [b"later"]

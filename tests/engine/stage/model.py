@@ -24,7 +24,8 @@ from engine.stage.events import (
     read_events,
 )
 from engine.stage.fates import FateKind
-from engine.stage.state import HOLE
+from engine.stage.headers import FOREVER_MS
+from engine.stage.state import HOLE, LETTER_FLAG
 from engine.transactions import parse_marker
 from tests.engine.stage.world import Record, parse, read_batches
 
@@ -167,7 +168,8 @@ class Model:
 
     def _take(self, header: BatchHeader, records: list[Record], times: Times) -> None:
         for number, record in enumerate(records, header.base_offset):
-            asked = _asked(record)
+            # A dead letter of another topic was obeyed there.
+            asked = {b"ttl": b"%d" % FOREVER_MS} if header.attributes & LETTER_FLAG else _asked(record)
             producer_id = header.producer_id if header.is_transactional else NO_PRODUCER_ID
             if header.is_transactional:
                 self.transactions.setdefault(producer_id, [])

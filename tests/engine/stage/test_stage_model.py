@@ -24,6 +24,7 @@ from engine.records import CONTROL_FLAG
 from engine.stage import state as states
 from engine.stage.config import ExtensionConfig
 from engine.stage.fates import id_hash
+from engine.stage.headers import FOREVER_MS
 from engine.stage.opening import load_state
 from engine.stage.stage import Held
 from tests.engine.logs import NOW_MS
@@ -195,6 +196,13 @@ class StageMachine(RuleBasedStateMachine):
     @rule(count=st.integers(1, 4), wait=st.booleans())
     def write_plain(self, count: int, wait: bool) -> None:
         self.send([{}] * count, None, wait)
+
+    @precondition(lambda self: self.leader.stage.takes_all)
+    @rule(asked=asks)
+    def write_letter(self, asked: dict[str, object]) -> None:
+        """Another topic's dead letter, whose headers are plain data here."""
+        (sent,) = self.records([asked])
+        self.attempt(lambda: self.leader.append(client_batch([sent]), is_letter=True))
 
     @rule(producer_id=st.sampled_from(PRODUCERS), asked=st.lists(asks, min_size=1, max_size=3), wait=st.booleans())
     def write_in_transaction(self, producer_id: int, asked: list[dict[str, object]], wait: bool) -> None:
@@ -501,7 +509,7 @@ class StageMachine(RuleBasedStateMachine):
         for row in state.table.rows():
             if row.state == states.WAITING and row.due_ms != -1:
                 assert (row.due_ms, row.number) in (steady if row.relative else wall), row
-            if row.state == states.READY and row.ttl_ms != -1:
+            if row.state == states.READY and -1 < row.ttl_ms < FOREVER_MS:
                 assert (row.due_ms + row.ttl_ms, row.number) in steady, row
             if row.state == states.READY and row.expires_ms != -1:
                 assert (row.expires_ms, row.number) in wall, row

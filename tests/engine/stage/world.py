@@ -254,9 +254,9 @@ class Leader:
 
     # -- operations
 
-    def append(self, batch: bytes, *, wait: bool = True) -> Held | int:
+    def append(self, batch: bytes, *, wait: bool = True, is_letter: bool = False) -> Held | int:
         """A client's batch: the stage's answer, or the offset that it got in the log. `wait`: it is durable then."""
-        found = opened(batch, self.config, self.node.clock.now_ms())
+        found = None if is_letter else opened(batch, self.config, self.node.clock.now_ms())
         if found is None and not self.stage.takes_all:
             offset = self.partition.append(batch).base_offset
             if wait:
@@ -266,7 +266,7 @@ class Leader:
         assert original is None
         shows_lanes = self.config.priority_enable != "false"
         section = record_section(header, memoryview(batch))
-        held = self.stage.hold(header, section, found, self.log_end, shows_lanes=shows_lanes)
+        held = self.stage.hold(header, section, found, self.log_end, shows_lanes=shows_lanes, is_letter=is_letter)
         self.partition.log.note_staged(header)
         if held.intent is not None:
             self.carry_out(held.intent)
