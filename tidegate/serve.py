@@ -23,7 +23,8 @@ SWITCH_INTERVAL_S = 0.0005
 
 
 # What a request allocates dies with it, by reference counting; cycles are rare, so they are looked for rarely.
-GARBAGE_THRESHOLDS = (50_000, 20, 50)
+# A collection of young objects looks at as many as the first two numbers make together, in some 20 ms.
+GARBAGE_THRESHOLDS = (50_000, 5, 200)
 
 
 logger = logging.getLogger("tidegate")

@@ -29,6 +29,7 @@ from wire.kafka.request import Context
 KIBIBYTE, MEBIBYTE = 2**10, 2**20
 PLAIN_BYTES = 64 * KIBIBYTE
 """A request of fewer bytes, none of them compressed, is not looked at more closely."""
+SMALL_BYTES = 20 * KIBIBYTE
 AT_ONCE_BYTES = 256 * KIBIBYTE
 AT_ONCE_REQUEST_BYTES = MEBIBYTE
 WALKED_AT_ONCE = 300_000 if is_compiled else 3_000
@@ -250,6 +251,13 @@ class Opening:
             while found.asked is None:
                 found.asked = next(slices)
                 await trio.lowlevel.checkpoint()
+
+
+def is_plain_and_small(records: Buffer | None) -> bool:
+    """Whether nothing takes long about a batch, so that there is nothing to open for it."""
+    if records is None or len(records) < HEADER_SIZE:
+        return True
+    return len(records) <= SMALL_BYTES and not records[_ATTRIBUTES_POSITION] & CODEC_MASK
 
 
 def check_asking(count: int, config: ExtensionConfig) -> None:

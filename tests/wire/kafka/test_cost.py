@@ -82,11 +82,7 @@ def large_request(api: Api, context: dict[str, Any]) -> bytes | None:
     return frame(message, api.last_version, 1) if enlarge(schema, message) else None
 
 
-# What Produce takes is its records; tests of its own bound that.
-CONTROL_APIS = [api for api in registered().values() if api.name != "produce"]
-
-
-@pytest.mark.parametrize("api", CONTROL_APIS, ids=lambda api: api.name)
+@pytest.mark.parametrize("api", registered().values(), ids=lambda api: api.name)
 @trio_test
 async def test_very_many_elements_stop_nobody(tmp_path: Path, api: Api) -> None:
     async with open_door(tmp_path, {"offsets.topic.num.partitions": 1}) as door:

@@ -14,6 +14,8 @@ from collections.abc import Coroutine
 from functools import partial
 from typing import Any
 
+import trio
+
 from coordinators.release.client_batch import Outcome, Staged
 from engine.errors import (
     BrokerError,
@@ -40,6 +42,7 @@ from wire.kafka.messages.produce import (
     TopicProduceData,
     TopicProduceResponse,
 )
+from wire.kafka.opening import is_plain_and_small
 from wire.kafka.request import Context, Deferred
 from wire.kafka.transactional_produce import HEADER_SIZE, TRANSACTIONAL_BIT, Addition, TransactionalProduce
 
@@ -53,6 +56,8 @@ CODEC_MASK = 0x07
 ZSTD = 4
 FIRST_ZSTD_VERSION = 7
 FIRST_TOPIC_ID_VERSION = 13
+FEW_PARTITIONS = 200
+PARTITIONS_PER_TURN = 50
 _header = struct.Struct(">8xi4xB4xh34xi")
 """Of a batch: length, magic, attributes, how many records."""
 
@@ -118,7 +123,7 @@ class _Durability:
 def handle(request: ProduceRequest, context: Context) -> Deferred | ProduceResponse | Coroutine[Any, Any, Any] | None:
     """Append every partition's batch; what fails is reported for its partition alone."""
     extended = ExtendedProduce(context)
-    if not extended.opening.is_done_at_once(request):
+    if _has_many(request) or not extended.opening.is_done_at_once(request):
         return _handle_slowly(request, context, extended)
     durability, transactional = _begin(request, context)
     for topic_data in request.topic_data:
@@ -133,18 +138,35 @@ def handle(request: ProduceRequest, context: Context) -> Deferred | ProduceRespo
 async def _handle_slowly(
     request: ProduceRequest, context: Context, extended: ExtendedProduce
 ) -> Deferred | ProduceResponse | None:
-    """The same for a request of which something takes longer than the loop may wait: one batch after the other."""
+    """The same for a request of which something takes longer than the loop may wait: one batch after the other, and the
+    others have their turn now and then."""
     extended.opening.begin_slowly(request)
     durability, transactional = _begin(request, context)
+    appended = 0
     for topic_data in request.topic_data:
         entries = _begin_topic(topic_data, durability)
         for data in topic_data.partition_data:
             entry = PartitionProduceResponse(index=data.index)
             entries.append(entry)
-            async with extended.opening.opened_slowly(topic_data, data):
+            if is_plain_and_small(data.records):
                 _try_append(topic_data, data, context, transactional, extended, entry, durability)
                 await extended.until_taken()
+            else:
+                async with extended.opening.opened_slowly(topic_data, data):
+                    _try_append(topic_data, data, context, transactional, extended, entry, durability)
+                    await extended.until_taken()
+            appended += 1
+            if appended % PARTITIONS_PER_TURN == 0:
+                await trio.lowlevel.checkpoint()
     return _end(durability, transactional)
+
+
+def _has_many(request: ProduceRequest) -> bool:
+    """Whether its partitions, however small their batches, take longer than a moment."""
+    count = 0
+    for topic in request.topic_data:
+        count += len(topic.partition_data)
+    return count > FEW_PARTITIONS
 
 
 def _begin(request: ProduceRequest, context: Context) -> tuple[_Durability, TransactionalProduce | None]:

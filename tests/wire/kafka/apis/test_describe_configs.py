@@ -58,3 +58,25 @@ async def test_what_does_not_exist_is_told(tmp_path: Path) -> None:
     async with client_of_topic(tmp_path) as (client, _):
         assert (await described(client, TOPIC, "missing")).error_code == UNKNOWN_TOPIC_OR_PARTITION
         assert (await described(client, 99, "t")).error_code == INVALID_REQUEST
+
+
+@trio_test
+async def test_a_resource_named_twice_is_described_once_with_all_that_is_asked_of_it(tmp_path: Path) -> None:
+    async with client_of_topic(tmp_path) as (client, _):
+        wanted = [["segment.bytes"], ["retention.ms", "segment.bytes"]] * 50
+        request = DescribeConfigsRequest([DescribeConfigsResource(TOPIC, "t", keys) for keys in wanted])
+        (result,) = (await client.ask(request)).results
+        assert sorted(entry.name for entry in result.configs) == ["retention.ms", "segment.bytes"]
+        request.resources.append(DescribeConfigsResource(TOPIC, "t", None))
+        (result,) = (await client.ask(request)).results
+        assert len(result.configs) > 20
+
+
+@trio_test
+async def test_what_does_not_fit_into_the_answer_is_told(tmp_path: Path) -> None:
+    settings: dict[str, object] = {"socket.response.max.bytes": 30_000}
+    async with client_of_topic(tmp_path, settings=settings) as (client, _):
+        resources = [DescribeConfigsResource(TOPIC, "t", None), DescribeConfigsResource(BROKER, "1", None)]
+        small, large = (await client.ask(DescribeConfigsRequest(resources, include_documentation=True))).results
+        assert (small.error_code, large.error_code, large.configs) == (0, INVALID_REQUEST, [])
+        assert "socket.response.max.bytes=30000" in large.error_message

@@ -48,3 +48,13 @@ async def test_a_broker_without_groups(tmp_path: Path) -> None:
     async with open_door(tmp_path) as door:
         (group,) = (await (await door.connect()).ask(DescribeGroupsRequest(["g"]))).groups
         assert group.error_code == NOT_COORDINATOR
+
+
+@trio_test
+async def test_very_many_names_are_answered_in_order_and_each_once(tmp_path: Path) -> None:
+    async with group_door(tmp_path) as door:
+        await door.commit(1)
+        names = [f"none-{number}" for number in range(250)] + ["g"]
+        groups = (await door.client.ask(DescribeGroupsRequest(names * 2))).groups
+        assert [group.group_id for group in groups] == names
+        assert [group.group_state for group in groups[-2:]] == ["Dead", "Empty"]

@@ -28,3 +28,10 @@ async def test_an_unknown_partition_is_told(tmp_path: Path) -> None:
         answer = await client.ask(DescribeProducersRequest(wanted))
         codes = [[partition.error_code for partition in topic.partitions] for topic in answer.topics]
         assert codes == [[0, UNKNOWN_TOPIC_OR_PARTITION], [UNKNOWN_TOPIC_OR_PARTITION]]
+
+
+@trio_test
+async def test_a_partition_named_twice_is_described_once(tmp_path: Path) -> None:
+    async with client_of_topic(tmp_path) as (client, _):
+        answer = await client.ask(DescribeProducersRequest([TopicRequest("t", [0] * 500)] * 3))
+        assert [[each.partition_index for each in topic.partitions] for topic in answer.topics] == [[0]]

@@ -16,6 +16,7 @@ from tests.wire.kafka.requests import (
     create_topic,
     fetch,
     fetched,
+    produce,
     produced,
 )
 from wire.kafka.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
@@ -303,3 +304,40 @@ async def test_where_nothing_else_is_left_the_holes_are_given_so_that_readers_pa
             assert holes[-1].next_offset == 7
         await produced(client, "t", client_batch([record("later")]))
         assert [header.base_offset for header in split((await fetched(client, "t", max_wait_ms=5_000)).records)] == [7]
+
+
+def very_many(**options: int) -> FetchRequest:
+    """A thousand partitions, of which three exist."""
+    request = fetch("t", **options)  # type: ignore[arg-type]
+    request.topics[0].partitions = [
+        FetchPartition(partition=index, fetch_offset=0, partition_max_bytes=1000) for index in range(1000)
+    ]
+    return request
+
+
+@trio_test
+async def test_very_many_partitions_are_fetched_and_waited_for(tmp_path: Path) -> None:
+    async with client_of_topic(tmp_path, partitions=3) as (client, _):
+        await client.send(very_many(max_wait_ms=20_000), BY_NAME)
+        await client.send(produce("t", batch(), partition=2), BY_NAME)
+        (topic,) = (await client.receive()).responses
+        assert [each.partition_index for each in topic.partitions] == list(range(1000))
+        assert [bool(each.records) for each in topic.partitions[:4]] == [False, False, True, False]
+        assert [each.error_code for each in topic.partitions[:4]] == [0, 0, 0, 3]
+        await client.receive()
+        (topic,) = (await client.ask(very_many(), BY_NAME)).responses
+        assert [bool(each.records) for each in topic.partitions[:4]] == [False, False, True, False]
+
+
+@trio_test
+async def test_a_partition_named_twice_is_fetched_once_as_the_last_mention_says(tmp_path: Path) -> None:
+    async with client_of_topic(tmp_path) as (client, _):
+        for _ in range(3):
+            await produced(client, "t", batch())
+        request = fetch("t")
+        request.topics[0].partitions = [
+            FetchPartition(partition=0, fetch_offset=offset, partition_max_bytes=1000) for offset in (0, 1, 2)
+        ]
+        (topic,) = (await client.ask(request, BY_NAME)).responses
+        (partition,) = topic.partitions
+        assert bytes(partition.records)[:8] == (2).to_bytes(8, "big")

@@ -145,3 +145,14 @@ async def test_times_are_looked_up_while_a_prioritised_partition_is_written_and_
                 await client.receive()
             for _ in range(5):
                 assert (await other.receive()).topics[0].partitions[0].offset == -1
+
+
+@trio_test
+async def test_a_repeated_partition_is_refused_among_very_many_others(tmp_path: Path) -> None:
+    async with client_of_topic(tmp_path, partitions=3) as (client, _):
+        wanted = [ListOffsetsPartition(index, timestamp=-1) for index in (0, *range(1, 300), 0)]
+        answer = await client.ask(ListOffsetsRequest(topics=[ListOffsetsTopic("t", wanted)]))
+        (topic,) = answer.topics
+        assert [each.partition_index for each in topic.partitions] == [0, *range(1, 300), 0]
+        codes = [each.error_code for each in topic.partitions]
+        assert (codes[0], codes[-1], codes[1:3], set(codes[3:-1])) == (42, 42, [0, 0], {3})

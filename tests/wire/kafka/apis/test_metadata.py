@@ -104,3 +104,11 @@ async def test_the_topic_of_trace_events_is_internal_among_all_and_not_by_its_na
         (among_all,) = (await client.ask(MetadataRequest(topics=None))).topics
         (by_name,) = (await client.ask(_of("__trace_events"))).topics
         assert (among_all.is_internal, by_name.is_internal) == (True, False)
+
+
+@trio_test
+async def test_a_topic_named_twice_by_its_id_is_described_once(tmp_path: Path) -> None:
+    async with client_of_topic(tmp_path) as (client, topic_id):
+        wanted = [MetadataRequestTopic(topic_id=topic_id, name=f"n{number}") for number in range(5)]
+        (topic,) = (await client.ask(MetadataRequest(topics=wanted))).topics
+        assert topic.name == "t"

@@ -21,6 +21,7 @@ from tests.wire.kafka.requests import (
     produce,
     produced,
 )
+from wire.kafka.messages.produce import PartitionProduceData
 
 CORRUPT_MESSAGE, UNKNOWN_TOPIC_OR_PARTITION, MESSAGE_TOO_LARGE = 2, 3, 10
 INVALID_REQUIRED_ACKS, UNSUPPORTED_COMPRESSION_TYPE, INVALID_RECORD = 21, 76, 87
@@ -209,3 +210,14 @@ async def test_a_fetch_finds_what_was_acknowledged_before_it(tmp_path: Path) -> 
             await client.send_bytes(b"".join(pieces))
             await client.receive()
             assert (await client.receive()).responses[0].partitions[0].high_watermark == number + 1
+
+
+@trio_test
+async def test_very_many_batches_are_appended_in_their_order(tmp_path: Path) -> None:
+    async with client_of_topic(tmp_path) as (client, _):
+        request = produce("t", None)
+        request.topic_data[0].partition_data = [PartitionProduceData(0, batch()) for _ in range(300)]
+        await client.send_bytes(client.prepare(request, BY_NAME) + client.prepare(produce("t", batch()), BY_NAME))
+        entries = (await client.receive()).responses[0].partition_responses
+        assert [entry.base_offset for entry in entries] == list(range(300))
+        assert (await client.receive()).responses[0].partition_responses[0].base_offset == 300

@@ -40,3 +40,15 @@ async def test_a_marker_of_an_older_epoch_is_refused(tmp_path: Path) -> None:
         await producer.client.ask(marker(5, 3, topics))
         answer = await producer.client.ask(marker(5, 2, topics))
         assert answer.markers[0].topics[0].partitions[0].error_code == INVALID_PRODUCER_EPOCH
+
+
+@trio_test
+async def test_a_partition_named_twice_gets_one_marker(tmp_path: Path) -> None:
+    async with transacting(tmp_path) as (_, producer):
+        await producer.add()
+        await producer.write()
+        request = marker(producer.producer_id, producer.epoch, [WritableTxnMarkerTopic("t", [0] * 200)] * 3)
+        request.markers *= 2
+        answer = await producer.client.ask(request)
+        assert [[each.name for each in result.topics] for result in answer.markers] == [["t"]]
+        assert (await read(producer.client)).last_stable_offset == 2
