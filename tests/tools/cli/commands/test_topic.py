@@ -96,6 +96,20 @@ def test_records_are_purged_up_to_an_offset_a_time_or_all(tidegate: Tidegate, to
     assert tidegate("topic", "purge", topic).code == 2, "nobody can be asked"
 
 
+def test_what_nobody_has_read_is_purged_from_a_prioritised_topic(tidegate: Tidegate, topic: str) -> None:
+    assert tidegate("config", "set", "topic", topic, "priority.enable=true").code == 0
+    start_ms = time.time_ns() // 1_000_000 - 600_000
+    for number in range(4):
+        tidegate("produce", topic, f"v{number}", "--timestamp", f"{start_ms + number}")
+    assert tidegate("topic", "purge", topic, "--offset", "1", "--yes").code == 0
+    assert tidegate("topic", "purge", topic, "--before", f"{start_ms + 3}", "--yes").code == 0
+    assert tidegate("consume", topic, "-e").out == "v3\n"
+    tidegate("produce", topic, "v4")
+    purged = tidegate("topic", "purge", topic, "--yes")
+    assert (purged.code, "2 records were deleted" in purged.out) == (0, True), purged
+    assert tidegate("consume", topic, "-e").out == ""
+
+
 def test_a_topic_that_is_not_there_is_status_4(tidegate: Tidegate) -> None:
     for arguments in (
         ["describe", "gone"],
