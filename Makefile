@@ -11,7 +11,7 @@ FUZZ_ARGS ?=
 COST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help venv serve setup test lint types layers tidy unit compat compat-reference spark demo bench soak fuzz fuzz-cost wheel clean
+.PHONY: help venv serve setup check test lint types layers tidy unit compat compat-reference spark demo bench soak fuzz fuzz-cost wheel clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{printf "%-24s %s\n", $$1, $$2}'
@@ -29,6 +29,11 @@ setup: venv  ## install what the tests need: kcat, Java, Maven, the jars of Kafk
 	@echo "== setup: Kafka's jars"
 	@$(PY) -m tools.reference.install
 	@$(PY) -m tools.reference.spark
+
+check: venv lint types layers tidy  ## the quick part of `make test`, for every day: some minutes, needs no more than the venv
+	@echo "== quick unit and property tests"
+	@$(PYTEST) tests --ignore=tests/test_tidy.py -m "not slow" $(TEST_ARGS)
+	@echo "== the quick checks passed; make test runs all"
 
 test: setup lint types layers tidy unit compat  ## every check; what CI runs
 	@echo "== all checks passed"
