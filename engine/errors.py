@@ -99,6 +99,8 @@ class RefusedRecords(BrokerError):
 
     message: str
     record_errors: tuple[tuple[int, str], ...] = field(default=(), kw_only=True)
+    header_fault: str = field(default="", kw_only=True)
+    """Of records that are refused for their extension headers: what kind of fault the first has, in a word or two."""
 
     def __str__(self) -> str:
         return self.message

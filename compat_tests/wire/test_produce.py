@@ -1,11 +1,14 @@
 """Produce: what is refused, with which code, and what a refusal looks like."""
 
+import gzip
+import struct
 import time
 import uuid
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+from crc32c import crc32c
 from kafka.protocol.metadata import ApiVersionsRequest
 
 from compat_tests.wire.batches import build
@@ -31,6 +34,40 @@ def now_ms() -> int:
 
 def changed(batch: bytes, position: int, value: int) -> bytes:
     return batch[:position] + bytes([value]) + batch[position + 1 :]
+
+
+def sealed(records: bytes, section: bytes, *, count: int, codec: int = 0) -> bytes:
+    """The batch's header around another record section, and a checksum that is right."""
+    head = bytearray(records[:61])
+    struct.pack_into(">i", head, 8, 49 + len(section))
+    struct.pack_into(">h", head, 21, codec)
+    struct.pack_into(">i", head, 23, count - 1)
+    struct.pack_into(">i", head, 57, count)
+    struct.pack_into(">I", head, 17, crc32c(bytes(head[21:]) + section))
+    return bytes(head) + section
+
+
+def poison() -> dict[str, bytes]:
+    """Batches with headers in order, whose records no consumer could read."""
+    three = build([b"a", b"b", b"c"])
+    section = three[61:]
+    return {
+        "garbage": sealed(three, b"no records " * 5, count=3),
+        "count-too-high": sealed(three, section, count=4),
+        "count-too-low": sealed(three, section, count=2),
+        "trailing-bytes": sealed(three, section + b"\0\0", count=3),
+        "cut-short": sealed(three, section[:-1], count=3),
+        "compressed-count-too-high": sealed(three, gzip.compress(section), count=4, codec=1),
+        "compressed-garbage": sealed(three, gzip.compress(b"no records " * 5), count=3, codec=1),
+    }
+
+
+@pytest.mark.parametrize("name", poison())
+def test_records_that_do_not_add_up_are_invalid(bootstrap: str, make_topic: MakeTopic, name: str) -> None:
+    topic = make_topic()
+    answer = produced(bootstrap, produce(topic, poison()[name]))
+    assert (answer.error_code, answer.base_offset) == (INVALID_RECORD, -1)
+    assert produced(bootstrap, produce(topic, build([b"a"]))).base_offset == 0
 
 
 def test_every_version_from_3_on_appends(bootstrap: str, make_topic: MakeTopic) -> None:

@@ -33,6 +33,11 @@ FOREVER_MS = 2**62
 NAMED_ERRORS_MAX = 100
 SHOWN_BYTES_MAX = 60
 
+# The kinds of fault by which refusals are counted.
+UNKNOWN_HEADER, MALFORMED_VALUE, GIVEN_TWICE, EXCLUDED = "unknown header", "malformed value", "given twice", "excluded"
+NO_KEY, TOO_FAR, COMPACTED_TOPIC = "no key", "too far", "compacted topic"
+FAULTS = (UNKNOWN_HEADER, MALFORMED_VALUE, GIVEN_TWICE, EXCLUDED, NO_KEY, TOO_FAR, COMPACTED_TOPIC)
+
 
 class Directive(NamedTuple):
     """What a record's extension headers ask for; None where nothing is asked."""
@@ -75,7 +80,11 @@ Judge = Callable[[int, Asked, bool], Directive]
 
 
 class _Refusal(Exception):
-    """Why one record is refused."""
+    """Why one record is refused: the kind of fault, by which refusals are counted, and what is wrong."""
+
+    def __init__(self, fault: str, text: str) -> None:
+        super().__init__(text)
+        self.fault = fault
 
 
 class _Malformed(Exception):
@@ -100,15 +109,16 @@ def open_in_slices(
 ) -> Iterator[list[OpenedRecord] | None]:
     """The same with a pause, None, after so many records; what comes last are all of them."""
     errors: list[tuple[int, str]] = []
-    refused = 0
+    refused, fault = 0, ""
     latest_ms = now_ms + rules.delay_max_ms
 
     def judge(index: int, asked: Asked, has_key: bool) -> Directive:
-        nonlocal refused
+        nonlocal refused, fault
         try:
             return _checked(asked, has_key, rules, latest_ms)
         except _Refusal as refusal:
             refused += 1
+            fault = fault or refusal.fault
             if refused <= NAMED_ERRORS_MAX:
                 errors.append((index, str(refusal)))
             return NO_DIRECTIVE
@@ -122,7 +132,7 @@ def open_in_slices(
             yield None
     _check_end(data, count, opened)
     if errors:
-        raise _refused(errors, refused, count)
+        raise _refused(errors, refused, count, fault)
     yield opened
 
 
@@ -246,11 +256,13 @@ def _malformed(data: bytes, count: int, opened: Sequence[OpenedRecord]) -> Inval
         return error
 
 
-def _refused(errors: Sequence[tuple[int, str]], refused: int, count: int) -> InvalidRecord:
+def _refused(errors: Sequence[tuple[int, str]], refused: int, count: int, fault: str) -> InvalidRecord:
     index, reason = errors[0]
     asks = "record asks" if count == 1 else "records ask" if refused > 1 else "records asks"
     return InvalidRecord(
-        f"{refused} of {count} {asks} for what cannot be done: record {index}: {reason}", record_errors=tuple(errors)
+        f"{refused} of {count} {asks} for what cannot be done: record {index}: {reason}",
+        record_errors=tuple(errors),
+        header_fault=fault,
     )
 
 
@@ -262,7 +274,7 @@ def _shown(content: bytes) -> str:
 def _number(name: str, value: bytes) -> int:
     if not value.isdigit() or len(value) > DIGITS_MAX:
         wanted = f"milliseconds in decimal digits, at most {DIGITS_MAX} of them"
-        raise _Refusal(f"{name} must be {wanted}, not {_shown(value)}")
+        raise _Refusal(MALFORMED_VALUE, f"{name} must be {wanted}, not {_shown(value)}")
     return int(value)
 
 
@@ -273,11 +285,12 @@ def _duration(name: str, value: bytes) -> int:
 
 def _identity(name: str, value: bytes) -> bytes:
     if not 0 < len(value) <= SCHEDULE_ID_BYTES_MAX:
-        raise _Refusal(f"{name} must be 1 to {SCHEDULE_ID_BYTES_MAX} bytes long, not {len(value)}: {_shown(value)}")
+        wanted = f"1 to {SCHEDULE_ID_BYTES_MAX} bytes long"
+        raise _Refusal(MALFORMED_VALUE, f"{name} must be {wanted}, not {len(value)}: {_shown(value)}")
     try:
         value.decode()
     except UnicodeDecodeError:
-        raise _Refusal(f"{name} must be UTF-8 text, not {_shown(value)}") from None
+        raise _Refusal(MALFORMED_VALUE, f"{name} must be UTF-8 text, not {_shown(value)}") from None
     return value
 
 
@@ -287,7 +300,8 @@ _LANES = {name.encode(): lane for lane, name in enumerate(PRIORITIES)} | {b"%d" 
 def _priority(name: str, value: bytes) -> int:
     lane = _LANES.get(value)
     if lane is None:
-        raise _Refusal(f"{name} must be one of {', '.join(PRIORITIES)}, or 0 to 4, not {_shown(value)}")
+        wanted = f"one of {', '.join(PRIORITIES)}, or 0 to 4"
+        raise _Refusal(MALFORMED_VALUE, f"{name} must be {wanted}, not {_shown(value)}")
     return lane
 
 
@@ -314,23 +328,25 @@ def _checked(asked: Asked, has_key: bool, rules: HeaderRules, latest_ms: int) ->
     for name, value in asked:
         known = _KNOWN.get(name)
         if known is None:
-            raise _Refusal(f"{_shown(name)} is no header that this broker knows; names in tide- are reserved")
+            text = f"{_shown(name)} is no header that this broker knows; names in tide- are reserved"
+            raise _Refusal(UNKNOWN_HEADER, text)
         text, slot, parse = known
         if slot == _PRIORITY_SLOT and not rules.priority:
             continue
         if values[slot] is not None:
-            raise _Refusal(f"{text} is given twice, with {_shown(value or b'')} the second time")
+            raise _Refusal(GIVEN_TWICE, f"{text} is given twice, with {_shown(value or b'')} the second time")
         if value is None:
-            raise _Refusal(f"{text} has a null value")
+            raise _Refusal(MALFORMED_VALUE, f"{text} has a null value")
         values[slot] = parse(text, value)
     directive = Directive._make(values)
     if directive.priority is not None and rules.compacted:
-        raise _Refusal("tide-priority cannot be obeyed in a compacted topic, whose cleanup.policy has compact")
+        text = "tide-priority cannot be obeyed in a compacted topic, whose cleanup.policy has compact"
+        raise _Refusal(COMPACTED_TOPIC, text)
     _check_delay(directive, rules, latest_ms)
     if directive.ttl_ms is not None and directive.expires_at_ms is not None:
-        raise _Refusal("tide-ttl and tide-expires-at exclude each other, and both are given")
+        raise _Refusal(EXCLUDED, "tide-ttl and tide-expires-at exclude each other, and both are given")
     if directive.schedule_id is not None and not has_key:
-        raise _Refusal("tide-schedule-id needs a record with a key, and this one has none")
+        raise _Refusal(NO_KEY, "tide-schedule-id needs a record with a key, and this one has none")
     if directive.cancel is not None:
         _check_cancel(directive, has_key)
     return directive
@@ -340,21 +356,23 @@ def _check_delay(directive: Directive, rules: HeaderRules, latest_ms: int) -> No
     delay_ms, deliver_at_ms = directive.delay_ms, directive.deliver_at_ms
     if delay_ms is not None:
         if deliver_at_ms is not None:
-            raise _Refusal("tide-delay and tide-deliver-at exclude each other, and both are given")
+            raise _Refusal(EXCLUDED, "tide-delay and tide-deliver-at exclude each other, and both are given")
         if delay_ms > rules.delay_max_ms:
-            raise _Refusal(f"tide-delay of {delay_ms} is beyond delay.max.ms, which is {rules.delay_max_ms}")
+            raise _Refusal(TOO_FAR, f"tide-delay of {delay_ms} is beyond delay.max.ms, which is {rules.delay_max_ms}")
     elif deliver_at_ms is not None and deliver_at_ms > latest_ms:
         raise _Refusal(
+            TOO_FAR,
             f"tide-deliver-at of {deliver_at_ms} is further away than delay.max.ms, {rules.delay_max_ms}, "
-            f"which now ends at {latest_ms}"
+            f"which now ends at {latest_ms}",
         )
 
 
 def _check_cancel(directive: Directive, has_key: bool) -> None:
     if not has_key:
-        raise _Refusal("tide-cancel needs a record with a key, and this one has none")
+        raise _Refusal(NO_KEY, "tide-cancel needs a record with a key, and this one has none")
     if any(value is not None for value in directive._replace(cancel=None)):
-        raise _Refusal("tide-cancel goes with no other tide- header: the record that carries it is not stored")
+        text = "tide-cancel goes with no other tide- header: the record that carries it is not stored"
+        raise _Refusal(EXCLUDED, text)
 
 
 def _lenient(asked: Asked, rules: HeaderRules) -> Directive:

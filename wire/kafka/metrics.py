@@ -17,6 +17,7 @@ class KafkaMetrics:
     def collect(self) -> Iterator[Family]:
         """Everything about the door."""
         yield from self._requests()
+        yield from self._refusals()
         yield from self._connections()
 
     def _requests(self) -> Iterator[Family]:
@@ -35,6 +36,15 @@ class KafkaMetrics:
             "tidegate_errors_total",
             "Errors told to clients, by Kafka's names; a request may be told several.",
             [({"error": code.name}, count) for code, count in sorted(told.items())],
+        )
+
+    def _refusals(self) -> Iterator[Family]:
+        counts = self._server.node.refused_headers.counts
+        yield Family.counter(
+            "tidegate_refused_headers_total",
+            "Batches refused for their tide- headers, by topic and reason: unknown header, malformed value, given "
+            "twice, excluded (by another header), no key, too far (beyond delay.max.ms), compacted topic.",
+            [({"topic": topic, "reason": fault}, count) for (topic, fault), count in sorted(counts.items())],
         )
 
     def _connections(self) -> Iterator[Family]:

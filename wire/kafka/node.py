@@ -24,6 +24,7 @@ from engine.workers import Workers
 from wire.kafka.fetch_sessions import FetchSessions
 from wire.kafka.long_polls import LongPolls
 from wire.kafka.opening_room import OpeningRoom
+from wire.kafka.refused_headers import RefusedHeaders
 
 T = TypeVar("T")
 SETTLE_S = 10.0
@@ -73,9 +74,11 @@ class Node:
     tracing: Tracing
     long_polls: LongPolls
     opening_room: OpeningRoom = field(init=False)
+    refused_headers: RefusedHeaders = field(init=False)
 
     def __attrs_post_init__(self) -> None:
         self.opening_room = OpeningRoom(self.limits.max_decompressed_bytes)
+        self.refused_headers = RefusedHeaders(self.clock)
 
     def topic(self, name: str, topic_id: bytes, *, by_id: bool) -> Topic:
         """The topic that a request names by id or by name."""

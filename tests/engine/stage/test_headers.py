@@ -11,9 +11,16 @@ from hypothesis import strategies as st
 from engine.errors import InvalidRecord
 from engine.records import pack_record, record_section, split_batches, varint, walk_records
 from engine.stage.headers import (
+    EXCLUDED,
+    FAULTS,
     FOREVER_MS,
+    GIVEN_TWICE,
+    MALFORMED_VALUE,
     NAMED_ERRORS_MAX,
     NO_DIRECTIVE,
+    NO_KEY,
+    TOO_FAR,
+    UNKNOWN_HEADER,
     Directive,
     HeaderRules,
     OpenedRecord,
@@ -362,3 +369,25 @@ def test_a_count_beyond_the_records_is_refused() -> None:
 def test_no_records_are_no_trouble() -> None:
     assert open_records(b"", 0, RULES, NOW_MS) == []
     assert OpenedRecord(0, 1, 2, NO_DIRECTIVE).directive == Directive(*[None] * 7)
+
+
+@pytest.mark.parametrize(
+    ("headers", "fault"),
+    [
+        ([(b"tide-nonsense", b"1")], UNKNOWN_HEADER),
+        ([(b"tide-delay", b"soon")], MALFORMED_VALUE),
+        ([(b"tide-delay", None)], MALFORMED_VALUE),
+        ([(b"tide-priority", b"7")], MALFORMED_VALUE),
+        ([(b"tide-delay", b"1"), (b"tide-delay", b"1")], GIVEN_TWICE),
+        ([(b"tide-delay", b"1"), (b"tide-deliver-at", b"1")], EXCLUDED),
+        ([(b"tide-schedule-id", b"a")], NO_KEY),
+        ([(b"tide-delay", b"9" * 18)], TOO_FAR),
+    ],
+)
+def test_a_refusal_tells_the_kind_of_fault_of_the_first(headers: list[tuple[bytes, bytes | None]], fault: str) -> None:
+    records = [pack_record(0, 0, None, b"v"), pack_record(1, 0, None, b"v", headers)]
+    records.append(pack_record(2, 0, None, b"v", [(b"tide-other", b"")]))
+    with pytest.raises(InvalidRecord) as caught:
+        open_records(b"".join(records), 3, HeaderRules(1_000, True), 0)
+    assert caught.value.header_fault == fault
+    assert fault in FAULTS

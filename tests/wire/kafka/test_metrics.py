@@ -5,6 +5,7 @@ from pathlib import Path
 import trio
 from trio.testing import trio_test
 
+from tests.engine.stage.world import client_batch, record
 from tests.wire.http.scraping import Scrape, collected
 from tests.wire.kafka.door import Door, open_door, until
 from tests.wire.kafka.requests import BY_NAME, batch, create_topic, fetch, produce, produced
@@ -64,6 +65,18 @@ async def test_errors_are_counted_by_name(tmp_path: Path) -> None:
             before = found("tidegate_errors_total", error=UNKNOWN_TOPIC_OR_PARTITION)
         await produced(client, "nothing", batch())
         assert scraped(door)("tidegate_errors_total", error=UNKNOWN_TOPIC_OR_PARTITION) == before + 1
+
+
+@trio_test
+async def test_refused_headers_are_counted_by_topic_and_reason(tmp_path: Path) -> None:
+    async with open_door(tmp_path) as door:
+        client = await door.connect()
+        await create_topic(client, "t")
+        for asked in ({"delay": "soon"}, {"delay": 2**62}, {"nonsense": 1}, {"nonsense": 2}):
+            await produced(client, "t", client_batch([record("x", **asked)]))
+        found = scraped(door)
+        for reason, count in (("malformed value", 1), ("too far", 1), ("unknown header", 2)):
+            assert found("tidegate_refused_headers_total", topic="t", reason=reason) == count
 
 
 @trio_test

@@ -251,8 +251,11 @@ def _append(
             partition.traffic.received(record_count, len(records))
             return
         result = partition.append(records, opened=extended.opened)
-    except RefusedRecords:
+    except RefusedRecords as error:
         entry.log_start_offset = partition.log.start_offset
+        if error.header_fault:
+            client = context.client_id, context.peer.address
+            node.refused_headers.note(topic.name, partition.index, error, *client)
         raise
     entry.base_offset = result.base_offset
     entry.log_append_time_ms = result.append_time_ms
