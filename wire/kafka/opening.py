@@ -292,7 +292,9 @@ def _opened_in_thread(batch: _Batch, bound: int) -> tuple[OpenedRecords, bool] |
         if wanted not in (codec, NONE) and opened.unsound is None:
             opened.recompress(wanted, log)
     except BrokerError as error:
-        return error
+        # Its traceback, and that of what led to it, would hold what was decompressed in vain until a collection.
+        error.__context__ = None
+        return error.with_traceback(None)
     return opened, batch.asks(section)
 
 

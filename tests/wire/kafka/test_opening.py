@@ -10,6 +10,7 @@ import trio
 from trio.testing import trio_test
 
 from engine.compression import GZIP, LZ4, NONE, SNAPPY, ZSTD, compress
+from engine.errors import BrokerError
 from engine.log_types import LogConfig
 from engine.records import HEADER_SIZE, BatchHeader, pack_batch, pack_record, parse_header, seal_batch
 from engine.stage.config import ExtensionConfig
@@ -126,6 +127,22 @@ async def test_many_batches_that_expand_enormously_stop_nobody(tmp_path: Path) -
         assert "request.max.decompressed.bytes" in entries[99].error_message
         assert stall_s < STALL_S
         assert (await produced(client, "t", values(10, 1))).base_offset == 0
+
+
+@pytest.mark.parametrize("codec", CODECS)
+@trio_test
+async def test_of_what_was_decompressed_in_vain_nothing_waits_for_a_collection(tmp_path: Path, codec: int) -> None:
+    async with client_of_topic(tmp_path, configs={"extensions.max.decompressed.bytes": "4000000"}) as (client, _):
+        request = to_partitions([bomb(5_000_000, codec)] * 3)
+        gc.collect()
+        gc.disable()
+        try:
+            assert codes(await client.ask(request, BY_NAME)) == [MESSAGE_TOO_LARGE] * 3
+            errors = [each for each in gc.get_objects() if isinstance(each, BrokerError)]
+        finally:
+            gc.enable()
+        # What holds anything is the frames behind an error.
+        assert [each for each in errors if each.__traceback__ is not None or each.__context__ is not None] == []
 
 
 @pytest.mark.parametrize("count", [7_000_000, 2_000_000])
