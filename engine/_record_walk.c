@@ -18,8 +18,8 @@ typedef struct {
     const uint8_t *end;
 } span;
 
-/* A zigzag number of at most so many bits; 0 if it does not end within the span, or is larger. */
-static inline int number(span *rest, int bits, int64_t *value)
+/* A zigzag number of several bytes; 0 if it does not end within the span, or has more bits. */
+static int long_number(span *rest, int bits, int64_t *value)
 {
     uint64_t raw = 0;
     int shift = 0;
@@ -36,6 +36,26 @@ static inline int number(span *rest, int bits, int64_t *value)
         shift += 7;
         if (shift >= bits)
             return 0;
+    }
+    *value = (int64_t)(raw >> 1) ^ -(int64_t)(raw & 1);
+    return 1;
+}
+
+/* A zigzag number. Nearly all of them take one byte, most others two. */
+static inline int number(span *rest, int bits, int64_t *value)
+{
+    const uint8_t *at = rest->at;
+    uint64_t raw;
+    if (rest->end - at < 2)
+        return long_number(rest, bits, value);
+    raw = at[0];
+    if (raw < 0x80) {
+        rest->at = at + 1;
+    } else if (at[1] < 0x80) {
+        raw = (raw & 0x7f) | (uint64_t)at[1] << 7;
+        rest->at = at + 2;
+    } else {
+        return long_number(rest, bits, value);
     }
     *value = (int64_t)(raw >> 1) ^ -(int64_t)(raw & 1);
     return 1;

@@ -36,9 +36,9 @@ class ExtendedProduce:
 
     __slots__ = ("_taken", "context", "opened", "opening")
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context, opening: Opening | None = None) -> None:
         self.context = context
-        self.opening = Opening(context)
+        self.opening = opening
         self.opened: OpenedRecords | None = None
         """The records of the batch that was examined last, if something was found out about them."""
         self._taken: trio.Event | None = None
@@ -48,7 +48,7 @@ class ExtendedProduce:
         self, topic: Topic, partition: Partition, records: memoryview | bytes, attributes: int
     ) -> ClientBatch | None:
         """The batch if it has to pass through the stage or queue behind it; None if it may go straight to the log."""
-        found = self.opening.found(records)
+        found = None if self.opening is None else self.opening.found(records)
         self.opened = None if found is None else found.content()
         config = self.context.node.releases.config(topic)
         staged = partition.staged

@@ -40,6 +40,7 @@ QUICK_LEVELS = {GZIP: 6, LZ4: 9, ZSTD: 9}
 RATIO_FLOOR_BYTES = 8 * MEBIBYTE
 """From so much content on it is asked how much it expanded."""
 
+FEW_PARTITIONS = 200
 FIRST_TOPIC_ID_VERSION = 13
 _ATTRIBUTES_POSITION = 22
 Asked = Sequence[OpenedRecord]
@@ -106,8 +107,22 @@ class Found:
             del refusal
 
 
+def needs_a_look(request: ProduceRequest) -> bool:
+    """Whether the request is not one of the many that are small and plain."""
+    size = count = 0
+    for topic_data in request.topic_data:
+        for data in topic_data.partition_data:
+            records = data.records
+            count += 1
+            if records is not None and len(records) >= HEADER_SIZE:
+                size += len(records)
+                if records[_ATTRIBUTES_POSITION] & CODEC_MASK:
+                    return True
+    return size > PLAIN_BYTES or count > FEW_PARTITIONS
+
+
 class Opening:
-    """The batches of one request."""
+    """The batches of one request that has any which are long or compressed."""
 
     __slots__ = ("_context", "_found", "_spent_bytes")
 
@@ -125,17 +140,6 @@ class Opening:
 
     def is_done_at_once(self, request: ProduceRequest) -> bool:
         """Open what has to be opened; False if that takes too long for the loop."""
-        size = 0
-        for topic_data in request.topic_data:
-            for data in topic_data.partition_data:
-                records = data.records
-                if records is not None:
-                    size += len(records)
-                    if len(records) >= HEADER_SIZE and records[_ATTRIBUTES_POSITION] & CODEC_MASK:
-                        return self._open_at_once(request)
-        return size <= PLAIN_BYTES or self._open_at_once(request)
-
-    def _open_at_once(self, request: ProduceRequest) -> bool:
         self._found = {}
         walked = 0
         for topic_data in request.topic_data:

@@ -42,7 +42,7 @@ from wire.kafka.messages.produce import (
     TopicProduceData,
     TopicProduceResponse,
 )
-from wire.kafka.opening import is_plain_and_small
+from wire.kafka.opening import FEW_PARTITIONS, Opening, is_plain_and_small, needs_a_look
 from wire.kafka.request import Context, Deferred
 from wire.kafka.transactional_produce import HEADER_SIZE, TRANSACTIONAL_BIT, Addition, TransactionalProduce
 
@@ -56,7 +56,6 @@ CODEC_MASK = 0x07
 ZSTD = 4
 FIRST_ZSTD_VERSION = 7
 FIRST_TOPIC_ID_VERSION = 13
-FEW_PARTITIONS = 200
 PARTITIONS_PER_TURN = 50
 _header = struct.Struct(">8xi4xB4xh34xi")
 """Of a batch: length, magic, attributes, how many records."""
@@ -122,38 +121,40 @@ class _Durability:
 
 def handle(request: ProduceRequest, context: Context) -> Deferred | ProduceResponse | Coroutine[Any, Any, Any] | None:
     """Append every partition's batch; what fails is reported for its partition alone."""
-    extended = ExtendedProduce(context)
-    if _has_many(request) or not extended.opening.is_done_at_once(request):
-        return _handle_slowly(request, context, extended)
+    opening = None
+    if needs_a_look(request):
+        opening = Opening(context)
+        if _has_many(request) or not opening.is_done_at_once(request):
+            return _handle_slowly(request, context, opening)
+    extended = ExtendedProduce(context, opening)
     durability, transactional = _begin(request, context)
     for topic_data in request.topic_data:
-        entries = _begin_topic(topic_data, durability)
+        answered = TopicProduceResponse(topic_id=topic_data.topic_id, name=topic_data.name)
+        durability.response.responses.append(answered)
         for data in topic_data.partition_data:
-            entry = PartitionProduceResponse(index=data.index)
-            entries.append(entry)
-            _try_append(topic_data, data, context, transactional, extended, entry, durability)
+            _try_append(topic_data, data, context, transactional, extended, answered, durability)
     return _end(durability, transactional)
 
 
 async def _handle_slowly(
-    request: ProduceRequest, context: Context, extended: ExtendedProduce
+    request: ProduceRequest, context: Context, opening: Opening
 ) -> Deferred | ProduceResponse | None:
     """The same for a request of which something takes longer than the loop may wait: one batch after the other, and the
     others have their turn now and then."""
-    extended.opening.begin_slowly(request)
+    opening.begin_slowly(request)
+    extended = ExtendedProduce(context, opening)
     durability, transactional = _begin(request, context)
     appended = 0
     for topic_data in request.topic_data:
-        entries = _begin_topic(topic_data, durability)
+        answered = TopicProduceResponse(topic_id=topic_data.topic_id, name=topic_data.name)
+        durability.response.responses.append(answered)
         for data in topic_data.partition_data:
-            entry = PartitionProduceResponse(index=data.index)
-            entries.append(entry)
             if is_plain_and_small(data.records):
-                _try_append(topic_data, data, context, transactional, extended, entry, durability)
+                _try_append(topic_data, data, context, transactional, extended, answered, durability)
                 await extended.until_taken()
             else:
-                async with extended.opening.opened_slowly(topic_data, data):
-                    _try_append(topic_data, data, context, transactional, extended, entry, durability)
+                async with opening.opened_slowly(topic_data, data):
+                    _try_append(topic_data, data, context, transactional, extended, answered, durability)
                     await extended.until_taken()
             appended += 1
             if appended % PARTITIONS_PER_TURN == 0:
@@ -181,12 +182,6 @@ def _begin(request: ProduceRequest, context: Context) -> tuple[_Durability, Tran
     return _Durability(ProduceResponse(), acks, deadline), transactional
 
 
-def _begin_topic(topic_data: TopicProduceData, durability: _Durability) -> list[PartitionProduceResponse]:
-    topic_response = TopicProduceResponse(topic_id=topic_data.topic_id, name=topic_data.name)
-    durability.response.responses.append(topic_response)
-    return topic_response.partition_responses
-
-
 def _end(durability: _Durability, transactional: TransactionalProduce | None) -> Deferred | ProduceResponse | None:
     if durability.acks == 0:
         if durability.failure:
@@ -205,9 +200,11 @@ def _try_append(
     context: Context,
     transactional: TransactionalProduce | None,
     extended: ExtendedProduce,
-    entry: PartitionProduceResponse,
+    answered: TopicProduceResponse,
     durability: _Durability,
 ) -> None:
+    entry = PartitionProduceResponse(index=data.index)
+    answered.partition_responses.append(entry)
     try:
         if durability.acks not in (0, 1, -1):
             raise InvalidRequiredAcks(f"acks must be 0, 1 or -1 (all), not {durability.acks}")
