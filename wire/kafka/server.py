@@ -226,6 +226,9 @@ class KafkaConnection:
             route.latencies.observe(self._now() - began)
             return None
         place = self._outbox.reserve(route, correlation_id, began, cost_bytes)
+        if type(response) is Deferred:
+            self._defer(place, response)
+            return None
         return self._settle(place, response)
 
     def _context_of(self, version: int, client_id: str | None) -> Context:
@@ -282,6 +285,14 @@ class KafkaConnection:
     # -- answering
 
     def _answer_deferred(self, place: Place, message: Any) -> None:
+        route: Route = place.route
+        if route.encodes_at_once and type(message) is not GeneratorType and not self.peer.gone:
+            # As `_answer` does it, without another call: what most requests come to.
+            try:
+                self._fulfil(place, route.encode(message))
+            except Exception as error:
+                self._fail(route, error)
+            return
         rest = self._answer(place, message)
         if rest is not None and self._nursery is not None:
             try:
