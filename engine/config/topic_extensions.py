@@ -94,9 +94,10 @@ STAGE = (
     _key(
         "extensions.max.records",
         ConfigType.INT,
-        100_000,
-        "How many records a batch may hold that has a `tide-` header on any of them: each is opened. A batch of more "
-        "is refused; producers that can split it do.",
+        10_000,
+        "How many records a batch may hold that has a `tide-` header on any of them: each is opened, and staged at "
+        "once if one is. A batch of more is refused; producers that can split it do. The default is librdkafka's own "
+        "(`batch.num.messages`), other clients batch fewer.",
         at_least(1),
     ),
     _key(

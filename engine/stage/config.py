@@ -20,7 +20,7 @@ class ExtensionConfig:
 
     extensions_enable: bool = True
     extensions_max_decompressed_bytes: int = 64 * MEBIBYTE
-    extensions_max_records: int = 100_000
+    extensions_max_records: int = 10_000
     stage_max_bytes: int = 1024 * MEBIBYTE
     delay_max_ms: int = 365 * DAY_MS
     delay_fate_retention_ms: int = DAY_MS

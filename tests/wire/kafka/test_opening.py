@@ -158,7 +158,7 @@ async def test_a_batch_of_millions_of_records_is_refused_unopened(tmp_path: Path
 
 @trio_test
 async def test_records_that_ask_are_opened_in_slices(tmp_path: Path) -> None:
-    async with client_of_topic(tmp_path) as (client, _):
+    async with client_of_topic(tmp_path, configs={"extensions.max.records": "100000"}) as (client, _):
         count = 99_000
         asking = pack_record(count, 0, None, None, [(b"tide-ttl", b"1000")])
         records = of_records(tiny_records(count, asking), count + 1, ZSTD)
