@@ -193,6 +193,11 @@ class MemoryFiles:
     def used_bytes(self) -> int:
         return _used(self._root)
 
+    def sync_all(self) -> None:
+        """Everything that was written becomes durable, as by `syncfs`."""
+        self.count("sync_all")
+        _sync_below(self._root)
+
     def crash(self, chance: random.Random | None = None) -> None:
         """Power loss: nothing unsynced remains, or what `chance` lets remain. Open files are void."""
         self._fail = None
@@ -306,3 +311,10 @@ def _used(entry: _Entry) -> int:
     if isinstance(entry, _Content):
         return len(entry.data)
     return sum(_used(child) for child in entry.entries.values())
+
+
+def _sync_below(entry: _Entry) -> None:
+    entry.sync()
+    if isinstance(entry, _Directory):
+        for child in entry.entries.values():
+            _sync_below(child)

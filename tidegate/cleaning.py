@@ -1,6 +1,5 @@
 """When retention and compaction run: the tasks of the loop that call the cleaner, by the broker's settings."""
 
-import time
 from collections.abc import Callable
 
 import trio
@@ -25,11 +24,18 @@ class Cleaning:
     settings: BrokerSettings
 
     @classmethod
-    def make(cls, partitions: Partitions, workers: Workers, clock: Clock, settings: BrokerSettings) -> "Cleaning":
-        """`workers` are for compaction alone."""
+    def make(
+        cls,
+        partitions: Partitions,
+        workers: Workers,
+        clock: Clock,
+        settings: BrokerSettings,
+        pause: Callable[[float], None],
+    ) -> "Cleaning":
+        """`workers` are for compaction alone; `pause` sleeps in them."""
 
         def make_pace(is_stopped: Callable[[], bool]) -> Pace:
-            return Pace(clock.monotonic, time.sleep, is_stopped)
+            return Pace(clock.monotonic, pause, is_stopped)
 
         together = settings.integer("log.cleaner.threads")
         return cls(Cleaner(partitions, workers, clock, make_pace, together=together), settings)

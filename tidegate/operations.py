@@ -4,7 +4,7 @@ It opens before the logs are recovered and closes after they are closed, so that
 """
 
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 import trio
@@ -41,7 +41,7 @@ class Operations:
         node: Node,
         metrics: Metrics,
         bound: BoundHttp | None,
-        listeners: list[BoundListener],
+        listeners: Sequence[BoundListener],
         descriptors: DescriptorPlan,
         scrubbing: Scrubbing,
     ) -> "Operations":

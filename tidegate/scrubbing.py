@@ -1,13 +1,12 @@
 """When the scrubber runs: the task of the loop that has threads look at what is on disk, at the settings' pace."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import trio
 from attrs import define, field
 
 from coordinators.waiting import in_worker
-from engine.catalogue_guarded import GuardedCatalogue
 from engine.clock import Clock
 from engine.config.resolve import BrokerSettings
 from engine.journal import Journal
@@ -36,7 +35,7 @@ class Scrubbing:
         cls,
         partitions: Partitions,
         journal: Journal,
-        catalogue: GuardedCatalogue,
+        others: Sequence[OtherFile],
         workers: Workers,
         clock: Clock,
         settings: BrokerSettings,
@@ -49,7 +48,7 @@ class Scrubbing:
             rate_bytes=settings.integer("log.scrub.io.max.bytes.per.second"),
             interval_ms=settings.integer("log.scrub.interval.ms") if is_enabled else NEVER_MS,
             journal=journal,
-            others=[OtherFile(catalogue.path, catalogue.problem)],
+            others=others,
         )
         await in_worker(workers, scrubber.load)
         scrubber.begin()

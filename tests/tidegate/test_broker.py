@@ -20,6 +20,7 @@ from engine.log import Log
 from tests.wire.kafka.door import Client, Door, config, open_door, until
 from tests.wire.kafka.requests import BY_NAME, batch, create_topic, fetched, produce, produced
 from tidegate.broker import Broker
+from tidegate.runtime import NodeRuntime
 from tidegate.data_directory import CLEAN_MARK, DataDirectoryInUse
 from tidegate.listening import CannotListen
 
@@ -75,7 +76,7 @@ async def test_a_bug_in_the_broker_comes_out_alone_and_ends_the_program(
     async def broken(*_: object) -> None:
         raise Planted
 
-    monkeypatch.setattr(Broker, "_drive_syncs", broken)
+    monkeypatch.setattr(NodeRuntime, "_drive_syncs", broken)
     with pytest.raises(Planted):
         async with Broker(config(tmp_path)):
             await trio.sleep_forever()
@@ -265,7 +266,7 @@ async def test_a_failed_sync_is_told_to_producers_and_healed(tmp_path: Path, mon
             patch.setattr(os, "fdatasync", broken)
             yield
 
-    monkeypatch.setattr("tidegate.broker.open_kernel_sync", lambda _: None)
+    monkeypatch.setattr("tidegate.machine.open_kernel_sync", lambda _: None)
     async with open_door(tmp_path, WITHOUT_JOURNAL) as door:
         await told_and_healed(door, breaking)
 
@@ -285,7 +286,7 @@ async def test_a_sync_that_fails_in_the_kernel_is_told_and_healed(
             yield
 
     async with open_door(tmp_path, WITHOUT_JOURNAL) as door:
-        if door.broker._kernel_sync is None:
+        if door.broker.runtime.world.round_sync._kernel is None:
             pytest.skip("this kernel does not sync by itself")
         await told_and_healed(door, breaking)
 
@@ -311,7 +312,7 @@ async def journaled_image(tmp_path: Path, count: int) -> tuple[Path, bytes]:
     over is in its file. And all that was acknowledged."""
     data, image = tmp_path / "data", tmp_path / "image"
     async with open_door(data) as door:
-        client, journal = await door.connect(), door.broker._journal
+        client, journal = await door.connect(), door.broker.runtime.journal
         await create_topic(client, "t")
         await produced(client, "t", batch())
         await until(journal.idle)

@@ -490,9 +490,13 @@ class KafkaServer:
 
     def _start(self, sock: socket.socket, address: Any, endpoint: Endpoint | None, nursery: trio.Nursery) -> None:
         tune(sock)
-        self._accepted += 1
         if endpoint is None:
             endpoint = Endpoint(*sock.getsockname()[:2])
+        self.admit(sock, address, endpoint, nursery)
+
+    def admit(self, sock: socket.socket, address: Any, endpoint: Endpoint, nursery: trio.Nursery) -> None:
+        """Serve a connection, whose socket does not block, in the nursery."""
+        self._accepted += 1
         peer = Peer(address[0], address[1], endpoint, self._accepted)
         connection = KafkaConnection(self, sock, peer)
         self.connections[peer.connection_id] = connection

@@ -1,0 +1,56 @@
+"""What the journal is written by in a simulation: each write becomes durable some time after it was asked for."""
+
+import random
+
+import trio
+
+from engine.files import File
+from engine.journal_device import Slot, Written
+from engine.memory_files import MemoryFiles
+
+BUFFER_BYTES = 256 * 1024
+SLOWEST_WRITE_S = 0.002
+
+
+class SimulatedDevice:
+    """Slots in files of the simulated disk."""
+
+    def __init__(self, nursery: trio.Nursery, files: MemoryFiles, chance: random.Random) -> None:
+        self.buffer = memoryview(bytearray(BUFFER_BYTES))
+        self.nursery = nursery
+        self.chance = chance
+        self._files = files
+
+    def lay_out(self, path: str, size: int) -> Slot:
+        file = self._files.open(path, create=True)
+        if file.size() != size:
+            file.truncate(0)
+            file.write([bytes(size)], 0)
+        file.sync()
+        directory = path
+        while directory not in ("", "/"):
+            directory = directory.rpartition("/")[0]
+            self._files.sync_directory(directory)
+        return _SimulatedSlot(file, self)
+
+
+class _SimulatedSlot:
+    def __init__(self, file: File, device: SimulatedDevice) -> None:
+        self._file = file
+        self._device = device
+
+    def write(self, size: int, position: int, done: Written) -> None:
+        frame = bytes(self._device.buffer[:size])
+        self._device.nursery.start_soon(self._write, frame, position, done)
+
+    async def _write(self, frame: bytes, position: int, done: Written) -> None:
+        await trio.sleep(self._device.chance.random() * SLOWEST_WRITE_S)
+        # A cut of power from here to the sync leaves any part of it, or nothing.
+        self._file.write([frame], position)
+        await trio.sleep(self._device.chance.random() * SLOWEST_WRITE_S)
+        self._file.sync()
+        await trio.sleep(self._device.chance.random() * SLOWEST_WRITE_S)
+        done(None)
+
+    def close(self) -> None:
+        """Nothing is held."""

@@ -1,0 +1,52 @@
+"""Bugs to be planted in a node, each of which a simulation must find."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from coordinators.transaction.markers import MarkerTargets
+from engine import producer_state
+from engine.partition import Partition
+from engine.stage.stage import Stage
+
+Plant = Callable[[pytest.MonkeyPatch], None]
+
+
+def acknowledged_before_synced(patch: pytest.MonkeyPatch) -> None:
+    """What is written counts as durable."""
+    create = Partition.__init__
+
+    def careless(self: Partition, *arguments: Any, **named: Any) -> None:
+        create(self, *arguments, **{**named, "sync_writes": False})
+
+    patch.setattr(Partition, "__init__", careless)
+
+
+def abort_marker_lost(patch: pytest.MonkeyPatch) -> None:
+    """An abort is answered, and its markers are never written."""
+    append = MarkerTargets.append
+
+    def forgetful(self: MarkerTargets, place: Any, producer_id: int, epoch: int, marker: Any, done: Any) -> None:
+        if marker.committed:
+            append(self, place, producer_id, epoch, marker, done)
+        else:
+            done(None)
+
+    patch.setattr(MarkerTargets, "append", forgetful)
+
+
+def release_forgotten_after_a_crash(patch: pytest.MonkeyPatch) -> None:
+    """Intents that the log does not hold are not carried out by the next life."""
+    patch.setattr(Stage, "unwritten", lambda *_: [])
+
+
+def window_of_four(patch: pytest.MonkeyPatch) -> None:
+    """A producer's last batches are remembered, but one too few."""
+    patch.setattr(producer_state, "BATCHES_KEPT", producer_state.BATCHES_KEPT - 1)
+
+
+PLANTED: dict[str, Plant] = {
+    plant.__name__: plant
+    for plant in (acknowledged_before_synced, abort_marker_lost, release_forgotten_after_a_crash, window_of_four)
+}

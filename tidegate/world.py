@@ -1,0 +1,37 @@
+"""What a node is given of the machine it runs on: time, files, threads, randomness.
+
+Nothing of a node asks the operating system past this, but for its doors. So a node runs as well in a world that was
+made up, with a clock that jumps, files in memory, and threads that are none: tests/simulation/ does that.
+"""
+
+import random
+from collections.abc import Callable
+
+from attrs import frozen
+
+from engine.clock import Clock
+from engine.files import Files
+from engine.ids import RandomBytes
+from engine.journal_device import Device
+from engine.sync import RoundSync
+from engine.workers import Workers
+
+
+@frozen
+class World:
+    """A node's surroundings."""
+
+    clock: Clock
+    files: Files
+    random_bytes: RandomBytes
+    chance: random.Random
+    workers: Workers
+    """For everything that blocks and is none of the below."""
+    sync_workers: Workers
+    cleaner_workers: Workers
+    """For compaction, which takes long."""
+    round_sync: RoundSync
+    journal_device: Device | None
+    """What the journal is written by; without one it is only read."""
+    pause: Callable[[float], None]
+    """Sleeps so many seconds, in a worker."""
