@@ -9,9 +9,10 @@ DEMO_ARGS ?=
 SOAK_ARGS ?=
 FUZZ_ARGS ?=
 COST_ARGS ?=
+SIMULATE_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help venv serve setup check test lint types layers tidy unit compat compat-reference spark demo bench soak fuzz fuzz-cost wheel clean
+.PHONY: help venv serve setup check test lint types layers tidy unit compat compat-reference spark demo bench soak fuzz fuzz-cost simulate wheel clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{printf "%-24s %s\n", $$1, $$2}'
@@ -83,6 +84,9 @@ soak: venv  ## kill -9 a loaded broker again and again and check (SOAK_ARGS="--c
 
 fuzz: venv  ## mutated frames through the decoders (FUZZ_ARGS="--iterations N --seed N")
 	@$(PY) -m tools.fuzz.codec $(FUZZ_ARGS)
+
+simulate: venv  ## a real node in a simulated world, from seeds (SIMULATE_ARGS="--seeds 5000 --first 1")
+	@PYTHONPATH=. $(PY) -m tests.simulation.run $(SIMULATE_ARGS)
 
 fuzz-cost: venv  ## search for requests that cost the broker much (COST_ARGS="--apis fetch --versions all")
 	@$(PY) -m tools.fuzz.cost $(COST_ARGS)

@@ -61,7 +61,7 @@ class SimulatedNode:
     catalogue: MemoryCatalogue = field(factory=MemoryCatalogue, init=False)
     directory: SimulatedDirectory = field(factory=SimulatedDirectory, init=False)
     lives: int = field(default=0, init=False)
-    _runtime: NodeRuntime | None = field(default=None, init=False)
+    runtime: NodeRuntime | None = field(default=None, init=False)
     _connections: trio.Nursery | None = field(default=None, init=False)
     _up: trio.Event = field(factory=trio.Event, init=False)
     _stops: bool = field(default=False, init=False)
@@ -103,16 +103,16 @@ class SimulatedNode:
         self._clients.append(ours)
         ours.setblocking(False)
         theirs.setblocking(False)
-        assert self._runtime is not None
-        self._runtime.server.admit(theirs, ("simulated", 1), ENDPOINT, self._connections)
+        assert self.runtime is not None
+        self.runtime.server.admit(theirs, ("simulated", 1), ENDPOINT, self._connections)
         return trio.SocketStream(trio.socket.from_stdlib_socket(ours))
 
     async def _live_once(self) -> None:
         self.lives += 1
         try:
             async with trio.open_nursery() as nursery:
-                self._runtime = self._make_runtime(nursery)
-                async with self._runtime.running():
+                self.runtime = self._make_runtime(nursery)
+                async with self.runtime.running():
                     await self._serve()
                 nursery.cancel_scope.cancel()
         except* PowerLoss:
@@ -123,7 +123,7 @@ class SimulatedNode:
         config = BrokerConfig.load(values={**SETTINGS, **self.settings})
         return NodeRuntime(
             config=config,
-            world=make_world(nursery, self.files, self.chance),
+            world=make_world(nursery, self.files, self.chance, f"boot {self.lives}"),
             catalogue=self.catalogue,
             data_dir=DATA_DIR,
             directory=self.directory,
@@ -131,11 +131,11 @@ class SimulatedNode:
         )
 
     async def _serve(self) -> None:
-        assert self._runtime is not None
+        assert self.runtime is not None
         async with trio.open_nursery() as connections:
             self._connections = connections
             self._up.set()
             await trio.sleep_forever()
         if not self._stops:
-            self._runtime.abandon()
+            self.runtime.abandon()
             raise PowerLoss

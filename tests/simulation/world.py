@@ -18,6 +18,9 @@ SLOWEST_JOB_S = 0.004
 class SimulatedClock:
     """The loop's own time, which a `MockClock` moves; the wall began at a fixed instant."""
 
+    def __init__(self, boot: str = "") -> None:
+        self.boot = boot
+
     def now_ms(self) -> int:
         return EPOCH_MS + int(trio.current_time() * 1000)
 
@@ -59,10 +62,10 @@ class SimulatedWorkers:
         await trio.sleep(self._chance.random() * SLOWEST_JOB_S)
 
 
-def make_world(nursery: trio.Nursery, files: MemoryFiles, chance: random.Random) -> World:
+def make_world(nursery: trio.Nursery, files: MemoryFiles, chance: random.Random, boot: str) -> World:
     """The surroundings of one life of a node; they end with the nursery."""
     return World(
-        clock=SimulatedClock(),
+        clock=SimulatedClock(boot),
         files=files,
         random_bytes=chance.randbytes,
         chance=chance,
