@@ -33,10 +33,6 @@ ENDPOINT = Endpoint("simulated", 9092)
 LONGEST_DARKNESS_S = 0.5
 
 
-class PowerLoss(Exception):
-    """Ends a node's life at once."""
-
-
 @define
 class SimulatedDirectory:
     """The mark of a clean stop on the simulated disk."""
@@ -64,6 +60,7 @@ class SimulatedNode:
     runtime: NodeRuntime | None = field(default=None, init=False)
     _connections: trio.Nursery | None = field(default=None, init=False)
     _up: trio.Event = field(factory=trio.Event, init=False)
+    _life: trio.CancelScope = field(factory=trio.CancelScope, init=False)
     _stops: bool = field(default=False, init=False)
     _clients: list[socket.socket] = field(factory=list, init=False)
 
@@ -77,15 +74,19 @@ class SimulatedNode:
             await self._live_once()
 
     def lose_power(self) -> None:
-        """What is not synced is gone, and nobody is told."""
-        self._end()
+        """What is not synced is gone, and nobody is told; also while it still recovers from the last time."""
+        if self.runtime is not None:
+            self.runtime.abandon()
+        self._shut()
+        self._life.cancel()
 
     def stop(self) -> None:
         """Shut down in order and stay down."""
         self._stops = True
-        self._end()
+        self._shut()
 
-    def _end(self) -> None:
+    def _shut(self) -> None:
+        """Let nobody in any more, and end who is there."""
         if self._connections is not None:
             self._connections.cancel_scope.cancel()
             self._connections, self._up = None, trio.Event()
@@ -97,25 +98,25 @@ class SimulatedNode:
 
     async def connect(self) -> trio.SocketStream:
         """A connection to the node, once it is there."""
-        while self._connections is None:
+        while self._connections is None or self.runtime is None:
             await self._up.wait()
         ours, theirs = socket.socketpair()
         self._clients.append(ours)
         ours.setblocking(False)
         theirs.setblocking(False)
-        assert self.runtime is not None
         self.runtime.server.admit(theirs, ("simulated", 1), ENDPOINT, self._connections)
         return trio.SocketStream(trio.socket.from_stdlib_socket(ours))
 
     async def _live_once(self) -> None:
         self.lives += 1
-        try:
+        with trio.CancelScope() as self._life:
             async with trio.open_nursery() as nursery:
                 self.runtime = self._make_runtime(nursery)
                 async with self.runtime.running():
                     await self._serve()
                 nursery.cancel_scope.cancel()
-        except* PowerLoss:
+        self.runtime = None
+        if self._life.cancelled_caught:
             self.files.crash(self.chance)
             await trio.sleep(self.chance.random() * LONGEST_DARKNESS_S)
 
@@ -131,11 +132,8 @@ class SimulatedNode:
         )
 
     async def _serve(self) -> None:
-        assert self.runtime is not None
         async with trio.open_nursery() as connections:
-            self._connections = connections
-            self._up.set()
-            await trio.sleep_forever()
-        if not self._stops:
-            self.runtime.abandon()
-            raise PowerLoss
+            if not self._stops:
+                self._connections = connections
+                self._up.set()
+                await trio.sleep_forever()

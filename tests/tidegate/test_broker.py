@@ -20,9 +20,9 @@ from engine.log import Log
 from tests.wire.kafka.door import Client, Door, config, open_door, until
 from tests.wire.kafka.requests import BY_NAME, batch, create_topic, fetched, produce, produced
 from tidegate.broker import Broker
-from tidegate.runtime import NodeRuntime
 from tidegate.data_directory import CLEAN_MARK, DataDirectoryInUse
 from tidegate.listening import CannotListen
+from tidegate.runtime import NodeRuntime
 
 
 async def connect(broker: Broker) -> Client:
