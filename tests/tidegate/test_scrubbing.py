@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from trio.testing import trio_test
 
+from engine.files import OsFiles
 from engine.scrub.progress import ScrubProgress
 from tests.wire.http.door import HttpDoor, open_http_door
 from tests.wire.kafka.door import until
@@ -51,7 +52,7 @@ async def test_damage_is_told_by_the_door_the_metrics_and_after_a_restart(tmp_pa
     async with open_http_door(tmp_path, {"log.scrub.enable": False}) as door:
         assert (await door.ask("GET", "/health")).json()["damages"] == 1
         assert not (await door.get("/scrub"))["running"]
-    assert ScrubProgress.read(door.broker._files, str(tmp_path)).passes == 2
+    assert ScrubProgress.read(OsFiles(), str(tmp_path)).passes == 2
 
 
 @trio_test
