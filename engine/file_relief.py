@@ -21,6 +21,8 @@ logger = logging.getLogger("tidegate.files")
 SETTLED_AT_ONCE = 256
 ROOM_AT_ONCE = 16
 """So many more than the one that is needed are closed, for others will follow."""
+REST_S = 0.1
+"""How long nobody goes round again when nothing was found to close."""
 
 Settle = Callable[[Sequence[Partition], Callable[[Sequence[object]], object]], object]
 
@@ -40,23 +42,24 @@ class FileRelief:
         files: OsFiles,
         partitions: Callable[[], Iterator[Partition]],
         settle: Settle,
-        call_soon: Callable[[Callable[[], object]], object],
+        call_later: Callable[[float, Callable[[], object]], object],
     ) -> None:
         self._files = files
         self._partitions = partitions
         self._settle = settle
-        self._call_soon = call_soon
+        self._call_later = call_later
         self._hand: Iterator[Partition] = iter(())
         self._loop_thread = threading.get_ident()
-        self._called = self._settling = self._exhausted = False
+        self._called = self._settling = self._resting = False
         self._closed = 0
         files.relief = self
 
     def relieve_soon(self) -> None:
         """Many files are open: close some in the background."""
-        if threading.get_ident() == self._loop_thread and not self._called and not self._settling:
+        is_due = not (self._called or self._settling or self._resting)
+        if threading.get_ident() == self._loop_thread and is_due:
             self._called = True
-            self._call_soon(self._relieve)
+            self._call_later(0, self._relieve)
 
     def make_room(self) -> bool:
         """Close at once what may be closed; whether there is room for one more."""
@@ -65,18 +68,26 @@ class FileRelief:
             return True
         self.relieve_soon()
         files.let_go_of_recent(ROOM_AT_ONCE)
-        if files.is_full and not self._exhausted:
-            enough = files.open_count - ROOM_AT_ONCE
+        if files.is_full and not self._settling and not self._resting:
+            enough, closed = files.open_count - ROOM_AT_ONCE, self._closed
             for _ in self._passed(lambda: files.open_count > enough):
                 pass
-            # Going round again would find no more until a sync has ended.
-            self._exhausted = files.is_full
-            if self._exhausted:
+            if files.is_full:
                 logger.warning("log.max.open.files=%d files are open and none can be closed yet", files.most_open)
+            if closed == self._closed:
+                self._rest()
         return not files.is_full
 
+    def _rest(self) -> None:
+        """All that are open are in use, or have to be synced: going round again at once would find no more."""
+        self._resting = True
+        self._call_later(REST_S, self._wake)
+
+    def _wake(self) -> None:
+        self._resting = False
+
     def _relieve(self) -> None:
-        self._called = self._exhausted = False
+        self._called, closed = False, self._closed
         unsynced: dict[Partition, None] = {}
         for partition, found in self._passed(lambda: self._files.is_crowded and len(unsynced) < SETTLED_AT_ONCE):
             if found is _Found.UNSYNCED:
@@ -85,9 +96,11 @@ class FileRelief:
             self._settling = True
             partitions = tuple(unsynced)
             self._settle(partitions, lambda _: self._settled(partitions))
+        elif closed == self._closed and not self._resting:
+            self._rest()
 
     def _settled(self, partitions: Sequence[Partition]) -> None:
-        self._settling = self._exhausted = False
+        self._settling = self._resting = False
         closed = [self._close(partition) for partition in partitions].count(_Found.CLOSED)
         # If none could be closed, all are in use or their disk fails: the next one who opens a file calls again.
         if closed and self._files.is_crowded:

@@ -233,8 +233,7 @@ class NodeRuntime:
             producer_room=ProducerRoom(settings.integer("max.producer.ids")),
         )
         if isinstance(world.files, OsFiles):
-            settle, call_soon = self._rounds.settle, partial(self._call_later, 0)
-            relief = FileRelief(world.files, partitions.with_stages, settle, call_soon)
+            relief = FileRelief(world.files, partitions.with_stages, self._rounds.settle, self._call_later)
             self.metrics.register(relief.collect)
         return partitions
 

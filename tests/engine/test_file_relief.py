@@ -2,7 +2,7 @@
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -46,7 +46,10 @@ class Bench:
             rounds=self.rounds,
             call_later=lambda _, callback: self.soon.append(callback),
         )
-        self.relief = FileRelief(self.files, self.partitions.with_stages, self.rounds.settle, self.soon.append)
+        self.relief = FileRelief(self.files, self.partitions.with_stages, self.rounds.settle, self.call_later)
+
+    def call_later(self, _: float, callback: Callable[[], object]) -> None:
+        self.soon.append(callback)
 
     def make(self, count: int) -> list[Partition]:
         self.partitions.create(PartitionSpec(TOPIC, index, LogConfig(), 0, True, "t") for index in range(count))
@@ -196,3 +199,42 @@ def test_statistics_tell_how_many_are_open(bench: Bench) -> None:
     (partition,) = bench.make(1)
     partition.append(batch())
     assert bench.relief.statistics() == {"open": 1, "most_open": MOST_OPEN, "closed": 0}
+
+
+def test_nobody_goes_round_for_everyone_who_is_refused(bench: Bench) -> None:
+    bench.settle_workers.hold = True
+    partitions, rounds = bench.make(10 * MOST_OPEN), 0
+
+    def counted() -> Iterator[Partition]:
+        nonlocal rounds
+        rounds += 1
+        return bench.partitions.with_stages()
+
+    bench.relief._partitions = counted
+    for partition in partitions[:MOST_OPEN]:
+        partition.append(batch())
+    for partition in partitions[MOST_OPEN:]:
+        with pytest.raises(StorageError):
+            partition.append(batch())
+        for _ in range(len(bench.soon)):
+            # A moment passes, but not so long that it would rest no more.
+            callback = bench.soon.pop(0)
+            if callback == bench.relief._wake:
+                bench.soon.append(callback)
+            else:
+                callback()
+    assert rounds <= 8
+
+
+def test_after_a_rest_it_looks_again(bench: Bench) -> None:
+    partitions = bench.make(MOST_OPEN + 1)
+    for partition in partitions[:-1]:
+        partition.append(batch())
+    bench.rounds.start_round()
+    reads = [partition.read(0, 10_000, at_least_one=True).log_read for partition in partitions[:-1]]
+    with pytest.raises(StorageError):
+        partitions[-1].append(batch())
+    reads.clear()
+    bench.run_soon()
+    partitions[-1].append(batch())
+    assert partitions[-1].log.end_offset == 1
