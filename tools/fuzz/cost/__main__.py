@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tools.fuzz.cost import table
-from tools.fuzz.cost.search import Bounds, Finding, worst_of
+from tools.fuzz.cost.search import Bounds, Finding, watch_another, worst_of
 from wire.kafka.apis import Api, registered
 
 SHOWN = 3
@@ -25,6 +25,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     broken = 0
     for api, version in _chosen(options.apis, options.versions):
         worst = worst_of(api.key, version, mutations=options.mutations, seed=options.seed, bounds=bounds)
+        if options.watch:
+            watch_another(worst)
         found = table.row(worst)
         print(
             f"{found.api} v{version}: {found.requests} requests, {found.stall_ms} ms, {found.growth_mib} MiB",
@@ -45,6 +47,7 @@ def _options(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--apis", nargs="*", default=[], help="names such as fetch; all where none is given")
     parser.add_argument("--versions", choices=("newest", "all"), default="newest")
     parser.add_argument("--mutations", type=int, default=8, help="how many, after the systematic beginning")
+    parser.add_argument("--watch", action="store_true", help="measure what another client notices of the dearest")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--results", type=Path, default=Path("build/costs.json"))
     parser.add_argument("--page", type=Path)

@@ -43,6 +43,9 @@ class Worst:
     api_key: int
     version: int
     findings: list[Finding] = field(factory=list)
+    another_alone_ms: float = 0.0
+    another_meanwhile_ms: float = 0.0
+    """The p99 of another client, without and with the dearest request once a second; 0 where it was not measured."""
 
     @property
     def stall(self) -> Finding:
@@ -76,6 +79,14 @@ def worst_of(api_key: int, version: int, *, mutations: int, seed: int, bounds: B
                 worst.findings.append(Finding(api_key, version, left, cost))
                 left = next(candidates, None)
     return worst
+
+
+def watch_another(worst: Worst) -> None:
+    """Measures what another client notices of the dearest request."""
+    with subject() as broker:
+        builder = Builder(worst.api_key, worst.version, broker.vocabulary)
+        frames = builder.frames(worst.stall.genome, REQUEST_BYTES)
+        worst.another_alone_ms, worst.another_meanwhile_ms = broker.waits_of_another_ms(frames)
 
 
 def _candidates(

@@ -5,11 +5,13 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from attrs import frozen
 
 from tidegate.testing import RunningBroker
 from tools.fuzz.cost.batches import batch
+from tools.fuzz.cost.bystander import Bystander
 from tools.fuzz.cost.connection import Connection, Outcome
 from tools.fuzz.cost.probe import LongestTurn
 from tools.fuzz.cost.vocabulary import GROUP, PARTITIONS, TOPIC, TRANSACTIONAL_ID, Vocabulary
@@ -28,6 +30,7 @@ START_S = 30.0
 PATIENCE_S = 20.0
 SETUP_S = 10.0
 SPENT_BYTES = 6 << 20
+WATCHED_S = 3
 CREATE_TOPICS, METADATA, PRODUCE, OFFSET_COMMIT, FIND_COORDINATOR, INIT_PRODUCER_ID = 19, 3, 0, 8, 10, 22
 
 
@@ -97,6 +100,20 @@ class Subject:
             stall_wall_ms=wall_s * 1000,
         )
 
+    def waits_of_another_ms(self, frames: Sequence[bytes]) -> tuple[float, float]:
+        """The p99 of a client who produces a little, first alone, then while these frames are sent once a second."""
+        with (
+            Connection(self._broker.port, PATIENCE_S) as connection,
+            Bystander(connection, _produce) as another,
+        ):
+            time.sleep(WATCHED_S)
+            alone_ms = another.p99_ms()
+            for _ in range(WATCHED_S):
+                began = time.monotonic()
+                self.cost(frames)
+                time.sleep(max(0.0, began + 1 - time.monotonic()))
+            return alone_ms, another.p99_ms()
+
     @property
     def is_spent(self) -> bool:
         """Whether it holds so much memory of what it was asked that the next growth could not be told."""
@@ -113,9 +130,7 @@ class Subject:
         with Connection(self._broker.port, SETUP_S) as connection:
             topic = CreatableTopic(name=TOPIC, num_partitions=PARTITIONS, replication_factor=1)
             connection.ask(CREATE_TOPICS, 5, CreateTopicsRequest(topics=[topic], timeout_ms=5000))
-            written = [PartitionProduceData(index=i, records=batch("plain", 500)) for i in range(PARTITIONS)]
-            data = TopicProduceData(name=TOPIC, partition_data=written)
-            connection.ask(PRODUCE, 9, ProduceRequest(acks=-1, timeout_ms=5000, topic_data=[data]))
+            _produce(connection)
             for key_type, name in ((0, GROUP), (1, TRANSACTIONAL_ID)):
                 self._until_coordinated(connection, key_type, name)
             connection.ask(INIT_PRODUCER_ID, 1, InitProducerIdRequest(TRANSACTIONAL_ID, 10_000))
@@ -135,6 +150,13 @@ class Subject:
                 return
             time.sleep(0.02)
         raise RuntimeError(f"no coordinator for {name}")
+
+
+def _produce(connection: Connection) -> Any:
+    """A small honest request: a record for each partition, acknowledged when durable."""
+    written = [PartitionProduceData(index=index, records=batch("plain", 500)) for index in range(PARTITIONS)]
+    data = TopicProduceData(name=TOPIC, partition_data=written)
+    return connection.ask(PRODUCE, 9, ProduceRequest(acks=-1, timeout_ms=5000, topic_data=[data]))
 
 
 def _memory(pid: int) -> dict[str, int]:

@@ -11,8 +11,8 @@ from tools.fuzz.cost.search import Worst
 from wire.kafka.apis import registered
 
 BEGIN, END = "<!-- costs: begin -->", "<!-- costs: end -->"
-HEAD = """| API | version | requests | longest turn, ms | memory, MiB | answer, KiB | dearest |
-|---|---|---|---|---|---|---|"""
+HEAD = """| API | version | requests | longest turn, ms | memory, MiB | answer, KiB | another's p99, ms | dearest |
+|---|---|---|---|---|---|---|---|"""
 
 
 @frozen
@@ -25,13 +25,19 @@ class Row:
     stall_ms: float
     growth_mib: float
     answer_kib: float
+    another_alone_ms: float
+    another_meanwhile_ms: float
     dearest: str
 
     def __str__(self) -> str:
         return (
             f"| {self.api} | {self.version} | {self.requests} | {self.stall_ms:.1f} | {self.growth_mib:.1f} "
-            f"| {self.answer_kib:,.0f} | {self.dearest} |"
+            f"| {self.answer_kib:,.0f} | {self._another} | {self.dearest} |"
         )
+
+    @property
+    def _another(self) -> str:
+        return f"{self.another_alone_ms:.1f} → {self.another_meanwhile_ms:.1f}" if self.another_meanwhile_ms else ""
 
 
 def row(worst: Worst) -> Row:
@@ -43,6 +49,8 @@ def row(worst: Worst) -> Row:
         stall_ms=round(worst.stall.cost.stall_ms, 1),
         growth_mib=round(worst.growth.cost.growth_bytes / 2**20, 1),
         answer_kib=round(worst.answer.cost.answer_bytes / 1024, 1),
+        another_alone_ms=round(worst.another_alone_ms, 1),
+        another_meanwhile_ms=round(worst.another_meanwhile_ms, 1),
         dearest=str(worst.stall.genome),
     )
 
