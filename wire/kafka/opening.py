@@ -114,8 +114,8 @@ def needs_a_look(request: ProduceRequest) -> bool:
         for data in topic_data.partition_data:
             records = data.records
             count += 1
-            if records is not None and len(records) >= HEADER_SIZE:
-                size += len(records)
+            if records is not None and (length := len(records)) >= HEADER_SIZE:
+                size += length
                 if records[_ATTRIBUTES_POSITION] & CODEC_MASK:
                     return True
     return size > PLAIN_BYTES or count > FEW_PARTITIONS

@@ -192,8 +192,8 @@ class KafkaConnection:
 
     # -- handling
 
-    def _handle(self, frame: memoryview) -> Awaitable[None] | None:
-        """Run one request; an awaitable if the handler needs the task."""
+    def _handle(self, frame: memoryview, request: Any = None) -> Awaitable[None] | None:
+        """Run one request, which is decoded already if it is given; an awaitable if the handler needs the task."""
         api_key, version, correlation_id, client_id, position = decode_request_header(frame, 0)
         server = self._server
         route = server.routes[api_key, version]
@@ -201,35 +201,30 @@ class KafkaConnection:
             self._refuse(api_key, version, correlation_id)
             return None
         size = len(frame)
-        server.received_bytes += size
-        if size > route.whole_bytes:
-            return self._handle_large(route, bytes(frame), position, correlation_id, client_id)
-        return self._serve(route, route.decode(frame, position), size, correlation_id, client_id)
-
-    async def _handle_large(
-        self, route: Route, frame: bytes, position: int, correlation_id: int, client_id: str | None
-    ) -> None:
-        request = await Work(route.decode_in_steps(frame, position), self._now).finish()
-        rest = self._serve(route, request, len(frame) * CONTROL_WEIGHT, correlation_id, client_id)
-        if rest is not None:
-            await rest
-
-    def _serve(
-        self, route: Route, request: Any, cost_bytes: int, correlation_id: int, client_id: str | None
-    ) -> Awaitable[None] | None:
-        """Have a request handled; an awaitable if that needs the task."""
-        server = self._server
+        if request is None:
+            server.received_bytes += size
+            if size > route.whole_bytes:
+                return self._handle_large(route, bytes(frame), position)
+            request = route.decode(frame, position)
+        else:
+            size *= CONTROL_WEIGHT
         self._began = began = self._now()
-        server.requests[route.api_key] += 1
-        response = route.handle(request, self._context_of(route.version, client_id))
+        server.requests[api_key] += 1
+        response = route.handle(request, self._context_of(version, client_id))
         if response is None:
             route.latencies.observe(self._now() - began)
             return None
-        place = self._outbox.reserve(route, correlation_id, began, cost_bytes)
+        place = self._outbox.reserve(route, correlation_id, began, size)
         if type(response) is Deferred:
             self._defer(place, response)
             return None
         return self._settle(place, response)
+
+    async def _handle_large(self, route: Route, frame: bytes, position: int) -> None:
+        request = await Work(route.decode_in_steps(frame, position), self._now).finish()
+        rest = self._handle(memoryview(frame), request)
+        if rest is not None:
+            await rest
 
     def _context_of(self, version: int, client_id: str | None) -> Context:
         """The request's surroundings, mostly those of the one before."""
@@ -261,7 +256,9 @@ class KafkaConnection:
     def _defer(self, place: Place, response: Deferred) -> None:
         place.abandon = response.on_abandoned
         response.on_failed = partial(self._fail, place.route)
-        response.on_resolved(partial(self._answer_deferred, place))
+        # What most requests come to is handed out without another call.
+        answer = self._fulfil if place.route.encodes_at_once else self._answer_deferred
+        response.on_resolved(partial(answer, place))
 
     def _refuse(self, api_key: int, version: int, correlation_id: int) -> None:
         """Answer ApiVersions of an unknown version in version 0 (KIP-511); end the connection for all else."""
@@ -285,14 +282,6 @@ class KafkaConnection:
     # -- answering
 
     def _answer_deferred(self, place: Place, message: Any) -> None:
-        route: Route = place.route
-        if route.encodes_at_once and type(message) is not GeneratorType and not self.peer.gone:
-            # As `_answer` does it, without another call: what most requests come to.
-            try:
-                self._fulfil(place, route.encode(message))
-            except Exception as error:
-                self._fail(route, error)
-            return
         rest = self._answer(place, message)
         if rest is not None and self._nursery is not None:
             try:
@@ -310,7 +299,7 @@ class KafkaConnection:
                 return self._work(place, message)
             if not route.encodes_at_once:
                 return self._encode(place, message)
-            self._fulfil(place, route.encode(message))
+            self._fulfil(place, message)
         except Exception as error:
             self._fail(route, error)
         return None
@@ -336,28 +325,39 @@ class KafkaConnection:
         work = Work(place.route.encode_in_steps(message), self._now, self._limits.max_response_bytes)
         if not work.advance():
             return self._encode_on(place, work)
-        self._fulfil(place, work.result)
+        self._fulfil(place, message, work.result)
         return None
 
     async def _encode_on(self, place: Place, work: Work[list[Part]]) -> None:
         try:
-            self._fulfil(place, await work.finish())
+            self._fulfil(place, None, await work.finish())
         except Exception as error:
             self._fail(place.route, error)
 
-    def _fulfil(self, place: Place, parts: list[Part]) -> None:
+    def _fulfil(self, place: Place, message: Any, parts: list[Part] | None = None) -> None:
+        """Hand out an answer, encoded now unless its parts are there."""
         route: Route = place.route
-        first = parts[0]
-        assert isinstance(first, bytes), "a response begins with bytes"
-        size = route.header_bytes + len(first)
-        if len(parts) > 1:
-            size += sum(len(p) if isinstance(p, bytes) else p.size for p in parts[1:])
-        parts[0] = route.pack_start(size, place.correlation_id) + first
-        self._outbox.fulfil(place, parts, size)
-        server = self._server
-        server.sent_bytes += size
-        route.latencies.observe(self._now() - place.began)
-        server.flush(self)
+        if self.peer.gone:
+            return
+        if type(message) is GeneratorType:
+            self._answer_deferred(place, message)
+            return
+        try:
+            if parts is None:
+                parts = route.encode(message)
+            first = parts[0]
+            assert isinstance(first, bytes), "a response begins with bytes"
+            size = route.header_bytes + len(first)
+            if len(parts) > 1:
+                size += sum(len(p) if isinstance(p, bytes) else p.size for p in parts[1:])
+            parts[0] = route.pack_start(size, place.correlation_id) + first
+            self._outbox.fulfil(place, parts, size)
+            server = self._server
+            server.sent_bytes += size
+            route.latencies.observe(self._now() - place.began)
+            server.flush(self)
+        except Exception as error:
+            self._fail(route, error)
 
     def flush(self) -> None:
         """Send what may be sent, without waiting."""

@@ -66,10 +66,10 @@ class _Durability:
 
     __slots__ = ("acks", "deadline", "deferred", "failure", "response", "waiting")
 
-    def __init__(self, response: ProduceResponse, acks: int, deadline: float) -> None:
-        self.response = response
-        self.acks = acks
-        self.deadline = deadline
+    def __init__(self, request: ProduceRequest, now: float) -> None:
+        self.response = ProduceResponse()
+        self.acks = request.acks
+        self.deadline = now + max(request.timeout_ms, 0) / 1000
         self.waiting = 1
         self.deferred = Deferred()
         self.failure = ""
@@ -127,7 +127,8 @@ def handle(request: ProduceRequest, context: Context) -> Deferred | ProduceRespo
         if _has_many(request) or not opening.is_done_at_once(request):
             return _handle_slowly(request, context, opening)
     extended = ExtendedProduce(context, opening)
-    durability, transactional = _begin(request, context)
+    durability = _Durability(request, context.node.clock.monotonic())
+    transactional = None if request.transactional_id is None else _transactional(request, context)
     for topic_data in request.topic_data:
         answered = TopicProduceResponse(topic_id=topic_data.topic_id, name=topic_data.name)
         durability.response.responses.append(answered)
@@ -143,7 +144,8 @@ async def _handle_slowly(
     others have their turn now and then."""
     opening.begin_slowly(request)
     extended = ExtendedProduce(context, opening)
-    durability, transactional = _begin(request, context)
+    durability = _Durability(request, context.node.clock.monotonic())
+    transactional = None if request.transactional_id is None else _transactional(request, context)
     appended = 0
     for topic_data in request.topic_data:
         answered = TopicProduceResponse(topic_id=topic_data.topic_id, name=topic_data.name)
@@ -170,16 +172,13 @@ def _has_many(request: ProduceRequest) -> bool:
     return count > FEW_PARTITIONS
 
 
-def _begin(request: ProduceRequest, context: Context) -> tuple[_Durability, TransactionalProduce | None]:
-    acks = request.acks
-    transactional = None
-    if request.transactional_id is not None:
-        transactional = TransactionalProduce(request.transactional_id, context)
-        # Producers of transactions wait for all replicas; one that does not is taken for one that adds by itself.
-        if acks == -1:
-            transactional.add(request)
-    deadline = context.node.clock.monotonic() + max(request.timeout_ms, 0) / 1000
-    return _Durability(ProduceResponse(), acks, deadline), transactional
+def _transactional(request: ProduceRequest, context: Context) -> TransactionalProduce:
+    assert request.transactional_id is not None
+    transactional = TransactionalProduce(request.transactional_id, context)
+    # Producers of transactions wait for all replicas; one that does not is taken for one that adds by itself.
+    if request.acks == -1:
+        transactional.add(request)
+    return transactional
 
 
 def _end(durability: _Durability, transactional: TransactionalProduce | None) -> Deferred | ProduceResponse | None:
