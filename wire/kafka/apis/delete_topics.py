@@ -3,6 +3,8 @@
 The name is free as soon as the answer is there; files are removed afterwards.
 """
 
+import trio
+
 from coordinators.topic_view import Topic
 from coordinators.topics import TopicDeletionDisabled
 from engine.errors import BrokerError, InvalidRequest
@@ -15,11 +17,15 @@ from wire.kafka.messages.delete_topics import (
     DeleteTopicState,
 )
 from wire.kafka.request import Context
+from wire.kafka.slices import slices_of
+from wire.kafka.steps import lazily
 
 KEY = 20
 VERSIONS = (1, 6)
 
 FIRST_ID_VERSION = 6
+NAME_AND_ID = InvalidRequest("You may not specify both topic name and topic id.")
+NEITHER = InvalidRequest("Neither topic name nor id were specified.")
 
 
 async def handle(request: DeleteTopicsRequest, context: Context) -> DeleteTopicsResponse:
@@ -27,23 +33,24 @@ async def handle(request: DeleteTopicsRequest, context: Context) -> DeleteTopics
     states = request.topics
     if context.version < FIRST_ID_VERSION:
         states = [DeleteTopicState(name=name) for name in request.topic_names]
-    wanted = [_wanted(state) for state in states]
+    wanted: list[str | bytes | BrokerError] = []
+    for some in slices_of(states):
+        wanted += [_wanted(state) for state in some]
+        await trio.lowlevel.checkpoint()
     legal = [each for each in wanted if not isinstance(each, BrokerError)]
     results = iter(await context.node.controller.delete_topics(legal))
-    return DeleteTopicsResponse(
-        responses=[
-            _entry(state, each if isinstance(each, BrokerError) else next(results))
-            for state, each in zip(states, wanted, strict=True)
-        ]
-    )
+    outcomes = [each if isinstance(each, BrokerError) else next(results) for each in wanted]
+    # The answer says of each what is known by now; topics that are deleted or made meanwhile change nothing of it.
+    places = range(len(states))
+    return DeleteTopicsResponse(responses=lazily(places, lambda place: _entry(states[place], outcomes[place])))
 
 
 def _wanted(state: DeleteTopicState) -> str | bytes | BrokerError:
     by_id = state.topic_id != ZERO_UUID
     if by_id and state.name is not None:
-        return InvalidRequest("You may not specify both topic name and topic id.")
+        return NAME_AND_ID
     if not by_id and state.name is None:
-        return InvalidRequest("Neither topic name nor id were specified.")
+        return NEITHER
     return state.topic_id if state.name is None else state.name
 
 
