@@ -22,7 +22,7 @@ IN_REAL_TIME = ("tests/tidegate/", "tests/tools/", "tests/wire/")
 # What compares a part with a model of it over thousands of steps, what kills brokers again and again, what measures,
 # and what needs more than the venv: Java, valgrind, promtool. Single tests carry the marker themselves.
 SLOW = (
-    *("tests/tools/", "tests/tidegate/", "tests/test_wheel.py", "tests/test_operations_docs.py"),
+    *("tests/simulation/", "tests/tools/", "tests/tidegate/", "tests/test_wheel.py", "tests/test_operations_docs.py"),
     *("tests/wire/kafka/codec/", "tests/wire/http/test_openapi.py", "tests/coordinators/transaction/test_formats.py"),
 )
 QUICK = ("tests/tools/cli/", "tests/tidegate/test_config.py", "tests/tidegate/test_main.py")
