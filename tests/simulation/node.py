@@ -109,22 +109,23 @@ class SimulatedNode:
 
     async def _live_once(self) -> None:
         self.lives += 1
-        with trio.CancelScope() as self._life:
-            async with trio.open_nursery() as nursery:
-                self.runtime = self._make_runtime(nursery)
+        async with trio.open_nursery() as threads:
+            self.runtime = self._make_runtime(threads)
+            # Threads outlive it: it may wait for one to end what cannot be left half done.
+            with trio.CancelScope() as self._life:
                 async with self.runtime.running():
                     await self._serve()
-                nursery.cancel_scope.cancel()
+            threads.cancel_scope.cancel()
         self.runtime = None
         if self._life.cancelled_caught:
             self.files.crash(self.chance)
             await trio.sleep(self.chance.random() * LONGEST_DARKNESS_S)
 
-    def _make_runtime(self, nursery: trio.Nursery) -> NodeRuntime:
+    def _make_runtime(self, threads: trio.Nursery) -> NodeRuntime:
         config = BrokerConfig.load(values={**SETTINGS, **self.settings})
         return NodeRuntime(
             config=config,
-            world=make_world(nursery, self.files, self.chance, f"boot {self.lives}"),
+            world=make_world(threads, self.files, self.chance, f"boot {self.lives}"),
             catalogue=self.catalogue,
             data_dir=DATA_DIR,
             directory=self.directory,
@@ -132,8 +133,12 @@ class SimulatedNode:
         )
 
     async def _serve(self) -> None:
-        async with trio.open_nursery() as connections:
-            if not self._stops:
-                self._connections = connections
-                self._up.set()
-                await trio.sleep_forever()
+        try:
+            async with trio.open_nursery() as connections:
+                if not self._stops:
+                    self._connections = connections
+                    self._up.set()
+                    await trio.sleep_forever()
+        finally:
+            # The power may have gone while it was about to open.
+            self._shut()

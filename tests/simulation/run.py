@@ -42,7 +42,7 @@ PRIORITISED: tuple[Place, ...] = (("prioritised", 0),)
 LONGEST_DELAY_MS = 1500
 MOST_CRASHES = 5
 CRASHES_WITHIN_S = 0.3
-GIVE_UP_S = 600.0
+GIVE_UP_S = 120.0
 
 
 @frozen
@@ -84,16 +84,17 @@ def _deterministic(seed: float) -> Iterator[None]:
 
 
 async def _run(node: SimulatedNode, history: History, chance: random.Random) -> None:
-    with trio.move_on_after(GIVE_UP_S) as time:
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(node.live)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(node.live)
+        with trio.move_on_after(GIVE_UP_S) as time:
             followed = [place for place in (*PLAIN, *DELAYED, *PRIORITISED) if chance.random() < 0.7]
             followers = [Follower(_client(node, chance), history, chance, place) for place in followed]
             await _work(node, history, chance, followers)
             await _judge(node, history, chance, followers)
-            node.stop()
-    if time.cancelled_caught:
-        history.wrong("hangs", f"after {GIVE_UP_S} s")
+        node.stop()
+        if time.cancelled_caught:
+            history.wrong("hangs", f"after {GIVE_UP_S} s")
+            node.lose_power()
 
 
 async def _work(node: SimulatedNode, history: History, chance: random.Random, followers: Sequence[Follower]) -> None:
