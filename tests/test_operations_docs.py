@@ -34,6 +34,7 @@ async def families(data_dir: Path) -> list[tuple[Family, set[str]]]:
         await produced(door.client, "t", batch())
         await produced(door.client, "nothing", batch())
         await produced(door.client, "t", client_batch([record("held", delay=3_600_000)]))
+        await produced(door.client, "t", client_batch([record("refused", delay="soon")]))
         await door.commit(0)
         await Producer(door.client).init()
         await HttpDoor(door.door).get("/health")

@@ -19,7 +19,7 @@ def test_the_longest_turn_is_told_to_whoever_maps_the_file(tmp_path: Path) -> No
 
 def test_a_busy_turn_is_measured_and_a_wait_is_not(tmp_path: Path) -> None:
     async def work() -> None:
-        await trio.sleep(0.05)
+        await trio.sleep(0.5)
         busy_until = time.thread_time() + 0.03
         while time.thread_time() < busy_until:
             pass
@@ -28,5 +28,5 @@ def test_a_busy_turn_is_measured_and_a_wait_is_not(tmp_path: Path) -> None:
     with LongestTurn(tmp_path / "turns") as longest:
         trio.run(work, instruments=[TurnProbe(longest)])
         cpu_s, wall_s = longest.read_s()
-    assert 0.03 <= cpu_s < 0.05
+    assert 0.03 <= cpu_s < 0.3
     assert wall_s >= cpu_s
