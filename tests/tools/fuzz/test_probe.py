@@ -35,4 +35,4 @@ def test_a_busy_turn_is_measured_and_a_wait_is_not(tmp_path: Path) -> None:
     finally:
         gc.enable()
     assert 0.03 <= cpu_s < 0.3
-    assert wall_s >= cpu_s
+    assert wall_s >= 0.029
