@@ -11,7 +11,7 @@ METADATA = 3
 
 
 def _finding(stall_ms: float, growth_bytes: int = 0, answer_bytes: int = 0, outcome: str = "answered") -> Finding:
-    cost = Cost(outcome, 1 << 20, answer_bytes, growth_bytes, stall_ms, stall_ms)  # type: ignore[arg-type]
+    cost = Cost(outcome, 1 << 20, answer_bytes, growth_bytes, stall_ms)  # type: ignore[arg-type]
     return Finding(METADATA, 9, Genome("topics", {}, {}), cost)
 
 

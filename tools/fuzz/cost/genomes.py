@@ -176,9 +176,9 @@ class _Message:
         if member.type == "string":
             return "x" * min(self.count, 30_000) if fills else _text(mode, words.name(path, struct), index)
         if member.type == "uuid":
-            return {"known": words.identity(path), "zero": bytes(16)}.get(mode) or index.to_bytes(16, "big")
+            return {"known": words.topic_id, "zero": bytes(16)}.get(mode) or index.to_bytes(16, "big")
         if member.type == "bytes":
-            return bytes(self.count) if fills else words.content(path) if mode == "known" else bytes(64)
+            return bytes(self.count) if fills else b"" if mode == "known" else bytes(64)
         if member.type == "records":
             return batches.batch("plain" if mode == "known" else mode, self.count if fills else 2048)
         return mode == "true" if member.type == "bool" else _number(mode, member, words.number(path, index), index)

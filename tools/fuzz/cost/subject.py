@@ -44,7 +44,6 @@ class Cost:
     answer_bytes: int
     growth_bytes: int
     stall_ms: float
-    stall_wall_ms: float
 
 
 class ProbedBroker(RunningBroker):
@@ -90,14 +89,13 @@ class Subject:
         with Connection(self._broker.port, PATIENCE_S) as connection:
             exchange = connection.exchange(frames)
         self._settle()
-        cpu_s, wall_s = self._longest.read_s()
+        cpu_s, _ = self._longest.read_s()
         return Cost(
             outcome=exchange.outcome,
             request_bytes=sum(map(len, frames)),
             answer_bytes=exchange.answer_bytes,
             growth_bytes=max(0, _memory(self._broker.pid)["VmHWM"] - self._idle_bytes),
             stall_ms=cpu_s * 1000,
-            stall_wall_ms=wall_s * 1000,
         )
 
     def waits_of_another_ms(self, frames: Sequence[bytes]) -> tuple[float, float]:

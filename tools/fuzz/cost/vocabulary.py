@@ -3,8 +3,6 @@
 A request that names what exists costs more than one that names nothing. `subject.py` makes what is named here.
 """
 
-from typing import Any
-
 from attrs import frozen
 
 TOPIC = "known"
@@ -84,10 +82,3 @@ class Vocabulary:
         if last in NUMBERS:
             return NUMBERS[last]
         return index % PARTITIONS if "partition" in last or last == "index" else 0
-
-    def identity(self, path: str) -> bytes:  # noqa: ARG002
-        return self.topic_id
-
-    def content(self, path: str) -> Any:  # noqa: ARG002
-        """Bytes whose meaning the broker does not look into."""
-        return b""
