@@ -13,8 +13,8 @@ from attrs import evolve, frozen
 from coordinators.letter_rules import LetterRules, check_defaults
 from coordinators.topic_names import check_topic_name
 from coordinators.topic_view import BrokerUpdate, Change, Plan, PlanBuilder, Topic, TopicUpdate, TopicView
-from engine.catalogue import Compare, Put, Transaction
-from engine.catalogue_records import broker_configs_key, encode
+from engine.catalogue.catalogue import Compare, Put, Transaction
+from engine.catalogue.records import broker_configs_key, encode
 from engine.config.broker import BROKER_KEYS
 from engine.config.keys import ConfigKey, ConfigType
 from engine.config.resolve import (

@@ -18,12 +18,12 @@ from coordinators.breathing import Breathing
 from coordinators.configs import ConfigAlteration, ConfigResource
 from coordinators.topic_view import Change, Plan, Topic, TopicUpdate
 from coordinators.topics import PartitionsSpec, Topics, TopicSpec
-from engine.catalogue_records import TopicRecord
+from engine.catalogue.records import TopicRecord
 from engine.config.log_config import log_config
 from engine.errors import BrokerError
+from engine.files.reserve import is_full
 from engine.ids import TopicId
-from engine.partitions import Partitions, PartitionSpec
-from engine.reserve import is_full
+from engine.partition.partitions import Partitions, PartitionSpec
 
 logger = logging.getLogger("tidegate.controller")
 

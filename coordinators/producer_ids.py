@@ -11,8 +11,8 @@ from collections import deque
 
 from attrs import define, field, frozen
 
-from engine.catalogue import Catalogue, CatalogueConflict, Compare, Put, Transaction
-from engine.catalogue_records import PRODUCER_IDS
+from engine.catalogue.catalogue import Catalogue, CatalogueConflict, Compare, Put, Transaction
+from engine.catalogue.records import PRODUCER_IDS
 
 BLOCK_SIZE = 1_000
 

@@ -23,15 +23,15 @@ from coordinators.deferred import Deferred
 from engine.clock import Clock
 from engine.damage import DamagedFile
 from engine.errors import BrokerError, CoordinatorLoadInProgress, NotCoordinator, StorageError
-from engine.log_types import LogPosition, Origin
-from engine.partition import Partition
-from engine.records import (
+from engine.log.replay import replayed_batches
+from engine.log.types import LogPosition, Origin
+from engine.partition.partition import Partition
+from engine.records.layout import (
     NO_PRODUCER_ID,
     TRANSACTIONAL_FLAG,
     BatchHeader,
     build_batch,
 )
-from engine.replay import replayed_batches
 from engine.timers import Timer, Timers
 from engine.workers import Workers
 

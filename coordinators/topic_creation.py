@@ -9,8 +9,8 @@ from attrs import Factory, frozen
 from coordinators.letter_rules import LetterRules
 from coordinators.topic_names import check_topic_name, collision_key
 from coordinators.topic_view import Change, Plan, PlanBuilder, Topic, TopicUpdate, TopicView
-from engine.catalogue import Compare, Put, Transaction
-from engine.catalogue_records import PartitionRecord
+from engine.catalogue.catalogue import Compare, Put, Transaction
+from engine.catalogue.records import PartitionRecord
 from engine.config.resolve import BrokerSettings, TopicConfig
 from engine.errors import (
     BrokerError,

@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from coordinators.topic_view import Change, Plan, PlanBuilder, Topic, TopicUpdate, TopicView
-from engine.catalogue import Compare, Delete, Put, Transaction
-from engine.catalogue_records import TopicRecord
+from engine.catalogue.catalogue import Compare, Delete, Put, Transaction
+from engine.catalogue.records import TopicRecord
 from engine.errors import BrokerError, InvalidRequest, UnknownTopicId, UnknownTopicOrPartition
 from engine.ids import TopicId, id_text
 

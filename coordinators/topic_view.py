@@ -7,8 +7,8 @@ from typing import Generic, TypeVar
 from attrs import Factory, define, evolve, field, frozen
 
 from coordinators.topic_names import INTERNAL_TOPICS, PUBLIC_TOPICS, collision_key
-from engine.catalogue import Transaction
-from engine.catalogue_records import PartitionRecord, TopicRecord
+from engine.catalogue.catalogue import Transaction
+from engine.catalogue.records import PartitionRecord, TopicRecord
 from engine.config.resolve import TopicConfig
 from engine.errors import BrokerError, kept
 from engine.ids import TopicId

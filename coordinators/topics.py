@@ -17,8 +17,8 @@ from coordinators.configs import ConfigAlteration, ConfigPlanner, ConfigResource
 from coordinators.topic_creation import PartitionsSpec, TopicPlanner, TopicSpec
 from coordinators.topic_deletion import plan_delete, plan_finish
 from coordinators.topic_view import Change, Plan, Topic, TopicUpdate, TopicView
-from engine.catalogue import Catalogue, Entry
-from engine.catalogue_records import (
+from engine.catalogue.catalogue import Catalogue, Entry
+from engine.catalogue.records import (
     DELETING,
     PARTITIONS,
     TOPICS,

@@ -7,7 +7,7 @@ import trio
 
 from coordinators.deferred import Deferred
 from engine.errors import BrokerError
-from engine.partition import Partition
+from engine.partition.partition import Partition
 from engine.workers import Workers
 
 T = TypeVar("T")

@@ -26,7 +26,7 @@ GENERATED = ("wire/kafka/messages/", "wire/kafka/codec/schemas/")
 MAY_PRINT = ("tools/", "tidegate/__main__.py")
 
 # Where time, files and randomness enter the engine; everything else is given them.
-ENGINE_DOORS = ("engine/clock.py", "engine/files.py", "engine/file_system_sync.py", "engine/journal_device.py")
+ENGINE_DOORS = ("engine/clock.py", "engine/files/files.py", "engine/files/system_sync.py", "engine/journal/device.py")
 IMPURE = {
     "open",
     "os.open",
@@ -48,9 +48,9 @@ IMPURE_MODULES = ("random.", "secrets.")
 
 # Modules without a test file of their own name, and why.
 UNMIRRORED = {
-    "engine/log_view.py": "the readable side of `Log`; test_log.py asks it everything",
+    "engine/log/view.py": "the readable side of `Log`; test_log.py asks it everything",
     "tidegate/world.py": "a record of what others make: test_machine.py and the simulation make one each",
-    "engine/staged_producers.py": "the part of `Log` that a stage uses; the tests of engine/stage go through it",
+    "engine/log/staged_producers.py": "the part of `Log` that a stage uses; the tests of engine/stage go through it",
 }
 
 MACHINE_PATH = re.compile(r"(?<![\w./$}-])/(?:" + "|".join(("work", "root", "home")) + r")(?:/|\b)")

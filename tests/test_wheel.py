@@ -82,7 +82,7 @@ def test_it_carries_each_package_in_the_private_folder(wheel: Path, package: str
 def test_it_carries_what_was_compiled_and_says_for_which_platform(wheel: Path) -> None:
     if shutil.which("cc") is None:
         pytest.skip("no compiler")
-    (name,) = (name for name in _names(wheel) if "/_record_walk." in name and name.endswith(".so"))
+    (name,) = (name for name in _names(wheel) if "/_walk." in name and name.endswith(".so"))
     assert name.startswith("tidegate/_packages/engine/")
     assert "none-any" not in wheel.name
 

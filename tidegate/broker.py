@@ -14,9 +14,9 @@ from types import TracebackType
 
 import trio
 
-from engine.catalogue_guarded import open_catalogue
+from engine.catalogue.guarded import open_catalogue
 from engine.clock import SystemClock
-from engine.files import OsFiles
+from engine.files.files import OsFiles
 from engine.metrics import Metrics
 from engine.scrub.steps import OtherFile
 from tidegate.cleaning import Cleaning

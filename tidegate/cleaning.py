@@ -9,7 +9,7 @@ from engine.cleaner.cleaner import Cleaner
 from engine.cleaner.pace import Pace
 from engine.clock import Clock
 from engine.config.resolve import BrokerSettings
-from engine.partitions import Partitions
+from engine.partition.partitions import Partitions
 from engine.workers import Workers
 
 # With a backoff of 0 the loop still has other things to do.

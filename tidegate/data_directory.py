@@ -13,8 +13,8 @@ from types import TracebackType
 import msgspec
 from crc32c import crc32c
 
-from engine.files import PRIVATE_DIRECTORY, PRIVATE_FILE, open_private
-from engine.log_types import LogExtent
+from engine.files.files import PRIVATE_DIRECTORY, PRIVATE_FILE, open_private
+from engine.log.types import LogExtent
 
 logger = logging.getLogger("tidegate")
 

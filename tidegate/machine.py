@@ -12,12 +12,12 @@ import trio
 
 from engine.clock import SystemClock
 from engine.config.resolve import BrokerSettings
-from engine.file_system_kind import FileSystemKind, file_system_kind
-from engine.file_system_sync import FileSystemSync, is_available
-from engine.files import OsFiles
-from engine.journal_device import DirectDevice
-from engine.kernel_sync import KernelSync, open_kernel_sync
-from engine.sync import RoundSync
+from engine.files.files import OsFiles
+from engine.files.kernel_sync import KernelSync, open_kernel_sync
+from engine.files.system_kind import FileSystemKind, file_system_kind
+from engine.files.system_sync import FileSystemSync, is_available
+from engine.journal.device import DirectDevice
+from engine.partition.sync import RoundSync
 from engine.workers import ThreadWorkers
 from tidegate.world import World
 

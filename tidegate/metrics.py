@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from attrs import define, field
 
 from engine.metrics import Collector, Family, Metrics
-from engine.partitions import Partitions
+from engine.partition.partitions import Partitions
+from engine.partition.sync import SyncRounds
 from engine.scrub.scrubber import Scrubber
-from engine.sync import SyncRounds
 from tidegate.logs import line_counts
 from wire.http.server import HttpServer
 from wire.kafka.metrics import KafkaMetrics

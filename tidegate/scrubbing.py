@@ -9,8 +9,8 @@ from attrs import define, field
 from coordinators.waiting import in_worker
 from engine.clock import Clock
 from engine.config.resolve import BrokerSettings
-from engine.journal import Journal
-from engine.partitions import Partitions
+from engine.journal.journal import Journal
+from engine.partition.partitions import Partitions
 from engine.scrub.scrubber import Scrubber
 from engine.scrub.steps import OtherFile
 from engine.workers import Workers

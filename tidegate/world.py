@@ -10,10 +10,10 @@ from collections.abc import Callable
 from attrs import frozen
 
 from engine.clock import Clock
-from engine.files import Files
+from engine.files.files import Files
 from engine.ids import RandomBytes
-from engine.journal_device import Device
-from engine.sync import RoundSync
+from engine.journal.device import Device
+from engine.partition.sync import RoundSync
 from engine.workers import Workers
 
 

@@ -11,7 +11,7 @@ import sysconfig
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PACKAGE = "engine"
+PACKAGE = "engine/records"
 _FLAGS = ("-O2", "-fPIC", "-shared", "-Wall", "-Wextra", "-Werror")
 
 

@@ -11,7 +11,7 @@ import pytest
 from confluent_kafka import KafkaException, Producer
 
 from compat_tests.brokers import target
-from engine.records import TRANSACTIONAL_FLAG, build_batch
+from engine.records.layout import TRANSACTIONAL_FLAG, build_batch
 from tools.cli.kafka import connected, run
 from tools.cli.profiles import Profile
 from wire.kafka.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData

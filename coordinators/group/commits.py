@@ -5,14 +5,14 @@ from itertools import islice
 
 from attrs import define
 
-from coordinators.group.classic import COMMIT_REFUSALS, ClassicGroup, State
-from coordinators.group.consumer import ConsumerGroup, ConsumerGroupState
-from coordinators.group.consumer_checks import check_commit, check_fetch
-from coordinators.group.consumer_removal import group_tombstones
+from coordinators.group.classic.group import COMMIT_REFUSALS, ClassicGroup, State
+from coordinators.group.classic.rebalances import Rebalances
+from coordinators.group.consumer.checks import check_commit, check_fetch
+from coordinators.group.consumer.group import ConsumerGroup, ConsumerGroupState
+from coordinators.group.consumer.removal import group_tombstones
 from coordinators.group.effects import Effects
 from coordinators.group.formats import LATEST_TIME, NO_TIME, OffsetKey, OffsetValue, group_record, offset_record
 from coordinators.group.offsets import Offsets
-from coordinators.group.rebalances import Rebalances
 from coordinators.group.requests import (
     NO_MEMBER,
     CommitAnswer,

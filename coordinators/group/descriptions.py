@@ -1,6 +1,6 @@
 """Groups as administrators see them."""
 
-from coordinators.group.classic import ClassicGroup, State
+from coordinators.group.classic.group import ClassicGroup, State
 from coordinators.group.machine import GroupMachine
 from coordinators.group.requests import DescribedGroup, DescribedMember, ListedGroup
 from engine.errors import GroupIdNotFound

@@ -11,10 +11,10 @@ import trio
 from attrs import define, field
 
 from coordinators.deferred import Deferred
-from coordinators.group.consumer import ConsumerGroupState
-from coordinators.group.consumer_descriptions import describe_consumer_group
-from coordinators.group.consumer_removal import group_tombstones
-from coordinators.group.consumer_requests import HeartbeatRequest
+from coordinators.group.consumer.descriptions import describe_consumer_group
+from coordinators.group.consumer.group import ConsumerGroupState
+from coordinators.group.consumer.removal import group_tombstones
+from coordinators.group.consumer.requests import HeartbeatRequest
 from coordinators.group.descriptions import describe, listed
 from coordinators.group.formats import OffsetKey
 from coordinators.group.lag import PartitionLag, lag_of
@@ -32,7 +32,7 @@ from coordinators.internal_topics import InternalTopic, InternalTopics
 from coordinators.runtime import Operation, Outcome, Producer, Runtime, ShardTimers
 from coordinators.topic_view import TopicUpdate
 from coordinators.waiting import raise_refusal, result_of
-from engine.catalogue_records import TopicRecord
+from engine.catalogue.records import TopicRecord
 from engine.clock import Clock
 from engine.config.resolve import BrokerSettings
 from engine.errors import (

@@ -10,12 +10,15 @@ from typing import Any
 from attrs import define, field
 
 from coordinators.deferred import Deferred
-from coordinators.group.classic import ClassicGroup
+from coordinators.group.classic.group import ClassicGroup
+from coordinators.group.classic.joins import Joins
+from coordinators.group.classic.membership import Membership
+from coordinators.group.classic.rebalances import Rebalances
 from coordinators.group.commits import Commits
-from coordinators.group.consumer_classic import ClassicConsumers
-from coordinators.group.consumer_groups import ConsumerGroups
-from coordinators.group.consumer_heartbeat import ConsumerHeartbeats
-from coordinators.group.consumer_replay import ConsumerReplay
+from coordinators.group.consumer.classic import ClassicConsumers
+from coordinators.group.consumer.groups import ConsumerGroups
+from coordinators.group.consumer.heartbeat import ConsumerHeartbeats
+from coordinators.group.consumer.replay import ConsumerReplay
 from coordinators.group.effects import Effects
 from coordinators.group.formats import (
     GROUP_KEY_VERSION,
@@ -26,16 +29,13 @@ from coordinators.group.formats import (
     decode_offset_key,
     key_version,
 )
-from coordinators.group.joins import Joins
-from coordinators.group.membership import Membership
 from coordinators.group.offsets import Offsets
-from coordinators.group.rebalances import Rebalances
 from coordinators.group.settings import GroupSettings
 from coordinators.runtime import Outcome, Record, ShardTimers
 from coordinators.topic_view import TopicView
 from engine.clock import Clock
 from engine.errors import NotCoordinator
-from engine.records import NO_PRODUCER_ID
+from engine.records.layout import NO_PRODUCER_ID
 
 logger = logging.getLogger("tidegate.groups")
 

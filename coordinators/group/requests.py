@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from attrs import field, frozen
 
-from coordinators.group.classic_members import Protocols
+from coordinators.group.classic.members import Protocols
 from engine.errors import BrokerError
 from engine.ids import ZERO_ID, TopicId
 

@@ -10,7 +10,7 @@ from coordinators.release.staged import StagedPartition
 from coordinators.topics import Topic, Topics
 from engine.ids import TopicId
 from engine.metrics import Family, Histogram, Labels
-from engine.partitions import Partitions
+from engine.partition.partitions import Partitions
 from engine.stage.headers import PRIORITIES
 
 SLICE_TOPICS = 50

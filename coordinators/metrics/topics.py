@@ -8,9 +8,9 @@ from coordinators.metrics.labels import OTHER, BoundedLabels
 from coordinators.topics import Topic, Topics
 from engine.ids import TopicId
 from engine.metrics import Family, Labels
-from engine.partition import Partition
-from engine.partitions import Partitions
-from engine.traffic import Traffic
+from engine.partition.partition import Partition
+from engine.partition.partitions import Partitions
+from engine.partition.traffic import Traffic
 
 _TRAFFIC = {
     "received_batches": "Record batches that producers brought.",

@@ -6,10 +6,10 @@ from attrs import evolve, frozen
 
 from coordinators.release.stage_traces import NO_CLIENT, Client
 from engine.errors import BrokerError
-from engine.files import Buffer
-from engine.log import AppendResult
-from engine.log_types import Origin
-from engine.opened_records import OpenedRecords
+from engine.files.files import Buffer
+from engine.log.log import AppendResult
+from engine.log.types import Origin
+from engine.records.opened import OpenedRecords
 from engine.stage.headers import OpenedRecord
 
 

@@ -23,10 +23,10 @@ from coordinators.topics import Topic, TopicSpec
 from coordinators.waiting import raise_refusal, result_of, until_durable
 from engine.clock import Clock
 from engine.errors import BrokerError, DuplicateSequence, OutOfOrderSequence, TopicAlreadyExists
-from engine.log_types import Origin
-from engine.partition import Partition
-from engine.producer_state import SEQUENCES
-from engine.records import (
+from engine.log.producer_state import SEQUENCES
+from engine.log.types import Origin
+from engine.partition.partition import Partition
+from engine.records.layout import (
     HEADER_SIZE,
     RecordSpan,
     pack_batch,

@@ -15,8 +15,8 @@ from coordinators.release.lookup import StateName, ahead_ms, due_wall_ms, is_del
 from coordinators.release.staged import StagedPartition
 from coordinators.waiting import in_worker
 from engine.errors import InvalidRequest, StorageError
-from engine.files import File
-from engine.records import HEADER_SIZE, RecordSpan, parse_header, walk_records
+from engine.files.files import File
+from engine.records.layout import HEADER_SIZE, RecordSpan, parse_header, walk_records
 from engine.stage.pending import Row
 from engine.stage.state import NONE
 from engine.workers import Workers

@@ -17,11 +17,11 @@ from coordinators.tracing.tracing import Tracing
 from engine.clock import Clock
 from engine.config.extension_config import extension_config
 from engine.errors import PolicyViolation, StorageError
-from engine.log import Log
-from engine.partition import Partition
-from engine.partitions import Partitions
-from engine.recovery import STAGE
-from engine.reserve import Reserve
+from engine.files.reserve import Reserve
+from engine.log.log import Log
+from engine.log.recovery import STAGE
+from engine.partition.partition import Partition
+from engine.partition.partitions import Partitions
 from engine.stage.config import ExtensionConfig
 from engine.stage.opening import load_state, stage_log_config
 from engine.stage.stage import Stage

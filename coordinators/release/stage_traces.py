@@ -7,8 +7,8 @@ from attrs import define
 
 from coordinators.topic_view import Topic, TopicView
 from coordinators.tracing.tracing import Tracing
-from engine.files import Buffer
-from engine.partition import Partition
+from engine.files.files import Buffer
+from engine.partition.partition import Partition
 from engine.stage.events import Intent
 from engine.stage.fates import FateKind
 from engine.stage.headers import OpenedRecord

@@ -16,7 +16,7 @@ from attrs import define, field
 from coordinators.release.staged import StagedPartition
 from engine.clock import Clock
 from engine.errors import BrokerError
-from engine.partitions import Partitions
+from engine.partition.partitions import Partitions
 from engine.stage import checkpoint
 from engine.stage.pending import Row
 from engine.stage.tidying import Tidying, bound_bytes

@@ -27,17 +27,17 @@ from engine.errors import (
     fresh,
     kept,
 )
-from engine.log import AppendResult
-from engine.log_types import Origin
-from engine.opened_records import OpenedRecords
-from engine.partition import Partition
-from engine.records import HEADER_SIZE, BatchHeader, parse_header, walk_records
-from engine.reserve import is_full
+from engine.files.reserve import is_full
+from engine.log.log import AppendResult
+from engine.log.transactions import EndMarker, build_marker
+from engine.log.types import Origin
+from engine.partition.partition import Partition
+from engine.records.layout import HEADER_SIZE, BatchHeader, parse_header, walk_records
+from engine.records.opened import OpenedRecords
 from engine.stage.codecs import in_codecs, is_quick
 from engine.stage.events import Intent
 from engine.stage.stage import Stage
 from engine.timers import Timer, Timers
-from engine.transactions import EndMarker, build_marker
 from engine.workers import Workers
 
 logger = logging.getLogger("tidegate.release")

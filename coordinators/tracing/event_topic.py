@@ -17,9 +17,9 @@ from coordinators.tracing.event_json import encode_event
 from coordinators.tracing.settings import EventTopicSettings
 from engine.clock import Clock
 from engine.errors import BrokerError, TopicAlreadyExists
-from engine.log_types import Origin
-from engine.partition import Partition
-from engine.records import pack_batch, varint
+from engine.log.types import Origin
+from engine.partition.partition import Partition
+from engine.records.layout import pack_batch, varint
 from engine.timers import Timers
 from engine.trace.record_trace import RecordTrace, TraceEvent
 

@@ -17,12 +17,12 @@ from coordinators.tracing.members import Client, MemberTable
 from coordinators.tracing.settings import TraceSettings
 from coordinators.tracing.trace_time import TraceTime
 from engine.clock import Clock
-from engine.compression import decompress
 from engine.errors import BrokerError
-from engine.files import Buffer, FileRegion
-from engine.log_types import AppendResult
-from engine.partition import Partition
-from engine.records import CODEC_MASK, HEADER_SIZE
+from engine.files.files import Buffer, FileRegion
+from engine.log.types import AppendResult
+from engine.partition.partition import Partition
+from engine.records.compression import decompress
+from engine.records.layout import CODEC_MASK, HEADER_SIZE
 from engine.trace.context import TraceContext, parse_traceparent
 from engine.trace.kinds import EventKind
 from engine.trace.record_trace import KEY_MAX_BYTES, RecordTrace, SampledBy, TraceEvent, begin_trace

@@ -19,11 +19,11 @@ from engine.errors import (
     TransactionCoordinatorFenced,
     UnknownTopicOrPartition,
 )
-from engine.log_types import Origin
-from engine.partition import Partition
-from engine.partitions import Partitions
+from engine.log.transactions import EndMarker, build_marker
+from engine.log.types import Origin
+from engine.partition.partition import Partition
+from engine.partition.partitions import Partitions
 from engine.timers import Timers
-from engine.transactions import EndMarker, build_marker
 
 logger = logging.getLogger("tidegate.transactions")
 

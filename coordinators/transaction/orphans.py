@@ -14,7 +14,7 @@ from coordinators.transaction.states import IDLE
 from coordinators.transaction.transaction import MAX_EPOCH, ProducerIdentity, TopicPartition
 from coordinators.transaction.transactions import Transactions
 from engine.errors import BrokerError
-from engine.transactions import EndMarker
+from engine.log.transactions import EndMarker
 
 logger = logging.getLogger("tidegate.transactions")
 

@@ -31,8 +31,8 @@ from engine.errors import (
     PolicyViolation,
     TransactionalIdNotFound,
 )
+from engine.log.transactions import EndMarker
 from engine.timers import Timers
-from engine.transactions import EndMarker
 from engine.workers import Workers
 
 STATE_TOPIC = "__transaction_state"

@@ -16,10 +16,10 @@ from attrs import frozen
 from engine.cleaner.batches import is_intact
 from engine.cleaner.keyed_records import KeyedRecord, keyed_records, timestamp_delta, with_timestamp_delta
 from engine.cleaner.offset_map import OffsetMap
-from engine.compression import NONE, compress, decompress
 from engine.errors import BrokerError
-from engine.producer_state import NO_SEQUENCE, ProducerInfo
-from engine.records import (
+from engine.log.producer_state import NO_SEQUENCE, ProducerInfo
+from engine.records.compression import NONE, compress, decompress
+from engine.records.layout import (
     CODEC_MASK,
     DELETE_HORIZON_FLAG,
     HEADER_SIZE,

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from engine.errors import CorruptMessage
-from engine.records import HEADER_SIZE, BatchHeader, checksum, is_framed, parse_header
-from engine.segment import Segment
+from engine.log.segment import Segment
+from engine.records.layout import HEADER_SIZE, BatchHeader, checksum, is_framed, parse_header
 
 CHUNK_BYTES = 512 * 1024
 

@@ -8,7 +8,7 @@ import struct
 
 from crc32c import crc32c
 
-from engine.files import Files, read_whole, write_atomically
+from engine.files.files import Files, read_whole, write_atomically
 
 FILE_NAME = "cleaned-to"
 _CHECKPOINT = struct.Struct(">qI")

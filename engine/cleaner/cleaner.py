@@ -4,8 +4,8 @@ from engine.cleaner.compactor import Compactor, MakePace
 from engine.cleaner.offset_map import DEFAULT_BYTES
 from engine.cleaner.retainer import Retainer
 from engine.clock import Clock
-from engine.partition import Partition
-from engine.partitions import Partitions
+from engine.partition.partition import Partition
+from engine.partition.partitions import Partitions
 from engine.workers import Workers
 
 

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 
 from attrs import define, field, frozen
 
-from engine.aborted_index import AbortedTransaction
 from engine.cleaner.batch_cleaning import Cleaning, clean_batch, note_keys, place_holder
 from engine.cleaner.batches import read_batches
 from engine.cleaner.dirtiness import Dirtiness
@@ -18,10 +17,11 @@ from engine.cleaner.output import Output, remove_cleaned
 from engine.cleaner.pace import Pace
 from engine.cleaner.transaction_cleaning import OF_TRANSACTION, TransactionCleaning, TransactionKeys
 from engine.cleaner.transactions import AbortedRanges, read_aborted
-from engine.files import Files
-from engine.producer_state import ProducerInfo
-from engine.records import BatchHeader
-from engine.segment import MAX_RELATIVE_OFFSET, Segment
+from engine.files.files import Files
+from engine.log.aborted_index import AbortedTransaction
+from engine.log.producer_state import ProducerInfo
+from engine.log.segment import MAX_RELATIVE_OFFSET, Segment
+from engine.records.layout import BatchHeader
 
 # A group ends when it has filled so much of a segment: small segments are put together, large ones stay alone.
 FULL_SHARE = 0.5

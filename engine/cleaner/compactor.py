@@ -17,9 +17,9 @@ from engine.cleaner.pace import Pace, Stopped
 from engine.cleaner.transactions import detached
 from engine.clock import Clock
 from engine.errors import BrokerError, CorruptMessage
-from engine.log_types import UNLIMITED
-from engine.partition import Partition
-from engine.partitions import Partitions
+from engine.log.types import UNLIMITED
+from engine.partition.partition import Partition
+from engine.partition.partitions import Partitions
 from engine.workers import Workers
 
 MakePace = Callable[[Callable[[], bool]], Pace]

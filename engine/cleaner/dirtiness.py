@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from attrs import frozen
 
 from engine.cleaner.segment_times import first_timestamp, largest_timestamp
-from engine.log_types import UNLIMITED, LogConfig
-from engine.segment import Segment
+from engine.log.segment import Segment
+from engine.log.types import UNLIMITED, LogConfig
 
 
 @frozen

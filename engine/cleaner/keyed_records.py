@@ -1,10 +1,10 @@
 """Opening a batch for its keys alone: the walk that compaction makes over every record, so it is kept lean.
 
-It checks what it uses (lengths, key, whether there is a value); `engine.records.walk_records` checks all.
+It checks what it uses (lengths, key, whether there is a value); `engine.records.layout.walk_records` checks all.
 """
 
 from engine.errors import InvalidRecord
-from engine.records import read_varint, varint
+from engine.records.layout import read_varint, varint
 
 # Where it starts and ends, its offset delta, its key, whether it has a value.
 KeyedRecord = tuple[int, int, int, bytes | None, bool]

@@ -1,11 +1,11 @@
 """Where compaction writes: new segments one after the other, none larger than `segment.bytes`."""
 
-from engine.aborted_index import AbortedTransaction
-from engine.files import Files
-from engine.records import BatchHeader, parse_header
-from engine.replacement import CLEANED_SUFFIX
-from engine.segment import Segment
-from engine.segment_writer import SegmentWriter
+from engine.files.files import Files
+from engine.log.aborted_index import AbortedTransaction
+from engine.log.replacement import CLEANED_SUFFIX
+from engine.log.segment import Segment
+from engine.log.segment_writer import SegmentWriter
+from engine.records.layout import BatchHeader, parse_header
 
 # Synced in small steps: one large sync would hold up those that producers wait for.
 SYNC_BYTES = 1024 * 1024

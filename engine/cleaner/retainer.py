@@ -8,9 +8,9 @@ from collections.abc import Callable
 from engine.cleaner.retention import RetentionView, segments_to_drop
 from engine.clock import Clock
 from engine.errors import BrokerError
-from engine.partition import Partition
-from engine.partitions import Partitions
-from engine.segment import Segment
+from engine.log.segment import Segment
+from engine.partition.partition import Partition
+from engine.partition.partitions import Partitions
 from engine.workers import Workers
 
 Found = list[tuple[Partition, RetentionView, int]]

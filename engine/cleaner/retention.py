@@ -9,8 +9,8 @@ policy. The active segment goes too when it is due; the log then goes on in a ne
 from attrs import frozen
 
 from engine.cleaner.segment_times import largest_timestamp, latest_release
-from engine.log_types import LogConfig
-from engine.segment import Segment
+from engine.log.segment import Segment
+from engine.log.types import LogConfig
 
 
 @frozen

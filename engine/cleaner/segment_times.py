@@ -1,9 +1,9 @@
 """How old the records of a sealed segment are, without loading its index for good."""
 
-from engine.files import read_whole
-from engine.index import open_sealed
-from engine.records import NO_TIMESTAMP
-from engine.segment import Segment, walk_headers
+from engine.files.files import read_whole
+from engine.log.index import open_sealed
+from engine.log.segment import Segment, walk_headers
+from engine.records.layout import NO_TIMESTAMP
 
 
 def largest_timestamp(segment: Segment) -> int:

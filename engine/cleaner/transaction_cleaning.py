@@ -11,7 +11,6 @@
 
 from attrs import define, field
 
-from engine.aborted_index import AbortedTransaction
 from engine.cleaner.batch_cleaning import (
     Cleaning,
     clean_batch,
@@ -24,9 +23,10 @@ from engine.cleaner.batches import is_intact
 from engine.cleaner.offset_map import OffsetMap
 from engine.cleaner.transactions import AbortedRanges
 from engine.errors import InvalidRecord
-from engine.producer_state import ProducerInfo
-from engine.records import CONTROL_FLAG, DELETE_HORIZON_FLAG, HEADER_SIZE, TRANSACTIONAL_FLAG, BatchHeader
-from engine.transactions import parse_marker
+from engine.log.aborted_index import AbortedTransaction
+from engine.log.producer_state import ProducerInfo
+from engine.log.transactions import parse_marker
+from engine.records.layout import CONTROL_FLAG, DELETE_HORIZON_FLAG, HEADER_SIZE, TRANSACTIONAL_FLAG, BatchHeader
 
 OF_TRANSACTION = TRANSACTIONAL_FLAG | CONTROL_FLAG
 

@@ -7,11 +7,11 @@ aborted transactions of the whole log are looked at, by way of copies of its seg
 from collections import deque
 from collections.abc import Iterable, Sequence
 
-from engine.aborted_index import AbortedIndex, AbortedTransaction
-from engine.index import SparseIndex
-from engine.records import BatchHeader
-from engine.segment import Segment
-from engine.transactions import rebuild
+from engine.log.aborted_index import AbortedIndex, AbortedTransaction
+from engine.log.index import SparseIndex
+from engine.log.segment import Segment
+from engine.log.transactions import rebuild
+from engine.records.layout import BatchHeader
 
 
 def detached(segment: Segment) -> Segment:

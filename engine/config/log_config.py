@@ -1,7 +1,7 @@
 """From a topic's config to what its logs obey."""
 
 from engine.config.resolve import BrokerSettings, TopicConfig
-from engine.log_types import LogConfig
+from engine.log.types import LogConfig
 
 
 def log_config(config: TopicConfig, settings: BrokerSettings) -> LogConfig:

@@ -6,7 +6,7 @@ import msgspec
 from crc32c import crc32c
 
 from engine.damage import Damage
-from engine.files import Files, read_whole, write_atomically
+from engine.files.files import Files, read_whole, write_atomically
 
 FILE_NAME = "scrub-checkpoint"
 

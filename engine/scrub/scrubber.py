@@ -18,9 +18,10 @@ from attrs import define, field
 
 from engine.clock import Clock
 from engine.damage import Damage
-from engine.journal import Journal
-from engine.partition import Partition
-from engine.partitions import Partitions
+from engine.journal.journal import Journal
+from engine.log.segment import Segment
+from engine.partition.partition import Partition
+from engine.partition.partitions import Partitions
 from engine.scrub.progress import Cursor, Place, ScrubProgress, kept, known
 from engine.scrub.segment_check import Problem, SegmentCheck
 from engine.scrub.small_files import is_small_file
@@ -34,7 +35,6 @@ from engine.scrub.steps import (
     SmallFilesStep,
     Step,
 )
-from engine.segment import Segment
 
 logger = logging.getLogger("tidegate.scrub")
 

@@ -9,8 +9,8 @@ from typing import NamedTuple
 from attrs import define
 from crc32c import crc32c
 
-from engine.files import File
-from engine.records import CHECKSUM_END, HEADER_SIZE, BatchHeader, is_framed, parse_header
+from engine.files.files import File
+from engine.records.layout import CHECKSUM_END, HEADER_SIZE, BatchHeader, is_framed, parse_header
 
 PIECE_BYTES = 256 * 1024
 CHECKSUM_PROBLEM = "the checksum of this batch does not hold"

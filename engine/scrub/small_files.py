@@ -3,13 +3,13 @@
 import os
 
 from engine.errors import StorageError
-from engine.files import Files, read_whole
-from engine.leader_epochs import FILE_NAME as EPOCHS_FILE
-from engine.leader_epochs import LeaderEpochs
-from engine.recovery import JOURNAL_FLOOR_FILE, START_FILE, read_journal_floor, read_start_offset
+from engine.files.files import Files, read_whole
+from engine.log.leader_epochs import FILE_NAME as EPOCHS_FILE
+from engine.log.leader_epochs import LeaderEpochs
+from engine.log.recovery import JOURNAL_FLOOR_FILE, START_FILE, read_journal_floor, read_start_offset
+from engine.log.snapshot import SUFFIX as SNAPSHOT_SUFFIX
+from engine.log.snapshot import Snapshot
 from engine.scrub.segment_check import Problem
-from engine.snapshot import SUFFIX as SNAPSHOT_SUFFIX
-from engine.snapshot import Snapshot
 from engine.stage import checkpoint
 
 SNAPSHOT_PROBLEM = "this snapshot is damaged"

@@ -9,13 +9,13 @@ from copy import copy
 from typing import NamedTuple, Protocol
 
 from engine.damage import Damage
-from engine.files import File, Files
-from engine.journal_format import SlotExtent, damaged_at
-from engine.page_cache import is_resident, let_go
+from engine.files.files import File, Files
+from engine.files.page_cache import is_resident, let_go
+from engine.journal.format import SlotExtent, damaged_at
+from engine.log.segment import Segment
 from engine.scrub.progress import Cursor, Place, ScrubProgress
 from engine.scrub.segment_check import Problem, SegmentCheck
 from engine.scrub.small_files import is_small_file, small_file_problems
-from engine.segment import Segment
 
 JOURNAL_PROBLEM = "a frame of the journal is not as it was written"
 

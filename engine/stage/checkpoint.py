@@ -15,7 +15,7 @@ from typing import Any
 from crc32c import crc32c
 
 from engine.errors import StorageError
-from engine.files import Buffer, Files, read_whole, replacing
+from engine.files.files import Buffer, Files, read_whole, replacing
 from engine.stage.events import Intent
 from engine.stage.fates import Fates
 from engine.stage.lanes import LaneRules, Lanes, Piece

@@ -4,9 +4,9 @@ The stage holds records uncompressed, for it takes them one by one. A batch that
 which codec most of its bytes came in; before it goes to the log it is put in that codec, or in the topic's own.
 """
 
-from engine.compression import CODECS, NONE, compress
-from engine.log_types import LogConfig
-from engine.records import CODEC_MASK, HEADER_SIZE, BatchHeader, seal_batch, split_batches
+from engine.log.types import LogConfig
+from engine.records.compression import CODECS, NONE, compress
+from engine.records.layout import CODEC_MASK, HEADER_SIZE, BatchHeader, seal_batch, split_batches
 
 COMPRESSED_AT_ONCE_BYTES = 32 * 1024
 _ASKED_SHIFT = 8

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from engine.errors import InvalidRecord
-from engine.files import Buffer
-from engine.records import CONTROL_FLAG, BatchHeader, build_batch, walk_records
+from engine.files.files import Buffer
+from engine.records.layout import CONTROL_FLAG, BatchHeader, build_batch, walk_records
 from engine.stage.lanes import Piece
 from engine.stage.pending import Row
 from engine.stage.steady_clock import Anchor

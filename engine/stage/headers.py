@@ -19,8 +19,8 @@ import stringzilla
 from attrs import frozen
 
 from engine.errors import InvalidRecord
-from engine.files import Buffer
-from engine.record_walk import refuse
+from engine.files.files import Buffer
+from engine.records.walk import refuse
 from engine.stage.numbers import read_long
 
 PREFIX = b"tide-"

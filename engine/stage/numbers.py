@@ -1,6 +1,6 @@
 """Zigzag varints for the stage's hot loops, which read numbers of one byte in place and come here for the others.
 
-`engine.records` has the readable pair; a test holds the two together.
+`engine.records.layout` has the readable pair; a test holds the two together.
 """
 
 _ONE_BYTE = tuple(bytes((value,)) for value in range(0x80))

@@ -5,11 +5,11 @@ import os
 from collections.abc import Iterator
 
 from engine.errors import StorageError
-from engine.files import Files
-from engine.log import Log
-from engine.log_types import LogConfig, LogPosition
-from engine.records import HEADER_SIZE
-from engine.replay import replayed_batches
+from engine.files.files import Files
+from engine.log.log import Log
+from engine.log.replay import replayed_batches
+from engine.log.types import LogConfig, LogPosition
+from engine.records.layout import HEADER_SIZE
 from engine.stage import checkpoint
 from engine.stage.lanes import LaneRules
 from engine.stage.state import Placed, StageState

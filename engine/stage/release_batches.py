@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
 from engine.errors import StorageError
-from engine.files import Buffer, File
-from engine.log import Log
-from engine.page_cache import is_resident, warm
-from engine.records import (
+from engine.files.files import Buffer, File
+from engine.files.page_cache import is_resident, warm
+from engine.log.log import Log
+from engine.records.layout import (
     HEADER_SIZE,
     NO_PRODUCER_ID,
     parse_header,

@@ -7,10 +7,10 @@ headers are renamed, so that a consumer which forwards what it reads does not de
 import struct
 from collections.abc import Sequence
 
-from engine.compression import NONE
 from engine.errors import InvalidRecord
-from engine.files import Buffer
-from engine.records import (
+from engine.files.files import Buffer
+from engine.records.compression import NONE
+from engine.records.layout import (
     CONTROL_FLAG,
     MAGIC,
     NO_PRODUCER_ID,

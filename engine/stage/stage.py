@@ -40,10 +40,11 @@ from typing import NamedTuple
 from attrs import frozen
 
 from engine.damage import DamagedFile
-from engine.files import Buffer
-from engine.log_types import Origin
-from engine.partition import Partition
-from engine.records import (
+from engine.files.files import Buffer
+from engine.log.transactions import EndMarker, build_marker
+from engine.log.types import Origin
+from engine.partition.partition import Partition
+from engine.records.layout import (
     HEADER_SIZE,
     LOG_APPEND_TIME_FLAG,
     TRANSACTIONAL_FLAG,
@@ -87,7 +88,6 @@ from engine.stage.state import (
 from engine.stage.steady_clock import SteadyClock
 from engine.stage.unread import Unread
 from engine.stage.wheel import due_by_either
-from engine.transactions import EndMarker, build_marker
 
 logger = logging.getLogger("tidegate.stage")
 

@@ -19,8 +19,9 @@ from typing import NamedTuple, Protocol
 
 from attrs import define, field
 
-from engine.files import Buffer
-from engine.records import CONTROL_FLAG, HEADER_SIZE, NO_PRODUCER_ID, BatchHeader
+from engine.files.files import Buffer
+from engine.log.transactions import EndMarker, parse_marker
+from engine.records.layout import CONTROL_FLAG, HEADER_SIZE, NO_PRODUCER_ID, BatchHeader
 from engine.stage.events import (
     Anchored,
     Cancelled,
@@ -51,7 +52,6 @@ from engine.stage.lanes import LaneRules, Lanes, Piece
 from engine.stage.pending import PendingTable, Row
 from engine.stage.steady_clock import Anchor
 from engine.stage.wheel import Wheel
-from engine.transactions import EndMarker, parse_marker
 
 NONE = -1
 NORMAL_LANE = 2

@@ -17,8 +17,8 @@ from typing import NamedTuple
 from attrs import frozen
 
 from engine.errors import BrokerError
-from engine.records import HEADER_SIZE, parse_header, walk_records
-from engine.segment import Segment
+from engine.log.segment import Segment
+from engine.records.layout import HEADER_SIZE, parse_header, walk_records
 from engine.stage.events import Intent
 from engine.stage.lane_queue import Stretch
 from engine.stage.pending import PendingTable, Row

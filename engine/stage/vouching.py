@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 
 from engine.damage import DamagedFile
 from engine.errors import CorruptMessage
-from engine.log import Log
-from engine.records import BatchHeader, checksum
-from engine.segment import Segment, walk_headers
+from engine.log.log import Log
+from engine.log.segment import Segment, walk_headers
+from engine.records.layout import BatchHeader, checksum
 from engine.stage.pending import Row
 
 OnDamage = Callable[[DamagedFile], object]

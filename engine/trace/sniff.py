@@ -12,8 +12,8 @@ from typing import NamedTuple
 import stringzilla
 
 from engine.errors import InvalidRecord
-from engine.files import Buffer
-from engine.records import read_varint
+from engine.files.files import Buffer
+from engine.records.layout import read_varint
 from engine.trace.context import TRACEPARENT, TRACESTATE, TraceContext, parse_traceparent
 
 # A header's name stands behind its length, 11 as a zigzag varint.

@@ -9,8 +9,8 @@ from attrs import define, field
 from coordinators.topic_creation import TopicSpec
 from coordinators.topic_view import Plan, Topic
 from coordinators.topics import Topics
-from engine.catalogue import Catalogue
-from engine.catalogue_memory import MemoryCatalogue
+from engine.catalogue.catalogue import Catalogue
+from engine.catalogue.memory import MemoryCatalogue
 from engine.config.broker import BROKER_KEYS
 from engine.errors import BrokerError
 

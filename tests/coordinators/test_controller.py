@@ -16,12 +16,12 @@ from coordinators.topic_creation import PartitionsSpec, TopicSpec
 from coordinators.topic_view import Change, Topic
 from coordinators.topics import Topics
 from coordinators.waiting import in_worker
-from engine.catalogue_records import TopicRecord
+from engine.catalogue.records import TopicRecord
 from engine.clock import ManualClock
 from engine.errors import InvalidPartitions, StorageError, TopicAlreadyExists
-from engine.memory_files import MemoryFiles
-from engine.partitions import Partitions
-from engine.sync import SyncRounds
+from engine.files.memory import MemoryFiles
+from engine.partition.partitions import Partitions
+from engine.partition.sync import SyncRounds
 from engine.workers import InlineWorkers
 from tests.coordinators.conftest import Desk
 from tests.engine.logs import batch, memory_files

@@ -1,7 +1,7 @@
 """Producer ids never repeat."""
 
 from coordinators.producer_ids import ProducerIdBlock, ProducerIds
-from engine.catalogue_memory import MemoryCatalogue
+from engine.catalogue.memory import MemoryCatalogue
 
 
 def taken(ids: ProducerIds, number: int) -> list[int]:

@@ -11,13 +11,13 @@ from coordinators.runtime import ANSWERED_AT_ONCE, Outcome, Producer, Record, Ru
 from engine.clock import ManualClock
 from engine.damage import DamagedFile
 from engine.errors import BrokerError, CoordinatorLoadInProgress, InvalidRequest, NotCoordinator, StorageError
-from engine.log_types import Origin
-from engine.memory_files import MemoryFiles
-from engine.partition import Partition
-from engine.records import build_batch
-from engine.sync import SyncRounds
+from engine.files.memory import MemoryFiles
+from engine.log.transactions import EndMarker, build_marker
+from engine.log.types import Origin
+from engine.partition.partition import Partition
+from engine.partition.sync import SyncRounds
+from engine.records.layout import build_batch
 from engine.timers import Timers
-from engine.transactions import EndMarker, build_marker
 from engine.workers import InlineWorkers
 from tests.engine.logs import memory_files, open_log
 

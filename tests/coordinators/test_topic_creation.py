@@ -7,7 +7,7 @@ import pytest
 
 from coordinators.topic_creation import PartitionsSpec, TopicSpec
 from coordinators.topic_view import Topic
-from engine.catalogue_records import PartitionRecord
+from engine.catalogue.records import PartitionRecord
 from engine.errors import (
     BrokerError,
     InvalidConfig,

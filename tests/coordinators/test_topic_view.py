@@ -1,8 +1,8 @@
 """The view in memory follows its changes."""
 
 from coordinators.topic_view import Change, PlanBuilder, Topic, TopicUpdate, TopicView
-from engine.catalogue import Compare, Put, Transaction
-from engine.catalogue_records import PartitionRecord
+from engine.catalogue.catalogue import Compare, Put, Transaction
+from engine.catalogue.records import PartitionRecord
 from engine.config.resolve import BrokerSettings
 from engine.errors import InvalidTopic
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from coordinators.topics import TopicDeletionDisabled, TopicSpec
-from engine.catalogue import CatalogueConflict, Put, Transaction
-from engine.catalogue_sqlite import SqliteCatalogue
+from engine.catalogue.catalogue import CatalogueConflict, Put, Transaction
+from engine.catalogue.sqlite import SqliteCatalogue
 
 
 def test_topics_are_there_after_a_restart(desk: Any) -> None:

@@ -8,8 +8,8 @@ from trio.testing import trio_test, wait_all_tasks_blocked
 
 from coordinators.waiting import in_worker, until_durable
 from engine.errors import RequestTimedOut
-from engine.partition import Partition
-from engine.sync import SyncRounds
+from engine.partition.partition import Partition
+from engine.partition.sync import SyncRounds
 from engine.workers import InlineWorkers
 from tests.engine.logs import batch, memory_files, open_log
 

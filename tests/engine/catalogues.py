@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from engine.catalogue import Catalogue, Delete, Put, Transaction
-from engine.catalogue_guarded import GuardedCatalogue, open_catalogue
-from engine.catalogue_records import PartitionRecord, TopicRecord
-from engine.files import OsFiles
+from engine.catalogue.catalogue import Catalogue, Delete, Put, Transaction
+from engine.catalogue.guarded import GuardedCatalogue, open_catalogue
+from engine.catalogue.records import PartitionRecord, TopicRecord
+from engine.files.files import OsFiles
 
 FILES = OsFiles()
 

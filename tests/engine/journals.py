@@ -3,10 +3,10 @@
 import itertools
 from collections.abc import Callable, Sequence
 
-from engine.files import File
-from engine.journal import Journal, Owner
-from engine.journal_device import Slot, Written
-from engine.memory_files import MemoryFiles
+from engine.files.files import File
+from engine.files.memory import MemoryFiles
+from engine.journal.device import Slot, Written
+from engine.journal.journal import Journal, Owner
 from engine.workers import InlineWorkers
 from tests.engine.logs import NOW_MS
 

@@ -1,12 +1,12 @@
 """What the tests of the log share: opening one in memory, batches to append, syncing, reading it all back."""
 
 from engine.clock import Clock, ManualClock
-from engine.files import Files
-from engine.journal_format import LogJournal
-from engine.log import Log, LogConfig
-from engine.log_types import LogExtent
-from engine.memory_files import MemoryFiles
-from engine.records import BatchHeader, build_batch, parse_header, split_batches
+from engine.files.files import Files
+from engine.files.memory import MemoryFiles
+from engine.journal.format import LogJournal
+from engine.log.log import Log, LogConfig
+from engine.log.types import LogExtent
+from engine.records.layout import BatchHeader, build_batch, parse_header, split_batches
 
 DIRECTORY = "/data/topics/0a/0"
 NOW_MS = 1_700_000_000_000

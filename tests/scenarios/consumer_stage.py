@@ -9,8 +9,8 @@ protocol joins and asks for its assignment), `classic-beat as=C`, `classic-leave
 
 from typing import Any
 
-from coordinators.group.consumer import ConsumerGroup
-from coordinators.group.consumer_requests import HeartbeatAnswer
+from coordinators.group.consumer.group import ConsumerGroup
+from coordinators.group.consumer.requests import HeartbeatAnswer
 from coordinators.group.requests import OffsetToCommit
 from engine.errors import BrokerError
 from engine.ids import TopicId

@@ -4,9 +4,9 @@ import random
 
 import trio
 
-from engine.files import File
-from engine.journal_device import Slot, Written
-from engine.memory_files import MemoryFiles
+from engine.files.files import File
+from engine.files.memory import MemoryFiles
+from engine.journal.device import Slot, Written
 
 BUFFER_BYTES = 256 * 1024
 SLOWEST_WRITE_S = 0.002

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 import trio
 from attrs import define, field
 
-from engine.catalogue_memory import MemoryCatalogue
-from engine.log_types import LogExtent
-from engine.memory_files import MemoryFiles
+from engine.catalogue.memory import MemoryCatalogue
+from engine.files.memory import MemoryFiles
+from engine.log.types import LogExtent
 from tests.simulation.world import make_world
 from tidegate.config import BrokerConfig
 from tidegate.data_directory import CleanMark

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from coordinators.transaction.markers import MarkerTargets
-from engine import producer_state
-from engine.partition import Partition
+from engine.log import producer_state
+from engine.partition.partition import Partition
 from engine.stage.stage import Stage
 
 Plant = Callable[[pytest.MonkeyPatch], None]

@@ -7,7 +7,7 @@ from typing import Any
 import trio
 from attrs import define, field
 
-from engine.records import record_section, split_batches, walk_records
+from engine.records.layout import record_section, split_batches, walk_records
 from tests.simulation.client import Disconnected, SimulatedClient
 from tests.simulation.history import History, Place
 from wire.kafka.messages.fetch import FetchPartition, FetchRequest, FetchTopic

@@ -8,7 +8,7 @@ from typing import Any
 import trio
 from attrs import define, field
 
-from engine.records import pack_batch, pack_record
+from engine.records.layout import pack_batch, pack_record
 from tests.simulation.client import Disconnected, SimulatedClient
 from tests.simulation.history import History, Place, Sent, Transaction
 from tests.simulation.reader import end_of

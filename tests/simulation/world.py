@@ -5,8 +5,8 @@ from collections import deque
 
 import trio
 
-from engine.memory_files import MemoryFiles
-from engine.sync import RoundSync
+from engine.files.memory import MemoryFiles
+from engine.partition.sync import RoundSync
 from engine.workers import Done, Job, run_job
 from tests.simulation.journal_device import SimulatedDevice
 from tidegate.world import World

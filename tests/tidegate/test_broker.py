@@ -11,12 +11,12 @@ import pytest
 import trio
 from trio.testing import trio_test
 
-from engine import file_system_kind
 from engine.errors import StorageError
-from engine.file_system_kind import EXT4, FUSE, OVERLAYFS
-from engine.file_system_sync import FileSystemSync
-from engine.kernel_sync import KernelSync
-from engine.log import Log
+from engine.files import system_kind as file_system_kind
+from engine.files.kernel_sync import KernelSync
+from engine.files.system_kind import EXT4, FUSE, OVERLAYFS
+from engine.files.system_sync import FileSystemSync
+from engine.log.log import Log
 from tests.wire.kafka.door import Client, Door, config, open_door, until
 from tests.wire.kafka.requests import BY_NAME, batch, create_topic, fetched, produce, produced
 from tidegate.broker import Broker

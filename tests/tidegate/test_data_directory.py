@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.log_types import LogExtent
+from engine.log.types import LogExtent
 from tidegate import data_directory
 from tidegate.data_directory import (
     CLEAN_MARK,

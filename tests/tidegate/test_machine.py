@@ -9,7 +9,7 @@ import trio
 from trio.testing import trio_test
 
 from coordinators.waiting import in_worker
-from engine.files import OsFiles
+from engine.files.files import OsFiles
 from tidegate.config import BrokerConfig
 from tidegate.machine import machine
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from trio.testing import trio_test
 
-from engine.files import OsFiles
+from engine.files.files import OsFiles
 from engine.scrub.progress import ScrubProgress
 from tests.wire.http.door import HttpDoor, open_http_door
 from tests.wire.kafka.door import until

@@ -9,25 +9,25 @@ import pytest
 
 from tools import compile as compiling
 
-SOURCE = compiling.ROOT / "engine/_record_walk.c"
+SOURCE = compiling.ROOT / "engine/records/_walk.c"
 
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     if shutil.which("cc") is None:
         pytest.skip("no compiler")
-    (tmp_path / "engine").mkdir()
-    shutil.copy(SOURCE, tmp_path / "engine")
+    (tmp_path / "engine/records").mkdir(parents=True)
+    shutil.copy(SOURCE, tmp_path / "engine/records")
     return tmp_path
 
 
 def test_it_is_made_beside_its_source_and_anew_only_when_that_changed(root: Path) -> None:
     (made,) = compiling.compiled(root)
-    assert made.parent == root / "engine"
+    assert made.parent == root / "engine/records"
     before = made.stat().st_ino
     assert compiling.compiled(root) == [made]
     assert made.stat().st_ino == before
-    os.utime(root / "engine/_record_walk.c", (made.stat().st_mtime + 5,) * 2)
+    os.utime(root / "engine/records/_walk.c", (made.stat().st_mtime + 5,) * 2)
     compiling.compiled(root)
     assert made.stat().st_ino != before
 
@@ -35,7 +35,7 @@ def test_it_is_made_beside_its_source_and_anew_only_when_that_changed(root: Path
 def test_a_source_that_does_not_compile_leaves_what_there_was(root: Path) -> None:
     (made,) = compiling.compiled(root)
     before = made.read_bytes()
-    source = root / "engine/_record_walk.c"
+    source = root / "engine/records/_walk.c"
     source.write_text("no C\n")
     os.utime(source, (made.stat().st_mtime + 5,) * 2)
     with pytest.raises(subprocess.CalledProcessError):

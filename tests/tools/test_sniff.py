@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.records import walk_records
+from engine.records.layout import walk_records
 from engine.stage.headers import sniff
 from tools.bench.sniff import CARRIED, main, measure, opening, section
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import trio
 
-from engine.records import parse_header
+from engine.records.layout import parse_header
 from engine.trace.sniff import mark_in, with_context
 from tools.bench.tracing import batch
 from tools.bench.tracing_path import TOPICS, measure

@@ -21,7 +21,7 @@ from typing import Any
 import trio
 from attrs import frozen
 
-from engine.records import build_batch
+from engine.records.layout import build_batch
 from tidegate.broker import Broker
 from tidegate.config import BrokerConfig
 from tools.bench.callgrind import Counter

@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterator, Sequence
 from attrs import frozen
 from crc32c import crc32c
 
-from engine.compression import CODECS, NONE, compress, decompress
-from engine.records import pack_record
+from engine.records.compression import CODECS, NONE, compress, decompress
+from engine.records.layout import pack_record
 from engine.stage.headers import HeaderRules, open_records, sniff
 from engine.stage.repack import released_record
 

@@ -18,13 +18,13 @@ from confluent_kafka import Consumer, Producer
 from coordinators.topics import Topics, TopicSpec
 from coordinators.tracing.settings import TraceSettings
 from coordinators.tracing.tracing import Tracing
-from engine.catalogue_memory import MemoryCatalogue
+from engine.catalogue.memory import MemoryCatalogue
 from engine.clock import SystemClock
-from engine.log import Log, LogConfig
-from engine.memory_files import MemoryFiles
-from engine.partition import Partition
-from engine.records import BatchHeader, pack_record, seal_batch
-from engine.sync import SyncRounds
+from engine.files.memory import MemoryFiles
+from engine.log.log import Log, LogConfig
+from engine.partition.partition import Partition
+from engine.partition.sync import SyncRounds
+from engine.records.layout import BatchHeader, pack_record, seal_batch
 from engine.workers import InlineWorkers
 from tools.bench.brokers import tidegate_subject
 from tools.bench.processes import cpu_s

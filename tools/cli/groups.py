@@ -4,7 +4,7 @@ from typing import Any
 
 from attrs import frozen
 
-from coordinators.group.consumer_protocol import read_assignment
+from coordinators.group.consumer.protocol import read_assignment
 from tools.cli.errors import NotFound, Refused
 from tools.cli.kafka import Kafka, check
 from tools.cli.offsets import LATEST, Place, list_offsets

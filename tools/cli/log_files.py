@@ -5,12 +5,12 @@ from pathlib import Path
 from typing import Any
 
 from engine.errors import BrokerError
-from engine.files import OsFiles
-from engine.index import ENTRY, ENTRY_SIZE, open_sealed
-from engine.leader_epochs import FILE_NAME as EPOCHS_FILE
-from engine.records import BatchHeader, record_section
-from engine.recovery import START_FILE
-from engine.segment import scan_batches
+from engine.files.files import OsFiles
+from engine.log.index import ENTRY, ENTRY_SIZE, open_sealed
+from engine.log.leader_epochs import FILE_NAME as EPOCHS_FILE
+from engine.log.recovery import START_FILE
+from engine.log.segment import scan_batches
+from engine.records.layout import BatchHeader, record_section
 from engine.stage.checkpoint import FILE as CHECKPOINT_FILE
 from tools.cli.errors import CliError, NotFound
 from tools.cli.formats import field_of

@@ -3,12 +3,12 @@
 import struct
 from collections.abc import Callable, Iterator
 
-from coordinators.group import consumer_formats
 from coordinators.group import formats as group_formats
+from coordinators.group.consumer import formats as consumer_formats
 from coordinators.transaction import formats as transaction_formats
 from engine.errors import BrokerError
-from engine.files import Buffer
-from engine.records import BatchHeader, RecordSpan, walk_records
+from engine.files.files import Buffer
+from engine.records.layout import BatchHeader, RecordSpan, walk_records
 from engine.stage.events import (
     Anchored,
     Cancelled,

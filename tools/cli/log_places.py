@@ -13,7 +13,7 @@ from pathlib import Path
 
 from attrs import frozen
 
-from engine.catalogue_records import TopicRecord
+from engine.catalogue.records import TopicRecord
 from tools.cli.errors import NotFound, UsageMistake
 
 CATALOGUE = "catalogue.sqlite"

@@ -4,10 +4,10 @@ from pathlib import Path
 from typing import Any
 
 from engine.errors import StorageError
-from engine.files import OsFiles
-from engine.leader_epochs import LeaderEpochs
-from engine.recovery import read_start_offset
-from engine.snapshot import Snapshot
+from engine.files.files import OsFiles
+from engine.log.leader_epochs import LeaderEpochs
+from engine.log.recovery import read_start_offset
+from engine.log.snapshot import Snapshot
 from engine.stage import checkpoint
 from engine.stage.turns import LaneRules
 from tools.cli.asked import PRIORITIES

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from attrs import define, field
 
-from engine.files import OsFiles
-from engine.index import ENTRY_SIZE
-from engine.records import BatchHeader
-from engine.replacement import GAPS_FILE
+from engine.files.files import OsFiles
+from engine.log.index import ENTRY_SIZE
+from engine.log.replacement import GAPS_FILE
+from engine.records.layout import BatchHeader
 from engine.scrub.segment_check import SegmentCheck
 from engine.scrub.small_files import is_small_file, small_file_problem
 from tools.cli.errors import CliError

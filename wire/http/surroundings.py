@@ -15,7 +15,7 @@ from coordinators.transaction.transactions import Transactions
 from coordinators.waiting import in_worker
 from engine.clock import Clock
 from engine.metrics import Metrics
-from engine.partitions import Partitions
+from engine.partition.partitions import Partitions
 from engine.scrub.scrubber import Scrubber
 from engine.workers import Workers
 

@@ -14,11 +14,11 @@ from coordinators.release.client_batch import ClientBatch, Outcome, Staged
 from coordinators.release.stage_traces import Client
 from coordinators.topics import Topic
 from engine.errors import CorruptMessage
-from engine.files import Buffer
-from engine.log import AppendResult
-from engine.opened_records import OpenedRecords
-from engine.partition import Partition
-from engine.records import CODEC_MASK, HEADER_SIZE, checksum, parse_header
+from engine.files.files import Buffer
+from engine.log.log import AppendResult
+from engine.partition.partition import Partition
+from engine.records.layout import CODEC_MASK, HEADER_SIZE, checksum, parse_header
+from engine.records.opened import OpenedRecords
 from engine.stage.config import ExtensionConfig
 from engine.stage.headers import OpenedRecord, open_records, sniff
 from wire.kafka.messages.produce import PartitionProduceResponse

@@ -13,7 +13,7 @@ from attrs import define, field
 
 from engine.clock import Clock
 from engine.errors import FetchSessionNotFound, FetchSessionTopicId, InvalidFetchSessionEpoch
-from engine.partition import Partition
+from engine.partition.partition import Partition
 from wire.kafka.messages.fetch import FetchPartition, FetchRequest, FetchTopic, PartitionData
 
 FINAL_EPOCH = -1

@@ -17,8 +17,8 @@ from coordinators.transaction.transactions import Transactions
 from coordinators.waiting import in_worker, until_durable
 from engine.clock import Clock
 from engine.errors import BrokerError, UnknownTopicId, UnknownTopicOrPartition
-from engine.partition import Partition
-from engine.partitions import Partitions
+from engine.partition.partition import Partition
+from engine.partition.partitions import Partitions
 from engine.timers import Timers
 from engine.workers import Workers
 from wire.kafka.fetch_sessions import FetchSessions

@@ -13,16 +13,16 @@ from contextlib import asynccontextmanager
 import trio
 from attrs import define
 
-from engine.compression import GZIP, LZ4, NONE, ZSTD, TooLargeDecompressed, decompress
 from engine.errors import BrokerError, CorruptMessage, RecordTooLarge
-from engine.files import Buffer
-from engine.log_types import LogConfig
-from engine.opened_records import OpenedRecords
-from engine.record_walk import SMALLEST_RECORD_BYTES, is_compiled
-from engine.records import CODEC_MASK, HEADER_SIZE, checksum, parse_header
+from engine.files.files import Buffer
+from engine.log.types import LogConfig
+from engine.log.validation import check_record_count
+from engine.records.compression import GZIP, LZ4, NONE, ZSTD, TooLargeDecompressed, decompress
+from engine.records.layout import CODEC_MASK, HEADER_SIZE, checksum, parse_header
+from engine.records.opened import OpenedRecords
+from engine.records.walk import SMALLEST_RECORD_BYTES, is_compiled
 from engine.stage.config import ExtensionConfig
 from engine.stage.headers import OpenedRecord, open_in_slices, sniff
-from engine.validation import check_record_count
 from wire.kafka.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from wire.kafka.request import Context
 

@@ -27,7 +27,7 @@ from engine.errors import (
     StorageError,
     TransactionAbortable,
 )
-from engine.partition import Partition
+from engine.partition.partition import Partition
 from wire.kafka.messages.produce import PartitionProduceResponse, ProduceRequest
 from wire.kafka.request import Context, Deferred
 

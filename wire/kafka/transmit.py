@@ -10,8 +10,8 @@ from collections import deque
 from collections.abc import Callable
 from enum import Enum
 
-from engine.files import FileRegion
-from engine.page_cache import is_resident, read_resident, warm
+from engine.files.files import FileRegion
+from engine.files.page_cache import is_resident, read_resident, warm
 from engine.workers import Workers
 from wire.kafka.codec import Part
 

@@ -3,7 +3,7 @@
 import struct
 from typing import Any
 
-from coordinators.group.consumer_protocol import read_assignment
+from coordinators.group.consumer.protocol import read_assignment
 from coordinators.group.requests import JoinAnswer, JoinRequest, LeavingMember, SyncAnswer, SyncRequest
 from engine.errors import MemberIdRequired, RebalanceInProgress
 from tests.coordinators.group.consumer_shard import Consumer, ConsumerShard

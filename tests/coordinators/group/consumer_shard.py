@@ -5,12 +5,12 @@ from typing import Any
 
 from attrs import define, field
 
-from coordinators.group.consumer import ConsumerGroup
-from coordinators.group.consumer_requests import HeartbeatAnswer, HeartbeatRequest
+from coordinators.group.consumer.group import ConsumerGroup
+from coordinators.group.consumer.requests import HeartbeatAnswer, HeartbeatRequest
 from coordinators.group.machine import GroupMachine
 from coordinators.runtime import ShardTimers
 from coordinators.topic_view import Topic, TopicView
-from engine.catalogue_records import PartitionRecord
+from engine.catalogue.records import PartitionRecord
 from engine.config.resolve import BrokerSettings
 from engine.errors import BrokerError
 from engine.ids import TopicId

@@ -12,9 +12,9 @@ from coordinators.group.requests import CommitRequest, JoinRequest, LeavingMembe
 from coordinators.group.settings import GroupSettings
 from coordinators.runtime import Operation, Outcome, Runtime, ShardTimers, opened_batches, replay_batch
 from engine.clock import ManualClock
-from engine.memory_files import MemoryFiles
-from engine.partition import Partition
-from engine.sync import SyncRounds
+from engine.files.memory import MemoryFiles
+from engine.partition.partition import Partition
+from engine.partition.sync import SyncRounds
 from engine.timers import Timers
 from engine.workers import InlineWorkers
 from tests.engine.logs import memory_files, open_log

@@ -7,12 +7,12 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from coordinators.group.classic import State
+from coordinators.group.classic.group import State
 from coordinators.group.requests import CommitRequest, LeavingMember, OffsetToCommit
 from coordinators.runtime import Producer, Record
 from engine.errors import BrokerError, NotCoordinator
-from engine.log_types import Origin
-from engine.records import CONTROL_FLAG, TRANSACTIONAL_FLAG, build_batch
+from engine.log.types import Origin
+from engine.records.layout import CONTROL_FLAG, TRANSACTIONAL_FLAG, build_batch
 from tests.coordinators.group.shard import Shard
 
 MEMBERS = st.integers(0, 3)

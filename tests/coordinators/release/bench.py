@@ -9,18 +9,18 @@ from coordinators.release.client_batch import Answer, ClientBatch, Outcome
 from coordinators.release.staged import StagedPartition
 from engine.clock import ManualClock
 from engine.errors import BrokerError
-from engine.log import Log, LogConfig
-from engine.memory_files import MemoryFiles
-from engine.partition import Partition
-from engine.records import HEADER_SIZE, parse_header, split_batches, walk_records
+from engine.files.memory import MemoryFiles
+from engine.log.log import Log, LogConfig
+from engine.log.transactions import EndMarker
+from engine.partition.partition import Partition
+from engine.partition.sync import SyncRounds
+from engine.records.layout import HEADER_SIZE, parse_header, split_batches, walk_records
 from engine.stage.config import ExtensionConfig
 from engine.stage.headers import open_records, sniff
 from engine.stage.opening import load_state, stage_log_config
 from engine.stage.stage import Stage
 from engine.stage.steady_clock import SteadyClock
-from engine.sync import SyncRounds
 from engine.timers import Timers
-from engine.transactions import EndMarker
 from engine.workers import InlineWorkers
 from tests.engine.logs import DIRECTORY, NOW_MS, memory_files
 from tests.engine.stage.world import Record, client_batch

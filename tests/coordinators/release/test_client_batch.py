@@ -1,8 +1,8 @@
 """A client's batch that has to wait for its turn, and one that is a dead letter."""
 
 from coordinators.release.client_batch import ClientBatch
-from engine.log_types import Origin
-from engine.records import HEADER_SIZE
+from engine.log.types import Origin
+from engine.records.layout import HEADER_SIZE
 from tests.engine.stage.world import client_batch, record
 
 

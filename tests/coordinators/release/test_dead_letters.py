@@ -9,8 +9,8 @@ from attrs import define, field
 from trio.testing import MockClock, trio_test
 
 from coordinators.configs import AlterOperation, ConfigAlteration, ConfigResource, ResourceType
-from engine.partition import Partition
-from engine.records import HEADER_SIZE, RecordSpan, split_batches, walk_records
+from engine.partition.partition import Partition
+from engine.records.layout import HEADER_SIZE, RecordSpan, split_batches, walk_records
 from engine.stage.state import READY
 from tests.coordinators.conftest import Desk
 from tests.coordinators.release.test_releases import Bench

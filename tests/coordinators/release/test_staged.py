@@ -8,7 +8,6 @@ import pytest
 from attrs import evolve
 
 from coordinators.release.client_batch import ClientBatch, Staged
-from engine.compression import LZ4
 from engine.errors import (
     InvalidProducerEpoch,
     PolicyViolation,
@@ -17,8 +16,9 @@ from engine.errors import (
     RequestTimedOut,
     StorageError,
 )
-from engine.log import AppendResult, LogConfig
-from engine.records import HEADER_SIZE
+from engine.log.log import AppendResult, LogConfig
+from engine.records.compression import LZ4
+from engine.records.layout import HEADER_SIZE
 from engine.stage.config import ExtensionConfig
 from engine.stage.headers import open_records
 from tests.coordinators.release.bench import Bench

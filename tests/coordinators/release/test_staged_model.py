@@ -16,7 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from coordinators.release.client_batch import Outcome, Staged
 from engine.errors import BrokerError
-from engine.log import AppendResult
+from engine.log.log import AppendResult
 from engine.stage.config import ExtensionConfig
 from tests.coordinators.release.bench import Bench
 from tests.engine.stage.world import record

@@ -11,7 +11,7 @@ from trio.testing import trio_test
 from coordinators.tracing.event_topic import TRACE_EVENTS_TOPIC, EventTopic, _record
 from coordinators.tracing.settings import EventTopicSettings
 from engine.errors import StorageError
-from engine.records import pack_record, split_batches, walk_records
+from engine.records.layout import pack_record, split_batches, walk_records
 from engine.timers import Timers
 from engine.trace.kinds import EventKind
 from tests.engine.trace.traces import TRACE_ID, add, trace, trace_header

@@ -6,9 +6,9 @@ from coordinators.topic_view import TopicUpdate
 from coordinators.tracing.members import MemberTable
 from coordinators.tracing.settings import TraceSettings
 from coordinators.tracing.tracing import LOOKED_THROUGH_BYTES_MAX
-from engine.compression import GZIP, compress
 from engine.errors import StorageError
-from engine.records import HEADER_SIZE, parse_header, seal_batch
+from engine.records.compression import GZIP, compress
+from engine.records.layout import HEADER_SIZE, parse_header, seal_batch
 from engine.trace.kinds import Outcome
 from engine.trace.record_trace import KEY_MAX_BYTES, SampledBy
 from tests.coordinators.tracing.world import World

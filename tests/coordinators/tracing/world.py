@@ -9,11 +9,11 @@ from coordinators.topic_view import Topic
 from coordinators.tracing.settings import TraceSettings
 from coordinators.tracing.tracing import Tracing
 from engine.clock import ManualClock
-from engine.files import Buffer
-from engine.log_types import AppendResult
-from engine.memory_files import MemoryFiles
-from engine.partition import Partition
-from engine.sync import SyncRounds
+from engine.files.files import Buffer
+from engine.files.memory import MemoryFiles
+from engine.log.types import AppendResult
+from engine.partition.partition import Partition
+from engine.partition.sync import SyncRounds
 from engine.trace.record_trace import RecordTrace, TraceEvent
 from engine.workers import InlineWorkers
 from tests.coordinators.conftest import Desk

@@ -8,7 +8,7 @@ from coordinators.group.groups import OFFSETS_TOPIC
 from coordinators.transaction.states import State
 from coordinators.transaction.transaction import ProducerIdentity
 from engine.errors import StorageError
-from engine.transactions import EndMarker
+from engine.log.transactions import EndMarker
 from tests.coordinators.transaction.world import World
 
 PLACES = (("t", 0), ("t", 1))

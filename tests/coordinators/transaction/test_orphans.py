@@ -5,7 +5,7 @@ import pytest
 from coordinators.transaction.orphans import Orphans
 from coordinators.transaction.transaction import V2, ProducerIdentity
 from engine.errors import InvalidProducerEpoch
-from engine.records import TRANSACTIONAL_FLAG, build_batch
+from engine.records.layout import TRANSACTIONAL_FLAG, build_batch
 from tests.coordinators.transaction.world import World
 
 PLACE = ("t", 0)

@@ -15,7 +15,7 @@ from engine.errors import (
     TransactionalIdNotFound,
     UnknownTopicOrPartition,
 )
-from engine.transactions import EndMarker
+from engine.log.transactions import EndMarker
 from tests.coordinators.transaction.world import World
 
 PLACE = ("t", 0)

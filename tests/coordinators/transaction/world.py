@@ -16,19 +16,19 @@ from coordinators.topics import Topics
 from coordinators.transaction.orphans import Orphans
 from coordinators.transaction.transaction import ProducerIdentity, TopicPartition
 from coordinators.transaction.transactions import STATE_TOPIC, Transactions
-from engine.aborted_index import AbortedTransaction
-from engine.catalogue import Catalogue
-from engine.catalogue_memory import MemoryCatalogue
+from engine.catalogue.catalogue import Catalogue
+from engine.catalogue.memory import MemoryCatalogue
 from engine.clock import ManualClock
 from engine.config.broker import BROKER_KEYS
-from engine.log_types import AppendResult
-from engine.memory_files import MemoryFiles
-from engine.partition import Partition
-from engine.partitions import Partitions
-from engine.records import TRANSACTIONAL_FLAG, build_batch, record_section, split_batches, walk_records
-from engine.sync import SyncRounds
+from engine.files.memory import MemoryFiles
+from engine.log.aborted_index import AbortedTransaction
+from engine.log.transactions import parse_marker
+from engine.log.types import AppendResult
+from engine.partition.partition import Partition
+from engine.partition.partitions import Partitions
+from engine.partition.sync import SyncRounds
+from engine.records.layout import TRANSACTIONAL_FLAG, build_batch, record_section, split_batches, walk_records
 from engine.timers import Timers
-from engine.transactions import parse_marker
 from engine.workers import InlineWorkers
 from tests.engine.logs import memory_files
 

@@ -5,9 +5,9 @@ import pytest
 from engine.cleaner.batch_cleaning import Cleaning, clean_batch, emptied, note_keys, place_holder
 from engine.cleaner.keyed_records import keyed_records
 from engine.cleaner.offset_map import OffsetMap
-from engine.compression import CODECS, compress
-from engine.producer_state import ProducerInfo
-from engine.records import (
+from engine.log.producer_state import ProducerInfo
+from engine.records.compression import CODECS, compress
+from engine.records.layout import (
     DELETE_HORIZON_FLAG,
     LOG_APPEND_TIME_FLAG,
     build_batch,

@@ -4,8 +4,8 @@ import pytest
 
 from engine.cleaner.batches import CHUNK_BYTES, is_intact, read_batches
 from engine.errors import CorruptMessage
-from engine.log import LogConfig
-from engine.segment import Segment
+from engine.log.log import LogConfig
+from engine.log.segment import Segment
 from tests.engine.logs import batch, memory_files, open_log, read_all, sync
 
 LARGE = LogConfig(max_message_bytes=4 * CHUNK_BYTES)

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from engine.cleaner.offset_map import ENTRY_OVERHEAD
-from engine.compression import CODECS, compress
-from engine.records import build_batch, parse_header, seal_batch
+from engine.records.compression import CODECS, compress
+from engine.records.layout import build_batch, parse_header, seal_batch
 from tests.engine.cleaner.world import COMPACT, Seen, World
 from tests.engine.logs import read_at
 

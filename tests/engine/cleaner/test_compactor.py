@@ -8,7 +8,7 @@ from attrs import evolve
 
 from engine.cleaner.checkpoint import FILE_NAME, read_checkpoint
 from engine.cleaner.offset_map import ENTRY_OVERHEAD
-from engine.records import build_batch
+from engine.records.layout import build_batch
 from engine.workers import InlineWorkers
 from tests.engine.cleaner.world import COMPACT, World
 from tests.engine.logs import read_at

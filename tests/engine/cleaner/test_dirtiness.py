@@ -4,9 +4,9 @@ import pytest
 from attrs import evolve
 
 from engine.cleaner.dirtiness import CompactionView, dirtiness
-from engine.log import LogConfig
-from engine.memory_files import MemoryFiles
-from engine.segment import Segment
+from engine.files.memory import MemoryFiles
+from engine.log.log import LogConfig
+from engine.log.segment import Segment
 
 CONFIG = LogConfig(cleanup_compact=True, min_cleanable_dirty_ratio=0.5)
 NOW_MS = 100_000

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from engine.cleaner.keyed_records import keyed_records, timestamp_delta, with_timestamp_delta
 from engine.errors import InvalidRecord
-from engine.records import pack_record, walk_records
+from engine.records.layout import pack_record, walk_records
 
 CONTENT = st.one_of(st.none(), st.binary(max_size=200))
 RECORDS = st.lists(st.tuples(st.integers(0, 20_000), st.integers(-(2**40), 2**40), CONTENT, CONTENT), max_size=20)

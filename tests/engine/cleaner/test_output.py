@@ -1,11 +1,11 @@
 """New segments, none larger than allowed, that tile the offsets."""
 
-from engine.aborted_index import AbortedTransaction
 from engine.cleaner.output import Output
-from engine.memory_files import MemoryFiles
-from engine.records import HEADER_SIZE, build_batch
-from engine.replacement import CLEANED_SUFFIX
-from engine.segment import Segment
+from engine.files.memory import MemoryFiles
+from engine.log.aborted_index import AbortedTransaction
+from engine.log.replacement import CLEANED_SUFFIX
+from engine.log.segment import Segment
+from engine.records.layout import HEADER_SIZE, build_batch
 from tests.engine.logs import DIRECTORY, NOW_MS, memory_files
 
 BATCH_BYTES = len(build_batch([(b"k", b"v")], timestamp_ms=NOW_MS))

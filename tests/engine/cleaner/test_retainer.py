@@ -4,8 +4,8 @@ import errno
 
 from attrs import evolve
 
-from engine.log import LogConfig
-from engine.records import build_batch
+from engine.log.log import LogConfig
+from engine.records.layout import build_batch
 from engine.workers import InlineWorkers
 from tests.engine.cleaner.world import World
 

@@ -3,9 +3,9 @@
 from attrs import evolve
 
 from engine.cleaner.retention import RetentionView, segments_to_drop
-from engine.log import LogConfig
-from engine.memory_files import MemoryFiles
-from engine.segment import Segment
+from engine.files.memory import MemoryFiles
+from engine.log.log import LogConfig
+from engine.log.segment import Segment
 
 DAY = LogConfig(retention_ms=1000, retention_bytes=-1)
 NOW_MS = 100_000

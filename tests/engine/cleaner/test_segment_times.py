@@ -2,7 +2,7 @@
 
 from engine.cleaner.segment_times import first_timestamp, largest_timestamp
 from engine.clock import ManualClock
-from engine.segment import Segment
+from engine.log.segment import Segment
 from tests.engine.logs import NOW_MS, batch, maintain, memory_files, open_log, sync
 
 

@@ -6,7 +6,7 @@ import random
 import pytest
 from attrs import evolve
 
-from engine.records import DELETE_HORIZON_FLAG
+from engine.records.layout import DELETE_HORIZON_FLAG
 from tests.engine.cleaner.world import COMPACT, World
 
 P, Q = 7, 8

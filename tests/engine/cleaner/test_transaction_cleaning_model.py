@@ -12,9 +12,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from engine.aborted_index import AbortedTransaction
 from engine.cleaner.offset_map import ENTRY_OVERHEAD
-from engine.records import BatchHeader, parse_header
+from engine.log.aborted_index import AbortedTransaction
+from engine.records.layout import BatchHeader, parse_header
 from tests.engine.cleaner.world import COMPACT, Seen, World
 from tests.engine.logs import read_at
 

@@ -1,8 +1,8 @@
 """Which batches of a log were aborted, as a pass of compaction asks."""
 
-from engine.aborted_index import AbortedTransaction
 from engine.cleaner.transactions import AbortedRanges, detached, read_aborted
-from engine.records import TRANSACTIONAL_FLAG, BatchHeader, build_batch, parse_header
+from engine.log.aborted_index import AbortedTransaction
+from engine.records.layout import TRANSACTIONAL_FLAG, BatchHeader, build_batch, parse_header
 from tests.engine.cleaner.world import World
 from tests.engine.logs import NOW_MS
 

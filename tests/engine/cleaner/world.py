@@ -4,17 +4,19 @@ from collections.abc import Callable, Iterator, Sequence
 
 from attrs import frozen
 
-from engine.aborted_index import AbortedTransaction
 from engine.cleaner.cleaner import Cleaner
 from engine.cleaner.pace import Pace
 from engine.clock import ManualClock
-from engine.compression import CODECS, compress
-from engine.log import Log, LogConfig
-from engine.log_types import Origin
-from engine.memory_files import MemoryFiles
-from engine.partition import Partition
-from engine.partitions import Partitions, PartitionSpec
-from engine.records import (
+from engine.files.memory import MemoryFiles
+from engine.log.aborted_index import AbortedTransaction
+from engine.log.log import Log, LogConfig
+from engine.log.transactions import EndMarker, build_marker, parse_marker
+from engine.log.types import Origin
+from engine.partition.partition import Partition
+from engine.partition.partitions import Partitions, PartitionSpec
+from engine.partition.sync import SyncRounds
+from engine.records.compression import CODECS, compress
+from engine.records.layout import (
     HEADER_SIZE,
     TRANSACTIONAL_FLAG,
     BatchHeader,
@@ -25,8 +27,6 @@ from engine.records import (
     split_batches,
     walk_records,
 )
-from engine.sync import SyncRounds
-from engine.transactions import EndMarker, build_marker, parse_marker
 from engine.workers import InlineWorkers
 from tests.engine.logs import NOW_MS, memory_files, read_all
 

@@ -2,7 +2,7 @@
 
 from engine.config.log_config import log_config
 from engine.config.resolve import BrokerSettings
-from engine.log_types import LogConfig
+from engine.log.types import LogConfig
 
 
 def test_the_defaults_are_the_logs_own() -> None:

@@ -6,17 +6,17 @@ import pytest
 from attrs import define, field
 
 from engine.clock import ManualClock
-from engine.journal import Journal
-from engine.log import LogConfig
-from engine.memory_files import MemoryFiles
-from engine.partition import Partition
-from engine.partitions import Partitions, PartitionSpec
-from engine.records import parse_header
+from engine.files.memory import MemoryFiles
+from engine.journal.journal import Journal
+from engine.log.log import LogConfig
+from engine.log.segment_writer import SegmentWriter
+from engine.partition.partition import Partition
+from engine.partition.partitions import Partitions, PartitionSpec
+from engine.partition.sync import SyncRounds
+from engine.records.layout import parse_header
 from engine.scrub.progress import FILE_NAME, ScrubProgress
 from engine.scrub.scrubber import SAVE_INTERVAL_S, Scrubber
 from engine.scrub.steps import OtherFile, SaveStep, SegmentStep
-from engine.segment_writer import SegmentWriter
-from engine.sync import SyncRounds
 from engine.workers import InlineWorkers
 from tests.engine.journals import MemoryDevice, open_journal
 from tests.engine.logs import NOW_MS, batch, memory_files, snapshot

@@ -2,9 +2,9 @@
 
 import pytest
 
-from engine.log import Log, LogConfig
-from engine.log_types import Origin
-from engine.memory_files import MemoryFiles
+from engine.files.memory import MemoryFiles
+from engine.log.log import Log, LogConfig
+from engine.log.types import Origin
 from engine.scrub.segment_check import CHECKSUM_PROBLEM, PIECE_BYTES, Problem, SegmentCheck
 from tests.engine.logs import batch, memory_files, open_log, sync
 

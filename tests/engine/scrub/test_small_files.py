@@ -3,8 +3,8 @@
 import pytest
 
 from engine.clock import ManualClock
-from engine.leader_epochs import LeaderEpochs
-from engine.recovery import write_journal_floor, write_start_offset
+from engine.log.leader_epochs import LeaderEpochs
+from engine.log.recovery import write_journal_floor, write_start_offset
 from engine.scrub.small_files import is_small_file, small_file_problem, small_file_problems
 from engine.stage import checkpoint
 from tests.engine.logs import DIRECTORY, NOW_MS, batch, memory_files, open_log, snapshot, sync

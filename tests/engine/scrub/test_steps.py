@@ -3,12 +3,12 @@
 from pathlib import Path
 
 from engine.damage import Damage
-from engine.files import OsFiles
-from engine.page_cache import is_resident, let_go
+from engine.files.files import OsFiles
+from engine.files.page_cache import is_resident, let_go
+from engine.log.segment import Segment
 from engine.scrub.progress import Place
 from engine.scrub.segment_check import SegmentCheck
 from engine.scrub.steps import MissingStep, SegmentStep
-from engine.segment import Segment
 from tests.engine.logs import batch
 
 

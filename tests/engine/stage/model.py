@@ -10,8 +10,9 @@ from typing import NamedTuple
 
 from attrs import define, field
 
-from engine.log import Log
-from engine.records import CONTROL_FLAG, HEADER_SIZE, NO_PRODUCER_ID, BatchHeader, parse_header
+from engine.log.log import Log
+from engine.log.transactions import parse_marker
+from engine.records.layout import CONTROL_FLAG, HEADER_SIZE, NO_PRODUCER_ID, BatchHeader, parse_header
 from engine.stage.events import (
     Cancelled,
     DeadLettered,
@@ -26,7 +27,6 @@ from engine.stage.events import (
 from engine.stage.fates import FateKind
 from engine.stage.headers import FOREVER_MS
 from engine.stage.state import HOLE, LETTER_FLAG
-from engine.transactions import parse_marker
 from tests.engine.stage.world import Record, parse, read_batches
 
 UNCOMMITTED, WAITING, HELD, READY, SPENT, DEAD = "uncommitted", "waiting", "held", "ready", "spent", "dead"

@@ -5,7 +5,7 @@ from attrs import asdict
 
 from engine.clock import ManualClock
 from engine.errors import StorageError
-from engine.records import parse_header
+from engine.records.layout import parse_header
 from engine.stage import checkpoint
 from engine.stage.config import ExtensionConfig
 from engine.stage.events import DeadLetterProducer

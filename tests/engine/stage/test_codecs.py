@@ -6,9 +6,9 @@ import pytest
 from aiokafka.record.default_records import DefaultRecordBatch
 
 from engine.clock import ManualClock
-from engine.compression import GZIP, LZ4, NONE, SNAPPY, ZSTD
-from engine.log_types import LogConfig
-from engine.records import BatchHeader, checksum, split_batches
+from engine.log.types import LogConfig
+from engine.records.compression import GZIP, LZ4, NONE, SNAPPY, ZSTD
+from engine.records.layout import BatchHeader, checksum, split_batches
 from engine.stage.codecs import COMPRESSED_AT_ONCE_BYTES, codec_for, in_codecs, is_quick
 from engine.stage.config import ExtensionConfig
 from engine.stage.repack import hole_batch, released_batch

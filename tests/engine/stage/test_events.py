@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.errors import InvalidRecord
-from engine.records import CONTROL_FLAG, HEADER_SIZE, build_batch, parse_header
+from engine.log.transactions import EndMarker, build_marker
+from engine.records.layout import CONTROL_FLAG, HEADER_SIZE, build_batch, parse_header
 from engine.stage.events import (
     Anchored,
     Cancelled,
@@ -27,7 +28,6 @@ from engine.stage.events import (
 from engine.stage.lanes import Piece
 from engine.stage.pending import Row
 from engine.stage.steady_clock import Anchor
-from engine.transactions import EndMarker, build_marker
 
 NUMBERS = st.integers(0, 2**62)
 numbers = st.lists(NUMBERS, max_size=5).map(tuple)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.errors import InvalidRecord
-from engine.records import pack_record, record_section, split_batches, varint, walk_records
+from engine.records.layout import pack_record, record_section, split_batches, varint, walk_records
 from engine.stage.headers import (
     EXCLUDED,
     FAULTS,

@@ -1,10 +1,10 @@
-"""The stage's quick varints against the readable ones of `engine.records`."""
+"""The stage's quick varints against the readable ones of `engine.records.layout`."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine import records
+from engine.records import layout as records
 from engine.stage.numbers import read_long, varint
 
 LONGS = st.integers(-(2**63), 2**63 - 1) | st.integers(-(2**22), 2**22)

@@ -4,7 +4,7 @@ import pytest
 
 from engine.clock import ManualClock
 from engine.errors import StorageError
-from engine.records import BatchHeader, split_batches
+from engine.records.layout import BatchHeader, split_batches
 from engine.stage.events import Intent
 from engine.stage.lanes import Piece
 from engine.stage.pending import Row

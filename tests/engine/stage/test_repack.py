@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.errors import InvalidRecord
-from engine.records import (
+from engine.log.transactions import parse_marker
+from engine.records.layout import (
     HEADER_SIZE,
     NO_TIMESTAMP,
     RecordSpan,
@@ -22,7 +23,6 @@ from engine.records import (
     walk_records,
 )
 from engine.stage.repack import hole_batch, released_batch, released_record
-from engine.transactions import parse_marker
 
 with warnings.catch_warnings():
     # kafka-python reads its schemas by a function that the standard library has deprecated.

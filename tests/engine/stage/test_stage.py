@@ -9,8 +9,8 @@ import pytest
 
 from engine.clock import ManualClock
 from engine.errors import StorageError
-from engine.log_types import Origin
-from engine.records import BatchHeader, parse_header
+from engine.log.types import Origin
+from engine.records.layout import BatchHeader, parse_header
 from engine.stage.config import ExtensionConfig
 from engine.stage.fates import FateKind, id_hash
 from engine.stage.stage import Held

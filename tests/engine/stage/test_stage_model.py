@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from engine.clock import ManualClock
-from engine.compression import LZ4, NONE, ZSTD
 from engine.errors import StorageError
-from engine.records import CONTROL_FLAG
+from engine.records.compression import LZ4, NONE, ZSTD
+from engine.records.layout import CONTROL_FLAG
 from engine.stage import state as states
 from engine.stage.config import ExtensionConfig
 from engine.stage.fates import id_hash

@@ -1,7 +1,8 @@
 """The replay of a stage's log: what becomes of a record by what follows it."""
 
 from engine.clock import ManualClock
-from engine.records import HEADER_SIZE, parse_header
+from engine.log.transactions import EndMarker, build_marker
+from engine.records.layout import HEADER_SIZE, parse_header
 from engine.stage.events import (
     Cancelled,
     ClockMoved,
@@ -30,7 +31,6 @@ from engine.stage.state import (
     StageState,
     number_key,
 )
-from engine.transactions import EndMarker, build_marker
 from tests.engine.logs import NOW_MS
 from tests.engine.stage.world import Record, client_batch, record
 

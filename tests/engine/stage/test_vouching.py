@@ -2,7 +2,7 @@
 
 from engine.clock import ManualClock
 from engine.damage import DamagedFile
-from engine.records import split_batches
+from engine.records.layout import split_batches
 from engine.stage.events import Intent
 from engine.stage.lanes import Piece
 from engine.stage.pending import Row

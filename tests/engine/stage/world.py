@@ -7,14 +7,16 @@ from typing import NamedTuple
 from attrs import define, field
 
 from engine.clock import ManualClock
-from engine.compression import compress
 from engine.errors import BrokerError, StorageError
-from engine.log import Log, LogConfig
-from engine.log_jobs import Job
-from engine.log_types import Origin
-from engine.memory_files import MemoryFiles
-from engine.partition import Partition
-from engine.records import (
+from engine.files.memory import MemoryFiles
+from engine.log.jobs import Job
+from engine.log.log import Log, LogConfig
+from engine.log.transactions import EndMarker, build_marker
+from engine.log.types import Origin
+from engine.partition.partition import Partition
+from engine.partition.sync import SyncRounds
+from engine.records.compression import compress
+from engine.records.layout import (
     MAGIC,
     TRANSACTIONAL_FLAG,
     BatchHeader,
@@ -37,8 +39,6 @@ from engine.stage.stage import Held, Stage
 from engine.stage.state import StageState
 from engine.stage.steady_clock import SteadyClock
 from engine.stage.tidying import Tidying, bound_bytes
-from engine.sync import SyncRounds
-from engine.transactions import EndMarker, build_marker
 from engine.workers import InlineWorkers
 from tests.engine.logs import DIRECTORY, NOW_MS, memory_files
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from engine.records import NO_PRODUCER_ID, BatchHeader, pack_record, seal_batch
+from engine.records.layout import NO_PRODUCER_ID, BatchHeader, pack_record, seal_batch
 from engine.trace.kinds import EventKind
 from engine.trace.record_trace import RecordTrace, SampledBy, TraceEvent
 

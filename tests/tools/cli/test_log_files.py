@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from engine.index import IndexTrailer, SparseIndex
-from engine.records import CONTROL_FLAG, build_batch
-from engine.transactions import EndMarker, build_marker
+from engine.log.index import IndexTrailer, SparseIndex
+from engine.log.transactions import EndMarker, build_marker
+from engine.records.layout import CONTROL_FLAG, build_batch
 from tools.cli.errors import NotFound
 from tools.cli.log_files import batch_row, batches, files_under, index_rows, record_rows
 

@@ -7,7 +7,8 @@ from coordinators.transaction.formats import record as transaction_record
 from coordinators.transaction.formats import tombstone
 from coordinators.transaction.states import State
 from coordinators.transaction.transaction import Transaction
-from engine.records import CONTROL_FLAG, build_batch, parse_header, record_section
+from engine.log.transactions import EndMarker, build_marker
+from engine.records.layout import CONTROL_FLAG, build_batch, parse_header, record_section
 from engine.stage.events import (
     Anchored,
     Cancelled,
@@ -24,7 +25,6 @@ from engine.stage.events import (
 )
 from engine.stage.lanes import Piece
 from engine.stage.steady_clock import Anchor
-from engine.transactions import EndMarker, build_marker
 from tools.cli.log_meanings import meanings
 
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from engine.files import OsFiles
-from engine.leader_epochs import LeaderEpochs
-from engine.recovery import write_start_offset
+from engine.files.files import OsFiles
+from engine.log.leader_epochs import LeaderEpochs
+from engine.log.recovery import write_start_offset
 from tools.cli.errors import CliError
 from tools.cli.log_state import checkpoint_data, epochs_data, snapshot_data, start_offset_data
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from engine.files import OsFiles
-from engine.index import SparseIndex
-from engine.records import CONTROL_FLAG, build_batch
-from engine.recovery import write_start_offset
+from engine.files.files import OsFiles
+from engine.log.index import SparseIndex
+from engine.log.recovery import write_start_offset
+from engine.records.layout import CONTROL_FLAG, build_batch
 from engine.stage.events import Cancelled, build_events
 from tools.cli.log_verify import verify
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.records import checksum, parse_header, record_section, split_batches
+from engine.records.layout import checksum, parse_header, record_section, split_batches
 from tools.fuzz.cost.batches import KINDS, batch
 
 

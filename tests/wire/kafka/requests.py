@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from engine.records import build_batch
+from engine.records.layout import build_batch
 from tests.wire.kafka.door import Client, open_door
 from wire.kafka.messages.base import ZERO_UUID
 from wire.kafka.messages.create_topics import (

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from trio.testing import trio_test
 
-from engine.compression import GZIP, LZ4, SNAPPY, ZSTD, compress
-from engine.records import DELETE_HORIZON_FLAG, HEADER_SIZE, parse_header, seal_batch
+from engine.records.compression import GZIP, LZ4, SNAPPY, ZSTD, compress
+from engine.records.layout import DELETE_HORIZON_FLAG, HEADER_SIZE, parse_header, seal_batch
 from engine.stage.state import PLAIN_FLAG
 from tests.engine.stage.world import Record, client_batch, record
 from tests.wire.kafka.door import Client, Door, open_door

@@ -8,8 +8,8 @@ import pytest
 
 from engine.clock import ManualClock
 from engine.errors import FetchSessionNotFound, FetchSessionTopicId, InvalidFetchSessionEpoch
-from engine.log_types import LogPosition
-from engine.partition import Partition
+from engine.log.types import LogPosition
+from engine.partition.partition import Partition
 from wire.kafka import fetch_sessions
 from wire.kafka.fetch_sessions import (
     MAX_EPOCH,

@@ -9,10 +9,10 @@ import pytest
 import trio
 from trio.testing import trio_test
 
-from engine.compression import GZIP, LZ4, NONE, SNAPPY, ZSTD, compress
 from engine.errors import BrokerError
-from engine.log_types import LogConfig
-from engine.records import HEADER_SIZE, BatchHeader, pack_batch, pack_record, parse_header, seal_batch
+from engine.log.types import LogConfig
+from engine.records.compression import GZIP, LZ4, NONE, SNAPPY, ZSTD, compress
+from engine.records.layout import HEADER_SIZE, BatchHeader, pack_batch, pack_record, parse_header, seal_batch
 from engine.stage.config import ExtensionConfig
 from tests.wire.kafka.door import Client, open_door
 from tests.wire.kafka.requests import BY_NAME, bodies, client_of_topic, create_topic, fetched, produce, produced

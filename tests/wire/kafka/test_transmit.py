@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.files import FileRegion, OsFiles
+from engine.files.files import FileRegion, OsFiles
 from engine.workers import InlineWorkers
 from wire.kafka import transmit
 from wire.kafka.transmit import Pumped, Transmitter

@@ -7,10 +7,10 @@ from typing import Annotated
 import typer
 from attrs import asdict
 
-from engine.catalogue_rebuild import UnknownTopics, rebuild
-from engine.catalogue_sqlite import FILE_NAME
+from engine.catalogue.rebuild import UnknownTopics, rebuild
+from engine.catalogue.sqlite import FILE_NAME
 from engine.errors import BrokerError
-from engine.files import OsFiles
+from engine.files.files import OsFiles
 from tidegate.data_directory import DataDirectory, DataDirectoryInUse, DataDirectoryUnusable
 from tools.cli.errors import CliError, NotFound, UsageMistake
 from tools.cli.framework import OfflineCommand, command, group, session

@@ -9,8 +9,8 @@ from typing import Annotated, Any
 import typer
 from attrs import asdict
 
-from engine.leader_epochs import FILE_NAME as EPOCHS_FILE
-from engine.recovery import START_FILE
+from engine.log.leader_epochs import FILE_NAME as EPOCHS_FILE
+from engine.log.recovery import START_FILE
 from engine.stage.checkpoint import FILE as CHECKPOINT_FILE
 from tools.cli import log_files, log_state, log_verify
 from tools.cli.errors import CliError, Exit, UsageMistake

@@ -3,8 +3,8 @@
 import time
 from functools import cache
 
-from engine.compression import CODECS, compress
-from engine.records import MAGIC, NO_PRODUCER_ID, BatchHeader, pack_record, seal_batch, varint
+from engine.records.compression import CODECS, compress
+from engine.records.layout import MAGIC, NO_PRODUCER_ID, BatchHeader, pack_record, seal_batch, varint
 
 KINDS = (
     "plain",

@@ -5,8 +5,8 @@ from typing import Annotated, Any
 import msgspec
 
 from coordinators.breathing import Breathing
-from coordinators.group.consumer_protocol import read_assignment
-from coordinators.group.consumer_requests import DescribedConsumer, DescribedConsumerGroup
+from coordinators.group.consumer.protocol import read_assignment
+from coordinators.group.consumer.requests import DescribedConsumer, DescribedConsumerGroup
 from coordinators.group.groups import OFFSETS_TOPIC, Groups
 from coordinators.group.lag import PartitionLag
 from coordinators.group.requests import DescribedGroup, DescribedMember

@@ -10,7 +10,7 @@ from coordinators.configs import ConfigResource, ResourceType
 from coordinators.topics import Topic, TopicSpec
 from engine.errors import BrokerError, PolicyViolation, UnknownTopicOrPartition
 from engine.ids import id_text
-from engine.partition import Partition
+from engine.partition.partition import Partition
 from wire.http.messages import Call, Response
 from wire.http.paging import Count, Page, PageQuery
 from wire.http.routing import Route

@@ -7,7 +7,7 @@ the classic protocol from those of the new one.
 from collections.abc import Coroutine
 from typing import Any
 
-from coordinators.group.consumer_requests import DescribedConsumer, DescribedConsumerGroup, DescribedPlaces
+from coordinators.group.consumer.requests import DescribedConsumer, DescribedConsumerGroup, DescribedPlaces
 from engine.errors import BrokerError
 from wire.kafka.authorized_operations import GROUP_OPERATIONS
 from wire.kafka.errors import error_code

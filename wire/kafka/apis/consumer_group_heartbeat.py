@@ -7,7 +7,7 @@ client makes its member id (KIP-1082) and may subscribe by a regular expression.
 
 from typing import Any
 
-from coordinators.group.consumer_requests import HeartbeatAnswer, HeartbeatRequest
+from coordinators.group.consumer.requests import HeartbeatAnswer, HeartbeatRequest
 from engine.errors import BrokerError
 from wire.kafka.errors import error_code
 from wire.kafka.messages.consumer_group_heartbeat import (

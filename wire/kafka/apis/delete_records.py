@@ -12,8 +12,8 @@ from typing import Any
 import trio
 
 from engine.errors import BrokerError, OffsetOutOfRange, PolicyViolation, RequestTimedOut, StorageError
-from engine.log_deletion import deletion_jobs
-from engine.partition import Partition
+from engine.log.deletion import deletion_jobs
+from engine.partition.partition import Partition
 from wire.kafka.errors import error_code
 from wire.kafka.messages.delete_records import (
     DeleteRecordsPartition,

@@ -13,9 +13,9 @@ from typing import cast
 from attrs import define, field
 
 from engine.errors import BrokerError, NotLeader, OffsetOutOfRange
-from engine.files import FileRegion
-from engine.log_types import LogRead
-from engine.partition import Partition, PartitionRead, Watcher
+from engine.files.files import FileRegion
+from engine.log.types import LogRead
+from engine.partition.partition import Partition, PartitionRead, Watcher
 from engine.timers import Timer
 from wire.kafka.errors import error_code
 from wire.kafka.fetch_sessions import NO_SESSION, FetchedPartition, FetchSession

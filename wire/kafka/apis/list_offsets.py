@@ -17,8 +17,8 @@ from typing import Any
 from attrs import frozen
 
 from engine.errors import BrokerError, InvalidRequest, UnknownTopicOrPartition, UnsupportedVersion
-from engine.log_types import LogPosition, TimedOffset
-from engine.partition import Partition
+from engine.log.types import LogPosition, TimedOffset
+from engine.partition.partition import Partition
 from engine.stage.unread import Unread, UnreadTime
 from wire.kafka.errors import error_code
 from wire.kafka.messages.list_offsets import (

@@ -28,8 +28,8 @@ from engine.errors import (
     UnsupportedCompressionType,
     fresh,
 )
-from engine.partition import Partition
-from engine.validation import NAMED_ERRORS_MAX
+from engine.log.validation import NAMED_ERRORS_MAX
+from engine.partition.partition import Partition
 from wire.kafka.codec import WireError
 from wire.kafka.errors import error_code
 from wire.kafka.extended_produce import ExtendedProduce

@@ -8,7 +8,7 @@ from typing import Any
 
 from coordinators.transaction.transaction import ProducerIdentity
 from engine.errors import BrokerError
-from engine.transactions import EndMarker
+from engine.log.transactions import EndMarker
 from wire.kafka.errors import error_code
 from wire.kafka.messages.write_txn_markers import (
     WritableTxnMarkerPartitionResult,

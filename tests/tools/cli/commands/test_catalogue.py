@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.catalogue_copy import copy_path
+from engine.catalogue.copy import copy_path
 from tests.tools.cli.conftest import run
 from tidegate import testing
 from tidegate.data_directory import DataDirectory

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from trio.testing import trio_test
 
-from coordinators.group.consumer_protocol import write_assignment
+from coordinators.group.consumer.protocol import write_assignment
 from tests.wire.http.door import HttpDoor
 from tests.wire.kafka.groups import group_door
 from tests.wire.kafka.requests import batch, produced

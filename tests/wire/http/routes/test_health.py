@@ -9,8 +9,8 @@ from trio.testing import trio_test
 
 from engine.clock import ManualClock
 from engine.errors import StorageError
-from engine.files import OsFile
-from engine.storage import CHECK_S
+from engine.files.files import OsFile
+from engine.partition.storage import CHECK_S
 from tests.wire.http.door import open_http_door
 from tests.wire.kafka.door import until
 from tests.wire.kafka.requests import batch, create_topic, produced

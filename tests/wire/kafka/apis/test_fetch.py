@@ -6,7 +6,7 @@ import pytest
 import trio
 from trio.testing import trio_test
 
-from engine.records import BatchHeader, split_batches
+from engine.records.layout import BatchHeader, split_batches
 from tests.engine.stage.world import Record, client_batch, record
 from tests.wire.kafka.door import Client, Door, open_door, until
 from tests.wire.kafka.requests import (

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from trio.testing import trio_test
 
-from engine.compression import GZIP, LZ4, NONE, SNAPPY, ZSTD, compress
 from engine.errors import RequestTimedOut
-from engine.records import HEADER_SIZE, pack_record, parse_header, seal_batch
+from engine.records.compression import GZIP, LZ4, NONE, SNAPPY, ZSTD, compress
+from engine.records.layout import HEADER_SIZE, pack_record, parse_header, seal_batch
 from tests.wire.kafka.door import open_door, until
 from tests.wire.kafka.requests import (
     BY_NAME,

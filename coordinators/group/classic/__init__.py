@@ -1,0 +1,1 @@
+"""Groups of the classic protocol, in which a member assigns."""

@@ -1,6 +1,0 @@
-from engine.files import Buffer
-
-VERSION: int
-
-def first_unsound(buffer: Buffer, start: int, count: int, /) -> tuple[int, int] | None: ...
-def without_key(buffer: Buffer, start: int, count: int, most: int, /) -> tuple[int, list[int]]: ...

@@ -1,0 +1,1 @@
+"""What exists in the cluster: topics, partitions, configurations, numbers given out."""

@@ -1,0 +1,121 @@
+"""The catalogue: state that is not a log (topics, configs, membership), as keys and values with revisions.
+
+The interface is small enough for SQLite in a data directory and for etcd under a cluster. Every transaction
+that is taken raises the catalogue's revision by one; an entry remembers the revision of its last change. A
+transaction names the revisions that it was planned against and is refused whole (`CatalogueConflict`) if one
+of them is no longer true. Calls block: they run in a thread, one at a time.
+
+`catalogue_records.py` gives the values their types; `catalogue_sqlite.py` keeps them.
+"""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from attrs import frozen
+
+from engine.errors import BrokerError
+
+
+class CatalogueConflict(BrokerError):
+    """Somebody else changed what the transaction was planned against; plan again."""
+
+
+class CatalogueCompacted(BrokerError):
+    """The changes since that revision are no longer kept; list everything and watch from there."""
+
+
+@frozen
+class Entry:
+    """A key and its value; `revision` is that of its last change."""
+
+    key: str
+    value: bytes
+    revision: int
+
+
+@frozen
+class Compare:
+    """What must hold for a transaction to be taken: the key's revision; 0 is "does not exist"."""
+
+    key: str
+    revision: int
+
+
+@frozen
+class Put:
+    key: str
+    value: bytes
+
+
+@frozen
+class Delete:
+    """Removes the key; nothing happens if there is none."""
+
+    key: str
+
+
+@frozen
+class Transaction:
+    """Changes that happen together, or not at all. No key may be changed twice."""
+
+    compares: tuple[Compare, ...] = ()
+    changes: tuple[Put | Delete, ...] = ()
+
+    def and_then(self, other: "Transaction") -> "Transaction":
+        """Both together."""
+        return Transaction(self.compares + other.compares, self.changes + other.changes)
+
+
+@frozen
+class Event:
+    """A change that was made; `value` is None for a deletion."""
+
+    revision: int
+    key: str
+    value: bytes | None
+
+
+class Watch(Protocol):
+    """A stream of changes in the order of their revisions."""
+
+    def next(self, timeout_s: float) -> Sequence[Event]:
+        """The events not yet seen, whole revisions. Waits for some; may be empty."""
+        ...
+
+    def close(self) -> None:
+        """Ends the watch; a waiting `next` returns empty."""
+        ...
+
+
+class Catalogue(Protocol):
+    """What every implementation does; `tests/engine/catalogue/test_catalogue.py` runs against all of them."""
+
+    def revision(self) -> int:
+        """The revision of the last change; 0 if there was none."""
+        ...
+
+    def get(self, key: str) -> Entry | None: ...
+
+    def entries(self, prefix: str) -> tuple[int, Sequence[Entry]]:
+        """The entries whose keys begin so, in the order of keys, and the revision that this is a view of."""
+        ...
+
+    def commit(self, transaction: Transaction) -> int:
+        """The new revision, once it is durable.
+
+        `CatalogueConflict` if a comparison fails, `StorageError` if it could not be written: nothing has
+        changed then. A transaction without changes only compares and keeps the revision.
+        """
+        ...
+
+    def watch(self, after_revision: int, prefix: str = "") -> Watch:
+        """The changes after that revision, past and coming; `CatalogueCompacted` if too far back."""
+        ...
+
+    def close(self) -> None: ...
+
+
+def check_transaction(transaction: Transaction) -> None:
+    """A transaction that changes a key twice is a bug of its planner."""
+    keys = [change.key for change in transaction.changes]
+    assert len(set(keys)) == len(keys), "a transaction changes a key twice"

@@ -1,0 +1,137 @@
+"""What the catalogue holds, typed: topics, partitions, dynamic broker config, nodes, ids.
+
+Keys:
+  cluster/id                      the cluster's id, 22 characters
+  nodes/<node>                    a node's registration
+  topics/<name>                   an active topic: id, partition count, configs
+  partitions/<id>/<partition>     replicas, ISR, leader and leader epoch of one partition
+  deleting/<id>                   a topic whose files are being removed; its name is free already
+  configs/brokers/<node|default>  dynamic broker config
+  producer-ids                    where the next block of producer ids begins
+Values are JSON; a reader ignores members that it does not know.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from attrs import Factory, frozen
+
+from engine.catalogue.catalogue import Entry
+from engine.ids import TopicId
+
+CLUSTER_ID = "cluster/id"
+NODES = "nodes/"
+TOPICS = "topics/"
+PARTITIONS = "partitions/"
+DELETING = "deleting/"
+BROKER_CONFIGS = "configs/brokers/"
+BROKER_DEFAULT = "default"
+PRODUCER_IDS = "producer-ids"
+
+
+@frozen
+class TopicRecord:
+    """An active topic, or one that is being deleted."""
+
+    name: str
+    id: TopicId
+    partition_count: int
+    configs: Mapping[str, str] = Factory(dict)
+
+    @property
+    def key(self) -> str:
+        return TOPICS + self.name
+
+    @property
+    def deleting_key(self) -> str:
+        return DELETING + self.id.hex()
+
+    def partition_key(self, partition: int) -> str:
+        return f"{PARTITIONS}{self.id.hex()}/{partition}"
+
+    def encode(self) -> bytes:
+        return encode(
+            {
+                "name": self.name,
+                "id": self.id.hex(),
+                "partitions": self.partition_count,
+                "configs": dict(self.configs),
+            }
+        )
+
+    @classmethod
+    def decode(cls, value: bytes) -> "TopicRecord":
+        fields = json.loads(value)
+        topic_id = bytes.fromhex(fields["id"])
+        return cls(fields["name"], topic_id, fields["partitions"], fields["configs"])
+
+
+@frozen
+class PartitionRecord:
+    """Who holds a partition. On one node all of it is that node."""
+
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+    leader: int
+    leader_epoch: int = 0
+
+    @classmethod
+    def on(cls, node_id: int) -> "PartitionRecord":
+        return cls((node_id,), (node_id,), node_id)
+
+    def encode(self) -> bytes:
+        return encode(
+            {
+                "replicas": self.replicas,
+                "isr": self.isr,
+                "leader": self.leader,
+                "leader_epoch": self.leader_epoch,
+            }
+        )
+
+    @classmethod
+    def decode(cls, value: bytes) -> "PartitionRecord":
+        fields = json.loads(value)
+        replicas, isr = tuple(fields["replicas"]), tuple(fields["isr"])
+        return cls(replicas, isr, fields["leader"], fields["leader_epoch"])
+
+
+@frozen
+class NodeRecord:
+    """A node that serves; `listeners` are what clients are told."""
+
+    node_id: int
+    listeners: tuple[str, ...]
+
+    @property
+    def key(self) -> str:
+        return f"{NODES}{self.node_id}"
+
+    def encode(self) -> bytes:
+        return encode({"node_id": self.node_id, "listeners": self.listeners})
+
+    @classmethod
+    def decode(cls, value: bytes) -> "NodeRecord":
+        fields = json.loads(value)
+        return cls(fields["node_id"], tuple(fields["listeners"]))
+
+
+def broker_configs_key(node_id: int | None) -> str:
+    """None is the default of all nodes."""
+    return BROKER_CONFIGS + (BROKER_DEFAULT if node_id is None else str(node_id))
+
+
+def decode_configs(entry: Entry | None) -> dict[str, str]:
+    return {} if entry is None else dict(json.loads(entry.value))
+
+
+def partition_of(key: str) -> tuple[TopicId, int]:
+    """Which partition an entry under `partitions/` is about."""
+    topic_id, _, partition = key.removeprefix(PARTITIONS).partition("/")
+    return bytes.fromhex(topic_id), int(partition)
+
+
+def encode(value: Any) -> bytes:
+    """JSON, the same bytes for the same value."""
+    return json.dumps(value, separators=(",", ":"), sort_keys=True).encode()

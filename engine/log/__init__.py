@@ -1,0 +1,1 @@
+"""A partition's log: segments, indexes, snapshots, recovery. `log.py` opens with its invariants."""

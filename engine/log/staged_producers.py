@@ -1,0 +1,48 @@
+"""What a log has to do with producers whose batches go to its partition's stage: one producer state is fed by both."""
+
+from engine.clock import Clock
+from engine.errors import InvalidRecord
+from engine.files.files import Buffer
+from engine.log.producer_state import BatchMark
+from engine.log.transactions import EndMarker
+from engine.log.types import LogConfig, Origin
+from engine.log.validation import accept
+from engine.log.view import LogView
+from engine.records.layout import NO_PRODUCER_ID, BatchHeader, split_batches
+from engine.records.opened import Opened
+
+
+class StagedProducers(LogView):
+    """The part of a `Log` that its stage uses."""
+
+    _clock: Clock
+    _config: LogConfig
+
+    def check_client_batch(
+        self, records: Buffer, *, origin: Origin = Origin.CLIENT, opened: Opened = None
+    ) -> tuple[BatchHeader, BatchMark | None]:
+        """What an append would ask of a client's batch that goes to the stage, and the original if it is a retry."""
+        batches = split_batches(records)
+        if len(batches) != 1:
+            raise InvalidRecord(f"{len(batches)} batches where one is expected")
+        now_ms = self._clock.now_ms()
+        producers = self._producers
+        _, original = accept(batches, origin, self._config, producers, self.end_offset, now_ms, self.name, opened)
+        return batches[0][0], original
+
+    def note_staged(self, header: BatchHeader) -> None:
+        """A batch of this producer went to the stage: one producer state is fed by both logs."""
+        if header.producer_id != NO_PRODUCER_ID:
+            self._producers.note_elsewhere(header, self._clock.now_ms())
+
+    def check_marker(self, header: BatchHeader, marker: EndMarker) -> None:
+        """Raise unless this coordinator may end this producer's transaction."""
+        self._producers.check_coordinator(header, marker.coordinator_epoch)
+
+    def note_staged_marker(self, header: BatchHeader, marker: EndMarker) -> None:
+        """A transaction was ended in the stage alone."""
+        self._producers.end_transaction(header, marker.coordinator_epoch, self._clock.now_ms())
+
+    def join_producers(self, stage: "StagedProducers") -> None:
+        """After both were opened: what the stage remembers of producers counts here."""
+        self._producers.merge(stage._producers)

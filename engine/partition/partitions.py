@@ -1,0 +1,324 @@
+"""All partitions of this node: opened at start, made, removed, looked after, closed.
+
+Logs are opened (and recovered) in worker threads, many at once. A partition without files costs a few
+objects: its directory appears with the first append.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+
+from attrs import define, field, frozen
+
+from engine.clock import Clock
+from engine.damage import Damage, DamagedFile, Damages
+from engine.errors import RequestTimedOut, StorageError
+from engine.files.files import Files
+from engine.files.reserve import Reserve, is_full
+from engine.journal.journal import Journal
+from engine.log.jobs import Job
+from engine.log.log import Log, LogConfig
+from engine.log.producer_room import ProducerRoom
+from engine.log.recovery import STAGE, new_state
+from engine.log.types import LogExtent
+from engine.partition.partition import Partition
+from engine.partition.storage import Storage
+from engine.partition.sync import SyncRounds
+from engine.workers import Workers
+
+REVERIFY_DELAY_S = 1.0
+RESERVE_FILE = "deletion-reserve"
+
+
+@frozen
+class PartitionSpec:
+    """What is needed to open a partition."""
+
+    topic_id: bytes
+    index: int
+    config: LogConfig
+    leader_epoch: int
+    sync_writes: bool
+    topic: str
+
+
+@define
+class Partitions:
+    """The partitions by topic id and index, and the chores that keep them well."""
+
+    data_dir: str
+    files: Files
+    clock: Clock
+    workers: Workers
+    rounds: SyncRounds
+    call_later: Callable[[float, Callable[[], object]], object]
+    log_error: Callable[[str], object] = lambda _: None
+    journal: Journal | None = None
+    refusal: StorageError | None = None
+    """Why nothing is taken from clients at the moment."""
+    storage: Storage = field(init=False)
+    """The room on the disk."""
+    damages: Damages = field(factory=Damages, init=False)
+    """What is known to be damaged of their files."""
+    left: Mapping[str, LogExtent] = field(factory=dict)
+    """What the last broker says to have left, by the log's directory inside the data directory."""
+    producer_room: ProducerRoom | None = None
+    _by_topic: dict[bytes, list[Partition]] = field(factory=dict, init=False)
+    _under_way: int = field(default=0, init=False)
+    _to_verify: set[Partition] = field(factory=set, init=False)
+    """Those whose tail will be verified again, or is being."""
+
+    def __attrs_post_init__(self) -> None:
+        reserve = Reserve(self.files, f"{self.data_dir}/{RESERVE_FILE}", 0)
+        self.storage = Storage(
+            self.files, self.data_dir, self.clock, self.workers, self.call_later, reserve, self._refuse_clients
+        )
+        self.files.on_full = self.storage.make_room
+
+    def _refuse_clients(self, refusal: StorageError | None) -> None:
+        """The reserve for deletions is in use, or there again; others may have their own reason."""
+        if self.refusal is None or self.refusal is self.storage.refusal:
+            self.refusal = refusal
+
+    # -- looking up
+
+    def get(self, topic_id: bytes, index: int) -> Partition | None:
+        """The partition, or None."""
+        partitions = self._by_topic.get(topic_id)
+        if partitions is None or not 0 <= index < len(partitions):
+            return None
+        return partitions[index]
+
+    def of_topic(self, topic_id: bytes) -> list[Partition]:
+        """All partitions of a topic, by index."""
+        return self._by_topic.get(topic_id, [])
+
+    def topic_ids(self) -> list[bytes]:
+        """Of all topics, in the order in which they were made."""
+        return list(self._by_topic)
+
+    def __iter__(self) -> Iterator[Partition]:
+        for partitions in self._by_topic.values():
+            yield from partitions
+
+    def directory(self, topic_id: bytes, index: int | None = None) -> str:
+        """Where a topic, or one of its partitions, keeps its files."""
+        topic = f"{self.data_dir}/topics/{topic_id.hex()}"
+        return topic if index is None else f"{topic}/{index}"
+
+    # -- opening and closing
+
+    def open_log(self, spec: PartitionSpec, *, clean: bool) -> Log:
+        """Open and recover one log; runs in a thread."""
+        return Log.open(
+            self.directory(spec.topic_id, spec.index),
+            files=self.files,
+            clock=self.clock,
+            config=spec.config,
+            clean=clean,
+            name=f"{spec.topic}-{spec.index}",
+            journal=self.journal,
+            left=self.left_in(self.directory(spec.topic_id, spec.index)),
+        )
+
+    def left_in(self, directory: str) -> LogExtent | None:
+        """What must be there, if that is known."""
+        return self.left.get(directory.removeprefix(f"{self.data_dir}/"))
+
+    def extents(self) -> dict[str, LogExtent]:
+        """What all logs hold, for the next broker."""
+        logs = [partition.log for partition in self.with_stages()]
+        return {log.directory.removeprefix(f"{self.data_dir}/"): log.extent for log in logs if log.segments}
+
+    def add(self, spec: PartitionSpec, log: Log) -> Partition:
+        """Serve an opened log; indexes of a topic come in order."""
+        partitions = self._by_topic.setdefault(spec.topic_id, [])
+        assert spec.index == len(partitions), "partitions of a topic are added in order"
+        partition = Partition(
+            spec.topic_id,
+            spec.index,
+            log,
+            self.rounds,
+            leader_epoch=spec.leader_epoch,
+            sync_writes=spec.sync_writes,
+            on_synced=self._after_sync,
+            on_offline=self._went_offline,
+            on_full=self.storage.note_full,
+            on_damage=self._damage_found,
+            on_mended=lambda _, damage: self.damages.forget(damage.path),
+        )
+        partitions.append(partition)
+        self._share_producers(log)
+        return partition
+
+    def _share_producers(self, log: Log) -> None:
+        if self.producer_room is not None:
+            log.share_producers(self.producer_room)
+
+    def add_stage(self, partition: Partition, log: Log) -> Partition:
+        """A partition's stage: its log, looked after like any other."""
+        store = Partition(
+            partition.topic_id,
+            partition.index,
+            log,
+            self.rounds,
+            leader_epoch=partition.leader_epoch,
+            sync_writes=partition.sync_writes,
+            on_synced=self._after_sync,
+            on_offline=self._went_offline,
+            on_full=self.storage.note_full,
+            on_damage=self._damage_found,
+            on_mended=lambda _, damage: self.damages.forget(damage.path),
+        )
+        # What follows its sync are releases, some milliseconds of work.
+        store.is_patient = True
+        self._share_producers(log)
+        return store
+
+    def with_stages(self) -> Iterator[Partition]:
+        """All partitions, and the stages of those that have one."""
+        for partition in self:
+            yield partition
+            if partition.staged is not None:
+                yield partition.staged.store
+
+    def create(self, specs: Iterable[PartitionSpec]) -> None:
+        """Serve new, empty partitions. Their topic's id is new, so there is nothing of them on the disk to look for."""
+        for spec in specs:
+            directory, name = self.directory(spec.topic_id, spec.index), f"{spec.topic}-{spec.index}"
+            state = new_state(spec.config)
+            self.add(spec, Log(directory, self.files, self.clock, spec.config, name, state, self.journal))
+
+    def configure(self, topic_id: bytes, config: LogConfig, *, sync_writes: bool) -> None:
+        """A topic's configuration changed: it is in force at once."""
+        for partition in self.of_topic(topic_id):
+            partition.log.config = config
+            partition.sync_writes = sync_writes
+            if partition.staged is not None:
+                partition.staged.store.sync_writes = sync_writes
+
+    def remove(self, topic_id: bytes) -> list[Partition]:
+        """Stop serving a topic; its files are removed by `remove_files`."""
+        partitions = self.take_out(topic_id)
+        for partition in partitions:
+            self.retire(partition)
+        return partitions
+
+    def take_out(self, topic_id: bytes) -> list[Partition]:
+        """The partitions of a topic that nobody finds any more; each is to be retired."""
+        return self._by_topic.pop(topic_id, [])
+
+    def retire(self, partition: Partition) -> None:
+        """Whoever waits for a partition that was taken out is told, and its files are closed."""
+        for each in (partition,) if partition.staged is None else (partition, partition.staged.store):
+            each.remove()
+            self.rounds.forget(each)
+            # Files that are still open keep their space on the disk; readers under way have their own references.
+            each.log.close(clean=False)
+
+    def remove_files(self, topic_ids: Sequence[bytes]) -> list[bytes]:
+        """Delete the directories of topics, and tell which are gone; runs in a thread and can be repeated."""
+        removed = []
+        for topic_id in topic_ids:
+            try:
+                self.files.remove_tree(self.directory(topic_id))
+            except OSError as error:
+                self.log_error(f"files of a deleted topic could not be removed, tried again later: {error}")
+            else:
+                removed.append(topic_id)
+        # Gone for good before the catalogue forgets the topics: a directory that came back would be nobody's.
+        with suppress(FileNotFoundError):
+            self.files.sync_directory(f"{self.data_dir}/topics")
+        return removed
+
+    def idle(self) -> bool:
+        """Whether no background work on logs is under way; they can be closed then."""
+        return self._under_way == 0
+
+    def close(self, *, clean: bool) -> None:
+        """Close every log; a clean close leaves a snapshot at its end. Raises where one could not be closed cleanly."""
+        offline = []
+        for partition in self.with_stages():
+            partition.log.close(clean=clean and partition.offline is None)
+            if partition.offline is not None:
+                offline.append(partition.log.name)
+        if clean and offline:
+            raise StorageError(f"offline and not verified again: {', '.join(offline)}")
+
+    # -- chores
+
+    def expire_waiters(self, now: float) -> None:
+        """Answer producers whose deadline has passed."""
+        error = RequestTimedOut("the records were not durable before the request's timeout")
+        for partition in self.with_stages():
+            partition.expire_waiters(now, error)
+
+    def _after_sync(self, partition: Partition) -> None:
+        if partition.log.maintenance_due:
+            self.run_jobs(partition, partition.log.maintenance())
+
+    def run_jobs(self, partition: Partition, jobs: Sequence[Job], then: Callable[[], object] = lambda: None) -> None:
+        """Run a log's jobs one after the other in a thread, then finish them on the loop, then call `then`."""
+        if not jobs:
+            return
+
+        def run() -> None:
+            for job in jobs:
+                job.run()
+
+        def done(_: object, error: BaseException | None) -> None:
+            self._under_way -= 1
+            try:
+                self._finish_jobs(partition, jobs, error)
+            finally:
+                then()
+
+        self._under_way += 1
+        self.workers.submit(run, done)
+
+    def _finish_jobs(self, partition: Partition, jobs: Sequence[Job], error: BaseException | None) -> None:
+        for job in jobs:
+            job.finish(error)
+        failed = next((job.error for job in jobs if job.error is not None), None)
+        for job in jobs:
+            if job.error is not None:
+                # Its traceback leads back to the job, and that to files, which would stay open until a collection.
+                job.error.__traceback__ = None
+        if is_full(failed):
+            self.storage.note_full("indexes and snapshots")
+        elif failed is not None and not partition.removed:
+            self.log_error(f"background work on {partition.log.name} failed: {failed}")
+        if partition.log.offline is not None and partition.offline is None and not partition.removed:
+            partition.take_offline(failed or StorageError(partition.log.offline))
+
+    def _went_offline(self, partition: Partition, error: BaseException) -> None:
+        self.log_error(f"{partition.log.name} is offline: {error}")
+        if partition in self._to_verify:
+            return
+        self._to_verify.add(partition)
+        self.call_later(REVERIFY_DELAY_S, lambda: self._reverify(partition))
+
+    def topic_of(self, partition: Partition) -> str:
+        """The name of a partition's topic, also of a stage's."""
+        return partition.log.name.removesuffix(f"/{STAGE}").rpartition("-")[0]
+
+    def _damage_found(self, partition: Partition, damage: DamagedFile) -> None:
+        place = (damage.path, damage.position, damage.problem, self.topic_of(partition), partition.index)
+        self.damages.add(Damage(*place, damage.offset, self.clock.now_ms()))
+
+    def _reverify(self, partition: Partition) -> None:
+        def done(_: object, error: BaseException | None) -> None:
+            self._under_way -= 1
+            self._to_verify.discard(partition)
+            if partition.removed:
+                return
+            if error is None:
+                self._share_producers(partition.log)
+                partition.bring_online()
+            else:
+                self._went_offline(partition, error)
+
+        if partition.removed:
+            self._to_verify.discard(partition)
+            return
+        self._under_way += 1
+        self.workers.submit(partition.log.reverify, done)

@@ -1,0 +1,352 @@
+"""Sync rounds: group commit over all partitions that were written.
+
+Every append marks its partition. A round takes what is marked, makes it durable, and tells each partition; what is
+written meanwhile goes into the next round, so the cost of a round is shared by all of it. One round is under way at a
+time: a disk has one queue, and answers that become ready together are sent together.
+A round is durable by one write to the journal (engine/journal/journal.py), or by syncing its files.
+"""
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Protocol, TypeAlias, cast
+
+from engine.files.files import File
+from engine.files.kernel_sync import MOST_UNDER_WAY, KernelSync
+from engine.journal.format import JournalPiece
+from engine.journal.journal import Journal, Owner
+from engine.metrics import Histogram
+from engine.workers import Workers
+
+logger = logging.getLogger("tidegate.sync")
+
+Outcomes = list[BaseException | None]
+"""Per ticket: None, or why it is not durable."""
+
+ONE_BY_ONE = 2
+"""So many tickets are synced file by file; for more a sync of the whole file system costs less."""
+
+SLOW_WHOLE_SYNC_S = 0.02
+"""A sync of the whole file system that takes longer has met somebody else's writes."""
+
+AVOID_WHOLE_SYNC_S = 5.0
+
+
+class SyncTicket(Protocol):
+    """What was dirty at one moment, ready to be synced in a thread."""
+
+    @property
+    def only_files(self) -> Sequence[File] | None:
+        """The files, if syncing them is all there is to do."""
+
+    @property
+    def piece(self) -> JournalPiece | None:
+        """What a journal has to hold instead; None if that will not do."""
+
+    def run(self) -> None:
+        """Sync files and directories; raises OSError."""
+
+
+class Syncable(Protocol):
+    """Something that is written and must be made durable."""
+
+    is_patient: bool
+    """Whether what follows its sync takes a while: others are told first, and the next round begins before."""
+
+    def capture_sync(self) -> SyncTicket:
+        """What is dirty now."""
+
+    def synced(self, ticket: SyncTicket, *, settled: bool = True) -> None:
+        """All of the ticket is durable; `settled` in its own files, else in the journal."""
+
+    def sync_failed(self, error: BaseException) -> None:
+        """The kernel may have dropped what was written; nothing of it may be trusted."""
+
+    @property
+    def settling(self) -> bool | None:
+        """Whether it can be synced now; None if it never need be, for it is removed."""
+
+
+Told: TypeAlias = tuple[Syncable, SyncTicket, BaseException | None]
+
+
+class RoundSync:
+    """Makes the tickets of a round durable, in the way that costs least: many by one sync of their file system, few
+    file by file; that by the kernel, if it can, else in threads."""
+
+    def __init__(
+        self,
+        thread_count: int,
+        whole: Callable[[], None] | None = None,
+        now: Callable[[], float] = lambda: 0.0,
+        kernel: KernelSync | None = None,
+    ) -> None:
+        self._whole = whole
+        self._whole_lock = threading.Lock()
+        self.now = now
+        self._kernel = kernel
+        self._avoid_whole_until = 0.0
+        self._pool = ThreadPoolExecutor(thread_count, "sync")
+        self.durations = Histogram()
+        """How long each round took the disk, in seconds."""
+
+    def begin(self, tickets: Sequence[SyncTicket], done: Callable[[Outcomes], None]) -> bool:
+        """Have the kernel do it, and `done` be called; False if it takes a thread."""
+        return not self._wants_whole(tickets) and self.begin_files(tickets, done, self.durations)
+
+    def begin_files(
+        self, tickets: Sequence[SyncTicket], done: Callable[[Outcomes], None], durations: Histogram | None = None
+    ) -> bool:
+        """The same file by file, however many there are."""
+        if self._kernel is None or len(tickets) > MOST_UNDER_WAY:
+            return False
+        files = _begun(tickets)
+        if not files:
+            return False
+        outcomes: Outcomes = [None] * len(tickets)
+        left, began = len(files), self.now()
+
+        def ended(place: int, error: OSError | None) -> None:
+            nonlocal left
+            number, file, _ = files[place]
+            file.end_sync(error)
+            outcomes[number] = outcomes[number] or error
+            left -= 1
+            if left == 0:
+                if durations is not None:
+                    durations.observe(self.now() - began)
+                done(outcomes)
+
+        self._kernel.submit([descriptor for _, _, descriptor in files], ended)
+        return True
+
+    def run(self, tickets: Sequence[SyncTicket]) -> Outcomes:
+        """[thread] The same by ourselves."""
+        began, whole = self.now(), self._wants_whole(tickets)
+        outcomes = self._run(tickets, whole)
+        took = self.now() - began
+        self.durations.observe(took)
+        if whole and took > SLOW_WHOLE_SYNC_S:
+            self._avoid_whole_until = self.now() + AVOID_WHOLE_SYNC_S
+        return outcomes
+
+    def run_unhurried(self, tickets: Sequence[SyncTicket]) -> Outcomes:
+        """[thread] The same for what nobody waits for."""
+        return self._run(tickets, self._whole is not None and len(tickets) > ONE_BY_ONE)
+
+    def _run(self, tickets: Sequence[SyncTicket], whole: bool) -> Outcomes:
+        if len(tickets) <= ONE_BY_ONE:
+            return [_outcome(ticket) for ticket in tickets]
+        if whole and self._sync_whole():
+            return [None] * len(tickets)
+        return list(self._pool.map(_outcome, tickets))
+
+    def _wants_whole(self, tickets: Sequence[SyncTicket]) -> bool:
+        return self._whole is not None and len(tickets) > ONE_BY_ONE and self.now() >= self._avoid_whole_until
+
+    def _sync_whole(self) -> bool:
+        """Whether everything is durable. If not, each ticket is asked: only its own files count."""
+        # One at a time: of two threads only one would be told of an error, and the other believe its files synced.
+        with self._whole_lock:
+            whole = self._whole
+            if whole is None:
+                return False
+            try:
+                whole()
+            except OSError:
+                # It told of an error once, perhaps of a file that is not of this round. From now on files are asked.
+                self._whole = None
+                return False
+            return True
+
+    def close(self) -> None:
+        """End the threads."""
+        self._pool.shutdown()
+
+
+def _begun(tickets: Sequence[SyncTicket]) -> list[tuple[int, File, int]]:
+    """The tickets' files, whose sync is begun, with the number of their ticket and their descriptor. None of them where
+    one cannot be left to the kernel."""
+    begun: list[tuple[int, File, int]] = []
+    for number, ticket in enumerate(tickets):
+        for file in ticket.only_files or (None,):
+            descriptor = None if file is None else file.begin_sync()
+            if file is None or descriptor is None:
+                for _, other, _ in begun:
+                    other.end_sync(None)
+                return []
+            begun.append((number, file, descriptor))
+    return begun
+
+
+def _outcome(ticket: SyncTicket) -> BaseException | None:
+    try:
+        ticket.run()
+    except Exception as error:
+        return error
+    return None
+
+
+class SyncRounds:
+    """Marks, and one round at a time."""
+
+    def __init__(
+        self,
+        workers: Workers,
+        on_marked: Callable[[], object],
+        round_sync: RoundSync | None = None,
+        journal: Journal | None = None,
+        settle_workers: Workers | None = None,
+    ) -> None:
+        self._workers = workers
+        self._journal = journal
+        self._settle_workers = settle_workers or workers
+        if journal is not None:
+            journal.settle = self.settle
+        self._on_marked = on_marked
+        self._round_sync = round_sync or RoundSync(1)
+        self._marked: dict[Syncable, None] = {}
+        self._under_way = False
+        self._rounds = 0
+        self._syncs = 0
+        self._failures = 0
+        self.held = False
+        """Set while several requests are handled in a row by somebody who calls `start_round` at the end."""
+        self.before_outcomes: Callable[[], object] = _nothing
+        self.after_outcomes: Callable[[], object] = _nothing
+        """Called around the outcomes of a round, so that answers can be collected and sent once."""
+
+    def mark(self, item: Syncable) -> None:
+        """`item` was written: it takes part in the next round."""
+        if not self._marked and not self._under_way and not self.held:
+            self._on_marked()
+        self._marked[item] = None
+
+    def forget(self, item: Syncable) -> None:
+        """It was removed: nobody waits for its syncs, and nothing of it is kept."""
+        self._marked.pop(item, None)
+        if self._journal is not None:
+            self._journal.forget(item)
+
+    def start_round(self) -> None:
+        """Begin a round with everything that is marked, unless one is under way: the next follows it by itself."""
+        if self._under_way or not self._marked:
+            return
+        items = list(self._marked)
+        self._marked.clear()
+        self._under_way = True
+        self._rounds += 1
+        self._syncs += len(items)
+        tickets = [item.capture_sync() for item in items]
+
+        if not self._journaled(items, tickets):
+            self._sync(items, tickets)
+
+    def _journaled(self, items: Sequence[Syncable], tickets: Sequence[SyncTicket]) -> bool:
+        """Have the journal make the round durable; False if it has to be synced."""
+        if self._journal is None:
+            return False
+        # Others may have synced some meanwhile, for a snapshot: of them nothing is left to do.
+        left = [(item, ticket.piece) for item, ticket in zip(items, tickets, strict=True) if ticket.only_files != ()]
+        owners = [item for item, _ in left]
+        pieces = [piece for _, piece in left if piece is not None]
+        if len(pieces) != len(left) or not pieces:
+            self._journal.prepare()
+            return False
+        began = self._round_sync.now()
+
+        def taken(error: OSError | None) -> None:
+            if error is not None:
+                self._sync(items, tickets)
+                return
+            self._round_sync.durations.observe(self._round_sync.now() - began)
+            self._end_round([(item, ticket, None) for item, ticket in zip(items, tickets, strict=True)], settled=False)
+
+        return self._journal.take(owners, pieces, taken)
+
+    def _sync(self, items: Sequence[Syncable], tickets: Sequence[SyncTicket]) -> None:
+        def done(outcomes: Outcomes, failure: BaseException | None = None) -> None:
+            if failure is not None:
+                outcomes = [failure] * len(items)
+            self._end_round(list(zip(items, tickets, outcomes, strict=True)), settled=True)
+
+        if not self._round_sync.begin(tickets, done):
+            self._workers.submit(lambda: self._round_sync.run(tickets), done)
+
+    def _end_round(self, told: Sequence[Told], *, settled: bool) -> None:
+        self._under_way = False
+        self._tell([one for one in told if not one[0].is_patient], settled)
+        self.start_round()
+        self._tell([one for one in told if one[0].is_patient], settled)
+        self.start_round()
+
+    def settle(self, owners: Sequence[Owner], settled: Callable[[Sequence[Owner]], object]) -> None:
+        """Sync the files of these partitions beside the rounds, then tell which could not be: for the journal, which
+        has bytes of them, and for who wants to close their files."""
+        items = [owner for owner in cast(Sequence[Syncable], owners) if owner.settling is not None]
+        failed: list[Owner] = [item for item in items if not item.settling]
+        drawn = [(item, item.capture_sync()) for item in items if item.settling]
+        # Others may have synced it already, for a snapshot or in a round.
+        drawn = [(item, ticket) for item, ticket in drawn if ticket.only_files is None or ticket.only_files]
+        tickets = [ticket for _, ticket in drawn]
+
+        def done(outcomes: Outcomes, failure: BaseException | None = None) -> None:
+            if failure is not None:
+                outcomes = [failure] * len(tickets)
+            told = [(item, ticket, error) for (item, ticket), error in zip(drawn, outcomes, strict=True)]
+            failed.extend(item for item, _, error in told if error is not None)
+            self._tell(told, True)
+            settled(failed)
+
+        if not self._round_sync.begin_files(tickets, done):
+            self._settle_workers.submit(lambda: self._round_sync.run_unhurried(tickets), done)
+
+    def _tell(self, told: Sequence[Told], settled: bool) -> None:
+        if not told:
+            return
+        self.before_outcomes()
+        try:
+            for item, ticket, error in told:
+                self._tell_one(item, ticket, error, settled)
+        finally:
+            self.after_outcomes()
+
+    def _tell_one(self, item: Syncable, ticket: SyncTicket, error: BaseException | None, settled: bool) -> None:
+        try:
+            if error is None:
+                item.synced(ticket, settled=settled)
+                return
+            self._failures += 1
+            self._marked.pop(item, None)
+            item.sync_failed(error)
+        except Exception:
+            # A bug of one partition, or of somebody who waited for it; the others of the round are told all the same.
+            logger.exception("what follows a sync failed")
+
+    @property
+    def durations(self) -> Histogram:
+        """How long each round took the disk, in seconds."""
+        return self._round_sync.durations
+
+    def idle(self) -> bool:
+        """Nothing marked and nothing under way."""
+        return not self._marked and not self._under_way and (self._journal is None or self._journal.idle())
+
+    def statistics(self) -> dict[str, int]:
+        """Rounds, syncs, failures, and what is under way."""
+        return {
+            "rounds": self._rounds,
+            "syncs": self._syncs,
+            "failures": self._failures,
+            "marked": len(self._marked),
+            "under_way": int(self._under_way),
+            **{
+                f"journal_{name}": value
+                for name, value in (self._journal.statistics() if self._journal else {}).items()
+            },
+        }
+
+
+def _nothing() -> None:
+    """Nothing to do."""

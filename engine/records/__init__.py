@@ -1,0 +1,1 @@
+"""Record batches as bytes: their layout, the walk over them, compression."""

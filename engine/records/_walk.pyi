@@ -1,0 +1,6 @@
+from engine.files.files import Buffer
+
+VERSION: int
+
+def first_unsound(buffer: Buffer, start: int, count: int, /) -> tuple[int, int] | None: ...
+def without_key(buffer: Buffer, start: int, count: int, most: int, /) -> tuple[int, list[int]]: ...
