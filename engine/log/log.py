@@ -6,8 +6,7 @@ a thread, `synced` notes it. Blocking work is handed out as jobs by `maintenance
 
 Invariants:
  1. `start_offset <= durable end <= end_offset`; all three only rise, except by truncation.
- 2. The segments tile the offsets: each one's base offset is the end of the one before. Only the last is
-    written to.
+ 2. The segments tile the offsets: each begins where the one before it ends. Only the last is written to.
  3. A batch is either wholly in the log and in everything that describes it (index, producer state, leader
     epochs, end), or in none of it. A failed append leaves the bytes as they were, or takes the log offline.
  4. Offsets given to clients are consecutive. Gaps come only from compaction, or from a leader that compacted.
