@@ -13,7 +13,7 @@ from attrs import evolve, frozen
 from coordinators.letter_rules import LetterRules, check_defaults
 from coordinators.topic_names import check_topic_name
 from coordinators.topic_view import BrokerUpdate, Change, Plan, PlanBuilder, Topic, TopicUpdate, TopicView
-from engine.catalogue.catalogue import Compare, Put, Transaction
+from engine.catalogue.catalogue import Commit, Compare, Put
 from engine.catalogue.records import broker_configs_key, encode
 from engine.config.broker import BROKER_KEYS
 from engine.config.keys import ConfigKey, ConfigType
@@ -177,8 +177,8 @@ class ConfigPlanner:
         letters.check(after, topic)
         letters.plan(after)
         record = after.record
-        transaction = Transaction((Compare(record.key, topic.revision),), (Put(record.key, record.encode()),))
-        return Change(transaction, (TopicUpdate(topic, after),))
+        commit = Commit((Compare(record.key, topic.revision),), (Put(record.key, record.encode()),))
+        return Change(commit, (TopicUpdate(topic, after),))
 
     def _broker_change(self, node_id: int | None, configs: Mapping[str, str]) -> Change:
         if configs == self.dynamic.get(node_id, {}):
@@ -187,7 +187,7 @@ class ConfigPlanner:
         key = broker_configs_key(node_id)
         compare = Compare(key, self.dynamic_revisions.get(node_id, 0))
         return Change(
-            Transaction((compare,), (Put(key, encode(dict(configs))),)),
+            Commit((compare,), (Put(key, encode(dict(configs))),)),
             brokers=(BrokerUpdate(node_id, dict(configs)),),
         )
 

@@ -11,7 +11,7 @@ from collections import deque
 
 from attrs import define, field, frozen
 
-from engine.catalogue.catalogue import Catalogue, CatalogueConflict, Compare, Put, Transaction
+from engine.catalogue.catalogue import Catalogue, CatalogueConflict, Commit, Compare, Put
 from engine.catalogue.records import PRODUCER_IDS
 
 BLOCK_SIZE = 1_000
@@ -59,7 +59,7 @@ class ProducerIds:
             compare = Compare(PRODUCER_IDS, entry.revision if entry else 0)
             put = Put(PRODUCER_IDS, str(first + self._block_size).encode())
             try:
-                self._catalogue.commit(Transaction((compare,), (put,)))
+                self._catalogue.commit(Commit((compare,), (put,)))
             except CatalogueConflict:
                 continue
             return ProducerIdBlock(first, self._block_size)

@@ -9,7 +9,7 @@ from attrs import Factory, frozen
 from coordinators.letter_rules import LetterRules
 from coordinators.topic_names import check_topic_name, collision_key
 from coordinators.topic_view import Change, Plan, PlanBuilder, Topic, TopicUpdate, TopicView
-from engine.catalogue.catalogue import Compare, Put, Transaction
+from engine.catalogue.catalogue import Commit, Compare, Put
 from engine.catalogue.records import PartitionRecord
 from engine.config.resolve import BrokerSettings, TopicConfig
 from engine.errors import (
@@ -214,7 +214,7 @@ def _creation(topic: Topic) -> Change:
     record = topic.record
     rows = [Put(record.key, record.encode())]
     rows += [Put(record.partition_key(index), each.encode()) for index, each in enumerate(topic.partitions)]
-    return Change(Transaction((Compare(record.key, 0),), tuple(rows)), (TopicUpdate(None, topic),))
+    return Change(Commit((Compare(record.key, 0),), tuple(rows)), (TopicUpdate(None, topic),))
 
 
 def _growth(before: Topic, after: Topic) -> Change:
@@ -223,7 +223,7 @@ def _growth(before: Topic, after: Topic) -> Change:
     for index in range(before.partition_count, after.partition_count):
         rows.append(Put(record.partition_key(index), after.partitions[index].encode()))
     compare = Compare(record.key, before.revision)
-    return Change(Transaction((compare,), tuple(rows)), (TopicUpdate(before, after),))
+    return Change(Commit((compare,), tuple(rows)), (TopicUpdate(before, after),))
 
 
 def _repeated(items: Sequence[Item]) -> set[Item]:

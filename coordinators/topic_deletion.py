@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from coordinators.topic_view import Change, Plan, PlanBuilder, Topic, TopicUpdate, TopicView
-from engine.catalogue.catalogue import Compare, Delete, Put, Transaction
+from engine.catalogue.catalogue import Commit, Compare, Delete, Put
 from engine.catalogue.records import TopicRecord
 from engine.errors import BrokerError, InvalidRequest, UnknownTopicId, UnknownTopicOrPartition
 from engine.ids import TopicId, id_text
@@ -33,7 +33,7 @@ def plan_finish(deleting: Mapping[TopicId, TopicRecord], topic_ids: Sequence[Top
     """The files of these topics are gone: nothing of them remains."""
     ended = tuple(topic_id for topic_id in topic_ids if topic_id in deleting)
     changes = tuple(Delete(deleting[topic_id].deleting_key) for topic_id in ended)
-    return Change(Transaction((), changes), finished_deletions=ended)
+    return Change(Commit((), changes), finished_deletions=ended)
 
 
 def _find(view: TopicView, wanted: str | TopicId) -> Topic | BrokerError:
@@ -47,4 +47,4 @@ def _deletion(topic: Topic) -> Change:
     rows: list[Put | Delete] = [Delete(record.key), Put(record.deleting_key, record.encode())]
     rows += [Delete(record.partition_key(index)) for index in range(topic.partition_count)]
     compare = Compare(record.key, topic.revision)
-    return Change(Transaction((compare,), tuple(rows)), (TopicUpdate(topic, None),))
+    return Change(Commit((compare,), tuple(rows)), (TopicUpdate(topic, None),))

@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 from attrs import Factory, define, evolve, field, frozen
 
 from coordinators.topic_names import INTERNAL_TOPICS, PUBLIC_TOPICS, collision_key
-from engine.catalogue.catalogue import Transaction
+from engine.catalogue.catalogue import Commit
 from engine.catalogue.records import PartitionRecord, TopicRecord
 from engine.config.resolve import TopicConfig
 from engine.errors import BrokerError, kept
@@ -78,7 +78,7 @@ class BrokerUpdate:
 class Change:
     """What a plan does to the catalogue, and then to the view."""
 
-    transaction: Transaction = Factory(Transaction)
+    commit: Commit = Factory(Commit)
     topics: tuple[TopicUpdate, ...] = ()
     brokers: tuple[BrokerUpdate, ...] = ()
     # Ids of deleted topics whose files are gone.
@@ -87,16 +87,16 @@ class Change:
     @property
     def empty(self) -> bool:
         """Whether there is nothing to commit."""
-        return not self.transaction.changes
+        return not self.commit.changes
 
     @classmethod
     def joined(cls, parts: Sequence["Change"]) -> "Change":
         """All of them as one."""
         chain = itertools.chain.from_iterable
         return cls(
-            Transaction(
-                tuple(chain(part.transaction.compares for part in parts)),
-                tuple(chain(part.transaction.changes for part in parts)),
+            Commit(
+                tuple(chain(part.commit.compares for part in parts)),
+                tuple(chain(part.commit.changes for part in parts)),
             ),
             tuple(chain(part.topics for part in parts)),
             tuple(chain(part.brokers for part in parts)),

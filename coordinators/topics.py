@@ -112,7 +112,7 @@ class Topics:
 
     def commit(self, change: Change) -> int:
         """Makes it durable; blocks, so it runs in a thread. Touches nothing but the catalogue."""
-        return self.catalogue.commit(change.transaction)
+        return self.catalogue.commit(change.commit)
 
     def apply(self, change: Change, revision: int) -> Iterator[TopicUpdate]:
         """Makes it so in memory, on the loop, one topic after the other: each is in force once it is told. Who follows

@@ -1,11 +1,11 @@
 """The catalogue: state that is not a log (topics, configs, membership), as keys and values with revisions.
 
-The interface is small enough for SQLite in a data directory and for etcd under a cluster. Every transaction
+The interface is small enough for SQLite in a data directory and for etcd under a cluster. Every commit
 that is taken raises the catalogue's revision by one; an entry remembers the revision of its last change. A
-transaction names the revisions that it was planned against and is refused whole (`CatalogueConflict`) if one
+commit names the revisions that it was planned against and is refused whole (`CatalogueConflict`) if one
 of them is no longer true. Calls block: they run in a thread, one at a time.
 
-`catalogue_records.py` gives the values their types; `catalogue_sqlite.py` keeps them.
+`records.py` gives the values their types; `sqlite.py` keeps them.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from engine.errors import BrokerError
 
 
 class CatalogueConflict(BrokerError):
-    """Somebody else changed what the transaction was planned against; plan again."""
+    """Somebody else changed what the commit was planned against; plan again."""
 
 
 class CatalogueCompacted(BrokerError):
@@ -35,7 +35,7 @@ class Entry:
 
 @frozen
 class Compare:
-    """What must hold for a transaction to be taken: the key's revision; 0 is "does not exist"."""
+    """What must hold for a commit to be taken: the key's revision; 0 is "does not exist"."""
 
     key: str
     revision: int
@@ -55,15 +55,15 @@ class Delete:
 
 
 @frozen
-class Transaction:
-    """Changes that happen together, or not at all. No key may be changed twice."""
+class Commit:
+    """Changes that are made together, or not at all. No key may be changed twice."""
 
     compares: tuple[Compare, ...] = ()
     changes: tuple[Put | Delete, ...] = ()
 
-    def and_then(self, other: "Transaction") -> "Transaction":
+    def and_then(self, other: "Commit") -> "Commit":
         """Both together."""
-        return Transaction(self.compares + other.compares, self.changes + other.changes)
+        return Commit(self.compares + other.compares, self.changes + other.changes)
 
 
 @frozen
@@ -100,11 +100,11 @@ class Catalogue(Protocol):
         """The entries whose keys begin so, in the order of keys, and the revision that this is a view of."""
         ...
 
-    def commit(self, transaction: Transaction) -> int:
+    def commit(self, commit: Commit) -> int:
         """The new revision, once it is durable.
 
         `CatalogueConflict` if a comparison fails, `StorageError` if it could not be written: nothing has
-        changed then. A transaction without changes only compares and keeps the revision.
+        changed then. A commit without changes only compares and keeps the revision.
         """
         ...
 
@@ -115,7 +115,7 @@ class Catalogue(Protocol):
     def close(self) -> None: ...
 
 
-def check_transaction(transaction: Transaction) -> None:
-    """A transaction that changes a key twice is a bug of its planner."""
-    keys = [change.key for change in transaction.changes]
-    assert len(set(keys)) == len(keys), "a transaction changes a key twice"
+def check_commit(commit: Commit) -> None:
+    """A commit that changes a key twice is a bug of its planner."""
+    keys = [change.key for change in commit.changes]
+    assert len(set(keys)) == len(keys), "a commit changes a key twice"

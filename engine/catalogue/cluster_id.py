@@ -1,6 +1,6 @@
 """The cluster's id: made once, at the first start on an empty catalogue."""
 
-from engine.catalogue.catalogue import Catalogue, CatalogueConflict, Compare, Put, Transaction
+from engine.catalogue.catalogue import Catalogue, CatalogueConflict, Commit, Compare, Put
 from engine.catalogue.records import CLUSTER_ID
 from engine.ids import RandomBytes, id_text, new_id
 
@@ -10,7 +10,7 @@ def cluster_id(catalogue: Catalogue, random_bytes: RandomBytes) -> str:
     while (entry := catalogue.get(CLUSTER_ID)) is None:
         value = id_text(new_id(random_bytes)).encode()
         try:
-            catalogue.commit(Transaction((Compare(CLUSTER_ID, 0),), (Put(CLUSTER_ID, value),)))
+            catalogue.commit(Commit((Compare(CLUSTER_ID, 0),), (Put(CLUSTER_ID, value),)))
         except CatalogueConflict:
             continue
     return entry.value.decode()

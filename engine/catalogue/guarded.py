@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 from attrs import define, field
 
-from engine.catalogue.catalogue import CatalogueCompacted, Entry, Transaction
+from engine.catalogue.catalogue import CatalogueCompacted, Commit, Entry
 from engine.catalogue.copy import CatalogueCopy, CopiedState, copy_path, damaged_at, read_copy
 from engine.catalogue.records import DELETING, TOPICS, TopicRecord
 from engine.catalogue.sqlite import FILE_NAME, SqliteCatalogue
@@ -49,12 +49,12 @@ class GuardedCatalogue:
     def entries(self, prefix: str) -> tuple[int, Sequence[Entry]]:
         return self._database.entries(prefix)
 
-    def commit(self, transaction: Transaction) -> int:
+    def commit(self, commit: Commit) -> int:
         with self._lock:
             before = self._database.revision()
-            revision = self._database.commit(transaction)
+            revision = self._database.commit(commit)
             if revision != before:
-                self._note(revision, transaction)
+                self._note(revision, commit)
             return revision
 
     def watch(self, after_revision: int, prefix: str = "") -> LocalWatch:
@@ -80,11 +80,11 @@ class GuardedCatalogue:
                 return str(error)
             return None if at is None else f"its second copy is damaged at byte {at}"
 
-    def _note(self, revision: int, transaction: Transaction) -> None:
+    def _note(self, revision: int, commit: Commit) -> None:
         """The change is durable in the database: a copy that fails must not make it undone, and catches up later."""
         try:
             if self._copy.is_current:
-                self._copy.append(revision, transaction.changes)
+                self._copy.append(revision, commit.changes)
             else:
                 self._copy.rewrite(*self._database.entries(""))
         except OSError as error:

@@ -7,12 +7,12 @@ from attrs import define, field
 
 from engine.catalogue.catalogue import (
     CatalogueConflict,
+    Commit,
     Delete,
     Entry,
     Event,
     Put,
-    Transaction,
-    check_transaction,
+    check_commit,
 )
 from engine.catalogue.watch import CommitSignal, LocalWatch
 
@@ -39,14 +39,14 @@ class MemoryCatalogue:
             found = [entry for key, entry in sorted(self._entries.items()) if key.startswith(prefix)]
             return self._revision, found
 
-    def commit(self, transaction: Transaction) -> int:
-        check_transaction(transaction)
+    def commit(self, commit: Commit) -> int:
+        check_commit(commit)
         with self._lock:
-            self._compare(transaction)
-            if not transaction.changes:
+            self._compare(commit)
+            if not commit.changes:
                 return self._revision
             self._revision += 1
-            for change in transaction.changes:
+            for change in commit.changes:
                 self._change(change)
             self._signal.committed(self._revision)
             return self._revision
@@ -57,8 +57,8 @@ class MemoryCatalogue:
     def close(self) -> None:
         pass
 
-    def _compare(self, transaction: Transaction) -> None:
-        for compare in transaction.compares:
+    def _compare(self, commit: Commit) -> None:
+        for compare in commit.compares:
             entry = self._entries.get(compare.key)
             if (entry.revision if entry else 0) != compare.revision:
                 raise CatalogueConflict(f"{compare.key} was changed meanwhile")

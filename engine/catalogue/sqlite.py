@@ -16,12 +16,12 @@ from attrs import define, field
 from engine.catalogue.catalogue import (
     CatalogueCompacted,
     CatalogueConflict,
+    Commit,
     Delete,
     Entry,
     Event,
     Put,
-    Transaction,
-    check_transaction,
+    check_commit,
 )
 from engine.catalogue.watch import CommitSignal, LocalWatch
 from engine.errors import StorageError
@@ -102,17 +102,17 @@ class SqliteCatalogue:
             rows = self._connection.execute(query, (prefix, prefix + "\x7f")).fetchall()
             return self._revision, [Entry(*row) for row in rows]
 
-    def commit(self, transaction: Transaction) -> int:
-        check_transaction(transaction)
+    def commit(self, commit: Commit) -> int:
+        check_commit(commit)
         with self._storage(), self._transaction():
-            self._compare(transaction)
-            if not transaction.changes:
+            self._compare(commit)
+            if not commit.changes:
                 return self._revision
             revision = self._revision + 1
-            self._record(transaction.changes, revision)
+            self._record(commit.changes, revision)
             self._connection.execute("UPDATE head SET revision = ?", (revision,))
             self._compact(revision)
-        # The transaction is durable here; before, the old revision was the truth.
+        # The commit is durable here; before, the old revision was the truth.
         self._revision = revision
         self._signal.committed(revision)
         return revision
@@ -135,8 +135,8 @@ class SqliteCatalogue:
         with self._lock:
             self._connection.close()
 
-    def _compare(self, transaction: Transaction) -> None:
-        for compare in transaction.compares:
+    def _compare(self, commit: Commit) -> None:
+        for compare in commit.compares:
             query = "SELECT revision FROM entries WHERE key = ?"
             row = self._connection.execute(query, (compare.key,)).fetchone()
             if (row[0] if row else 0) != compare.revision:

@@ -1,7 +1,7 @@
 """The view in memory follows its changes."""
 
 from coordinators.topic_view import Change, PlanBuilder, Topic, TopicUpdate, TopicView
-from engine.catalogue.catalogue import Compare, Put, Transaction
+from engine.catalogue.catalogue import Commit, Compare, Put
 from engine.catalogue.records import PartitionRecord
 from engine.config.resolve import BrokerSettings
 from engine.errors import InvalidTopic
@@ -39,13 +39,13 @@ def test_clients_are_told_of_internal_topics_but_for_those_that_they_are_to_read
 
 def test_a_plan_joins_its_changes_and_keeps_the_order_of_its_results() -> None:
     builder = PlanBuilder[str]()
-    first = Change(Transaction((Compare("a", 0),), (Put("a", b""),)), finished_deletions=(b"x",))
+    first = Change(Commit((Compare("a", 0),), (Put("a", b""),)), finished_deletions=(b"x",))
     builder.add("first", first)
     builder.refuse(InvalidTopic("no"))
-    builder.add("third", Change(Transaction((), (Put("b", b""),)), (TopicUpdate(None, TOPIC),)))
+    builder.add("third", Change(Commit((), (Put("b", b""),)), (TopicUpdate(None, TOPIC),)))
     plan = builder.finish()
     assert [str(result) for result in plan.results] == ["first", "no", "third"]
-    assert [change.key for change in plan.change.transaction.changes] == ["a", "b"]
+    assert [change.key for change in plan.change.commit.changes] == ["a", "b"]
     assert plan.change.topics == (TopicUpdate(None, TOPIC),)
     assert plan.change.finished_deletions == (b"x",)
     assert not plan.change.empty

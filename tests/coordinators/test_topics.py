@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from coordinators.topics import TopicDeletionDisabled, TopicSpec
-from engine.catalogue.catalogue import CatalogueConflict, Put, Transaction
+from engine.catalogue.catalogue import CatalogueConflict, Commit, Put
 from engine.catalogue.sqlite import SqliteCatalogue
 
 
@@ -47,7 +47,7 @@ def test_deletion_can_be_forbidden(desk: Any) -> None:
 
 
 def test_other_rows_of_the_catalogue_are_left_alone(desk: Any) -> None:
-    desk.catalogue.commit(Transaction(changes=(Put("later/feature", b"\xff"),)))
+    desk.catalogue.commit(Commit(changes=(Put("later/feature", b"\xff"),)))
     desk.create("a")
     assert set(desk.restart().by_name) == {"a"}
 
@@ -55,7 +55,7 @@ def test_other_rows_of_the_catalogue_are_left_alone(desk: Any) -> None:
 def test_a_topic_with_a_setting_of_another_version_still_loads(desk: Any) -> None:
     topic = desk.create("a", 1, {"retention.ms": "5"})
     row = topic.record.encode().replace(b"retention.ms", b"later.version")
-    desk.catalogue.commit(Transaction(changes=(Put(topic.record.key, row),)))
+    desk.catalogue.commit(Commit(changes=(Put(topic.record.key, row),)))
     assert desk.restart().by_name["a"].config.overrides == {}
 
 

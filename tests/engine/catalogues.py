@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from engine.catalogue.catalogue import Catalogue, Delete, Put, Transaction
+from engine.catalogue.catalogue import Catalogue, Commit, Delete, Put
 from engine.catalogue.guarded import GuardedCatalogue, open_catalogue
 from engine.catalogue.records import PartitionRecord, TopicRecord
 from engine.files.files import OsFiles
@@ -20,14 +20,14 @@ def create(catalogue: Catalogue, record: TopicRecord) -> None:
     rows += [
         Put(record.partition_key(index), PartitionRecord.on(1).encode()) for index in range(record.partition_count)
     ]
-    catalogue.commit(Transaction((), tuple(rows)))
+    catalogue.commit(Commit((), tuple(rows)))
 
 
 def delete(catalogue: Catalogue, record: TopicRecord) -> None:
     """Its first step: the files are still there."""
     rows = [Delete(record.key), Put(record.deleting_key, record.encode())]
     rows += [Delete(record.partition_key(index)) for index in range(record.partition_count)]
-    catalogue.commit(Transaction((), tuple(rows)))
+    catalogue.commit(Commit((), tuple(rows)))
 
 
 def lay_out(data_dir: Path, record: TopicRecord) -> Path:

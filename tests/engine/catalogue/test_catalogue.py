@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.catalogue.catalogue import Catalogue, CatalogueConflict, Compare, Delete, Event, Put, Transaction
+from engine.catalogue.catalogue import Catalogue, CatalogueConflict, Commit, Compare, Delete, Event, Put
 from engine.catalogue.memory import MemoryCatalogue
 from engine.catalogue.sqlite import SqliteCatalogue
 
@@ -24,7 +24,7 @@ def catalogue(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Catalo
 
 
 def put(catalogue: Catalogue, key: str, value: bytes) -> int:
-    return catalogue.commit(Transaction(changes=(Put(key, value),)))
+    return catalogue.commit(Commit(changes=(Put(key, value),)))
 
 
 def test_a_new_catalogue_is_empty_at_revision_zero(catalogue: Catalogue) -> None:
@@ -57,7 +57,7 @@ def test_entries_are_those_under_the_prefix_in_order(catalogue: Catalogue) -> No
 
 def test_a_transaction_changes_several_keys_at_one_revision(catalogue: Catalogue) -> None:
     put(catalogue, "gone", b"")
-    assert catalogue.commit(Transaction(changes=(Put("a", b"1"), Put("b", b"2"), Delete("gone")))) == 2
+    assert catalogue.commit(Commit(changes=(Put("a", b"1"), Put("b", b"2"), Delete("gone")))) == 2
     _revision, entries = catalogue.entries("")
     assert [(entry.key, entry.revision) for entry in entries] == [("a", 2), ("b", 2)]
 
@@ -65,14 +65,14 @@ def test_a_transaction_changes_several_keys_at_one_revision(catalogue: Catalogue
 def test_a_comparison_that_holds_lets_the_transaction_through(catalogue: Catalogue) -> None:
     revision = put(catalogue, "a", b"1")
     compares = (Compare("a", revision), Compare("b", 0))
-    assert catalogue.commit(Transaction(compares, (Put("a", b"2"),))) == revision + 1
+    assert catalogue.commit(Commit(compares, (Put("a", b"2"),))) == revision + 1
 
 
 @pytest.mark.parametrize("compare", [Compare("a", 0), Compare("a", 99), Compare("b", 1)])
 def test_a_comparison_that_fails_refuses_the_whole_transaction(catalogue: Catalogue, compare: Compare) -> None:
     put(catalogue, "a", b"1")
     with pytest.raises(CatalogueConflict, match=compare.key):
-        catalogue.commit(Transaction((compare,), (Put("a", b"2"), Put("c", b"3"))))
+        catalogue.commit(Commit((compare,), (Put("a", b"2"), Put("c", b"3"))))
     assert catalogue.revision() == 1
     assert [entry.value for entry in catalogue.entries("")[1]] == [b"1"]
 
@@ -83,7 +83,7 @@ def test_of_two_that_planned_against_the_same_revision_one_wins(catalogue: Catal
 
     def increment(value: bytes) -> None:
         try:
-            outcomes.append(catalogue.commit(Transaction((Compare("counter", 1),), (Put("counter", value),))))
+            outcomes.append(catalogue.commit(Commit((Compare("counter", 1),), (Put("counter", value),))))
         except CatalogueConflict as conflict:
             outcomes.append(conflict)
 
@@ -97,24 +97,24 @@ def test_of_two_that_planned_against_the_same_revision_one_wins(catalogue: Catal
 
 
 def test_a_transaction_without_changes_only_compares(catalogue: Catalogue) -> None:
-    assert catalogue.commit(Transaction((Compare("a", 0),))) == 0
+    assert catalogue.commit(Commit((Compare("a", 0),))) == 0
     with pytest.raises(CatalogueConflict):
-        catalogue.commit(Transaction((Compare("a", 7),)))
+        catalogue.commit(Commit((Compare("a", 7),)))
 
 
 def test_a_key_made_again_has_a_new_revision(catalogue: Catalogue) -> None:
     put(catalogue, "a", b"1")
-    catalogue.commit(Transaction(changes=(Delete("a"),)))
+    catalogue.commit(Commit(changes=(Delete("a"),)))
     assert catalogue.get("a") is None
     with pytest.raises(CatalogueConflict):
-        catalogue.commit(Transaction((Compare("a", 1),), (Put("a", b"2"),)))
-    assert catalogue.commit(Transaction((Compare("a", 0),), (Put("a", b"2"),))) == 3
+        catalogue.commit(Commit((Compare("a", 1),), (Put("a", b"2"),)))
+    assert catalogue.commit(Commit((Compare("a", 0),), (Put("a", b"2"),))) == 3
 
 
 def test_a_watch_tells_what_changed_since_a_revision(catalogue: Catalogue) -> None:
     put(catalogue, "a", b"1")
     put(catalogue, "a", b"2")
-    catalogue.commit(Transaction(changes=(Delete("a"),)))
+    catalogue.commit(Commit(changes=(Delete("a"),)))
     assert list(catalogue.watch(1).next(1)) == [Event(2, "a", b"2"), Event(3, "a", None)]
 
 
@@ -138,7 +138,7 @@ def test_a_watch_tells_each_change_once(catalogue: Catalogue) -> None:
     watch = catalogue.watch(0)
     put(catalogue, "a", b"1")
     assert len(watch.next(1)) == 1
-    catalogue.commit(Transaction(changes=(Delete("was never there"),)))
+    catalogue.commit(Commit(changes=(Delete("was never there"),)))
     assert list(watch.next(1)) == []
     put(catalogue, "b", b"2")
     assert list(watch.next(1)) == [Event(3, "b", b"2")]
@@ -155,9 +155,9 @@ def test_closing_a_watch_ends_the_waiting(catalogue: Catalogue) -> None:
 
 def test_changing_a_key_twice_in_one_transaction_is_a_bug(catalogue: Catalogue) -> None:
     with pytest.raises(AssertionError):
-        catalogue.commit(Transaction(changes=(Put("a", b"1"), Delete("a"))))
+        catalogue.commit(Commit(changes=(Put("a", b"1"), Delete("a"))))
 
 
 def test_transactions_can_be_joined() -> None:
-    first, second = Transaction((Compare("a", 0),), (Put("a", b""),)), Transaction((), (Delete("b"),))
-    assert first.and_then(second) == Transaction((Compare("a", 0),), (Put("a", b""), Delete("b")))
+    first, second = Commit((Compare("a", 0),), (Put("a", b""),)), Commit((), (Delete("b"),))
+    assert first.and_then(second) == Commit((Compare("a", 0),), (Put("a", b""), Delete("b")))

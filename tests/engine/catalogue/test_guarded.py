@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.catalogue.catalogue import Delete, Put, Transaction
+from engine.catalogue.catalogue import Commit, Delete, Put
 from engine.catalogue.copy import copy_path, read_copy
 from engine.catalogue.guarded import CatalogueDamaged, GuardedCatalogue, open_catalogue
 from engine.catalogue.sqlite import SqliteCatalogue
@@ -36,7 +36,7 @@ def data_dir(tmp_path: Path) -> Path:
     with running(path) as catalogue:
         create(catalogue, topic("orders", 2, retention_ms="60000"))
         create(catalogue, topic("payments"))
-        catalogue.commit(Transaction((), (Put("producer-ids", b"1000"),)))
+        catalogue.commit(Commit((), (Put("producer-ids", b"1000"),)))
     return path
 
 
@@ -71,7 +71,7 @@ def test_a_directory_of_before_there_were_copies_gets_one(data_dir: Path) -> Non
 def test_a_crash_between_the_database_and_its_copy_is_made_up_for(data_dir: Path) -> None:
     alone = SqliteCatalogue.open(str(data_dir / "catalogue.sqlite"))
     create(alone, topic("refunds"))
-    alone.commit(Transaction((), (Delete("topics/payments"),)))
+    alone.commit(Commit((), (Delete("topics/payments"),)))
     alone.close()
     with running(data_dir) as catalogue:
         assert catalogue.get("topics/refunds") is not None

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.catalogue.catalogue import Put, Transaction
+from engine.catalogue.catalogue import Commit, Put
 from engine.catalogue.copy import copy_path
 from engine.catalogue.rebuild import (
     PRODUCER_IDS_SKIPPED,
@@ -29,7 +29,7 @@ def data_dir(tmp_path: Path) -> Path:
     create(catalogue, ORDERS)
     create(catalogue, PAYMENTS)
     delete(catalogue, PAYMENTS)
-    catalogue.commit(Transaction((), (Put("producer-ids", b"2000"), Put("cluster/id", b"abc"))))
+    catalogue.commit(Commit((), (Put("producer-ids", b"2000"), Put("cluster/id", b"abc"))))
     catalogue.close()
     for each in (ORDERS, PAYMENTS):
         lay_out(path, each)

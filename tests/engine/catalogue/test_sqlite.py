@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from engine.catalogue import sqlite as catalogue_sqlite
-from engine.catalogue.catalogue import CatalogueCompacted, Compare, Put, Transaction
+from engine.catalogue.catalogue import CatalogueCompacted, Commit, Compare, Put
 from engine.catalogue.sqlite import SqliteCatalogue
 from engine.errors import StorageError
 
@@ -18,7 +18,7 @@ def path(tmp_path: Path) -> str:
 
 
 def put(catalogue: SqliteCatalogue, key: str, value: bytes) -> int:
-    return catalogue.commit(Transaction(changes=(Put(key, value),)))
+    return catalogue.commit(Commit(changes=(Put(key, value),)))
 
 
 def test_what_was_committed_is_there_after_reopening(path: str) -> None:
@@ -32,7 +32,7 @@ def test_what_was_committed_is_there_after_reopening(path: str) -> None:
         ("a", b"1", 1),
         ("b", b"2", 2),
     ]
-    assert again.commit(Transaction((Compare("a", 1),), (Put("a", b"3"),))) == 3
+    assert again.commit(Commit((Compare("a", 1),), (Put("a", b"3"),))) == 3
     again.close()
 
 
