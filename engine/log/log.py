@@ -25,15 +25,7 @@ from engine.clock import Clock
 from engine.errors import InvalidRecord, OffsetOutOfRange, RecordListTooLarge, StorageError
 from engine.files.files import Buffer, File, Files
 from engine.journal.format import LogJournal
-from engine.log.jobs import (
-    DurableStart,
-    Job,
-    LogLife,
-    ReplaceJob,
-    StartOffsetJob,
-    SyncTicket,
-    undurable_piece,
-)
+from engine.log.jobs import DurableStart, Job, LogLife, ReplaceJob, StartOffsetJob, SyncTicket, undurable_piece
 from engine.log.producer_state import BatchMark, ProducerInfo
 from engine.log.recovery import LogState, parents, recover, write_start_offset
 from engine.log.replacement import mark_gaps
