@@ -10,13 +10,14 @@ from coordinators.controller import Controller
 from coordinators.group.groups import Groups
 from coordinators.internal_topics import InternalTopics
 from coordinators.producer_ids import ProducerIds
+from coordinators.records.directory import PartitionDirectory
 from coordinators.release.releases import Releases
 from coordinators.topics import Topic, Topics
 from coordinators.tracing.tracing import Tracing
 from coordinators.transaction.transactions import Transactions
 from coordinators.waiting import in_worker, until_durable
 from engine.clock import Clock
-from engine.errors import BrokerError, UnknownTopicId, UnknownTopicOrPartition
+from engine.errors import BrokerError
 from engine.partition.partition import Partition
 from engine.partition.partitions import Partitions
 from engine.timers import Timers
@@ -73,31 +74,22 @@ class Node:
     fetch_sessions: FetchSessions
     tracing: Tracing
     long_polls: LongPolls
+    directory: PartitionDirectory = field(init=False)
     opening_room: OpeningRoom = field(init=False)
     refused_headers: RefusedHeaders = field(init=False)
 
     def __attrs_post_init__(self) -> None:
+        self.directory = PartitionDirectory(self.topics, self.partitions)
         self.opening_room = OpeningRoom(self.limits.max_decompressed_bytes)
         self.refused_headers = RefusedHeaders(self.clock)
 
     def topic(self, name: str, topic_id: bytes, *, by_id: bool) -> Topic:
         """The topic that a request names by id or by name."""
-        if by_id:
-            topic = self.topics.by_id.get(topic_id)
-            if topic is None:
-                raise UnknownTopicId(f"no topic has the id {topic_id.hex()}")
-            return topic
-        topic = self.topics.by_name.get(name)
-        if topic is None:
-            raise UnknownTopicOrPartition(f"no topic is called {name!r}")
-        return topic
+        return self.directory.topic(topic_id if by_id else name)
 
     def partition(self, topic: Topic, index: int) -> Partition:
         """A partition of a topic that exists."""
-        partition = self.partitions.get(topic.topic_id, index)
-        if partition is None:
-            raise UnknownTopicOrPartition(f"topic {topic.name!r} has no partition {index}")
-        return partition
+        return self.directory.partition(topic, index)
 
     async def in_thread(self, function: Callable[..., T], *arguments: Any) -> T:
         """Run what blocks away from the loop."""
