@@ -8,16 +8,17 @@ import signal
 import sys
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from tools.bench import page
-from tools.bench.brokers import SUBJECTS
+from tools.bench.brokers import SUBJECTS, TIDEGATE_BEFORE, earlier_subject
 from tools.bench.clients import LoadFailed, native
 from tools.bench.machine import describe
 from tools.bench.results import Results, ResultsUnreadable
 from tools.bench.rows import BY_NAME, NATIVE, ROWS
 from tools.bench.runner import Plan, run
-from tools.bench.summary import text_table
+from tools.bench.summary import before_table, text_table
 
 QUICK = 0.01
 RESULTS = Path("build/bench")
@@ -32,7 +33,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not 0 < options.scale <= 1:
         sys.exit(f"error: --scale {options.scale:g} is not over 0 and up to 1")
     rows = tuple(BY_NAME[name] for name in options.rows)
-    plan = Plan(rows, options.brokers, options.rounds, options.scale)
+    brokers = list(options.brokers)
+    if options.before is not None:
+        SUBJECTS[TIDEGATE_BEFORE] = partial(earlier_subject, options.before.resolve())
+        brokers.insert(0, TIDEGATE_BEFORE)
+    plan = Plan(rows, brokers, options.rounds, options.scale)
     results = _results(options.json, options.scale)
     if any(row.client == NATIVE for row in rows):
         _build()
@@ -40,6 +45,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by SIGTERM; what was measured is saved"))
     failed = run(plan, results, lambda line: print(line, flush=True))
     print(text_table(results, rows))
+    if options.before is not None:
+        print(before_table(results, rows))
     print(f"every figure is in {results.path}")
     if options.page or (rows == ROWS and set(options.brokers) == set(SUBJECTS) and options.scale == 1):
         page.write(results)
@@ -51,6 +58,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--rounds", type=int, default=3, help="how often each broker is measured (default: 3)")
     parser.add_argument("--rows", nargs="+", choices=BY_NAME, default=list(BY_NAME), metavar="ROW", help="see --list")
     parser.add_argument("--brokers", nargs="+", choices=SUBJECTS, default=list(SUBJECTS), metavar="BROKER")
+    parser.add_argument("--before", type=Path, metavar="DIR", help="measure Tidegate of another checkout beside it")
     parser.add_argument("--scale", type=float, default=1.0, help="of all sizes, over 0 and up to 1 (default: 1)")
     parser.add_argument(
         "--quick", action="store_const", const=QUICK, dest="scale", help=f"--scale {QUICK}: a smoke test"

@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -46,6 +47,37 @@ def tidegate_subject(name: str, settings: Mapping[str, str] | None = None) -> It
         yield Subject(name, broker.bootstrap, broker.pid, age_s(broker.pid), crash)
 
 
+class EarlierBroker(testing.RunningBroker):
+    """Tidegate from another checkout, with the venv that `make venv` has made there."""
+
+    def __init__(self, checkout: Path, directory: Path) -> None:
+        super().__init__({}, directory / "data", directory / "log", PATIENCE_S)
+        self._checkout = checkout
+
+    def _command(self) -> list[str]:
+        _, *arguments = super()._command()
+        place = f"PYTHONPATH={self._checkout}"
+        return ["env", place, str(self._checkout / ".venv/bin/python"), *arguments]
+
+
+@contextmanager
+def earlier_subject(checkout: Path) -> Iterator[Subject]:
+    """Tidegate as it was, to be compared with as it is."""
+    with tempfile.TemporaryDirectory(prefix="tidegate-before-", ignore_cleanup_errors=True) as directory:
+        broker = EarlierBroker(checkout, Path(directory))
+        broker.start()
+
+        def crash() -> int:
+            broker.kill()
+            broker.start()
+            return broker.pid
+
+        try:
+            yield Subject(TIDEGATE_BEFORE, broker.bootstrap, broker.pid, age_s(broker.pid), crash)
+        finally:
+            broker.kill()
+
+
 @contextmanager
 def kafka_subject() -> Iterator[Subject]:
     """Apache Kafka with its defaults and a heap of 1 GiB."""
@@ -78,6 +110,8 @@ def _start_again(broker: ReferenceBroker) -> "subprocess.Popen[bytes]":
 
 TIDEGATE = "tidegate"
 TIDEGATE_OS = "tidegate-os"
+TIDEGATE_BEFORE = "tidegate-before"
+"""Measured only where a checkout is named for it, on every row of Tidegate's."""
 KAFKA = "kafka"
 SUBJECTS = {
     TIDEGATE: lambda: tidegate_subject(TIDEGATE),

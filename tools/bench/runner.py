@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from attrs import frozen
 
-from tools.bench.brokers import SUBJECTS
+from tools.bench.brokers import SUBJECTS, TIDEGATE, TIDEGATE_BEFORE
 from tools.bench.figures import Figures
 from tools.bench.results import Measurement, Results
 from tools.bench.rows import Row
@@ -33,10 +33,14 @@ class Plan:
         """Round, row, broker; who begins changes from round to round and from row to row, so that none is favoured."""
         for number in range(1, self.rounds + 1):
             for place, row in enumerate(self.rows):
-                names = [name for name in self.brokers if name in row.brokers]
+                names = [name for name in self.brokers if name in row.brokers or _is_of(row, name)]
                 shift = (number + place) % max(1, len(names))
                 for name in names[shift:] + names[:shift]:
                     yield number, row, name
+
+
+def _is_of(row: Row, broker: str) -> bool:
+    return broker == TIDEGATE_BEFORE and TIDEGATE in row.brokers
 
 
 def run(plan: Plan, results: Results, say: Say) -> int:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from attrs import frozen
 
-from tools.bench.brokers import KAFKA, TIDEGATE, TIDEGATE_OS
+from tools.bench.brokers import KAFKA, TIDEGATE, TIDEGATE_BEFORE, TIDEGATE_OS
 from tools.bench.figures import kind_of
 from tools.bench.results import Results
 from tools.bench.rows import Row
@@ -122,3 +122,19 @@ def _text_line(line: Line) -> str:
         mark = "!" if line.met(broker) is False else ""
         shown += f"{f'{ratio:.2f}{mark}' if ratio is not None else '':>8}{line.goal(broker):>8}"
     return shown.rstrip()
+
+
+def before_table(results: Results, rows: tuple[Row, ...]) -> str:
+    """Tidegate as it is against as it was, for a terminal; the figures that one way or the other is better."""
+    shown = [f"{'row':<24} {'figure':<34}{'before':>12}{'now':>12}{'ratio':>8}"]
+    for row in rows:
+        earlier = results.of(row.name, TIDEGATE_BEFORE)
+        for line in lines(results, row):
+            kind = kind_of(line.figure)
+            values = [figures[line.figure] for figures in earlier if line.figure in figures]
+            if kind.more_is_better is None or not values or TIDEGATE not in line.medians:
+                continue
+            before, now = statistics.median(values), line.medians[TIDEGATE]
+            cells = "".join(f"{f'{value:,.{kind.digits}f}':>12}" for value in (before, now))
+            shown.append(f"{row.name:<24} {line.title:<34}{cells}{f'{now / before:.2f}' if before else '':>8}")
+    return "\n".join(shown)

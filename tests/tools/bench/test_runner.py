@@ -74,3 +74,10 @@ def test_what_the_host_disturbed_is_measured_again_and_the_best_counts(started: 
     assert started == [first] * 3 + [second]
     assert results.of("disturbed", first) == [{"stolen": 0.2, "start_s": 1.0}]
     assert results.of("disturbed", second) == [{"stolen": 0.05, "start_s": 1.0}]
+
+
+def test_an_earlier_checkout_is_measured_on_the_rows_of_this_one() -> None:
+    plan = Plan([GOOD], ["tidegate-before", "tidegate"], 1)
+    assert sorted(broker for _, _, broker in plan.steps()) == ["tidegate", "tidegate-before"]
+    kafkas = Row("theirs", "Section", "theirs alone", _good, brokers=("kafka",))
+    assert list(Plan([kafkas], ["tidegate-before"], 1).steps()) == []

@@ -2,7 +2,7 @@
 
 from tools.bench.results import Measurement, Results
 from tools.bench.rows import BY_NAME, Row
-from tools.bench.summary import Line, bound_by, lines, tally, text_table
+from tools.bench.summary import Line, before_table, bound_by, lines, tally, text_table
 
 ROW = BY_NAME["latency-10k"]
 BUSY = {"broker_busy": 0.5, "broker_thread_busy": 0.4, "client_busy": 0.3}
@@ -73,3 +73,10 @@ def test_the_table_shows_ratios_and_failures() -> None:
     assert "2.00!" in shown
     assert "tidegate-os: it broke" in shown
     assert "0 of 2 goals met" in shown
+
+
+def test_an_earlier_checkout_is_compared_with_this_one() -> None:
+    results = _results(ROW, tidegate={"p99_ms": [6], "client_busy": [1]}, kafka={"p99_ms": [4]})
+    results.add(Measurement(ROW.name, "tidegate-before", 1, {"p99_ms": 8.0, "client_busy": 1.0}))
+    (_, line) = before_table(results, (ROW,)).splitlines()
+    assert line.split()[-3:] == ["8.00", "6.00", "0.75"]
