@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from attrs import define
 
-from coordinators.transaction.states import PREPARED, State
+from coordinators.transaction.transaction import PREPARED, State
 from coordinators.transaction.transactions import Transactions
 from engine.clock import Clock
 from engine.metrics import Family

@@ -8,8 +8,16 @@ from enum import Enum
 from typing import Any
 
 from coordinators.transaction.identities import TakeId
-from coordinators.transaction.states import COMPLETED, PREPARED, State
-from coordinators.transaction.transaction import MAX_EPOCH, NO_ID, V2, ProducerIdentity, Transaction
+from coordinators.transaction.transaction import (
+    COMPLETED,
+    MAX_EPOCH,
+    NO_ID,
+    PREPARED,
+    V2,
+    ProducerIdentity,
+    State,
+    Transaction,
+)
 from engine.errors import ConcurrentTransactions, InvalidProducerIdMapping, InvalidTxnState, ProducerFenced
 
 

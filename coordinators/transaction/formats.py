@@ -17,8 +17,7 @@ from coordinators.group.fields import (
     write_unsigned_varint,
 )
 from coordinators.runtime import Record
-from coordinators.transaction.states import State
-from coordinators.transaction.transaction import NO_EPOCH, NO_ID, V0, TopicPartition, Transaction
+from coordinators.transaction.transaction import NO_EPOCH, NO_ID, V0, State, TopicPartition, Transaction
 
 KEY_VERSION = 0
 VALUE_VERSION = 1

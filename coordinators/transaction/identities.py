@@ -6,11 +6,11 @@ A producer that brings its identity goes on with it, if nobody else came in betw
 
 from collections.abc import Callable
 
-from coordinators.transaction.states import State
 from coordinators.transaction.transaction import (
     NO_EPOCH,
     NO_ID,
     ProducerIdentity,
+    State,
     Transaction,
     is_exhausted,
 )

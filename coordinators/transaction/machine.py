@@ -9,17 +9,16 @@ from functools import partial
 from heapq import nsmallest
 from typing import Any
 
-from attrs import define, field
+from attrs import define, field, frozen
 
 from coordinators.deferred import Deferred
 from coordinators.runtime import Outcome, Record, ShardTimers
 from coordinators.transaction import formats
 from coordinators.transaction.endings import Ending, completed, fenced, judge, prepared
 from coordinators.transaction.identities import TakeId, begun, check_expected, renewed
-from coordinators.transaction.settings import TransactionSettings
-from coordinators.transaction.states import IDLE, PREPARED, State
-from coordinators.transaction.transaction import ProducerIdentity, TopicPartition, Transaction
+from coordinators.transaction.transaction import IDLE, PREPARED, ProducerIdentity, State, TopicPartition, Transaction
 from engine.clock import Clock
+from engine.config.resolve import BrokerSettings
 from engine.errors import (
     BrokerError,
     ConcurrentTransactions,
@@ -36,6 +35,28 @@ LATE_MS = 1
 RETRY_MS = 1_000
 
 Prepared = Callable[[Transaction, Deferred], object]
+
+
+@frozen
+class TransactionSettings:
+    """Kafka's keys `transaction*`; the defaults are Kafka's."""
+
+    max_timeout_ms: int = 900_000
+    expiration_ms: int = 7 * 24 * 3_600_000
+    expiration_check_interval_ms: int = 3_600_000
+    verifies_partitions: bool = True
+    max_transactional_ids: int = 100_000
+
+    @classmethod
+    def of(cls, settings: BrokerSettings) -> "TransactionSettings":
+        """What the broker's configuration says."""
+        return cls(
+            max_timeout_ms=settings.integer("transaction.max.timeout.ms"),
+            expiration_ms=settings.integer("transactional.id.expiration.ms"),
+            expiration_check_interval_ms=settings.integer("transaction.remove.expired.transaction.cleanup.interval.ms"),
+            max_transactional_ids=settings.integer("max.transactional.ids"),
+            verifies_partitions=settings.flag("transaction.partition.verification.enable"),
+        )
 
 
 @define(eq=False)

@@ -10,8 +10,7 @@ from collections.abc import Iterator
 
 from attrs import define
 
-from coordinators.transaction.states import IDLE
-from coordinators.transaction.transaction import MAX_EPOCH, ProducerIdentity, TopicPartition
+from coordinators.transaction.transaction import IDLE, MAX_EPOCH, ProducerIdentity, TopicPartition
 from coordinators.transaction.transactions import Transactions
 from engine.errors import BrokerError
 from engine.log.transactions import EndMarker

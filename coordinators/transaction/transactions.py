@@ -16,11 +16,9 @@ from coordinators.group.groups import OFFSETS_TOPIC, Groups
 from coordinators.internal_topics import InternalTopic, InternalTopics
 from coordinators.producer_ids import ProducerIds
 from coordinators.runtime import Operation, Outcome, Runtime, ShardTimers
-from coordinators.transaction.machine import TransactionMachine
+from coordinators.transaction.machine import TransactionMachine, TransactionSettings
 from coordinators.transaction.markers import RETRY_S, MarkerTargets, MarkerWriting
-from coordinators.transaction.settings import TransactionSettings
-from coordinators.transaction.states import BY_LABEL, State
-from coordinators.transaction.transaction import V0, ProducerIdentity, TopicPartition, Transaction
+from coordinators.transaction.transaction import BY_LABEL, V0, ProducerIdentity, State, TopicPartition, Transaction
 from engine.clock import Clock
 from engine.config.resolve import BrokerSettings
 from engine.errors import (

@@ -3,8 +3,7 @@
 import pytest
 
 from coordinators.transaction.endings import Ending, completed, fenced, judge, prepared
-from coordinators.transaction.states import State
-from coordinators.transaction.transaction import MAX_EPOCH, V0, V2, ProducerIdentity, Transaction
+from coordinators.transaction.transaction import MAX_EPOCH, V0, V2, ProducerIdentity, State, Transaction
 from engine.errors import (
     BrokerError,
     ConcurrentTransactions,

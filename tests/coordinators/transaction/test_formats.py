@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coordinators.transaction.formats import UnknownFormat, decode_key, decode_value, record, tombstone
-from coordinators.transaction.states import State
-from coordinators.transaction.transaction import Transaction
+from coordinators.transaction.transaction import State, Transaction
 
 ids = st.integers(-1, 2**63 - 1)
 epochs = st.integers(-1, 2**15 - 1)

@@ -3,8 +3,7 @@
 import pytest
 
 from coordinators.transaction.identities import begun, check_expected, renewed
-from coordinators.transaction.states import State
-from coordinators.transaction.transaction import MAX_EPOCH, ProducerIdentity, Transaction
+from coordinators.transaction.transaction import MAX_EPOCH, ProducerIdentity, State, Transaction
 from engine.errors import ProducerFenced
 
 NOW_MS = 1_000

@@ -1,7 +1,7 @@
 """The operations of a shard; what needs no more than a scenario is in tests/scenarios/transaction*.txt."""
 
-from coordinators.transaction.states import State
-from coordinators.transaction.transaction import MAX_EPOCH, V2, ProducerIdentity
+from coordinators.transaction.machine import TransactionSettings
+from coordinators.transaction.transaction import MAX_EPOCH, V2, ProducerIdentity, State
 from engine.errors import ConcurrentTransactions, TransactionalIdNotFound
 from tests.coordinators.transaction.world import World
 
@@ -85,3 +85,13 @@ def test_overdue_transactions_are_aborted_also_those_of_before_a_restart() -> No
     states = {name: each.state for shard in world.hard_state() for name, each in shard.items()}
     assert states == {"a": State.COMPLETE_ABORT, "b": State.COMPLETE_ABORT}
     assert world.read(PLACE, committed=True) == []
+
+
+def test_the_defaults_are_kafkas() -> None:
+    assert TransactionSettings.of(World().topics.settings) == TransactionSettings()
+
+
+def test_the_brokers_keys_are_obeyed() -> None:
+    world = World(settings={"transaction.max.timeout.ms": "5", "transaction.partition.verification.enable": "false"})
+    assert TransactionSettings.of(world.topics.settings).max_timeout_ms == 5
+    assert not TransactionSettings.of(world.topics.settings).verifies_partitions

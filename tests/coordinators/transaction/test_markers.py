@@ -5,8 +5,7 @@ import errno
 import pytest
 
 from coordinators.group.groups import OFFSETS_TOPIC
-from coordinators.transaction.states import State
-from coordinators.transaction.transaction import ProducerIdentity
+from coordinators.transaction.transaction import ProducerIdentity, State
 from engine.errors import StorageError
 from engine.log.transactions import EndMarker
 from tests.coordinators.transaction.world import World

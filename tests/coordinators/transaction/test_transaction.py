@@ -2,8 +2,16 @@
 
 import pytest
 
-from coordinators.transaction.states import State
-from coordinators.transaction.transaction import MAX_EPOCH, ProducerIdentity, Transaction
+from coordinators.transaction.transaction import (
+    BEFORE,
+    BY_LABEL,
+    IDLE,
+    MAX_EPOCH,
+    PREPARED,
+    ProducerIdentity,
+    State,
+    Transaction,
+)
 
 
 def test_a_client_is_told_the_next_identity_while_the_old_one_is_used_up() -> None:
@@ -24,3 +32,28 @@ def test_a_step_that_cannot_be_is_a_bug() -> None:
 
 def test_it_is_overdue_after_its_timeout() -> None:
     assert Transaction("a", 1, 0, 1000, State.ONGOING, started_ms=500).deadline_ms == 1500
+
+
+def test_states_have_the_names_that_tools_show() -> None:
+    assert [state.label for state in State] == [
+        "Empty",
+        "Ongoing",
+        "PrepareCommit",
+        "PrepareAbort",
+        "CompleteCommit",
+        "CompleteAbort",
+        "Dead",
+        "PrepareEpochFence",
+    ]
+    assert BY_LABEL["PrepareAbort"] is State(3)
+
+
+def test_a_decision_is_followed_by_its_completion_alone() -> None:
+    for state in PREPARED:
+        followers = [after for after, before in BEFORE.items() if state in before]
+        assert followers == [State(state + 2)]
+
+
+def test_what_is_idle_may_begin_anew() -> None:
+    assert BEFORE[State.ONGOING] > IDLE
+    assert BEFORE[State.EMPTY] == IDLE

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from coordinators.transaction.states import State
-from coordinators.transaction.transaction import ProducerIdentity
+from coordinators.transaction.transaction import ProducerIdentity, State
 from engine.errors import (
     InvalidRequest,
     InvalidTransactionTimeout,

@@ -5,8 +5,7 @@ import pytest
 from coordinators.group.formats import OffsetKey, OffsetValue, encode_group_key, encode_offset, encode_offset_key
 from coordinators.transaction.formats import record as transaction_record
 from coordinators.transaction.formats import tombstone
-from coordinators.transaction.states import State
-from coordinators.transaction.transaction import Transaction
+from coordinators.transaction.transaction import State, Transaction
 from engine.log.transactions import EndMarker, build_marker
 from engine.records.layout import CONTROL_FLAG, build_batch, parse_header, record_section
 from engine.stage.events import (

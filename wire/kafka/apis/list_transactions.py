@@ -6,7 +6,7 @@ RE2's syntax, which no pattern can make slow.
 
 from typing import Any
 
-from coordinators.transaction.states import BY_LABEL
+from coordinators.transaction.transaction import BY_LABEL
 from engine.errors import BrokerError
 from wire.kafka.errors import ErrorCode, error_code
 from wire.kafka.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse, TransactionState
