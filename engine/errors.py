@@ -135,7 +135,15 @@ class InvalidRequiredAcks(BrokerError):
 
 
 class NotLeader(BrokerError):
-    """This node does not lead the partition."""
+    """This node does not lead the partition; it may know who does (-1: nobody)."""
+
+    def __init__(self, reason: str, leader: int = -1, leader_epoch: int = -1) -> None:
+        super().__init__(reason, leader, leader_epoch)
+        self.leader = leader
+        self.leader_epoch = leader_epoch
+
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 class FencedLeaderEpoch(BrokerError):

@@ -69,12 +69,15 @@ class TopicRecord:
 
 @frozen
 class PartitionRecord:
-    """Who holds a partition. On one node all of it is that node."""
+    """Who holds a partition. On one node all of it is that node; a leader of -1 is none.
+
+    The leader epoch rises with every change of the leader, the partition epoch with every change."""
 
     replicas: tuple[int, ...]
     isr: tuple[int, ...]
     leader: int
     leader_epoch: int = 0
+    partition_epoch: int = 0
 
     @classmethod
     def on(cls, node_id: int) -> "PartitionRecord":
@@ -87,6 +90,7 @@ class PartitionRecord:
                 "isr": self.isr,
                 "leader": self.leader,
                 "leader_epoch": self.leader_epoch,
+                "partition_epoch": self.partition_epoch,
             }
         )
 
@@ -94,7 +98,8 @@ class PartitionRecord:
     def decode(cls, value: bytes) -> "PartitionRecord":
         fields = json.loads(value)
         replicas, isr = tuple(fields["replicas"]), tuple(fields["isr"])
-        return cls(replicas, isr, fields["leader"], fields["leader_epoch"])
+        # Rows of before there were such epochs have none.
+        return cls(replicas, isr, fields["leader"], fields["leader_epoch"], fields.get("partition_epoch", 0))
 
 
 @frozen

@@ -1,22 +1,25 @@
 """A partition: its log, who leads it, how far it is durable, and who waits for that.
 
-The high watermark is the least durable end of the in-sync replicas; on one node that is this node's synced
-end, or with `flush.mode=os` its written end. Nobody reads past it. It only moves forward.
+The high watermark is the least durable end of the in-sync replicas (engine/partition/replicas.py); on one node that is
+this node's synced end, or with `flush.mode=os` its written end. Nobody reads past it. It only moves forward.
+Clients write to the leader and read from it; a follower refuses both, and its high watermark follows the leader's.
 Who reads committed records only, reads up to the last stable offset: where the first undecided transaction begins.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 from msgspec import Struct
 
+from engine.catalogue.records import PartitionRecord
 from engine.damage import DamagedFile
 from engine.errors import BrokerError, FencedLeaderEpoch, StorageError, UnknownLeaderEpoch, fresh
 from engine.files.page_cache import read_resident
 from engine.files.reserve import is_full
 from engine.log.aborted_index import AbortedTransaction
 from engine.log.log import AppendResult, Log, LogPosition, LogRead, Origin, ProducerInfo
+from engine.partition.replicas import Replicas, Role
 from engine.partition.sync import SyncRounds, SyncTicket
 from engine.partition.traffic import Traffic
 from engine.records.layout import HEADER_SIZE, BatchHeader, parse_header
@@ -58,6 +61,7 @@ class Partition:
         rounds: SyncRounds,
         *,
         leader_epoch: int = 0,
+        replicas: Replicas | None = None,
         sync_writes: bool = True,
         on_synced: Callable[["Partition"], object] = lambda _: None,
         on_offline: Callable[["Partition", BaseException], object] = lambda _partition, _error: None,
@@ -68,9 +72,13 @@ class Partition:
         self.topic_id = topic_id
         self.index = index
         self.log = log
-        self.leader_epoch = leader_epoch
+        self.replicas = Replicas.alone(leader_epoch) if replicas is None else replicas
+        self.leader_epoch = self.replicas.row.leader_epoch
+        self.epoch_start = log.end_offset
+        """Where the log ended when this node became what it is."""
         self.sync_writes = sync_writes
-        self.high_watermark: LogPosition = log.end
+        self.high_watermark: LogPosition = log.end if self.replicas.decides_alone else log.position_of(log.start_offset)
+        self._leaders_high_watermark = 0
         self.offline: StorageError | None = None
         self.removed = False
         self.is_patient = False
@@ -98,6 +106,8 @@ class Partition:
         """Append a batch; it is readable once the high watermark has passed it."""
         if self.offline is not None:
             raise fresh(self.offline)
+        if self.replicas.not_leader is not None:
+            raise fresh(self.replicas.not_leader)
         try:
             result = self.log.append(records, self.leader_epoch, origin=origin, opened=opened)
         except StorageError as error:
@@ -110,7 +120,7 @@ class Partition:
             if self.sync_writes:
                 self._rounds.mark(self)
             else:
-                self._advance(self.log.end)
+                self._became_durable(self.log.end)
                 if self.log.maintenance_due:
                     self._rounds.mark(self)  # for the snapshot that follows
         return result
@@ -119,8 +129,8 @@ class Partition:
         """Call back once the record at `last_offset` is under the high watermark, or with why it will not be."""
         if last_offset < self.high_watermark.offset:
             callback(None)
-        elif self.offline is not None:
-            callback(self.offline)
+        elif (refusal := self.offline or self.replicas.not_leader) is not None:
+            callback(refusal)
         else:
             self._waiters.append(DurableWaiter(last_offset, deadline, callback))
 
@@ -153,7 +163,7 @@ class Partition:
         if self.removed:
             return
         if self.log.synced(ticket, settled=settled):
-            self._advance(ticket.end)
+            self._became_durable(ticket.end)
             self._on_synced(self)
 
     def sync_failed(self, error: BaseException) -> None:
@@ -180,9 +190,84 @@ class Partition:
     def bring_online(self) -> None:
         """The tail has been verified and synced again."""
         self.offline = None
-        self._advance(self.log.end)
+        self._became_durable(self.log.end)
         if self.on_online is not None:
             self.on_online()
+
+    # -- replicas
+
+    @property
+    def role(self) -> Role:
+        """What this node is for the partition now."""
+        if self.offline is not None:
+            return Role.OFFLINE
+        return Role.LEADER if self.replicas.leads else Role.FOLLOWER
+
+    def assume(self, row: PartitionRecord) -> bool:
+        """Be what a newer row says; False if it is not newer. A leader's epoch is noted before (`Log.begin_epoch`)."""
+        before = self.replicas
+        if not before.is_news(row):
+            return False
+        if row.leader_epoch != self.leader_epoch:
+            self.epoch_start = self.log.end_offset
+            self._leaders_high_watermark = 0
+        self.replicas, self.leader_epoch = before.following(row), row.leader_epoch
+        if self.replicas.not_leader is not None:
+            self._fail_waiters(self.replicas.not_leader)
+        if row.leader_epoch != before.row.leader_epoch:
+            self.nudge()
+        self._move_high_watermark()
+        if self.staged is not None:
+            self.staged.store.assume(row)
+        return True
+
+    def replica_durable(self, node: int, end: int, stage_end: int = 0) -> None:
+        """A follower has the log durable up to `end`, and the stage, if there is one, up to `stage_end`."""
+        self.replicas.note_durable(node, end)
+        self._move_high_watermark()
+        if self.staged is not None:
+            self.staged.store.replica_durable(node, stage_end)
+
+    def let_join(self, nodes: Collection[int]) -> None:
+        """These followers are proposed as members of the ISR: the high watermark waits for them from now on."""
+        self.replicas.let_join(nodes)
+        self._move_high_watermark()
+        if self.staged is not None:
+            self.staged.store.let_join(nodes)
+
+    def ask_for(self, min_insync: int) -> None:
+        """`min.insync.replicas` changed."""
+        self.replicas.ask_for(min_insync)
+        self._move_high_watermark()
+        if self.staged is not None:
+            self.staged.store.ask_for(min_insync)
+
+    def has_caught_up(self, node: int) -> bool:
+        """Whether a follower may join the ISR: it has all that was readable, and all that this leader began with."""
+        end = self.replicas.durable_end(node)
+        if end is None or end < max(self.high_watermark.offset, self.epoch_start):
+            return False
+        return self.staged is None or bool(self.staged.store.has_caught_up(node))
+
+    def follow_high_watermark(self, offset: int) -> None:
+        """The leader's, as this follower was told."""
+        self._leaders_high_watermark = offset
+        self._move_high_watermark()
+
+    def _became_durable(self, end: LogPosition) -> None:
+        if self.replicas.decides_alone:
+            self._advance(end)
+        else:
+            self._move_high_watermark()
+
+    def _move_high_watermark(self) -> None:
+        own = self.log.durable_end if self.sync_writes else self.log.end
+        if self.replicas.leads:
+            end = self.replicas.least_end(own.offset)
+        else:
+            end = min(self._leaders_high_watermark, own.offset)
+        if end is not None and end > self.high_watermark.offset:
+            self._advance(own if end == own.offset else self.log.position_of(end))
 
     # -- reading
 
@@ -231,6 +316,8 @@ class Partition:
     def read(self, offset: int, max_bytes: int, *, at_least_one: bool, committed: bool = False) -> PartitionRead:
         """Batches from the one that holds `offset`, up to the high watermark; with `committed`, to the last stable
         offset, and which of them were aborted."""
+        if self.replicas.not_leader is not None:
+            raise fresh(self.replicas.not_leader)
         high_watermark = self.high_watermark
         upto = self._stable if committed else high_watermark
         aborted: Sequence[AbortedTransaction] | None = [] if committed else None

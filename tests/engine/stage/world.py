@@ -4,8 +4,9 @@ memory, and a driver that does what `coordinators/release` does, one step at a t
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from attrs import define, field
+from attrs import define, evolve, field
 
+from engine.catalogue.records import PartitionRecord
 from engine.clock import ManualClock
 from engine.errors import BrokerError, StorageError
 from engine.files.memory import MemoryFiles
@@ -14,6 +15,7 @@ from engine.log.log import Log, LogConfig
 from engine.log.transactions import EndMarker, build_marker
 from engine.log.types import Origin
 from engine.partition.partition import Partition
+from engine.partition.replicas import Replicas
 from engine.partition.sync import SyncRounds
 from engine.records.compression import compress
 from engine.records.layout import (
@@ -47,6 +49,7 @@ LOG_CONFIG = LogConfig(segment_bytes=4000, index_interval_bytes=200, timestamp_a
 STAGE_SEGMENT_BYTES = 4000
 STAGE_FLOOR_BYTES = 500
 COLLECTED = 50
+LEADER, FOLLOWER = 1, 2
 RELEASED_BYTES = 160
 """Of one released batch: so small that an intent has several, of which a crash may leave some."""
 
@@ -129,24 +132,6 @@ def read_batches(log: Log, offset: int) -> Iterator[tuple[BatchHeader, bytes]]:
             offset = header.next_offset
 
 
-class LedPartition(Partition):
-    """A partition of two replicas: its high watermark is the least durable end of those that are in sync."""
-
-    follower: Log | None = None
-
-    def synced(self, ticket: object, *, settled: bool = True) -> None:
-        self.log.synced(ticket, settled=settled)  # type: ignore[arg-type]
-        self.move_high_watermark()
-
-    def move_high_watermark(self) -> None:
-        ends = [self.log.durable_end.offset]
-        if self.follower is not None:
-            ends.append(self.follower.durable_end.offset)
-        end = min(ends)
-        if end > self.high_watermark.offset:
-            self._advance(self.log.position_of(end) if end < self.log.end_offset else self.log.end)
-
-
 @define(eq=False)
 class Node:
     """One broker's disk, and the logs of one partition on it."""
@@ -183,15 +168,17 @@ class Leader:
     """Whether a checkpoint falls between the next intent and its batches."""
     workers: InlineWorkers = field(factory=lambda: InlineWorkers(hold=True))
     rounds: SyncRounds = field(init=False)
-    partition: LedPartition = field(init=False)
-    store: LedPartition = field(init=False)
+    partition: Partition = field(init=False)
+    store: Partition = field(init=False)
     stage: Stage = field(init=False)
 
     def __attrs_post_init__(self) -> None:
         node = self.node
         self.rounds = SyncRounds(self.workers, lambda: None)
-        self.partition = LedPartition(b"\1" * 16, 0, node.log, self.rounds, leader_epoch=self.epoch)
-        self.store = LedPartition(b"\1" * 16, 0, node.store, self.rounds, leader_epoch=self.epoch)
+        row = PartitionRecord((LEADER, FOLLOWER), (LEADER,), LEADER, self.epoch)
+        self.partition, self.store = (
+            Partition(b"\1" * 16, 0, log, self.rounds, replicas=Replicas(LEADER, row)) for log in (node.log, node.store)
+        )
         self.keep_in_sync(self.follower)
         state = node.load(self.config)
         self.stage = Stage(self.store, state, SteadyClock(node.clock, state.ahead_ms, state.anchor), self.config)
@@ -199,8 +186,17 @@ class Leader:
     def keep_in_sync(self, follower: Node | None) -> None:
         """This other replica is in the in-sync set from now on; or none is."""
         self.follower = follower
-        self.partition.follower = follower.log if follower else None
-        self.store.follower = follower.store if follower else None
+        before = self.partition.replicas.row
+        isr = (LEADER,) if follower is None else (LEADER, FOLLOWER)
+        row = evolve(before, isr=isr, partition_epoch=before.partition_epoch + 1)
+        for partition in (self.partition, self.store):
+            partition.assume(row)
+        self._note_follower()
+
+    def _note_follower(self) -> None:
+        if self.follower is not None:
+            self.store.replica_durable(FOLLOWER, self.follower.store.durable_end.offset)
+            self.partition.replica_durable(FOLLOWER, self.follower.log.durable_end.offset)
 
     @property
     def state(self) -> StageState:
@@ -235,8 +231,7 @@ class Leader:
         copy_batches(self.store.log, self.follower.store, batches)
         if log:
             copy_batches(self.partition.log, self.follower.log, batches)
-        self.store.move_high_watermark()
-        self.partition.move_high_watermark()
+        self._note_follower()
 
     def make_durable(self, *, log: bool = True) -> None:
         """Everything is under the high watermark; with `log=False` the stage alone."""

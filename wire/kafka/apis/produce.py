@@ -231,6 +231,8 @@ def _append(
     partition = node.partition(topic, data.index)
     if node.partitions.refusal is not None:
         raise fresh(node.partitions.refusal)
+    if durability.acks == -1 and partition.replicas.shortage is not None:
+        raise fresh(partition.replicas.shortage)
     records = data.records
     attributes, record_count = _check_records(records, context.version)
     assert records is not None
