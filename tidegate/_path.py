@@ -7,6 +7,7 @@ wheel carries them inside, in `tidegate/_packages/`; whoever needs them calls `a
 import sys
 from collections.abc import Iterator
 from importlib.machinery import ModuleSpec, PathFinder
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 PACKAGES = ("coordinators", "engine", "tools", "wire")
@@ -41,6 +42,21 @@ def activate_embedded() -> None:
     for name in PACKAGES:
         _refuse_if_foreign(name, _imported_from(name) or _findable_at(name))
     _put_first(str(home()))
+
+
+def import_alone(name: str) -> None:
+    """Import one of Tidegate's modules that needs none of the others, whether their folder is on the path or not.
+
+    A program that asks a broker in another process needs no more than that, and may have packages of the same names as
+    ours. If it embeds a broker after all, that finds the module imported: there is only one.
+    """
+    if name in sys.modules:
+        return
+    spec = spec_from_file_location(name, home().joinpath(*name.split(".")).with_suffix(".py"))
+    assert spec is not None
+    assert spec.loader is not None
+    module = sys.modules[name] = module_from_spec(spec)
+    spec.loader.exec_module(module)
 
 
 def _put_first(folder: str) -> None:

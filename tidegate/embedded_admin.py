@@ -2,9 +2,9 @@
 
 from collections.abc import Awaitable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar, cast
 
-from attrs import define, fields
+from attrs import define
 
 from coordinators.release.inspection import Inspection
 from coordinators.release.listing import Order, Window
@@ -12,13 +12,9 @@ from engine.errors import BrokerError
 from tidegate.admin_results import (
     DelayedRecord,
     DelayReport,
-    DelayStatistics,
     DueBucket,
     Fate,
-    Header,
-    Lateness,
     PendingPage,
-    PendingRecord,
     PriorityStatistics,
     admin_error,
 )
@@ -58,8 +54,7 @@ class EmbeddedAdmin:
     ) -> PendingPage:
         """Records that wait for their time, in order of due time, or as they came with `order="number"`."""
         window = Window(limit, skip, cast(Order, order), due_from_ms, due_until_ms)
-        page = await _told(self.inspection.list_pending(topic, window, partition))
-        return PendingPage(tuple(map(_record, page.records)), page.total, page.next_skip)
+        return await _told(self.inspection.list_pending(topic, window, partition))
 
     async def count_pending(self, topic: str, partition: int | None = None) -> int:
         """How many records wait for their time."""
@@ -69,21 +64,20 @@ class EmbeddedAdmin:
         self, topic: str, edges_ms: Sequence[int] | None = None, partition: int | None = None
     ) -> tuple[DueBucket, ...]:
         """How many records are due before the first edge, from each edge to the next, and from the last one on."""
-        buckets = await _told(self.inspection.histogram(topic, edges_ms, partition))
-        return tuple(_copy(DueBucket, bucket) for bucket in buckets)
+        return await _told(self.inspection.histogram(topic, edges_ms, partition))
 
     async def look(self, topic: str, partition: int, record_id: str) -> DelayedRecord:
         """One record, pending or gone; NoSuchRecord if nothing is known of it."""
-        return _delayed(await _told(self.inspection.look(topic, partition, record_id)))
+        return await _told(self.inspection.look(topic, partition, record_id))
 
     async def fate(self, topic: str, partition: int, record_id: str) -> Fate:
         """What became of a record."""
         with _refusals():
-            return _copy(Fate, self.inspection.fate(topic, partition, record_id))
+            return self.inspection.fate(topic, partition, record_id)
 
     async def find(self, topic: str, record_id: str) -> tuple[DelayedRecord, ...]:
         """The partitions that know this id, each with what became of it."""
-        return tuple(map(_delayed, await _told(self.inspection.find(topic, record_id))))
+        return await _told(self.inspection.find(topic, record_id))
 
     # -- changing
 
@@ -112,13 +106,11 @@ class EmbeddedAdmin:
 
     async def delay_statistics(self) -> DelayReport:
         """What is pending, when the next is due, what was released and how late; in all and by topic."""
-        together, topics = await _told(self.inspection.delay_statistics())
-        return DelayReport(_delays(together), tuple(map(_delays, topics)))
+        return await _told(self.inspection.delay_statistics())
 
     async def priority_statistics(self, topic: str | None = None) -> tuple[PriorityStatistics, ...]:
         """Every prioritised partition, by topic and number."""
-        found = await _told(self.inspection.priority_statistics(topic))
-        return tuple(_copy(PriorityStatistics, each) for each in found)
+        return await _told(self.inspection.priority_statistics(topic))
 
 
 @contextmanager
@@ -133,22 +125,3 @@ def _refusals() -> Iterator[None]:
 async def _told(answer: Awaitable[T]) -> T:
     with _refusals():
         return await answer
-
-
-def _copy(kind: type[T], found: Any, **others: Any) -> T:
-    """The broker's own value as one of ours."""
-    values = {name: getattr(found, name) for each in fields(kind) if (name := each.name) not in others}  # type: ignore[arg-type]
-    return kind(**values, **others)
-
-
-def _record(found: Any) -> PendingRecord:
-    headers = tuple(Header(each.name, each.value) for each in found.headers)
-    return _copy(PendingRecord, found, headers=headers, size_bytes=found.size)
-
-
-def _delayed(found: Any) -> DelayedRecord:
-    return _copy(DelayedRecord, found, record=None if found.record is None else _record(found.record))
-
-
-def _delays(found: Any) -> DelayStatistics:
-    return _copy(DelayStatistics, found, lateness=_copy(Lateness, found.lateness))

@@ -1,4 +1,4 @@
-"""The administration of a broker in another process, over its operations door; needs the standard library alone."""
+"""The administration of a broker in another process, over its operations door; needs no package of the broker."""
 
 import http.client
 import json
@@ -70,7 +70,7 @@ class RemoteAdmin:
             "due_until_ms": due_until_ms,
         }
         found = self._get(_path("topics", topic, "delayed"), query)
-        return PendingPage(tuple(map(_record, found["items"])), found["total"], found["next_skip"])
+        return PendingPage(tuple(map(read_record, found["items"])), found["total"], found["next_skip"])
 
     def count_pending(self, topic: str, partition: int | None = None) -> int:
         """How many records wait for their time."""
@@ -86,7 +86,7 @@ class RemoteAdmin:
 
     def look(self, topic: str, partition: int, record_id: str) -> DelayedRecord:
         """One record, pending or gone; NoSuchRecord if nothing is known of it."""
-        return _delayed(self._get(_record_path(topic, partition, record_id)))
+        return read_delayed(self._get(_record_path(topic, partition, record_id)))
 
     def fate(self, topic: str, partition: int, record_id: str) -> Fate:
         """What became of a record."""
@@ -98,7 +98,7 @@ class RemoteAdmin:
 
     def find(self, topic: str, record_id: str) -> tuple[DelayedRecord, ...]:
         """The partitions that know this id, each with what became of it."""
-        return tuple(map(_delayed, self._all(_path("topics", topic, "delayed", "fates"), {"id": record_id})))
+        return tuple(map(read_delayed, self._all(_path("topics", topic, "delayed", "fates"), {"id": record_id})))
 
     # -- changing
 
@@ -133,15 +133,12 @@ class RemoteAdmin:
     def delay_statistics(self) -> DelayReport:
         """What is pending, when the next is due, what was released and how late; in all and by topic."""
         first = self._get("/delay/stats", {"limit": 1})
-        topics = tuple(map(_delays, self._all("/delay/stats", {})))
-        return DelayReport(_delays(first["sum"]), topics)
+        topics = tuple(map(read_delays, self._all("/delay/stats", {})))
+        return DelayReport(read_delays(first["sum"]), topics)
 
     def priority_statistics(self, topic: str | None = None) -> tuple[PriorityStatistics, ...]:
         """Every prioritised partition, by topic and number."""
-        return tuple(
-            PriorityStatistics(**{name: _frozen(value) for name, value in each.items()})
-            for each in self._all("/priority/stats", {"topic": topic})
-        )
+        return tuple(map(read_lanes, self._all("/priority/stats", {"topic": topic})))
 
     # -- over the wire
 
@@ -205,6 +202,33 @@ def _record_path(topic: str, partition: int, record_id: str) -> str:
     return _path("topics", topic, "delayed", str(partition), record_id)
 
 
+# -- values out of JSON, as `wire/http/pending.py` writes it
+
+
+def read_record(found: Json) -> PendingRecord:
+    """A record that waits."""
+    plain = {name: value for name, value in found.items() if name not in ("key", "key_base64", "headers")}
+    headers = tuple(Header(each["name"], _bytes(each, "value")) for each in found["headers"])
+    return PendingRecord(key=_bytes(found, "key"), headers=headers, **plain)
+
+
+def read_delayed(found: Json) -> DelayedRecord:
+    """A record by its id."""
+    plain = {name: value for name, value in found.items() if name not in ("record", "value", "value_base64")}
+    record = None if found["record"] is None else read_record(found["record"])
+    return DelayedRecord(**plain, record=record, value=_bytes(found, "value"))
+
+
+def read_delays(found: Json) -> DelayStatistics:
+    """The figures of a topic, or of all."""
+    return DelayStatistics(**{**found, "lateness": Lateness(**_frozen(found["lateness"]))})
+
+
+def read_lanes(found: Json) -> PriorityStatistics:
+    """The lanes of a partition."""
+    return PriorityStatistics(**_frozen(found))
+
+
 def _bytes(found: Json, name: str) -> bytes | None:
     """Bytes come as text where they are text, else in base64."""
     text, base64 = found[name], found[f"{name}_base64"]
@@ -213,22 +237,5 @@ def _bytes(found: Json, name: str) -> bytes | None:
     return None if base64 is None else b64decode(base64)
 
 
-def _record(found: Json) -> PendingRecord:
-    plain = {name: value for name, value in found.items() if name not in ("key", "key_base64", "headers")}
-    headers = tuple(Header(each["name"], _bytes(each, "value")) for each in found["headers"])
-    return PendingRecord(key=_bytes(found, "key"), headers=headers, **plain)
-
-
-def _delayed(found: Json) -> DelayedRecord:
-    record = None if found["record"] is None else _record(found["record"])
-    names = ("topic", "partition", "id", "fate", "offset", "at_ms")
-    return DelayedRecord(**{name: found[name] for name in names}, record=record, value=_bytes(found, "value"))
-
-
-def _delays(found: Json) -> DelayStatistics:
-    late = {name: _frozen(value) for name, value in found["lateness"].items()}
-    return DelayStatistics(**{**found, "lateness": Lateness(**late)})
-
-
-def _frozen(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
+def _frozen(found: Json) -> Json:
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in found.items()}

@@ -8,19 +8,21 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 import trio
-from attrs import define, frozen
+from attrs import define
 
 from coordinators.release import listing, lookup
-from coordinators.release.listing import PendingPage, PendingRecord, Window
-from coordinators.release.lookup import Fate, NoSuchRecord
-from coordinators.release.releases import Releases
-from coordinators.release.stage_statistics import (
-    DelayStatistics,
+from coordinators.release.listing import Window
+from coordinators.release.lookup import NoSuchRecord
+from coordinators.release.pending_records import (
+    DelayedRecord,
+    DelayReport,
+    DueBucket,
+    Fate,
+    PendingPage,
     PriorityStatistics,
-    delay_statistics,
-    priority_statistics,
-    together,
 )
+from coordinators.release.releases import Releases
+from coordinators.release.stage_statistics import delay_statistics, priority_statistics, together
 from coordinators.release.staged import StagedPartition
 from coordinators.topics import Topic
 from engine.errors import BrokerError, InvalidRequest, RequestTimedOut, UnknownTopicOrPartition
@@ -38,29 +40,6 @@ EDGES_AHEAD_MS = (
     *(_HOUR_MS, 6 * _HOUR_MS, _DAY_MS, 7 * _DAY_MS, 30 * _DAY_MS),
 )
 """Where a histogram is divided if its caller does not say: so long from now."""
-
-
-@frozen
-class DelayedRecord:
-    """A record by its id: what became of it, and if it is pending, itself and its value."""
-
-    topic: str
-    partition: int
-    id: str
-    fate: lookup.FateName
-    offset: int | None = None
-    at_ms: int | None = None
-    record: PendingRecord | None = None
-    value: bytes | None = None
-
-
-@frozen
-class DueBucket:
-    """So many records are due from one time (None: any before) until another (None: any after)."""
-
-    from_ms: int | None
-    until_ms: int | None
-    records: int
 
 
 @define(eq=False)
@@ -184,7 +163,7 @@ class Inspection:
 
     # -- figures
 
-    async def delay_statistics(self) -> tuple[DelayStatistics, tuple[DelayStatistics, ...]]:
+    async def delay_statistics(self) -> DelayReport:
         """The sum over all topics, and that of each topic with a stage, by name."""
         parts = []
         for topic in await self._staged_topics():
@@ -193,7 +172,7 @@ class Inspection:
                 stages.append(delay_statistics(staged))
                 await trio.lowlevel.checkpoint()
             parts.append(together(topic.name, stages))
-        return together(None, parts), tuple(parts)
+        return DelayReport(together(None, parts), tuple(parts))
 
     async def priority_statistics(self, topic: str | None = None) -> tuple[PriorityStatistics, ...]:
         """Every prioritised partition, by topic and number."""

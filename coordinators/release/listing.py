@@ -11,7 +11,8 @@ from typing import Literal, NamedTuple, TypeAlias
 import trio
 from attrs import define, field, frozen
 
-from coordinators.release.lookup import StateName, ahead_ms, due_wall_ms, is_delayed, state_of
+from coordinators.release.lookup import ahead_ms, due_wall_ms, is_delayed, state_of
+from coordinators.release.pending_records import Header, PendingPage, PendingRecord, StateName
 from coordinators.release.staged import StagedPartition
 from coordinators.waiting import in_worker
 from engine.errors import InvalidRequest, StorageError
@@ -30,41 +31,6 @@ SORTED_MAX = 10_000
 """In order of due time no more than this may be skipped and listed: the earliest are kept sorted meanwhile."""
 PAGE_BYTES = 8 * 1024 * 1024
 SCHEDULE_ID = b"tide-schedule-id"
-
-
-@frozen
-class Header:
-    """A record's header."""
-
-    name: str
-    value: bytes | None
-
-
-@frozen
-class PendingRecord:
-    """A record of a stage without its value. Times are wall time in milliseconds; lanes count from 0, critical."""
-
-    partition: int
-    id: str
-    number: int
-    state: StateName
-    due_ms: int
-    created_ms: int
-    expires_ms: int | None
-    ttl_ms: int | None
-    lane: int
-    size: int
-    key: bytes | None
-    headers: tuple[Header, ...]
-
-
-@frozen
-class PendingPage:
-    """Some of `total` pending records; the next ones begin at `next_skip`, None if there are no more."""
-
-    records: tuple[PendingRecord, ...]
-    total: int
-    next_skip: int | None
 
 
 @frozen
@@ -230,7 +196,7 @@ async def shown_record(
         expires_ms=None if found.expires_ms == NONE else found.expires_ms,
         ttl_ms=None if found.ttl_ms == NONE else found.ttl_ms,
         lane=found.lane,
-        size=found.size if found.count == 1 else span.end - span.start,
+        size_bytes=found.size if found.count == 1 else span.end - span.start,
         key=None if span.key is None else bytes(span.key),
         headers=headers,
     )

@@ -6,18 +6,14 @@ open transactions have staged is not seen.
 """
 
 import re
-from typing import Literal, NamedTuple, TypeAlias
+from typing import NamedTuple
 
-from attrs import frozen
-
+from coordinators.release.pending_records import Fate, FateName, StateName
 from engine.errors import InvalidRequest
 from engine.stage.fates import FateKind, id_hash
 from engine.stage.pending import Row
 from engine.stage.stage import Stage
 from engine.stage.state import HELD, HOLE, NONE, READY, WAITING, StageState
-
-StateName: TypeAlias = Literal["waiting", "held", "ready", "releasing"]
-FateName: TypeAlias = Literal["PENDING", "DELIVERED", "CANCELLED", "EXPIRED", "UNKNOWN"]
 
 FATES: dict[FateKind, FateName] = {
     FateKind.DELIVERED: "DELIVERED",
@@ -34,15 +30,6 @@ class NoSuchRecord(InvalidRequest):
 
 class TooLate(InvalidRequest):
     """The record is no longer, or not now, one that can be cancelled or moved to another time."""
-
-
-@frozen
-class Fate:
-    """What became of a record: `offset` is where it was delivered, `at_ms` when that was decided."""
-
-    fate: FateName
-    offset: int | None = None
-    at_ms: int | None = None
 
 
 class Found(NamedTuple):

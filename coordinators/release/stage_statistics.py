@@ -5,70 +5,14 @@ All of it is counted as it happens; nothing here walks over what is pending.
 
 from collections.abc import Sequence
 
-from attrs import frozen
-
 from coordinators.release.lookup import ahead_ms, due_wall_ms, is_delayed
 from coordinators.release.pace import LATENESS_BOUNDS_MS
+from coordinators.release.pending_records import DelayStatistics, Lateness, PriorityStatistics
 from coordinators.release.rates import LaneRates
 from coordinators.release.staged import StagedPartition
 from engine.stage.lanes import LANES
 from engine.stage.stage import Stage
 from engine.stage.state import HOLE
-
-
-@frozen
-class Lateness:
-    """How many delayed records were released how late: `counts[i]` at most `bounds_ms[i]`, the last beyond all."""
-
-    bounds_ms: tuple[int, ...]
-    counts: tuple[int, ...]
-    sum_ms: int
-
-
-@frozen
-class DelayStatistics:
-    """Of one topic, or of all if it has no name. Counts are of this process, `pending` is of now.
-
-    `pending` are the staged records that are in no lane; those of open transactions count, and those on their way to a
-    dead-letter topic. `next_due_ms` is when the next of them is due. `ready` are those in lanes. `pending_bytes` is the
-    size of both, which `stage.max.bytes` bounds.
-    """
-
-    topic: str | None
-    pending: int
-    ready: int
-    pending_bytes: int
-    next_due_ms: int | None
-    staged: int
-    released: int
-    expired: int
-    cancelled: int
-    replaced: int
-    late_cancels: int
-    unknown_cancels: int
-    dead_letters_waiting: int
-    lateness: Lateness
-
-
-@frozen
-class PriorityStatistics:
-    """The lanes of one prioritised partition, critical first.
-
-    `in_flight` are records that a reader made go to the log and that cannot be read yet. Rates are per second, over
-    the last minute. `last_served_ms` is None for a lane that was never served, `oldest_age_ms` for an empty one.
-    """
-
-    topic: str
-    partition: int
-    ready: tuple[int, ...]
-    in_flight: tuple[int, ...]
-    enqueue_rate: tuple[float, ...]
-    dequeue_rate: tuple[float, ...]
-    oldest_age_ms: tuple[int | None, ...]
-    last_served_ms: tuple[int | None, ...]
-    starved_turns: tuple[int, ...]
-    enqueued: tuple[int, ...]
-    dequeued: tuple[int, ...]
 
 
 def delay_statistics(staged: StagedPartition) -> DelayStatistics:

@@ -39,8 +39,8 @@ class FateKind(IntEnum):
     EXPIRED = 2
 
 
-class Fate(NamedTuple):
-    """What became of a record: `offset` is where it was delivered."""
+class RememberedFate(NamedTuple):
+    """How a record went, as the stage keeps it: `offset` is where it was delivered, `at_ms` is the stage's own time."""
 
     kind: FateKind
     offset: int
@@ -72,12 +72,12 @@ class _Chunk:
         self.oldest_ms = min(self.oldest_ms, now_ms)
         self.latest_ms = max(self.latest_ms, now_ms)
 
-    def get(self, key: int) -> Fate | None:
+    def get(self, key: int) -> RememberedFate | None:
         place = bisect_right(self.ids, key) - 1
         if place < 0 or self.ids[place] != key:
             return None
         time = self.times[place]
-        return Fate(FateKind(time & _KIND_MASK), self.offsets[place], time >> _KIND_BITS)
+        return RememberedFate(FateKind(time & _KIND_MASK), self.offsets[place], time >> _KIND_BITS)
 
 
 @define(eq=False)
@@ -105,7 +105,7 @@ class Fates:
         while self._entries > self.max_entries and len(self._chunks) > 1:
             self._entries -= len(self._chunks.pop(0).ids)
 
-    def get(self, id_hash: int) -> Fate | None:
+    def get(self, id_hash: int) -> RememberedFate | None:
         """The latest fate of a record with this id, if one is remembered."""
         for chunk in reversed(self._chunks):
             fate = chunk.get(id_hash)

@@ -160,3 +160,21 @@ def test_asking_another_process_loads_nothing_of_the_broker() -> None:
     program = "import sys, tidegate.admin; print(sorted({'engine', 'coordinators', 'wire', 'trio'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=30)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_program_with_packages_of_the_same_names_may_ask(tmp_path: Path) -> None:
+    (tmp_path / "coordinators").mkdir()
+    (tmp_path / "coordinators" / "__init__.py").write_text("OWNER = 'the user'")
+    program = "import coordinators; from tidegate.admin import Fate; print(coordinators.OWNER, Fate('UNKNOWN').fate)"
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=30)
+    assert done.stdout.strip() == "the user UNKNOWN"
+
+
+def test_a_broker_embedded_later_tells_in_the_same_values() -> None:
+    program = (
+        "from tidegate.admin import Fate; from tidegate import Broker; import coordinators.release.lookup as lookup\n"
+        "print(lookup.Fate is Fate)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=30)
+    assert done.stdout.strip() == "True"

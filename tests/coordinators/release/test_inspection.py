@@ -9,9 +9,10 @@ import trio
 from trio.testing import trio_test, wait_all_tasks_blocked
 
 import coordinators.release.inspection as inspection_module
-from coordinators.release.inspection import DueBucket, Inspection
+from coordinators.release.inspection import Inspection
 from coordinators.release.listing import Window
-from coordinators.release.lookup import Fate, NoSuchRecord, TooLate
+from coordinators.release.lookup import NoSuchRecord, TooLate
+from coordinators.release.pending_records import DueBucket, Fate
 from coordinators.topic_view import Topic
 from engine.errors import InvalidRequest, RequestTimedOut, StorageError, UnknownTopicOrPartition
 from engine.workers import InlineWorkers
@@ -231,7 +232,8 @@ async def test_figures_are_told_by_topic_and_partition(desk: Desk) -> None:
     plain = await office.create("plain")
     lanes = await office.create("lanes", 2)
     office.hold(lanes, record("a", priority="critical"), index=1)
-    total, topics = await office.inspection.delay_statistics()
+    report = await office.inspection.delay_statistics()
+    total, topics = report.all, report.topics
     assert [(each.topic, each.pending, each.next_due_ms) for each in topics] == [
         ("lanes", 0, None),
         ("t", 3, NOW_MS + 1000),

@@ -11,14 +11,13 @@ import coordinators.release.listing as listing_module
 from coordinators.release.listing import (
     LIMIT_MAX,
     SLICE_ROWS,
-    Header,
-    PendingPage,
     Window,
     count,
     count_between,
     page,
     shown_record,
 )
+from coordinators.release.pending_records import Header, PendingPage
 from engine.errors import InvalidRequest, StorageError
 from engine.stage.config import ExtensionConfig
 from engine.workers import InlineWorkers
@@ -48,7 +47,7 @@ async def test_everything_about_a_record_is_shown() -> None:
     assert (shown.partition, shown.id, shown.number, shown.state) == (0, "#0", 0, "waiting")
     assert (shown.due_ms, shown.created_ms, shown.expires_ms, shown.ttl_ms) == (NOW_MS + 500, NOW_MS - 5, None, 99)
     assert (shown.key, shown.headers[1:3]) == (b"key", (Header("tide-priority", b"low"), Header("trace", None)))
-    assert shown.size > len(b"keyvalue")
+    assert shown.size_bytes > len(b"keyvalue")
     found = await shown_record(bench.staged, 0, InlineWorkers())
     assert found is not None
     assert found[1] == b"value"

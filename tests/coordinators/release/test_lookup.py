@@ -2,7 +2,8 @@
 
 import pytest
 
-from coordinators.release.lookup import Fate, NoSuchRecord, TooLate, ahead_ms, fate, find, to_change
+from coordinators.release.lookup import NoSuchRecord, TooLate, ahead_ms, fate, find, to_change
+from coordinators.release.pending_records import Fate
 from engine.stage.config import ExtensionConfig
 from tests.coordinators.release.bench import Bench
 from tests.engine.logs import NOW_MS

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from engine.stage import fates as module
-from engine.stage.fates import CHUNK_ENTRIES, Fate, FateKind, Fates, id_hash
+from engine.stage.fates import CHUNK_ENTRIES, FateKind, Fates, RememberedFate, id_hash
 
 IDS = st.sampled_from((1, 2, 3, 5, 8, 2**63 - 1))
 DAY_MS = 86_400_000
@@ -26,14 +26,14 @@ class FatesMachine(RuleBasedStateMachine):
         self.chunk_entries = module.CHUNK_ENTRIES
         module.CHUNK_ENTRIES = 3
         self.fates = Fates()
-        self.model: list[tuple[int, Fate]] = []
+        self.model: list[tuple[int, RememberedFate]] = []
         self.now_ms = 1_000
         self.forgotten_before_ms = 0
 
     @rule(key=IDS, kind=st.sampled_from(FateKind), offset=st.integers(-1, 2**63 - 1))
     def note(self, key: int, kind: FateKind, offset: int) -> None:
         self.fates.note(key, kind, offset, self.now_ms)
-        self.model.append((key, Fate(kind, offset, self.now_ms)))
+        self.model.append((key, RememberedFate(kind, offset, self.now_ms)))
 
     @rule(step=st.sampled_from([-100, 1, 100, DAY_MS]))
     def move_the_clock(self, step: int) -> None:
@@ -83,8 +83,8 @@ def test_the_latest_fate_counts() -> None:
     fates.note(7, FateKind.CANCELLED, -1, 10)
     fates.note(6, FateKind.EXPIRED, -1, 15)
     fates.note(7, FateKind.DELIVERED, 33, 20)
-    assert fates.get(7) == Fate(FateKind.DELIVERED, 33, 20)
-    assert fates.get(6) == Fate(FateKind.EXPIRED, -1, 15)
+    assert fates.get(7) == RememberedFate(FateKind.DELIVERED, 33, 20)
+    assert fates.get(6) == RememberedFate(FateKind.EXPIRED, -1, 15)
     assert fates.get(5) is None
 
 
@@ -105,7 +105,7 @@ def test_the_number_of_entries_is_bounded() -> None:
         fates.note(number + 1, FateKind.DELIVERED, number, 0)
         assert len(fates) <= 10_000
     assert len(fates) > 10_000 - CHUNK_ENTRIES
-    assert fates.get(30_000) == Fate(FateKind.DELIVERED, 29_999, 0)
+    assert fates.get(30_000) == RememberedFate(FateKind.DELIVERED, 29_999, 0)
     assert fates.get(1) is None
     assert len(encoded(fates)) < len(fates) * 24.1
 
@@ -147,7 +147,7 @@ def test_damage_is_refused_or_gives_fates(count: int, data: st.DataObject) -> No
         assert end <= len(each)
         decoded.get(1)
         decoded.note(9, FateKind.DELIVERED, 4, 2_000)
-        assert decoded.get(9) == Fate(FateKind.DELIVERED, 4, 2_000)
+        assert decoded.get(9) == RememberedFate(FateKind.DELIVERED, 4, 2_000)
 
 
 @pytest.mark.parametrize(

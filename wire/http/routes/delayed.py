@@ -9,18 +9,20 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from coordinators.release.inspection import EDGES_MAX, DelayedRecord, DueBucket
-from coordinators.release.listing import PendingRecord, Window
+from coordinators.release.inspection import EDGES_MAX
+from coordinators.release.listing import Window
+from coordinators.release.pending_records import DueBucket
 from engine.config.keys import INT_MAX
 from wire.http.messages import Call
-from wire.http.paging import Count, Page, PageQuery
+from wire.http.paging import Page, PageQuery
+from wire.http.pending import FateDetail, Pending, fate_detail, pending
 from wire.http.problems import Problem
 from wire.http.routes.topics import TopicName
 from wire.http.routing import Route
-from wire.http.texts import as_base64, as_text
 
 Milliseconds = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
 Number = Annotated[int, msgspec.Meta(ge=0, le=INT_MAX)]
+RecordId = Annotated[str, msgspec.Meta(min_length=1, description="Its tide-schedule-id, or # and its number.")]
 
 
 class StagedTopicPlace(msgspec.Struct):
@@ -34,7 +36,7 @@ class RecordPlace(msgspec.Struct):
 
     topic: TopicName
     partition: Annotated[Number, msgspec.Meta(description="The partition's number.")]
-    id: Annotated[str, msgspec.Meta(min_length=1, description="Its tide-schedule-id, or # and its number.")]
+    id: RecordId
 
 
 class DelayedQuery(PageQuery, kw_only=True):
@@ -59,32 +61,6 @@ class HistogramQuery(msgspec.Struct, forbid_unknown_fields=True):
     ] = ""
 
 
-class RecordHeader(msgspec.Struct):
-    """A header of a record; a value that is no text is in `value_base64`."""
-
-    name: str
-    value: str | None
-    value_base64: str | None
-
-
-class Pending(msgspec.Struct):
-    """A record that waits. Times are milliseconds since 1970; lane 0 is critical, 4 background."""
-
-    partition: int
-    id: str
-    number: int
-    state: str
-    due_ms: int
-    created_ms: int
-    expires_ms: int | None
-    ttl_ms: int | None
-    lane: int
-    size_bytes: Count
-    key: str | None
-    key_base64: str | None
-    headers: list[RecordHeader]
-
-
 class PendingRecordPage(Page):
     """Records that wait. `next_skip` is where the next page begins, null if there is none."""
 
@@ -98,18 +74,16 @@ class Histogram(msgspec.Struct):
     buckets: list[DueBucket]
 
 
-class FateDetail(msgspec.Struct):
-    """A record by its id: what became of it; while it is pending also itself and its value."""
+class FatesQuery(PageQuery, kw_only=True):
+    """Which record."""
 
-    topic: str
-    partition: int
-    id: str
-    fate: Literal["PENDING", "DELIVERED", "CANCELLED", "EXPIRED", "UNKNOWN"]
-    offset: int | None
-    at_ms: int | None
-    record: Pending | None
-    value: str | None
-    value_base64: str | None
+    id: RecordId
+
+
+class FatePage(Page):
+    """The partitions that know an id, each with what became of its record."""
+
+    items: list[FateDetail]
 
 
 class Reschedule(msgspec.Struct, forbid_unknown_fields=True):
@@ -135,7 +109,7 @@ async def list_delayed(call: Call) -> PendingRecordPage:
     window.check()
     found = await inspection.list_pending(place.topic, window, query.partition)
     return PendingRecordPage(
-        items=[_pending(record) for record in found.records],
+        items=[pending(record) for record in found.records],
         total=found.total,
         limit=query.limit,
         skip=query.skip,
@@ -153,7 +127,14 @@ async def show_histogram(call: Call) -> Histogram:
 async def show_delayed(call: Call) -> FateDetail:
     """One record: pending, or what became of it."""
     place: RecordPlace = call.place
-    return detail(await call.broker.inspection.look(place.topic, place.partition, place.id))
+    return fate_detail(await call.broker.inspection.look(place.topic, place.partition, place.id))
+
+
+async def find_fates(call: Call) -> FatePage:
+    """What became of a record, in every partition that knows its id."""
+    query: FatesQuery = call.query
+    found = [fate_detail(each) for each in await call.broker.inspection.find(call.place.topic, query.id)]
+    return FatePage(items=list(query.of(found)), total=len(found), limit=query.limit, skip=query.skip)
 
 
 async def cancel_delayed(call: Call) -> None:
@@ -179,41 +160,6 @@ async def reschedule_delayed(call: Call) -> Rescheduled:
     return Rescheduled(due_ms)
 
 
-def _pending(record: PendingRecord) -> Pending:
-    return Pending(
-        partition=record.partition,
-        id=record.id,
-        number=record.number,
-        state=record.state,
-        due_ms=record.due_ms,
-        created_ms=record.created_ms,
-        expires_ms=record.expires_ms,
-        ttl_ms=record.ttl_ms,
-        lane=record.lane,
-        size_bytes=record.size,
-        key=as_text(record.key),
-        key_base64=as_base64(record.key),
-        headers=[
-            RecordHeader(header.name, as_text(header.value), as_base64(header.value)) for header in record.headers
-        ],
-    )
-
-
-def detail(found: DelayedRecord) -> FateDetail:
-    """A record by its id, as callers are told of it."""
-    return FateDetail(
-        topic=found.topic,
-        partition=found.partition,
-        id=found.id,
-        fate=found.fate,
-        offset=found.offset,
-        at_ms=found.at_ms,
-        record=None if found.record is None else _pending(found.record),
-        value=as_text(found.value),
-        value_base64=as_base64(found.value),
-    )
-
-
 ROUTES = (
     Route(
         "GET",
@@ -233,6 +179,16 @@ ROUTES = (
         answer=Histogram,
         place=StagedTopicPlace,
         query=HistogramQuery,
+        problems=(404,),
+    ),
+    Route(
+        "GET",
+        "/topics/{topic}/delayed/fates",
+        find_fates,
+        "What became of a record, in whichever partition",
+        answer=FatePage,
+        place=StagedTopicPlace,
+        query=FatesQuery,
         problems=(404,),
     ),
     Route(

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import msgspec
 
-from coordinators.release.stage_statistics import DelayStatistics, PriorityStatistics
+from coordinators.release.pending_records import DelayStatistics, PriorityStatistics
 from wire.http.messages import Call
 from wire.http.paging import Page, PageQuery
 from wire.http.routing import Route
@@ -32,9 +32,13 @@ class PriorityStatisticsPage(Page):
 async def delay_statistics(call: Call) -> DelayStatisticsPage:
     """What waits, what was released, expired and cancelled, and how late."""
     query: PageQuery = call.query
-    together, topics = await call.broker.inspection.delay_statistics()
+    found = await call.broker.inspection.delay_statistics()
     return DelayStatisticsPage(
-        sum=together, items=list(query.of(topics)), total=len(topics), limit=query.limit, skip=query.skip
+        sum=found.all,
+        items=list(query.of(found.topics)),
+        total=len(found.topics),
+        limit=query.limit,
+        skip=query.skip,
     )
 
 

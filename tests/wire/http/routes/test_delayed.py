@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 import trio
@@ -126,3 +127,22 @@ async def test_a_record_is_released_now(tmp_path: Path) -> None:
 async def test_what_cannot_be_moved_is_told(tmp_path: Path, path: str, body: dict[str, Any], status: int) -> None:
     async with staged(tmp_path) as door:
         assert (await door.ask("PATCH", path, body=body)).status == status
+
+
+@trio_test
+async def test_an_id_is_found_in_whichever_partition(tmp_path: Path) -> None:
+    async with open_http_door(tmp_path) as door:
+        client = await door.connect()
+        await create_topic(client, "t", 3)
+        for partition in (0, 2):
+            batch = client_batch([record("x", delay=3_600_000, schedule_id="order/1")])
+            await produced(client, "t", batch, partition=partition)
+        await produced(client, "t", client_batch([record("", cancel="order/1")]))
+        target = f"/topics/t/delayed/fates?id={quote('order/1', safe='')}"
+        page = await door.get(target)
+        found = [(each["partition"], each["id"], each["fate"]) for each in page["items"]]
+        assert (page["total"], found) == (2, [(0, "order/1", "CANCELLED"), (2, "order/1", "PENDING")])
+        assert [each["partition"] for each in (await door.get(f"{target}&skip=1"))["items"]] == [2]
+        assert (await door.get("/topics/t/delayed/fates?id=nobody"))["items"] == []
+        assert (await door.ask("GET", "/topics/t/delayed/fates")).status == 422
+        assert (await door.ask("GET", "/topics/other/delayed/fates?id=a")).status == 404
