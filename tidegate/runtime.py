@@ -17,6 +17,7 @@ from coordinators.controller import Controller
 from coordinators.group.groups import Groups
 from coordinators.internal_topics import InternalTopics
 from coordinators.producer_ids import ProducerIds
+from coordinators.records.long_polls import LongPolls
 from coordinators.release.releases import Releases
 from coordinators.topics import Topics
 from coordinators.transaction.orphans import INTERVAL_S, Orphans
@@ -48,7 +49,6 @@ from tidegate.tracing import close_tracing, open_tracing
 from tidegate.world import World
 from wire.http.surroundings import Phase
 from wire.kafka.fetch_sessions import FetchSessions
-from wire.kafka.long_polls import LongPolls
 from wire.kafka.node import Limits, Node
 from wire.kafka.server import KafkaServer
 

@@ -11,10 +11,11 @@ from random import Random
 
 from attrs import define, field
 
+from coordinators.records.portions import NOT_TOLD, Portion, Wanted
 from engine.clock import Clock
 from engine.errors import FetchSessionNotFound, FetchSessionTopicId, InvalidFetchSessionEpoch
-from engine.partition.partition import Partition
-from wire.kafka.messages.fetch import FetchPartition, FetchRequest, FetchTopic, PartitionData
+from engine.ids import TopicId
+from wire.kafka.messages.fetch import FetchRequest, FetchTopic
 
 FINAL_EPOCH = -1
 INITIAL_EPOCH = 0
@@ -24,49 +25,34 @@ NO_SESSION = 0
 MAX_PARTITIONS = 500_000
 """The most partitions remembered over all sessions, at some 400 bytes each; past it clients go without."""
 
-TopicKey = tuple[bytes, str]
-PartitionKey = tuple[bytes, str, int]
+PartitionKey = tuple[str | TopicId, int]
 
 
-@define(slots=True)
-class FetchedPartition:
+class FetchedPartition(Wanted):
     """What a consumer asks of one partition, and what it was told last."""
-
-    topic_id: bytes
-    topic: str
-    request: FetchPartition
-    sent_high_watermark: int = -1
-    sent_start_offset: int = -1
 
     @property
     def key(self) -> PartitionKey:
         """Its identity within a session."""
-        return self.topic_id, self.topic, self.request.partition
+        return self.topic, self.index
 
-    def is_quiet(self, partition: Partition) -> bool:
-        """Whether there is nothing to read and, in an incremental answer, nothing to say: the consumer is at the end
-        and knows it. False where that takes a closer look."""
-        wanted = self.request
-        return (
-            wanted.fetch_offset == partition.high_watermark.offset == self.sent_high_watermark
-            and partition.staged is None
-            and partition.log.start_offset == self.sent_start_offset
-            and wanted.last_fetched_epoch < 0
-            and wanted.current_leader_epoch in (-1, partition.leader_epoch)
-        )
+    def asks_anew(self, other: Wanted) -> None:
+        """Want what `other` wants; what the consumer was told stays."""
+        self.offset, self.max_bytes = other.offset, other.max_bytes
+        self.leader_epoch, self.last_epoch = other.leader_epoch, other.last_epoch
 
-    def must_answer(self, data: PartitionData) -> bool:
+    def must_answer(self, portion: Portion) -> bool:
         """Whether an incremental answer has to mention this partition; remembers what is said."""
         changed = (
-            bool(data.records)
-            or data.error_code != 0
-            or data.high_watermark != self.sent_high_watermark
-            or data.log_start_offset != self.sent_start_offset
-            or data.diverging_epoch is not None
+            portion.records is not None
+            or portion.error is not None
+            or portion.end_offset != self.told_end
+            or portion.start_offset != self.told_start
+            or portion.divergence is not None
         )
         # An error is said again until it is gone, so nothing is remembered with it.
-        self.sent_high_watermark = data.high_watermark if data.error_code == 0 else -1
-        self.sent_start_offset = data.log_start_offset if data.error_code == 0 else -1
+        self.told_end = portion.end_offset if portion.error is None else NOT_TOLD
+        self.told_start = portion.start_offset if portion.error is None else NOT_TOLD
         return changed
 
 
@@ -82,15 +68,16 @@ class FetchSession:
 
     def update(self, request: FetchRequest) -> None:
         """Take over what the request adds, changes and forgets."""
-        for partition in partitions_of(request.topics):
+        for partition in partitions_of(request.topics, by_topic_id=self.by_topic_id):
             known = self.partitions.get(partition.key)
             if known is None:
                 self.partitions[partition.key] = partition
             else:
-                known.request = partition.request
+                known.asks_anew(partition)
         for forgotten in request.forgotten_topics_data:
+            named = forgotten.topic_id if self.by_topic_id else forgotten.topic
             for index in forgotten.partitions:
-                self.partitions.pop((forgotten.topic_id, forgotten.topic, index), None)
+                self.partitions.pop((named, index), None)
 
     def move_to_end(self, partition: FetchedPartition) -> None:
         """It was served: others come first next time."""
@@ -101,10 +88,19 @@ class FetchSession:
         self.epoch = 1 if self.epoch == MAX_EPOCH else self.epoch + 1
 
 
-def partitions_of(topics: Iterable[FetchTopic]) -> list[FetchedPartition]:
+def partitions_of(topics: Iterable[FetchTopic], *, by_topic_id: bool) -> list[FetchedPartition]:
     """The partitions that a request lists, in its order."""
     return [
-        FetchedPartition(topic.topic_id, topic.topic, partition) for topic in topics for partition in topic.partitions
+        FetchedPartition(
+            topic.topic_id if by_topic_id else topic.topic,
+            each.partition,
+            each.fetch_offset,
+            each.partition_max_bytes,
+            each.current_leader_epoch,
+            each.last_fetched_epoch,
+        )
+        for topic in topics
+        for each in topic.partitions
     ]
 
 
@@ -129,7 +125,7 @@ class FetchSessions:
         """The session (None without one), the partitions to read, and whether the answer is incremental."""
         if request.session_epoch in (FINAL_EPOCH, INITIAL_EPOCH):
             self._end(request.session_id)
-            partitions = partitions_of(request.topics)
+            partitions = partitions_of(request.topics, by_topic_id=by_topic_id)
             if len(partitions) > 1:
                 # One that is named twice is fetched once, as the last mention says.
                 partitions = list({partition.key: partition for partition in partitions}.values())

@@ -11,6 +11,8 @@ from coordinators.group.groups import Groups
 from coordinators.internal_topics import InternalTopics
 from coordinators.producer_ids import ProducerIds
 from coordinators.records.directory import PartitionDirectory
+from coordinators.records.long_polls import LongPolls
+from coordinators.records.reading import Reading
 from coordinators.release.releases import Releases
 from coordinators.topics import Topic, Topics
 from coordinators.tracing.tracing import Tracing
@@ -23,7 +25,6 @@ from engine.partition.partitions import Partitions
 from engine.timers import Timers
 from engine.workers import Workers
 from wire.kafka.fetch_sessions import FetchSessions
-from wire.kafka.long_polls import LongPolls
 from wire.kafka.opening_room import OpeningRoom
 from wire.kafka.refused_headers import RefusedHeaders
 
@@ -75,11 +76,15 @@ class Node:
     tracing: Tracing
     long_polls: LongPolls
     directory: PartitionDirectory = field(init=False)
+    reading: Reading = field(init=False)
     opening_room: OpeningRoom = field(init=False)
     refused_headers: RefusedHeaders = field(init=False)
 
     def __attrs_post_init__(self) -> None:
         self.directory = PartitionDirectory(self.topics, self.partitions)
+        self.reading = Reading(
+            self.directory, self.tracing, self.clock, self.timers, self.long_polls, self.limits.max_fetch_bytes
+        )
         self.opening_room = OpeningRoom(self.limits.max_decompressed_bytes)
         self.refused_headers = RefusedHeaders(self.clock)
 

@@ -1,15 +1,14 @@
 """Fetch sessions: what is remembered, for whom, and how many."""
 
+from collections.abc import Callable
 from random import Random
-from types import SimpleNamespace
-from typing import Any, cast
 
 import pytest
 
+from coordinators.records.portions import Portion
 from engine.clock import ManualClock
-from engine.errors import FetchSessionNotFound, FetchSessionTopicId, InvalidFetchSessionEpoch
-from engine.log.types import LogPosition
-from engine.partition.partition import Partition
+from engine.errors import FetchSessionNotFound, FetchSessionTopicId, InvalidFetchSessionEpoch, NotLeader
+from engine.log.types import LogRead
 from wire.kafka import fetch_sessions
 from wire.kafka.fetch_sessions import (
     MAX_EPOCH,
@@ -19,12 +18,10 @@ from wire.kafka.fetch_sessions import (
     partitions_of,
 )
 from wire.kafka.messages.fetch import (
-    EpochEndOffset,
     FetchPartition,
     FetchRequest,
     FetchTopic,
     ForgottenTopic,
-    PartitionData,
 )
 
 EVICTION_MS = 1000
@@ -54,7 +51,7 @@ def begin(sessions: FetchSessions, *indexes: int) -> FetchSession:
 
 
 def indexes(partitions: list[FetchedPartition]) -> list[int]:
-    return [partition.request.partition for partition in partitions]
+    return [partition.index for partition in partitions]
 
 
 def test_a_request_without_a_session_leaves_none(sessions: FetchSessions) -> None:
@@ -69,7 +66,7 @@ def test_a_session_remembers_adds_changes_and_forgets(sessions: FetchSessions) -
     following.forgotten_topics_data = [ForgottenTopic(topic="t", partitions=[0, 9])]
     session, partitions, incremental = sessions.begin(following, by_topic_id=False)
     assert (session, incremental) == (begun, True)
-    assert [(p.request.partition, p.request.fetch_offset) for p in partitions] == [(1, 7), (2, 7)]
+    assert [(p.index, p.offset) for p in partitions] == [(1, 7), (2, 7)]
 
 
 def test_the_epoch_counts_the_requests(sessions: FetchSessions) -> None:
@@ -141,66 +138,25 @@ def test_a_partition_named_twice_is_one(sessions: FetchSessions) -> None:
     assert len(begin(sessions, 0, 0).partitions) == 1
 
 
+def wanted_and_portion() -> tuple[FetchedPartition, Callable[..., Portion]]:
+    """A partition that is fetched, and what makes a portion of it."""
+    (partition,) = partitions_of(request(0).topics, by_topic_id=False)
+    return partition, lambda **facts: Portion(partition, "t", **facts)
+
+
 def test_an_answer_is_needed_for_what_is_new() -> None:
-    (partition,) = partitions_of(request(0).topics)
-    assert partition.must_answer(PartitionData(high_watermark=5, log_start_offset=0))
-    assert not partition.must_answer(PartitionData(high_watermark=5, log_start_offset=0))
-    assert partition.must_answer(PartitionData(high_watermark=6, log_start_offset=0))
-    assert partition.must_answer(PartitionData(high_watermark=6, log_start_offset=1))
-    assert partition.must_answer(PartitionData(high_watermark=6, log_start_offset=1, records=b"x"))
-    diverged = PartitionData(high_watermark=6, log_start_offset=1, diverging_epoch=EpochEndOffset())
-    assert partition.must_answer(diverged)
+    partition, portion = wanted_and_portion()
+    assert partition.must_answer(portion(end_offset=5, start_offset=0))
+    assert not partition.must_answer(portion(end_offset=5, start_offset=0))
+    assert partition.must_answer(portion(end_offset=6, start_offset=0))
+    assert partition.must_answer(portion(end_offset=6, start_offset=1))
+    assert partition.must_answer(portion(end_offset=6, start_offset=1, records=LogRead((), 1, 1)))
+    assert partition.must_answer(portion(end_offset=6, start_offset=1, divergence=(0, 3)))
 
 
 def test_an_error_is_said_until_it_is_gone() -> None:
-    (partition,) = partitions_of(request(0).topics)
-    partition.must_answer(PartitionData(high_watermark=5, log_start_offset=0))
+    partition, portion = wanted_and_portion()
+    partition.must_answer(portion(end_offset=5, start_offset=0))
     for _ in range(2):
-        assert partition.must_answer(PartitionData(error_code=3, high_watermark=-1))
-    assert partition.must_answer(PartitionData(high_watermark=5, log_start_offset=0))
-
-
-def at_the_end(**changes: object) -> bool:
-    """Whether a partition of 5 records is quiet for a consumer that has read them all, but for some changes."""
-    facts: dict[str, Any] = {
-        "end": 5,
-        "start": 0,
-        "staged": None,
-        "offset": 5,
-        "epoch": -1,
-        "fetched_epoch": -1,
-    } | changes
-    wanted = FetchPartition(
-        fetch_offset=facts["offset"],
-        current_leader_epoch=facts["epoch"],
-        last_fetched_epoch=facts["fetched_epoch"],
-    )
-    fetched = FetchedPartition(bytes(16), "t", wanted)
-    fetched.must_answer(PartitionData(high_watermark=5, log_start_offset=0))
-    partition = SimpleNamespace(
-        high_watermark=LogPosition(facts["end"], 0, 0),
-        log=SimpleNamespace(start_offset=facts["start"]),
-        staged=facts["staged"],
-        leader_epoch=3,
-    )
-    return fetched.is_quiet(cast("Partition", partition))
-
-
-def test_a_partition_is_quiet_for_who_has_read_all_of_it_and_knows_that() -> None:
-    assert at_the_end()
-    assert at_the_end(epoch=3)
-
-
-@pytest.mark.parametrize(
-    "change",
-    [{"end": 6}, {"start": 1}, {"staged": object()}, {"offset": 4}, {"offset": 6}, {"epoch": 2}, {"fetched_epoch": 3}],
-)
-def test_whatever_else_there_is_to_say_takes_a_closer_look(change: dict[str, object]) -> None:
-    assert not at_the_end(**change)
-
-
-def test_a_partition_that_nothing_was_said_of_is_not_quiet() -> None:
-    partition = SimpleNamespace(
-        high_watermark=LogPosition(0, 0, 0), log=SimpleNamespace(start_offset=0), staged=None, leader_epoch=0
-    )
-    assert not FetchedPartition(bytes(16), "t", FetchPartition()).is_quiet(cast("Partition", partition))
+        assert partition.must_answer(portion(error=NotLeader("elsewhere")))
+    assert partition.must_answer(portion(end_offset=5, start_offset=0))

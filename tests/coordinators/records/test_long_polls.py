@@ -4,10 +4,10 @@ from pathlib import Path
 
 from trio.testing import trio_test
 
+from coordinators.records.long_polls import LongPolls
+from coordinators.records.reading import Read
 from tests.wire.kafka.door import open_door, until
 from tests.wire.kafka.requests import BY_NAME, batch, create_topic, fetch, produced
-from wire.kafka.apis.fetch import Fetch
-from wire.kafka.long_polls import LongPolls
 
 
 def test_the_one_that_has_waited_longest_gives_way() -> None:
@@ -70,7 +70,7 @@ async def test_a_fetch_that_waits_for_more_keeps_no_file_open(tmp_path: Path) ->
         polls = door.broker.node.long_polls
         await until(lambda: polls.statistics()["waiting"] == 1)
         (waiting,) = polls._ends
-        assert isinstance(waiting, Fetch)
-        assert (waiting.answers, waiting.sent) == ([], [])
+        assert isinstance(waiting, Read)
+        assert waiting.portions == []
         await produced(await door.connect(), "t", batch([bytes(10_000)]))
         assert len((await client.receive()).responses[0].partitions[0].records) > 10_000

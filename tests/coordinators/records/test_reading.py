@@ -1,0 +1,53 @@
+"""Reading, in the broker's own words: what the Kafka door shows of it is tested there (tests/wire/kafka/apis)."""
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from coordinators.records.portions import Wanted
+from engine.log.types import LogPosition
+from engine.partition.partition import Partition
+
+
+def at_the_end(**changes: object) -> bool:
+    """Whether a partition of 5 records is quiet for a reader that has read them all, but for some changes."""
+    facts: dict[str, Any] = {
+        "end": 5,
+        "start": 0,
+        "staged": None,
+        "offset": 5,
+        "epoch": -1,
+        "last_epoch": -1,
+        "told": 5,
+    } | changes
+    wanted = Wanted("t", 0, facts["offset"], 1, facts["epoch"], facts["last_epoch"], facts["told"], 0)
+    partition = SimpleNamespace(
+        high_watermark=LogPosition(facts["end"], 0, 0),
+        log=SimpleNamespace(start_offset=facts["start"]),
+        staged=facts["staged"],
+        leader_epoch=3,
+    )
+    return wanted.is_quiet(cast("Partition", partition))
+
+
+def test_a_partition_is_quiet_for_who_has_read_all_of_it_and_knows_that() -> None:
+    assert at_the_end()
+    assert at_the_end(epoch=3)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"end": 6},
+        {"start": 1},
+        {"staged": object()},
+        {"offset": 4},
+        {"offset": 6},
+        {"epoch": 2},
+        {"last_epoch": 3},
+        {"told": -1},
+    ],
+)
+def test_whatever_else_there_is_to_say_takes_a_closer_look(change: dict[str, object]) -> None:
+    assert not at_the_end(**change)
