@@ -1,16 +1,19 @@
 """A task's ways to wait: for a worker's job, for an answer that comes later."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, TypeVar
 
 import trio
 
 from coordinators.deferred import Deferred
+from engine.clock import Clock
 from engine.errors import BrokerError
 from engine.partition.partition import Partition
 from engine.workers import Workers
 
 T = TypeVar("T")
+SETTLE_S = 10.0
 
 
 async def in_worker(workers: Workers, function: Callable[..., T], *arguments: Any) -> T:
@@ -55,3 +58,9 @@ async def until_durable(partition: Partition, offset: int, deadline: float) -> N
     answer = Deferred()
     partition.when_durable(offset, deadline, answer.resolve)
     raise_refusal(await result_of(answer))
+
+
+async def until_settled(partition: Partition, clock: Clock) -> None:
+    """Wait until what is written to the partition now can be read, or will not be."""
+    with suppress(BrokerError):
+        await until_durable(partition, partition.log.end_offset - 1, clock.monotonic() + SETTLE_S)

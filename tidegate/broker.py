@@ -25,10 +25,10 @@ from tidegate.data_directory import DataDirectory
 from tidegate.descriptors import DescriptorPlan, descriptor_limit
 from tidegate.listening import BoundHttp, BoundListener, bind_all, bind_http
 from tidegate.machine import Machine, machine
+from tidegate.node import Node
 from tidegate.operations import Operations
 from tidegate.runtime import NodeRuntime
 from tidegate.scrubbing import Scrubbing
-from wire.kafka.node import Node
 from wire.kafka.server import KafkaServer
 
 logger = logging.getLogger("tidegate")
@@ -47,7 +47,7 @@ class Broker:
 
     @property
     def node(self) -> Node:
-        """The node as its doors see it."""
+        """The parts of the node."""
         return self.runtime.node
 
     @property

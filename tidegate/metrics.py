@@ -10,9 +10,10 @@ from engine.partition.partitions import Partitions
 from engine.partition.sync import SyncRounds
 from engine.scrub.scrubber import Scrubber
 from tidegate.logs import line_counts
+from tidegate.node import Node
 from wire.http.server import HttpServer
 from wire.kafka.metrics import KafkaMetrics
-from wire.kafka.node import Node
+from wire.kafka.refused_headers import RefusedHeaders
 from wire.kafka.server import KafkaServer
 
 LEVELS = ("debug", "info", "warning", "error", "critical")
@@ -30,9 +31,9 @@ def register_node(metrics: Metrics, node: Node) -> None:
     metrics.register(_log_lines)
 
 
-def register_server(metrics: Metrics, server: KafkaServer) -> None:
+def register_server(metrics: Metrics, server: KafkaServer, refused_headers: RefusedHeaders) -> None:
     """What there is once Kafka's clients are served."""
-    metrics.register(KafkaMetrics(server).collect)
+    metrics.register(KafkaMetrics(server, refused_headers).collect)
 
 
 @define(eq=False)

@@ -15,10 +15,11 @@ from engine.metrics import Metrics
 from tidegate.descriptors import DescriptorPlan
 from tidegate.listening import BoundHttp, BoundListener
 from tidegate.metrics import LifeMetrics, ScrubMetrics, register_node, register_server
+from tidegate.node import Node
 from tidegate.scrubbing import Scrubbing
 from wire.http.server import HttpServer
 from wire.http.surroundings import HttpLimits, Phase, Surroundings
-from wire.kafka.node import Node
+from wire.kafka.refused_headers import RefusedHeaders
 from wire.kafka.server import KafkaServer
 
 logger = logging.getLogger("tidegate")
@@ -48,9 +49,9 @@ class Operations:
         """For a broker that is about to start."""
         surroundings = Surroundings(
             version=_version,
-            node_id=node.node_id,
-            cluster_id=node.cluster_id,
-            rack=node.rack,
+            node_id=node.identity.node_id,
+            cluster_id=node.identity.cluster_id,
+            rack=node.identity.rack,
             addresses=tuple(_advertised(listener) for listener in listeners),
             topics=node.topics,
             partitions=node.partitions,
@@ -71,7 +72,7 @@ class Operations:
         server = None
         if bound is not None:
             server = HttpServer(surroundings, _limits(node.topics.settings, descriptors), bound.access)
-        life = LifeMetrics(_version, node.node_id, server)
+        life = LifeMetrics(_version, node.identity.node_id, server)
         metrics.register(life.collect)
         register_node(metrics, node)
         metrics.register(ScrubMetrics(scrubbing.scrubber).collect)
@@ -99,9 +100,9 @@ class Operations:
         figures = {"partitions": len(partitions), "seconds": round(took_s, 3), "clean": clean}
         logger.info("the logs are open", extra={**figures, "scanned_bytes": self.life.recovered_bytes})
 
-    def serves(self, server: KafkaServer) -> None:
+    def serves(self, server: KafkaServer, refused_headers: RefusedHeaders) -> None:
         """Kafka's clients are let in."""
-        register_server(self.surroundings.metrics, server)
+        register_server(self.surroundings.metrics, server, refused_headers)
         self.surroundings.connection_count = lambda: len(server.connections)
         self.enter(Phase.READY)
 

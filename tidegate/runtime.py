@@ -16,8 +16,9 @@ from attrs import define, field
 from coordinators.controller import Controller
 from coordinators.group.groups import Groups
 from coordinators.internal_topics import InternalTopics
+from coordinators.node_identity import NodeIdentity
 from coordinators.producer_ids import ProducerIds
-from coordinators.records.long_polls import LongPolls
+from coordinators.records.directory import PartitionDirectory
 from coordinators.release.releases import Releases
 from coordinators.topics import Topics
 from coordinators.transaction.orphans import INTERVAL_S, Orphans
@@ -25,6 +26,7 @@ from coordinators.transaction.transactions import Transactions
 from coordinators.waiting import in_worker
 from engine.catalogue.catalogue import Catalogue
 from engine.catalogue.cluster_id import cluster_id
+from engine.clock import Clock
 from engine.config.resolve import BrokerSettings
 from engine.errors import BrokerError
 from engine.files.files import OsFiles
@@ -38,25 +40,27 @@ from engine.partition.sync import SyncRounds
 from engine.records.walk import is_compiled
 from engine.scrub.steps import OtherFile
 from engine.timers import Timers
+from engine.workers import Workers
 from tidegate.cleaning import Cleaning
 from tidegate.config import BrokerConfig
 from tidegate.data_directory import CleanMark
 from tidegate.descriptors import DescriptorPlan
+from tidegate.kafka_door import door_services, kafka_server
 from tidegate.listening import BoundHttp, BoundListener, with_door
+from tidegate.node import Node
 from tidegate.operations import Operations
 from tidegate.scrubbing import Scrubbing
 from tidegate.tracing import close_tracing, open_tracing
 from tidegate.world import World
 from wire.http.surroundings import Phase
-from wire.kafka.fetch_sessions import FetchSessions
-from wire.kafka.node import Limits, Node
+from wire.kafka.refused_headers import RefusedHeaders
 from wire.kafka.server import KafkaServer
+from wire.services import Services
 
 logger = logging.getLogger("tidegate")
 
 WAITERS_CHECK_S = 1.0
 SETTLE_CHECK_S = 0.001
-SESSION_EVICTION_MS = 120_000
 
 
 class MarkedDirectory(Protocol):
@@ -155,7 +159,7 @@ class NodeRuntime:
             async with trio.open_nursery() as nursery:
                 node.controller.start_soon = nursery.start_soon
                 self._start_tasks(nursery, node)
-                self.operations.serves(self.server)
+                self.operations.serves(self.server, node.services[RefusedHeaders])
                 yield
                 nursery.cancel_scope.cancel()
         finally:
@@ -182,34 +186,29 @@ class NodeRuntime:
         groups = Groups.compose(internal_topics, topics.settings, clock, self._timers, workers, random_bytes)
         tracing = await open_tracing(controller, groups, clock, self._timers, workers, random_bytes, self.data_dir)
         producer_ids = ProducerIds(self.catalogue)
-        self.node = Node(
-            node_id=config.node_id,
-            cluster_id=await in_worker(workers, cluster_id, self.catalogue, random_bytes),
-            rack=_rack(topics.settings),
-            topics=topics,
-            partitions=partitions,
-            controller=controller,
-            producer_ids=producer_ids,
-            internal_topics=internal_topics,
-            groups=groups,
-            transactions=Transactions.compose(
-                internal_topics, groups, producer_ids, topics.settings, clock, self._timers, workers
-            ),
-            releases=Releases.compose(controller, producer_ids, clock, self._timers, tracing),
-            clock=clock,
-            timers=self._timers,
-            workers=workers,
-            limits=_limits(topics.settings, self.descriptors),
-            fetch_sessions=FetchSessions(
-                topics.settings.integer("max.incremental.fetch.session.cache.slots"),
-                SESSION_EVICTION_MS,
-                clock,
-                world.chance,
-                topics.settings.integer("socket.request.max.elements"),
-            ),
-            tracing=tracing,
-            long_polls=LongPolls(topics.settings.integer("fetch.max.waiting.requests")),
+        transactions = Transactions.compose(
+            internal_topics, groups, producer_ids, topics.settings, clock, self._timers, workers
         )
+        releases = Releases.compose(controller, producer_ids, clock, self._timers, tracing)
+        cluster = await in_worker(workers, cluster_id, self.catalogue, random_bytes)
+        identity = NodeIdentity(config.node_id, cluster, _rack(topics.settings))
+        domain = (
+            identity,
+            topics,
+            partitions,
+            PartitionDirectory(topics, partitions),
+            controller,
+            internal_topics,
+            producer_ids,
+            groups,
+            transactions,
+            releases,
+            tracing,
+            self._timers,
+        )
+        services = Services({Clock: clock, Workers: workers, **{type(each): each for each in domain}})
+        services = services.extended(door_services(services, clock, workers, world.chance, self.descriptors))
+        self.node = Node(services, clock, workers)
         self.scrubbing = await Scrubbing.make(
             partitions, self.journal, self.other_files, workers, clock, topics.settings
         )
@@ -238,7 +237,7 @@ class NodeRuntime:
         return partitions
 
     def _start_tasks(self, nursery: trio.Nursery, node: Node) -> None:
-        server = self.server = KafkaServer(node)
+        server = self.server = kafka_server(node)
         self._rounds.before_outcomes, self._rounds.after_outcomes = server.cork, server.uncork
         node.partitions.storage.keep_reserve(node.topics.settings.integer("log.deletion.reserve.bytes"))
         nursery.start_soon(self._drive_syncs)
@@ -314,23 +313,3 @@ class NodeRuntime:
 
 def _rack(settings: BrokerSettings) -> str | None:
     return None if settings["broker.rack"] is None else settings.text("broker.rack")
-
-
-def _limits(settings: BrokerSettings, descriptors: DescriptorPlan) -> Limits:
-    return Limits(
-        max_frame_bytes=settings.integer("socket.request.max.bytes"),
-        max_control_frame_bytes=settings.integer("socket.control.request.max.bytes"),
-        max_large_request_bytes=settings.integer("queued.max.request.bytes"),
-        max_connections=descriptors.connections,
-        max_connections_per_address=settings.integer("max.connections.per.ip"),
-        max_idle_ms=settings.integer("connections.max.idle.ms"),
-        max_requests_in_flight=settings.integer("connection.max.inflight.requests"),
-        max_bytes_in_flight=settings.integer("connection.max.inflight.bytes"),
-        max_request_elements=settings.integer("socket.request.max.elements"),
-        max_response_bytes=settings.integer("socket.response.max.bytes"),
-        request_progress_timeout_ms=settings.integer("socket.request.progress.timeout.ms"),
-        max_fetch_bytes=settings.integer("fetch.max.bytes"),
-        max_decompression_ratio=settings.integer("decompression.max.ratio"),
-        max_request_decompressed_bytes=settings.integer("request.max.decompressed.bytes"),
-        max_decompressed_bytes=settings.integer("queued.max.decompressed.bytes"),
-    )

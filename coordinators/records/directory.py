@@ -15,8 +15,9 @@ class PartitionDirectory:
     """Topics and partitions by what clients call them."""
 
     def __init__(self, topics: Topics, partitions: Partitions) -> None:
+        self.topics = topics
+        self.partitions = partitions
         self._view = topics.view
-        self._partitions = partitions
 
     def topic(self, named: str | TopicId) -> Topic:
         """The topic of this name or id."""
@@ -32,7 +33,7 @@ class PartitionDirectory:
 
     def partition(self, topic: Topic, index: int) -> Partition:
         """A partition of a topic that exists."""
-        partition = self._partitions.get(topic.topic_id, index)
+        partition = self.partitions.get(topic.topic_id, index)
         if partition is None:
             raise UnknownTopicOrPartition(f"topic {topic.name!r} has no partition {index}")
         return partition

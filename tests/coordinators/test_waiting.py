@@ -6,7 +6,8 @@ import pytest
 import trio
 from trio.testing import trio_test, wait_all_tasks_blocked
 
-from coordinators.waiting import in_worker, until_durable
+from coordinators.waiting import SETTLE_S, in_worker, until_durable, until_settled
+from engine.clock import ManualClock
 from engine.errors import RequestTimedOut
 from engine.partition.partition import Partition
 from engine.partition.sync import SyncRounds
@@ -63,3 +64,22 @@ async def test_a_task_waits_until_a_record_is_durable_or_is_told_why_not() -> No
 async def _refused(partition: Partition) -> None:
     with pytest.raises(RequestTimedOut, match="late"):
         await until_durable(partition, 1, 5.0)
+
+
+@trio_test
+async def test_waiting_until_settled_ends_with_the_sync_and_raises_nothing() -> None:
+    workers = InlineWorkers(hold=True)
+    rounds = SyncRounds(workers, lambda: None)
+    partition = Partition(b"\1" * 16, 0, open_log(memory_files()), rounds)
+    partition.append(batch())
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(until_settled, partition, ManualClock())
+        await wait_all_tasks_blocked()
+        rounds.start_round()
+        workers.run_held()
+    assert partition.high_watermark.offset == 1
+    partition.append(batch())
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(until_settled, partition, ManualClock())
+        await wait_all_tasks_blocked()
+        partition.expire_waiters(SETTLE_S + 1, RequestTimedOut("late"))

@@ -17,15 +17,18 @@ import trio
 from attrs import define, field
 
 from coordinators.deferred import Deferred
+from coordinators.records.reading import Reading
 from coordinators.topics import TopicSpec
 from tidegate.broker import Broker
 from tidegate.config import BrokerConfig
+from tidegate.node import Node
 from tools.bench.tracing import batch
 from wire.kafka.apis import fetch, produce
 from wire.kafka.codec import request_decoder, request_encoder, response_encoder
+from wire.kafka.fetch_sessions import FetchSessions
 from wire.kafka.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from wire.kafka.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from wire.kafka.node import Node
+from wire.kafka.record_services import ProduceServices
 from wire.kafka.request import Context, Endpoint, Peer
 
 TOPICS = {"off": {"trace.enable": "false"}, "plain": {}, "traced": {}}
@@ -70,7 +73,9 @@ class Way:
         answered = trio.Event()
         rounds = self.node.partitions.rounds
         rounds.held = True
-        answer = produce.handle(request_decoder(*PRODUCE)(frame, 0), self._context(PRODUCE[1]))
+        answer = produce.handle(
+            request_decoder(*PRODUCE)(frame, 0), self._context(PRODUCE[1]), self.node.services[ProduceServices]
+        )
         rounds.held = False
         rounds.start_round()
         assert isinstance(answer, Deferred), "a batch with acks=all waits for its sync"
@@ -82,12 +87,13 @@ class Way:
         request = FetchRequest(
             max_wait_ms=0, min_bytes=1, max_bytes=2**30, topics=[FetchTopic(topic=topic, partitions=[wanted])]
         )
-        answer = fetch.handle(request, self._context(FETCH[1]))
+        services = self.node.services
+        answer = fetch.handle(request, self._context(FETCH[1]), services[Reading], services[FetchSessions])
         assert not isinstance(answer, Deferred), "what was acknowledged can be read at once"
         response_encoder(*FETCH)(answer)
 
     def _context(self, version: int) -> Context:
-        return Context(self.node, Peer("127.0.0.1", 1, Endpoint("127.0.0.1", 1), 1), version, "bench")
+        return Context(Peer("127.0.0.1", 1, Endpoint("127.0.0.1", 1), 1), version, "bench")
 
 
 def _frame(topic: str, records: bytes) -> memoryview:

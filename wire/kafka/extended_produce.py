@@ -23,6 +23,7 @@ from engine.stage.config import ExtensionConfig
 from engine.stage.headers import OpenedRecord, open_records, sniff
 from wire.kafka.messages.produce import PartitionProduceResponse
 from wire.kafka.opening import Opening, check_asking, opened_in_haste
+from wire.kafka.record_services import ProduceServices
 from wire.kafka.request import Context
 
 NO_OFFSET = -1
@@ -34,10 +35,11 @@ ADDING_CLIENTS = ("librdkafka", "confluent-kafka", "rust-rdkafka", "kgo", "franz
 class ExtendedProduce:
     """The extended side of one request."""
 
-    __slots__ = ("_taken", "context", "opened", "opening")
+    __slots__ = ("_taken", "context", "opened", "opening", "services")
 
-    def __init__(self, context: Context, opening: Opening | None = None) -> None:
+    def __init__(self, context: Context, services: ProduceServices, opening: Opening | None = None) -> None:
         self.context = context
+        self.services = services
         self.opening = opening
         self.opened: OpenedRecords | None = None
         """The records of the batch that was examined last, if something was found out about them."""
@@ -50,7 +52,7 @@ class ExtendedProduce:
         """The batch if it has to pass through the stage or queue behind it; None if it may go straight to the log."""
         found = None if self.opening is None else self.opening.found(records)
         self.opened = None if found is None else found.content()
-        config = self.context.node.releases.config(topic)
+        config = self.services.releases.config(topic)
         staged = partition.staged
         in_the_way = staged is not None and staged.in_the_way
         if not config.extensions_enable and not in_the_way:
@@ -75,7 +77,7 @@ class ExtendedProduce:
         if checksum(memoryview(records)) != header.crc:
             raise CorruptMessage(f"the batch's checksum is not {header.crc:#010x}")
         check_asking(header.record_count, config)
-        return open_records(section, header.record_count, config.header_rules, self.context.node.clock.now_ms())
+        return open_records(section, header.record_count, config.header_rules, self.services.clock.now_ms())
 
     async def until_taken(self) -> None:
         """Wait until the stage, if it was handed a batch, needs its bytes no more."""
@@ -111,7 +113,7 @@ class ExtendedProduce:
             taken.set()
 
         taken = self._taken = trio.Event()
-        self.context.node.releases.stage_of(partition, topic).append(batch, answer, deadline)
+        self.services.releases.stage_of(partition, topic).append(batch, answer, deadline)
 
 
 def _must_hold(opened: Sequence[OpenedRecord]) -> bool:

@@ -4,14 +4,16 @@ from collections.abc import Iterator
 
 from engine.metrics import Family
 from wire.kafka.errors import told
+from wire.kafka.refused_headers import RefusedHeaders
 from wire.kafka.server import KafkaServer
 
 
 class KafkaMetrics:
     """A collector over one server."""
 
-    def __init__(self, server: KafkaServer) -> None:
+    def __init__(self, server: KafkaServer, refused_headers: RefusedHeaders) -> None:
         self._server = server
+        self._refused_headers = refused_headers
         self._names = {key: api_name(api.name) for key, api in server.apis.items()}
 
     def collect(self) -> Iterator[Family]:
@@ -39,7 +41,7 @@ class KafkaMetrics:
         )
 
     def _refusals(self) -> Iterator[Family]:
-        counts = self._server.node.refused_headers.counts
+        counts = self._refused_headers.counts
         yield Family.counter(
             "tidegate_refused_headers_total",
             "Batches refused for their tide- headers, by topic and reason: unknown header, malformed value, given "

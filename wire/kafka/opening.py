@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager
 import trio
 from attrs import define
 
+from coordinators.waiting import in_worker
 from engine.errors import BrokerError, CorruptMessage, RecordTooLarge
 from engine.files.files import Buffer
 from engine.log.types import LogConfig
@@ -24,6 +25,7 @@ from engine.records.walk import SMALLEST_RECORD_BYTES, is_compiled
 from engine.stage.config import ExtensionConfig
 from engine.stage.headers import OpenedRecord, open_in_slices, sniff
 from wire.kafka.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from wire.kafka.record_services import ProduceServices
 from wire.kafka.request import Context
 
 KIBIBYTE, MEBIBYTE = 2**10, 2**20
@@ -124,10 +126,11 @@ def needs_a_look(request: ProduceRequest) -> bool:
 class Opening:
     """The batches of one request that has any which are long or compressed."""
 
-    __slots__ = ("_context", "_found", "_spent_bytes")
+    __slots__ = ("_context", "_found", "_services", "_spent_bytes")
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context, services: ProduceServices) -> None:
         self._context = context
+        self._services = services
         self._found: dict[int, Found] | None = None
         """By the identity of a batch's bytes."""
         self._spent_bytes = 0
@@ -182,16 +185,18 @@ class Opening:
         return Found(OpenedRecords(section))
 
     def _batch(self, topic_data: TopicProduceData, data: PartitionProduceData) -> _Batch | None:
-        node, records = self._context.node, data.records
+        directory, records = self._services.directory, data.records
         by_id = self._context.version >= FIRST_TOPIC_ID_VERSION
-        topic = node.topics.by_id.get(topic_data.topic_id) if by_id else node.topics.by_name.get(topic_data.name)
-        partition = None if topic is None else node.partitions.get(topic.topic_id, data.index)
+        topic = (
+            directory.topics.by_id.get(topic_data.topic_id) if by_id else directory.topics.by_name.get(topic_data.name)
+        )
+        partition = None if topic is None else directory.partitions.get(topic.topic_id, data.index)
         if topic is None or partition is None or records is None or len(records) < HEADER_SIZE:
             return None
         config, has_stage = partition.log.config, partition.staged is not None
         if len(records) > config.max_message_bytes:
             return None  # it will be refused for that
-        return _Batch(records, config, node.releases.config(topic), has_stage)
+        return _Batch(records, config, self._services.releases.config(topic), has_stage)
 
     # -- slowly
 
@@ -210,7 +215,7 @@ class Opening:
         if batch is None or (batch.codec and not batch.must_open()):
             yield
             return
-        found, room = Found(), self._context.node.opening_room
+        found, room = Found(), self._services.opening_room
         assert self._found is not None
         self._found[id(data.records)] = found
         bound, key = self._bound(batch)
@@ -225,7 +230,7 @@ class Opening:
 
     def _bound(self, batch: _Batch) -> tuple[int, str]:
         """How much content the batch may have, and the key that says so."""
-        limits, size = self._context.node.limits, len(batch.records)
+        limits, size = self._services.limits, len(batch.records)
         bounds = {
             "extensions.max.decompressed.bytes": batch.extensions.extensions_max_decompressed_bytes,
             "decompression.max.ratio": max(RATIO_FLOOR_BYTES, limits.max_decompression_ratio * size),
@@ -235,9 +240,9 @@ class Opening:
         return bounds[key], key
 
     async def _find_out(self, batch: _Batch, found: Found, bound: int, key: str) -> None:
-        node = self._context.node
-        async with node.opening_room.threads:
-            outcome = await node.in_thread(_opened_in_thread, batch, bound)
+        services = self._services
+        async with services.opening_room.threads:
+            outcome = await in_worker(services.workers, _opened_in_thread, batch, bound)
         if isinstance(outcome, TooLargeDecompressed):
             # What was decompressed in vain was work too.
             self._spent_bytes += bound
@@ -250,7 +255,7 @@ class Opening:
         if asks and opened.unsound is None:
             check_asking(batch.count, batch.extensions)
             slices = open_in_slices(
-                opened.section, batch.count, batch.extensions.header_rules, node.clock.now_ms(), SLICE_RECORDS
+                opened.section, batch.count, batch.extensions.header_rules, services.clock.now_ms(), SLICE_RECORDS
             )
             while found.asked is None:
                 found.asked = next(slices)

@@ -1,16 +1,16 @@
 """What a handler is given and what it may return.
 
-A handler is a plain function `handle(request, context)`. It returns its response; or a `Deferred` when the
-answer waits for something (a sync, new records) while later requests of the connection go on; or a coroutine (it
-is an `async def`, or calls one), or a generator that yields wherever it may pause (`steps.py`), and then the connection
-handles no further request before that has returned one of the others.
+A handler is a plain function `handle(request, context, ...)`; what follows `context` are the services that it uses,
+which the door gives it by the types of their annotations (`wire/services.py`). It returns its response; or a `Deferred`
+when the answer waits for something (a sync, new records) while later requests of the connection go on; or a coroutine
+(it is an `async def`, or calls one), or a generator that yields wherever it may pause (`steps.py`), and then the
+connection handles no further request before that has returned one of the others.
 It returns None for a request that has no answer (Produce with acks=0).
 """
 
 from attrs import define, frozen
 
 from coordinators.deferred import Deferred as Deferred
-from wire.kafka.node import Node
 
 
 @frozen
@@ -40,7 +40,6 @@ class Peer:
 class Context:
     """One request's surroundings."""
 
-    node: Node
     peer: Peer
     version: int
     client_id: str | None

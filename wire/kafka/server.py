@@ -20,17 +20,22 @@ from typing import Any
 
 import trio
 
+from coordinators.tracing.tracing import Tracing
+from engine.clock import Clock
 from engine.metrics import Histogram
+from engine.partition.sync import SyncRounds
+from engine.workers import Workers
 from wire.kafka.apis import registered
 from wire.kafka.codec import Part, WireError, decode_request_header
 from wire.kafka.connection import FrameBuffer, Outbox, Place
 from wire.kafka.large_requests import EXEMPT_BYTES, LargeRequests
-from wire.kafka.node import Node
+from wire.kafka.limits import Limits
 from wire.kafka.request import Context, Deferred, Endpoint, Peer
 from wire.kafka.routes import Route, Routes
 from wire.kafka.socket_options import tune
 from wire.kafka.steps import Steps, TooLarge, Work
 from wire.kafka.transmit import Pumped, Transmitter
+from wire.services import Services
 
 logger = logging.getLogger("tidegate.kafka")
 
@@ -51,16 +56,16 @@ class KafkaConnection:
 
     def __init__(self, server: "KafkaServer", sock: socket.socket, peer: Peer) -> None:
         self.peer = peer
-        self.last_active = server.node.clock.monotonic()
+        self.last_active = server.clock.monotonic()
         self._server = server
-        self._node = server.node
-        self._now = server.node.clock.monotonic
-        self._context = Context(server.node, peer, -1, None)
+        self._now = server.clock.monotonic
+        self._rounds = server.rounds
+        self._context = Context(peer, -1, None)
         self._socket = sock
-        self._limits = server.node.limits
+        self._limits = server.limits
         self._frames = FrameBuffer(self._limits.max_frame_bytes, self._limits.max_control_frame_bytes)
         self._outbox = Outbox()
-        self._transmitter = Transmitter(sock, server.node.workers, self.flush)
+        self._transmitter = Transmitter(sock, server.workers, self.flush)
         self._scope = trio.CancelScope()
         self._sending = False
         self._handling = False
@@ -145,15 +150,15 @@ class KafkaConnection:
     async def _wait_for_memory(self) -> None:
         """Before more of a large request is read."""
         requests, size = self._server.large_requests, self._frames.next_buffered_bytes
-        while not requests.take(self, size, self._node.clock.monotonic()):
+        while not requests.take(self, size, self._now()):
             self.last_active = math.inf  # it is we who keep the client waiting
             await requests.wait()
-            self.last_active = self._node.clock.monotonic()
+            self.last_active = self._now()
 
     def _handle_until_waiting(self, frames: Iterator[memoryview]) -> Awaitable[None] | None:
         """Handle frames up to one whose handler needs the task, or until answers have piled up: what they wrote is
         synced together, what they answer is sent together."""
-        rounds = self._node.partitions.rounds
+        rounds = self._rounds
         rounds.held = self._handling = True
         waiting = None
         grace = LATE_REQUESTS
@@ -230,7 +235,7 @@ class KafkaConnection:
         """The request's surroundings, mostly those of the one before."""
         context = self._context
         if context.version != version or context.client_id != client_id:
-            context = self._context = Context(self._node, self.peer, version, client_id)
+            context = self._context = Context(self.peer, version, client_id)
         return context
 
     async def _answer_later(self, place: Place, response: Awaitable[Any]) -> None:
@@ -265,7 +270,7 @@ class KafkaConnection:
         route = self._server.routes[api_key, 0]
         if api_key != API_VERSIONS_KEY or route is None:
             raise WireError(f"API key {api_key} version {version} is not served")
-        response = route.handle(None, Context(self._node, self.peer, version, None))
+        response = route.handle(None, Context(self.peer, version, None))
         self._answer(self._outbox.reserve(route, correlation_id, self._now()), response)
 
     def _fail(self, route: Route, error: Exception) -> None:
@@ -380,7 +385,7 @@ class KafkaConnection:
     async def _send_rest(self) -> None:
         while True:
             await trio.lowlevel.wait_writable(self._socket)
-            self.last_active = self._node.clock.monotonic()
+            self.last_active = self._now()
             try:
                 self._transmitter.push(self._outbox.pop_ready())
                 if self._transmitter.pump() is not Pumped.SOCKET_FULL:
@@ -431,19 +436,25 @@ async def _awaited(rest: Awaitable[None]) -> None:
 class KafkaServer:
     """The listener and its connections."""
 
-    def __init__(self, node: Node) -> None:
-        self.node = node
-        self.apis = registered()
+    def __init__(
+        self, services: Services, limits: Limits, clock: Clock, workers: Workers, rounds: SyncRounds, tracing: Tracing
+    ) -> None:
+        self.limits = limits
+        self.clock = clock
+        self.workers = workers
+        self.rounds = rounds
+        self._tracing = tracing
+        self.apis = {key: api.bound(services) for key, api in registered().items()}
         self.requests: Counter[int] = Counter()
         # From when a request was decoded to when its answer is handed out, by API.
         self.latencies = {key: Histogram() for key in self.apis}
-        self.routes = Routes(self.apis, self.latencies, node.limits.max_request_elements)
+        self.routes = Routes(self.apis, self.latencies, limits.max_request_elements)
         self.received_bytes = 0
         self.sent_bytes = 0
         # Connections that we ended, by reason.
         self.ended: Counter[str] = Counter()
         self.receive_buffer = memoryview(bytearray(RECEIVE_BUFFER_BYTES))
-        self.large_requests = LargeRequests(node.limits.max_large_request_bytes)
+        self.large_requests = LargeRequests(limits.max_large_request_bytes)
         self.connections: dict[int, KafkaConnection] = {}
         self._per_address: Counter[str] = Counter()
         self._corked: dict[KafkaConnection, None] | None = None
@@ -481,7 +492,7 @@ class KafkaServer:
             self._start(sock, address, endpoint, nursery)
 
     def _limit_reached(self, address: str) -> str | None:
-        limits = self.node.limits
+        limits = self.limits
         if len(self.connections) >= limits.max_connections:
             return f"max.connections={limits.max_connections} is reached"
         if self._per_address[address] >= limits.max_connections_per_address:
@@ -513,19 +524,19 @@ class KafkaServer:
         finally:
             del self.connections[peer.connection_id]
             if peer.reader is not None:
-                self.node.tracing.stops_reading(peer.reader)
+                self._tracing.stops_reading(peer.reader)
             self._per_address[peer.address] -= 1
             if not self._per_address[peer.address]:
                 del self._per_address[peer.address]
 
     async def close_idle(self) -> None:
         """End connections on which nothing happens, or nothing goes on, for ever."""
-        limits = self.node.limits
+        limits = self.limits
         idle_s = limits.max_idle_ms / 1000 if limits.max_idle_ms >= 0 else math.inf
         patience_s = limits.request_progress_timeout_ms / 1000
         while True:
             await trio.sleep(max(min(idle_s, patience_s, 10) / 2, IDLE_CHECK_LEAST_S))
-            now = self.node.clock.monotonic()
+            now = self.clock.monotonic()
             for connection in tuple(self.connections.values()):
                 if connection.last_active < now - idle_s:
                     connection.close(f"idle for connections.max.idle.ms={limits.max_idle_ms}")

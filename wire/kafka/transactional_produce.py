@@ -29,6 +29,7 @@ from engine.errors import (
 )
 from engine.partition.partition import Partition
 from wire.kafka.messages.produce import PartitionProduceResponse, ProduceRequest
+from wire.kafka.record_services import ProduceServices
 from wire.kafka.request import Context, Deferred
 
 FIRST_ABORTABLE_VERSION = 11
@@ -71,6 +72,7 @@ class TransactionalProduce:
 
     transactional_id: str
     context: Context
+    services: ProduceServices
     _additions: dict[TopicPartition, Addition] = field(factory=dict)
 
     @property
@@ -82,7 +84,7 @@ class TransactionalProduce:
         """Add the partitions that the transaction does not have yet, where that is up to the broker."""
         if self.context.version < FIRST_ADDING_VERSION:
             return
-        transactions = self.context.node.transactions
+        transactions = self.services.transactions
         missing: dict[ProducerIdentity, list[TopicPartition]] = {}
         for place, producer in self._batches(request):
             if not transactions.is_added(self.transactional_id, producer, place):
@@ -93,14 +95,14 @@ class TransactionalProduce:
 
     def _batches(self, request: ProduceRequest) -> Iterator[tuple[TopicPartition, ProducerIdentity]]:
         """Places and producers of transactional batches for partitions that exist."""
-        node = self.context.node
+        directory = self.services.directory
         by_id = self.context.version >= FIRST_TOPIC_ID_VERSION
         for topic_data in request.topic_data:
-            topics = node.topics
+            topics = directory.topics
             topic = topics.by_id.get(topic_data.topic_id) if by_id else topics.by_name.get(topic_data.name)
             for data in topic_data.partition_data if topic is not None else ():
                 assert topic is not None
-                partition, records = node.partitions.get(topic.topic_id, data.index), data.records
+                partition, records = directory.partitions.get(topic.topic_id, data.index), data.records
                 if partition is not None and _is_transactional(records):
                     assert records is not None
                     yield (topic.name, data.index), _producer_of(records)
@@ -124,7 +126,7 @@ class TransactionalProduce:
         if partition.has_open_transaction(producer.producer_id, producer.epoch):
             return
         try:
-            self.context.node.transactions.verify(self.transactional_id, producer, place)
+            self.services.transactions.verify(self.transactional_id, producer, place)
         except BrokerError as error:
             raise self.told(error) from error
 

@@ -35,7 +35,7 @@ async def test_a_fetch_too_many_has_the_oldest_answered_with_nothing(tmp_path: P
     async with open_door(tmp_path, {"fetch.max.waiting.requests": 2}) as door:
         clients = [await door.connect() for _ in range(3)]
         await create_topic(clients[0], "t")
-        polls = door.broker.node.long_polls
+        polls = door.broker.node.services[LongPolls]
         for number, client in enumerate(clients):
             await client.send(fetch("t", max_wait_ms=60_000), BY_NAME)
             await until(lambda number=number: polls.statistics()["waiting"] == min(number + 1, 2))
@@ -54,7 +54,7 @@ async def test_a_client_that_goes_away_waits_no_longer(tmp_path: Path) -> None:
         client = await door.connect()
         await create_topic(client, "t")
         await client.send(fetch("t", max_wait_ms=60_000), BY_NAME)
-        polls = door.broker.node.long_polls
+        polls = door.broker.node.services[LongPolls]
         await until(lambda: polls.statistics()["waiting"] == 1)
         await client.stream.aclose()
         await until(lambda: polls.statistics()["waiting"] == 0)
@@ -67,7 +67,7 @@ async def test_a_fetch_that_waits_for_more_keeps_no_file_open(tmp_path: Path) ->
         await create_topic(client, "t")
         await produced(client, "t", batch())
         await client.send(fetch("t", max_wait_ms=60_000, min_bytes=10_000), BY_NAME)
-        polls = door.broker.node.long_polls
+        polls = door.broker.node.services[LongPolls]
         await until(lambda: polls.statistics()["waiting"] == 1)
         (waiting,) = polls._ends
         assert isinstance(waiting, Read)

@@ -10,12 +10,13 @@ from tests.wire.http.scraping import Scrape, collected
 from tests.wire.kafka.door import Door, open_door, until
 from tests.wire.kafka.requests import BY_NAME, batch, create_topic, fetch, produce, produced
 from wire.kafka.metrics import KafkaMetrics, api_name
+from wire.kafka.refused_headers import RefusedHeaders
 
 UNKNOWN_TOPIC_OR_PARTITION = "UNKNOWN_TOPIC_OR_PARTITION"
 
 
 def scraped(door: Door) -> Scrape:
-    return collected(KafkaMetrics(door.broker.server).collect())
+    return collected(KafkaMetrics(door.broker.server, door.broker.node.services[RefusedHeaders]).collect())
 
 
 @trio_test

@@ -19,6 +19,7 @@ from tests.wire.kafka.requests import BY_NAME, bodies, client_of_topic, create_t
 from wire.kafka import opening
 from wire.kafka.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from wire.kafka.opening import AT_ONCE_BYTES, _Batch
+from wire.kafka.opening_room import OpeningRoom
 
 MESSAGE_TOO_LARGE, INVALID_RECORD, CORRUPT_MESSAGE = 10, 87, 2
 MEBIBYTE = 2**20
@@ -247,7 +248,7 @@ async def test_room_that_is_taken_is_waited_for(tmp_path: Path) -> None:
     async with open_door(tmp_path, {"queued.max.decompressed.bytes": MEBIBYTE}) as door:
         client = await door.connect()
         await create_topic(client, "t")
-        room = door.broker.node.opening_room
+        room = door.broker.node.services[OpeningRoom]
         large = compressed(ZSTD, values(1_000, 700))
         async with room.holding(MEBIBYTE):
             await client.send(produce("t", large), BY_NAME)

@@ -14,6 +14,7 @@ from trio.testing import trio_test
 from tests.wire.kafka.door import Client, Closed, Door, frame, open_door, until
 from tests.wire.kafka.requests import BY_NAME, batch, create_topic, fetch, fetched, produce, produced
 from wire.kafka import socket_options
+from wire.kafka.fetch_sessions import FetchSessions
 from wire.kafka.messages.api_versions import ApiVersionsRequest
 from wire.kafka.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from wire.kafka.messages.fetch import FetchTopic
@@ -474,7 +475,7 @@ async def test_a_bug_in_a_handler_ends_its_connection_alone(
 
     async with open_door(tmp_path) as door:
         client, other = await door.connect(), await door.connect()
-        monkeypatch.setattr(door.broker.node.fetch_sessions.__class__, "begin", broken)
+        monkeypatch.setattr(FetchSessions, "begin", broken)
         await client.send(fetch("t"), BY_NAME)
         with pytest.raises(Closed):
             await client.receive()

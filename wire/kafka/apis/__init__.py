@@ -9,7 +9,12 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any
 
-from attrs import frozen
+from attrs import evolve, frozen
+
+from wire.services import Services
+
+HANDLED = 2
+"""A handler's own parameters, `request` and `context`; those behind are services."""
 
 
 @frozen
@@ -20,12 +25,16 @@ class Api:
     name: str
     first_version: int
     last_version: int
-    handle: Callable[[Any, Any], Any]
+    handle: Callable[..., Any]
     first_advertised_version: int
 
     def serves(self, version: int) -> bool:
         """Whether requests of this version are handled."""
         return self.first_version <= version <= self.last_version
+
+    def bound(self, services: Services) -> "Api":
+        """The same with its handler given the services that it names."""
+        return evolve(self, handle=services.bound(self.handle, HANDLED))
 
 
 def _load() -> dict[int, Api]:

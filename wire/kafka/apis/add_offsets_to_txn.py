@@ -8,7 +8,9 @@ from collections.abc import Coroutine
 from typing import Any
 
 from coordinators.group.groups import OFFSETS_TOPIC
+from coordinators.internal_topics import InternalTopics
 from coordinators.transaction.transaction import ProducerIdentity
+from coordinators.transaction.transactions import Transactions
 from engine.errors import BrokerError
 from wire.kafka.errors import error_code
 from wire.kafka.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
@@ -22,24 +24,26 @@ FIRST_FENCED_VERSION = 2
 
 
 def handle(
-    request: AddOffsetsToTxnRequest, context: Context
+    request: AddOffsetsToTxnRequest, context: Context, transactions: Transactions, internal_topics: InternalTopics
 ) -> Deferred | Coroutine[Any, Any, AddOffsetsToTxnResponse]:
     """Add the group's partition; its topic is made before, if need be."""
-    if context.node.internal_topics.is_missing(OFFSETS_TOPIC):
-        return _after_making(request, context)
-    return _add(request, context)
+    if internal_topics.is_missing(OFFSETS_TOPIC):
+        return _after_making(request, context, transactions, internal_topics)
+    return _add(request, context, transactions)
 
 
-async def _after_making(request: AddOffsetsToTxnRequest, context: Context) -> AddOffsetsToTxnResponse:
+async def _after_making(
+    request: AddOffsetsToTxnRequest, context: Context, transactions: Transactions, internal_topics: InternalTopics
+) -> AddOffsetsToTxnResponse:
     try:
-        await context.node.internal_topics.ensure(OFFSETS_TOPIC)
+        await internal_topics.ensure(OFFSETS_TOPIC)
     except BrokerError as error:
         return AddOffsetsToTxnResponse(error_code=error_code(error))
-    response: AddOffsetsToTxnResponse = await answer_of(_add(request, context))
+    response: AddOffsetsToTxnResponse = await answer_of(_add(request, context, transactions))
     return response
 
 
-def _add(request: AddOffsetsToTxnRequest, context: Context) -> Deferred:
+def _add(request: AddOffsetsToTxnRequest, context: Context, transactions: Transactions) -> Deferred:
     def response(answer: Any) -> AddOffsetsToTxnResponse:
         if isinstance(answer, BrokerError):
             code = producer_error_code(answer, context.version, FIRST_FENCED_VERSION)
@@ -47,5 +51,4 @@ def _add(request: AddOffsetsToTxnRequest, context: Context) -> Deferred:
         return AddOffsetsToTxnResponse()
 
     producer = ProducerIdentity(request.producer_id, request.producer_epoch)
-    transactions = context.node.transactions
     return transactions.add_offsets(request.transactional_id, producer, request.group_id).map(response)

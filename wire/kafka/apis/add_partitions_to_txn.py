@@ -7,7 +7,9 @@ One partition that does not exist keeps all from being added: the others answer 
 from collections.abc import Callable
 from typing import Any
 
+from coordinators.records.directory import PartitionDirectory
 from coordinators.transaction.transaction import ProducerIdentity, TopicPartition
+from coordinators.transaction.transactions import Transactions
 from engine.errors import BrokerError
 from wire.kafka.errors import ErrorCode
 from wire.kafka.messages.add_partitions_to_txn import (
@@ -28,7 +30,9 @@ VERSIONS = (0, 3)
 FIRST_FENCED_VERSION = 2
 
 
-def handle(request: AddPartitionsToTxnRequest, context: Context) -> Steps[AddPartitionsToTxnResponse | Deferred]:
+def handle(
+    request: AddPartitionsToTxnRequest, context: Context, transactions: Transactions, directory: PartitionDirectory
+) -> Steps[AddPartitionsToTxnResponse | Deferred]:
     """Add all partitions, or none."""
     places: dict[TopicPartition, None] = {}
     unknown: set[TopicPartition] = set()
@@ -36,7 +40,7 @@ def handle(request: AddPartitionsToTxnRequest, context: Context) -> Steps[AddPar
         for some in slices_of(topic.partitions):
             named = [(topic.name, index) for index in some]
             places.update(dict.fromkeys(named))
-            unknown.update(place for place in named if not _exists(place, context))
+            unknown.update(place for place in named if not _exists(place, directory))
             yield
     if unknown:
         missing, untried = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.OPERATION_NOT_ATTEMPTED
@@ -49,13 +53,12 @@ def handle(request: AddPartitionsToTxnRequest, context: Context) -> Steps[AddPar
             code = producer_error_code(answer, context.version, FIRST_FENCED_VERSION)
         return _response(request, lambda _: code)
 
-    transactions = context.node.transactions
     return transactions.add_partitions(request.v3_and_below_transactional_id, producer, list(places)).map(response)
 
 
-def _exists(place: TopicPartition, context: Context) -> bool:
-    topic = context.node.topics.by_name.get(place[0])
-    return topic is not None and context.node.partitions.get(topic.topic_id, place[1]) is not None
+def _exists(place: TopicPartition, directory: PartitionDirectory) -> bool:
+    topic = directory.topics.by_name.get(place[0])
+    return topic is not None and directory.partitions.get(topic.topic_id, place[1]) is not None
 
 
 def _response(

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from coordinators.configs import ConfigResource
+from coordinators.controller import Controller
 from engine.errors import BrokerError
 from wire.kafka.errors import error_code
 from wire.kafka.messages.alter_configs import (
@@ -19,7 +20,7 @@ KEY = 33
 VERSIONS = (0, 2)
 
 
-async def handle(request: AlterConfigsRequest, context: Context) -> AlterConfigsResponse:
+async def handle(request: AlterConfigsRequest, _: Context, controller: Controller) -> AlterConfigsResponse:
     """Replace the settings of each resource."""
 
     async def replace(resources: Sequence[AlterConfigsResource]) -> Sequence[ConfigResource | BrokerError]:
@@ -30,7 +31,7 @@ async def handle(request: AlterConfigsRequest, context: Context) -> AlterConfigs
             )
             for resource in resources
         ]
-        return await context.node.controller.replace_configs(wanted, validate_only=request.validate_only)
+        return await controller.replace_configs(wanted, validate_only=request.validate_only)
 
     results = await change_in_slices(request.resources, lambda each: (each.resource_type, each.resource_name), replace)
     return AlterConfigsResponse(responses=lazily(zip(request.resources, results, strict=True), _entry))

@@ -8,6 +8,7 @@ from collections.abc import Coroutine
 from typing import Any
 
 from coordinators.group.consumer.requests import DescribedConsumer, DescribedConsumerGroup, DescribedPlaces
+from coordinators.group.groups import Groups
 from engine.errors import BrokerError
 from wire.kafka.authorized_operations import GROUP_OPERATIONS
 from wire.kafka.errors import error_code
@@ -29,18 +30,18 @@ CLASSIC_MEMBER, CONSUMER_MEMBER = 0, 1
 
 
 def handle(
-    request: ConsumerGroupDescribeRequest, context: Context
+    request: ConsumerGroupDescribeRequest, _: Context, groups: Groups
 ) -> Deferred | Coroutine[Any, Any, ConsumerGroupDescribeResponse]:
     """Describe each group; one named twice is described once."""
     answer: Deferred | Coroutine[Any, Any, ConsumerGroupDescribeResponse] = for_each(
         list(dict.fromkeys(request.group_ids)),
-        lambda group_id: _describe(group_id, request, context),
-        lambda groups: ConsumerGroupDescribeResponse(groups=groups),
+        lambda group_id: _describe(group_id, request, groups),
+        lambda described: ConsumerGroupDescribeResponse(groups=described),
     )
     return answer
 
 
-def _describe(group_id: str, request: ConsumerGroupDescribeRequest, context: Context) -> Deferred:
+def _describe(group_id: str, request: ConsumerGroupDescribeRequest, groups: Groups) -> Deferred:
     def response(answer: Any) -> DescribedGroup:
         if isinstance(answer, BrokerError):
             return DescribedGroup(error_code=error_code(answer), error_message=str(answer), group_id=group_id)
@@ -49,7 +50,7 @@ def _describe(group_id: str, request: ConsumerGroupDescribeRequest, context: Con
             group.authorized_operations = GROUP_OPERATIONS
         return group
 
-    return context.node.groups.describe_consumers(group_id).map(response)
+    return groups.describe_consumers(group_id).map(response)
 
 
 def _group(found: DescribedConsumerGroup) -> DescribedGroup:

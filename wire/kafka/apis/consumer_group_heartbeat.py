@@ -8,6 +8,7 @@ client makes its member id (KIP-1082) and may subscribe by a regular expression.
 from typing import Any
 
 from coordinators.group.consumer.requests import HeartbeatAnswer, HeartbeatRequest
+from coordinators.group.groups import Groups
 from engine.errors import BrokerError
 from wire.kafka.errors import error_code
 from wire.kafka.messages.consumer_group_heartbeat import (
@@ -25,7 +26,7 @@ VERSIONS = (0, 1)
 FIRST_VERSION_WITH_CLIENT_IDS = 1
 
 
-def handle(request: ConsumerGroupHeartbeatRequest, context: Context) -> Deferred:
+def handle(request: ConsumerGroupHeartbeatRequest, context: Context, groups: Groups) -> Deferred:
     """Answer where the member is now."""
     names = request.subscribed_topic_names
     heartbeat = HeartbeatRequest(
@@ -43,7 +44,7 @@ def handle(request: ConsumerGroupHeartbeatRequest, context: Context) -> Deferred
         client_host=f"/{context.peer.address}",
         brings_member_id=context.version >= FIRST_VERSION_WITH_CLIENT_IDS,
     )
-    return context.node.groups.consumer_heartbeat(heartbeat).map(_response)
+    return groups.consumer_heartbeat(heartbeat).map(_response)
 
 
 def _owned(topics: list[RequestTopicPartitions]) -> dict[bytes, frozenset[int]]:

@@ -1,5 +1,6 @@
 """CreatePartitions (37), versions 0-3: adds partitions to topics (KIP-195); every topic asked for is answered."""
 
+from coordinators.controller import Controller
 from coordinators.topic_creation import PartitionsSpec
 from engine.errors import BrokerError
 from wire.kafka.errors import error_code
@@ -15,10 +16,10 @@ KEY = 37
 VERSIONS = (0, 3)
 
 
-async def handle(request: CreatePartitionsRequest, context: Context) -> CreatePartitionsResponse:
+async def handle(request: CreatePartitionsRequest, _: Context, controller: Controller) -> CreatePartitionsResponse:
     """Add what can be added."""
     specs = [_spec(topic) for topic in request.topics]
-    results = await context.node.controller.create_partitions(specs, validate_only=request.validate_only)
+    results = await controller.create_partitions(specs, validate_only=request.validate_only)
     entries = {}
     for spec, result in zip(specs, results, strict=True):
         entry = CreatePartitionsTopicResult(name=spec.topic)

@@ -5,8 +5,10 @@ From version 5 the answer carries the topic's configuration (KIP-525), from 7 it
 succeeds or fails for itself; those of one request are made in one step. The answer comes when the topics can be used.
 """
 
+from coordinators.controller import Controller
 from coordinators.topic_creation import TopicSpec
 from coordinators.topic_view import Topic
+from coordinators.topics import Topics
 from engine.config.resolve import describe_topic
 from engine.errors import BrokerError
 from wire.kafka.errors import ErrorCode, error_code
@@ -26,15 +28,17 @@ VERSIONS = (2, 7)
 DESCRIBED_TOPICS = 200
 
 
-async def handle(request: CreateTopicsRequest, context: Context) -> CreateTopicsResponse:
+async def handle(
+    request: CreateTopicsRequest, _: Context, controller: Controller, topics: Topics
+) -> CreateTopicsResponse:
     """Make what can be made."""
     specs = [_spec(topic) for topic in request.topics]
-    results = await context.node.controller.create_topics(specs, validate_only=request.validate_only)
+    results = await controller.create_topics(specs, validate_only=request.validate_only)
     entries: dict[str, CreatableTopicResult] = {}
     described = len(results) <= DESCRIBED_TOPICS
     for spec, result in zip(specs, results, strict=True):
         # A name that was given twice is refused twice and answered once.
-        entries[spec.name] = _entry(spec.name, result, request.validate_only, described, context)
+        entries[spec.name] = _entry(spec.name, result, request.validate_only, described, topics)
     return CreateTopicsResponse(topics=list(entries.values()))
 
 
@@ -49,7 +53,7 @@ def _spec(topic: CreatableTopic) -> TopicSpec:
 
 
 def _entry(
-    name: str, result: Topic | BrokerError, validate_only: bool, described: bool, context: Context
+    name: str, result: Topic | BrokerError, validate_only: bool, described: bool, topics: Topics
 ) -> CreatableTopicResult:
     if isinstance(result, BrokerError):
         return CreatableTopicResult(name=name, error_code=error_code(result), error_message=str(result))
@@ -59,11 +63,11 @@ def _entry(
         topic_config_error_code=ErrorCode.NONE if described else ErrorCode.POLICY_VIOLATION,
         num_partitions=result.partition_count,
         replication_factor=len(result.partitions[0].replicas),
-        configs=_configs(result, context) if described else None,
+        configs=_configs(result, topics) if described else None,
     )
 
 
-def _configs(topic: Topic, context: Context) -> list[CreatableTopicConfigs]:
+def _configs(topic: Topic, topics: Topics) -> list[CreatableTopicConfigs]:
     return [
         CreatableTopicConfigs(
             name=entry.key.name,
@@ -72,5 +76,5 @@ def _configs(topic: Topic, context: Context) -> list[CreatableTopicConfigs]:
             config_source=entry.source,
             is_sensitive=entry.key.sensitive,
         )
-        for entry in describe_topic(topic.config, context.node.topics.settings)
+        for entry in describe_topic(topic.config, topics.settings)
     ]

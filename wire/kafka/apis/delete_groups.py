@@ -3,6 +3,7 @@
 from collections.abc import Coroutine
 from typing import Any
 
+from coordinators.group.groups import Groups
 from engine.errors import BrokerError
 from wire.kafka.errors import error_code
 from wire.kafka.messages.delete_groups import DeletableGroupResult, DeleteGroupsRequest, DeleteGroupsResponse
@@ -13,11 +14,13 @@ KEY = 42
 VERSIONS = (0, 2)
 
 
-def handle(request: DeleteGroupsRequest, context: Context) -> Deferred | Coroutine[Any, Any, DeleteGroupsResponse]:
+def handle(
+    request: DeleteGroupsRequest, _: Context, groups: Groups
+) -> Deferred | Coroutine[Any, Any, DeleteGroupsResponse]:
     """Delete each group; a group named twice is deleted once."""
 
     def delete(name: str) -> Deferred:
-        return context.node.groups.delete(name).map(
+        return groups.delete(name).map(
             lambda answer: DeletableGroupResult(name, error_code(answer) if isinstance(answer, BrokerError) else 0)
         )
 

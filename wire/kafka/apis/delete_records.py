@@ -11,6 +11,7 @@ from typing import Any
 
 import trio
 
+from coordinators.records.directory import PartitionDirectory
 from engine.errors import BrokerError, OffsetOutOfRange, PolicyViolation, RequestTimedOut, StorageError
 from engine.log.deletion import deletion_jobs
 from engine.partition.partition import Partition
@@ -31,39 +32,44 @@ VERSIONS = (0, 2)
 HIGH_WATERMARK = -1
 
 
-def handle(request: DeleteRecordsRequest, context: Context) -> Coroutine[Any, Any, DeleteRecordsResponse]:
+def handle(
+    request: DeleteRecordsRequest, context: Context, directory: PartitionDirectory
+) -> Coroutine[Any, Any, DeleteRecordsResponse]:
     """Raise the start of each partition."""
     deadline = trio.current_time() + max(request.timeout_ms, 0) / 1000
-    answer: Coroutine[Any, Any, DeleteRecordsResponse] = in_slices(request, context, partial(_delete_all, deadline))
+    answer: Coroutine[Any, Any, DeleteRecordsResponse] = in_slices(
+        request, context, partial(_delete_all, deadline, directory)
+    )
     return answer
 
 
-async def _delete_all(deadline: float, request: DeleteRecordsRequest, context: Context) -> DeleteRecordsResponse:
+async def _delete_all(
+    deadline: float, directory: PartitionDirectory, request: DeleteRecordsRequest, _: Context
+) -> DeleteRecordsResponse:
     topics = []
     for topic in request.topics:
-        results = [await _delete(topic.name, wanted, deadline, context) for wanted in topic.partitions]
+        results = [await _delete(topic.name, wanted, deadline, directory) for wanted in topic.partitions]
         topics.append(DeleteRecordsTopicResult(name=topic.name, partitions=results))
     return DeleteRecordsResponse(topics=topics)
 
 
 async def _delete(
-    name: str, wanted: DeleteRecordsPartition, deadline: float, context: Context
+    name: str, wanted: DeleteRecordsPartition, deadline: float, directory: PartitionDirectory
 ) -> DeleteRecordsPartitionResult:
-    node = context.node
     entry = DeleteRecordsPartitionResult(partition_index=wanted.partition_index, low_watermark=-1)
     try:
-        topic = node.topic(name, b"", by_id=False)
-        partition = node.partition(topic, wanted.partition_index)
+        topic = directory.topic(name)
+        partition = directory.partition(topic, wanted.partition_index)
         policy = topic.config["cleanup.policy"]
         if isinstance(policy, tuple) and "delete" not in policy:
             raise PolicyViolation(f"records of topic {name!r} cannot be deleted: its cleanup.policy is compact")
-        entry.low_watermark = await _raise_start(partition, wanted.offset, deadline, context)
+        entry.low_watermark = await _raise_start(partition, wanted.offset, deadline, directory)
     except BrokerError as error:
         entry.error_code = error_code(error)
     return entry
 
 
-async def _raise_start(partition: Partition, offset: int, deadline: float, context: Context) -> int:
+async def _raise_start(partition: Partition, offset: int, deadline: float, directory: PartitionDirectory) -> int:
     end = partition.reported_end
     target = end if offset == HIGH_WATERMARK else offset
     if not 0 <= target <= end:
@@ -72,7 +78,7 @@ async def _raise_start(partition: Partition, offset: int, deadline: float, conte
         await _until_in_order(partition, target, deadline)
     if target > partition.log.start_offset:
         jobs, done = deletion_jobs(partition.log, target), trio.Event()
-        context.node.partitions.run_jobs(partition, jobs, done.set)
+        directory.partitions.run_jobs(partition, jobs, done.set)
         await done.wait()
         if jobs[-1].error is not None:
             raise StorageError(f"the new start could not be written: {jobs[-1].error}")

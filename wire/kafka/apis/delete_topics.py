@@ -5,6 +5,7 @@ The name is free as soon as the answer is there; files are removed afterwards.
 
 import trio
 
+from coordinators.controller import Controller
 from coordinators.topic_view import Topic
 from coordinators.topics import TopicDeletionDisabled
 from engine.errors import BrokerError, InvalidRequest
@@ -28,7 +29,7 @@ NAME_AND_ID = InvalidRequest("You may not specify both topic name and topic id."
 NEITHER = InvalidRequest("Neither topic name nor id were specified.")
 
 
-async def handle(request: DeleteTopicsRequest, context: Context) -> DeleteTopicsResponse:
+async def handle(request: DeleteTopicsRequest, context: Context, controller: Controller) -> DeleteTopicsResponse:
     """Delete what can be deleted."""
     states = request.topics
     if context.version < FIRST_ID_VERSION:
@@ -38,7 +39,7 @@ async def handle(request: DeleteTopicsRequest, context: Context) -> DeleteTopics
         wanted += [_wanted(state) for state in some]
         await trio.lowlevel.checkpoint()
     legal = [each for each in wanted if not isinstance(each, BrokerError)]
-    results = iter(await context.node.controller.delete_topics(legal))
+    results = iter(await controller.delete_topics(legal))
     outcomes = [each if isinstance(each, BrokerError) else next(results) for each in wanted]
     # The answer says of each what is known by now; topics that are deleted or made meanwhile change nothing of it.
     places = range(len(states))

@@ -4,6 +4,7 @@ From version 1 the endpoints asked for may be the controllers' (type 2): those a
 here, which is said with MISMATCHED_ENDPOINT_TYPE as Kafka's brokers do it.
 """
 
+from coordinators.node_identity import NodeIdentity
 from wire.kafka.authorized_operations import CLUSTER_OPERATIONS, NOT_ASKED
 from wire.kafka.errors import ErrorCode
 from wire.kafka.messages.describe_cluster import (
@@ -20,7 +21,7 @@ BROKERS = 1
 CONTROLLERS = 2
 
 
-def handle(request: DescribeClusterRequest, context: Context) -> DescribeClusterResponse:
+def handle(request: DescribeClusterRequest, context: Context, node: NodeIdentity) -> DescribeClusterResponse:
     """Describe this node as the whole cluster."""
     if request.endpoint_type == CONTROLLERS:
         return _refused(ErrorCode.MISMATCHED_ENDPOINT_TYPE, "this listener serves brokers, not controllers")
@@ -29,7 +30,6 @@ def handle(request: DescribeClusterRequest, context: Context) -> DescribeCluster
             ErrorCode.UNSUPPORTED_ENDPOINT_TYPE,
             f"endpoint type {request.endpoint_type} is unknown; 1 is brokers",
         )
-    node = context.node
     operations = CLUSTER_OPERATIONS if request.include_cluster_authorized_operations else NOT_ASKED
     broker = DescribeClusterBroker(
         broker_id=node.node_id,

@@ -7,10 +7,12 @@ Synonyms are what stands behind a value, strongest first (KIP-226). Types and do
 from attrs import define
 
 from coordinators.configs import ConfigResource
+from coordinators.topics import Topics
 from engine.config.keys import ConfigType
 from engine.config.resolve import ConfigEntry
 from engine.errors import BrokerError, InvalidRequest
 from wire.kafka.errors import error_code
+from wire.kafka.limits import Limits
 from wire.kafka.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
@@ -43,17 +45,17 @@ _TYPES = {
 }
 
 
-def handle(request: DescribeConfigsRequest, context: Context) -> Steps[DescribeConfigsResponse]:
+def handle(
+    request: DescribeConfigsRequest, _: Context, topics: Topics, limits: Limits
+) -> Steps[DescribeConfigsResponse]:
     """Describe each resource; one that is named twice is described once."""
     merged: dict[tuple[int, str], set[str] | None] = {}
     for wanted in request.resources:
         _merge(wanted, merged)
         yield
-    room = AnswerRoom(context.node.limits.max_response_bytes)
+    room = AnswerRoom(limits.max_response_bytes)
     return DescribeConfigsResponse(
-        results=lazily(
-            merged.items(), lambda each: _resource(ConfigResource(*each[0]), each[1], request, context, room)
-        )
+        results=lazily(merged.items(), lambda each: _resource(ConfigResource(*each[0]), each[1], request, topics, room))
     )
 
 
@@ -94,12 +96,12 @@ def _resource(
     resource: ConfigResource,
     names: set[str] | None,
     request: DescribeConfigsRequest,
-    context: Context,
+    topics: Topics,
     room: AnswerRoom,
 ) -> DescribeConfigsResult:
     result = DescribeConfigsResult(resource_type=resource.type, resource_name=resource.name)
     try:
-        entries = context.node.topics.describe_configs(resource, names)
+        entries = topics.describe_configs(resource, names)
         result.configs = [_entry(entry, request) for entry in entries]
         room.take(result)
     except BrokerError as error:

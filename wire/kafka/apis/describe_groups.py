@@ -8,6 +8,7 @@ from collections.abc import Coroutine
 from typing import Any
 
 from coordinators.group import requests as described
+from coordinators.group.groups import Groups
 from engine.errors import BrokerError, GroupIdNotFound
 from wire.kafka.authorized_operations import GROUP_OPERATIONS
 from wire.kafka.errors import error_code
@@ -27,24 +28,26 @@ FIRST_VERSION_WITH_NOT_FOUND = 6
 DEAD = "Dead"
 
 
-def handle(request: DescribeGroupsRequest, context: Context) -> Deferred | Coroutine[Any, Any, DescribeGroupsResponse]:
+def handle(
+    request: DescribeGroupsRequest, context: Context, groups: Groups
+) -> Deferred | Coroutine[Any, Any, DescribeGroupsResponse]:
     """Describe each group; one named twice is described once."""
     answer: Deferred | Coroutine[Any, Any, DescribeGroupsResponse] = for_each(
         list(dict.fromkeys(request.groups)),
-        lambda group_id: _describe(group_id, request, context),
-        lambda groups: DescribeGroupsResponse(groups=groups),
+        lambda group_id: _describe(group_id, request, context, groups),
+        lambda described: DescribeGroupsResponse(groups=described),
     )
     return answer
 
 
-def _describe(group_id: str, request: DescribeGroupsRequest, context: Context) -> Deferred:
+def _describe(group_id: str, request: DescribeGroupsRequest, context: Context, groups: Groups) -> Deferred:
     def response(answer: Any) -> DescribedGroup:
         group = _failed(group_id, answer, context) if isinstance(answer, BrokerError) else _group(answer)
         if request.include_authorized_operations and not group.error_code:
             group.authorized_operations = GROUP_OPERATIONS
         return group
 
-    return context.node.groups.describe(group_id).map(response)
+    return groups.describe(group_id).map(response)
 
 
 def _failed(group_id: str, error: BrokerError, context: Context) -> DescribedGroup:

@@ -8,6 +8,9 @@ from collections.abc import Collection
 
 import trio
 
+from coordinators.records.directory import PartitionDirectory
+from coordinators.waiting import in_worker
+from engine.workers import Workers
 from wire.kafka.messages.describe_log_dirs import (
     DescribeLogDirsPartition,
     DescribeLogDirsRequest,
@@ -22,22 +25,23 @@ KEY = 35
 VERSIONS = (1, 4)
 
 
-async def handle(request: DescribeLogDirsRequest, context: Context) -> DescribeLogDirsResponse:
+async def handle(
+    request: DescribeLogDirsRequest, _: Context, directory: PartitionDirectory, workers: Workers
+) -> DescribeLogDirsResponse:
     """Sizes of the partitions asked for, and of the disk."""
-    node = context.node
     wanted: dict[str, Collection[int]] = {}
     for asked in request.topics or ():
-        if asked.topic in node.topics.by_name:
+        if asked.topic in directory.topics.by_name:
             wanted[asked.topic] = dict.fromkeys((*wanted.get(asked.topic, ()), *asked.partitions))
     if request.topics is None:
-        wanted = {topic.name: range(topic.partition_count) for topic in node.topics.by_name.values()}
+        wanted = {topic.name: range(topic.partition_count) for topic in directory.topics.by_name.values()}
     topics = []
     for some in slices_of(tuple(wanted.items())):
-        topics += [_topic(name, indexes, context) for name, indexes in some]
+        topics += [_topic(name, indexes, directory) for name, indexes in some]
         await trio.lowlevel.checkpoint()
-    disk = await node.in_thread(shutil.disk_usage, node.partitions.data_dir)
+    disk = await in_worker(workers, shutil.disk_usage, directory.partitions.data_dir)
     result = DescribeLogDirsResult(
-        log_dir=node.partitions.data_dir,
+        log_dir=directory.partitions.data_dir,
         topics=[topic for topic in topics if topic.partitions],
         total_bytes=disk.total,
         usable_bytes=disk.free,
@@ -45,13 +49,12 @@ async def handle(request: DescribeLogDirsRequest, context: Context) -> DescribeL
     return DescribeLogDirsResponse(results=[result])
 
 
-def _topic(name: str, indexes: Collection[int], context: Context) -> DescribeLogDirsTopic:
-    node = context.node
-    topic = node.topics.by_name.get(name)
+def _topic(name: str, indexes: Collection[int], directory: PartitionDirectory) -> DescribeLogDirsTopic:
+    topic = directory.topics.by_name.get(name)
     entry = DescribeLogDirsTopic(name=name)
     for index in indexes if topic is not None else ():
         assert topic is not None
-        partition = node.partitions.get(topic.topic_id, index)
+        partition = directory.partitions.get(topic.topic_id, index)
         if partition is not None:
             entry.partitions.append(
                 DescribeLogDirsPartition(partition_index=index, partition_size=partition.log.size_bytes)

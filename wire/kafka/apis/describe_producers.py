@@ -2,6 +2,7 @@
 
 from functools import partial
 
+from coordinators.records.directory import PartitionDirectory
 from engine.errors import BrokerError
 from wire.kafka.errors import error_code
 from wire.kafka.messages.describe_producers import (
@@ -18,24 +19,23 @@ KEY = 61
 VERSIONS = (0, 0)
 
 
-def handle(request: DescribeProducersRequest, context: Context) -> DescribeProducersResponse:
+def handle(request: DescribeProducersRequest, _: Context, directory: PartitionDirectory) -> DescribeProducersResponse:
     """Answer for each partition, once where one is named twice."""
     wanted: dict[str, dict[int, None]] = {}
     for topic in request.topics:
         wanted.setdefault(topic.name, {}).update(dict.fromkeys(topic.partition_indexes))
-    return DescribeProducersResponse(topics=lazily(wanted.items(), partial(_topic, context)))
+    return DescribeProducersResponse(topics=lazily(wanted.items(), partial(_topic, directory)))
 
 
-def _topic(context: Context, wanted: tuple[str, dict[int, None]]) -> TopicResponse:
+def _topic(directory: PartitionDirectory, wanted: tuple[str, dict[int, None]]) -> TopicResponse:
     name, indexes = wanted
-    return TopicResponse(name=name, partitions=lazily(indexes, lambda index: _describe(name, index, context)))
+    return TopicResponse(name=name, partitions=lazily(indexes, lambda index: _describe(name, index, directory)))
 
 
-def _describe(name: str, index: int, context: Context) -> PartitionResponse:
-    node = context.node
+def _describe(name: str, index: int, directory: PartitionDirectory) -> PartitionResponse:
     entry = PartitionResponse(partition_index=index)
     try:
-        partition = node.partition(node.topic(name, b"", by_id=False), index)
+        partition = directory.find(name, index)
     except BrokerError as error:
         entry.error_code, entry.error_message = error_code(error), str(error)
         return entry

@@ -5,6 +5,7 @@ Topics come sorted by name; a cursor says where the next page begins. No topics 
 
 from coordinators.topic_names import check_topic_name
 from coordinators.topic_view import Topic
+from coordinators.topics import Topics
 from engine.errors import BrokerError, InvalidRequest, UnknownTopicOrPartition
 from wire.kafka.authorized_operations import TOPIC_OPERATIONS
 from wire.kafka.errors import error_code
@@ -23,19 +24,19 @@ VERSIONS = (0, 0)
 MAX_PARTITIONS_PER_PAGE = 2000
 
 
-def handle(request: DescribeTopicPartitionsRequest, context: Context) -> DescribeTopicPartitionsResponse:
+def handle(request: DescribeTopicPartitionsRequest, _: Context, topics: Topics) -> DescribeTopicPartitionsResponse:
     """One page."""
     response = DescribeTopicPartitionsResponse()
     room = min(max(request.response_partition_limit, 1), MAX_PARTITIONS_PER_PAGE)
     cursor = request.cursor
-    for name in _names(request, context):
+    for name in _names(request, topics):
         first = 0
         if cursor is not None and name == cursor.topic_name:
             first = cursor.partition_index
         if room == 0:
             response.next_cursor = ResponseCursor(topic_name=name, partition_index=first)
             break
-        entry, following = _topic(name, first, room, context)
+        entry, following = _topic(name, first, room, topics)
         response.topics.append(entry)
         room -= max(1, len(entry.partitions))
         if following is not None:
@@ -44,20 +45,18 @@ def handle(request: DescribeTopicPartitionsRequest, context: Context) -> Describ
     return response
 
 
-def _names(request: DescribeTopicPartitionsRequest, context: Context) -> list[str]:
-    names = {topic.name for topic in request.topics} if request.topics else set(context.node.topics.by_name)
+def _names(request: DescribeTopicPartitionsRequest, topics: Topics) -> list[str]:
+    names = {topic.name for topic in request.topics} if request.topics else set(topics.by_name)
     start = request.cursor.topic_name if request.cursor is not None else ""
     return sorted(name for name in names if name >= start)
 
 
-def _topic(
-    name: str, first: int, room: int, context: Context
-) -> tuple[DescribeTopicPartitionsResponseTopic, int | None]:
+def _topic(name: str, first: int, room: int, topics: Topics) -> tuple[DescribeTopicPartitionsResponseTopic, int | None]:
     """The topic's partitions from `first` on, and which comes next if there was no room for all."""
     try:
         if first < 0:
             raise InvalidRequest(f"the cursor names partition {first} of {name!r}")
-        topic = _find(name, context)
+        topic = _find(name, topics)
     except BrokerError as error:
         return DescribeTopicPartitionsResponseTopic(error_code=error_code(error), name=name), None
     last = min(first + room, len(topic.partitions))
@@ -71,9 +70,9 @@ def _topic(
     return entry, last if last < len(topic.partitions) else None
 
 
-def _find(name: str, context: Context) -> Topic:
+def _find(name: str, topics: Topics) -> Topic:
     check_topic_name(name)
-    topic = context.node.topics.by_name.get(name)
+    topic = topics.by_name.get(name)
     if topic is None:
         raise UnknownTopicOrPartition(f"no topic is called {name!r}")
     return topic

@@ -4,6 +4,7 @@ from collections.abc import Coroutine
 from typing import Any
 
 from coordinators.transaction.transaction import Transaction
+from coordinators.transaction.transactions import Transactions
 from engine.errors import BrokerError
 from wire.kafka.errors import error_code
 from wire.kafka.messages.describe_transactions import (
@@ -20,12 +21,12 @@ VERSIONS = (0, 0)
 
 
 def handle(
-    request: DescribeTransactionsRequest, context: Context
+    request: DescribeTransactionsRequest, _: Context, transactions: Transactions
 ) -> Deferred | Coroutine[Any, Any, DescribeTransactionsResponse]:
     """Describe each; one named twice is described once."""
 
     def describe(name: str) -> Deferred:
-        return context.node.transactions.describe(name).map(lambda answer: _described(name, answer))
+        return transactions.describe(name).map(lambda answer: _described(name, answer))
 
     answer: Deferred | Coroutine[Any, Any, DescribeTransactionsResponse] = for_each(
         list(dict.fromkeys(request.transactional_ids)),

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from functools import partial
 
 from coordinators.records.portions import Portion
-from coordinators.records.reading import Read
+from coordinators.records.reading import Read, Reading
 from engine.errors import BrokerError
 from wire.kafka.errors import error_code
-from wire.kafka.fetch_sessions import NO_SESSION, FetchedPartition, FetchSession
+from wire.kafka.fetch_sessions import NO_SESSION, FetchedPartition, FetchSession, FetchSessions
 from wire.kafka.messages.fetch import (
     AbortedTransaction,
     EpochEndOffset,
@@ -35,13 +35,14 @@ FEW_PARTITIONS = 200
 """So many are read at once; more, in steps."""
 
 
-def handle(request: FetchRequest, context: Context) -> FetchResponse | Deferred | Steps[FetchResponse | Deferred]:
+def handle(
+    request: FetchRequest, context: Context, reading: Reading, sessions: FetchSessions
+) -> FetchResponse | Deferred | Steps[FetchResponse | Deferred]:
     """Answer at once if there is enough, an error, or no wish to wait; else when there is enough or it is time."""
-    node, peer, client_id = context.node, context.peer, context.client_id
-    reading = node.reading
+    peer, client_id = context.peer, context.client_id
     by_topic_id = context.version >= FIRST_TOPIC_ID_VERSION
     try:
-        session, partitions, incremental = node.fetch_sessions.begin(request, by_topic_id=by_topic_id)
+        session, partitions, incremental = sessions.begin(request, by_topic_id=by_topic_id)
     except BrokerError as error:
         return FetchResponse(error_code=error_code(error), session_id=NO_SESSION)
     if peer.reader is None:

@@ -8,6 +8,8 @@ made when it is first asked for; Kafka answers COORDINATOR_NOT_AVAILABLE meanwhi
 from collections.abc import Coroutine
 from typing import Any
 
+from coordinators.internal_topics import InternalTopics
+from coordinators.node_identity import NodeIdentity
 from engine.errors import BrokerError, InvalidRequest
 from wire.kafka.errors import error_code
 from wire.kafka.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
@@ -24,28 +26,32 @@ TOPICS = {GROUP: "__consumer_offsets", TRANSACTION: "__transaction_state"}
 
 
 def handle(
-    request: FindCoordinatorRequest, context: Context
+    request: FindCoordinatorRequest, context: Context, node: NodeIdentity, internal_topics: InternalTopics
 ) -> FindCoordinatorResponse | Coroutine[Any, Any, FindCoordinatorResponse]:
     """Name the coordinator of each key; make its topic before, if need be."""
     topic = TOPICS.get(request.key_type)
-    if topic is not None and context.node.internal_topics.is_missing(topic):
-        return _after_making(topic, request, context)
-    return _answer(request, context, None)
+    if topic is not None and internal_topics.is_missing(topic):
+        return _after_making(topic, request, context, node, internal_topics)
+    return _answer(request, context, node, None)
 
 
-async def _after_making(topic: str, request: FindCoordinatorRequest, context: Context) -> FindCoordinatorResponse:
+async def _after_making(
+    topic: str, request: FindCoordinatorRequest, context: Context, node: NodeIdentity, internal_topics: InternalTopics
+) -> FindCoordinatorResponse:
     try:
-        await context.node.internal_topics.ensure(topic)
+        await internal_topics.ensure(topic)
     except BrokerError as error:
-        return _answer(request, context, error)
-    return _answer(request, context, None)
+        return _answer(request, context, node, error)
+    return _answer(request, context, node, None)
 
 
-def _answer(request: FindCoordinatorRequest, context: Context, error: BrokerError | None) -> FindCoordinatorResponse:
+def _answer(
+    request: FindCoordinatorRequest, context: Context, node: NodeIdentity, error: BrokerError | None
+) -> FindCoordinatorResponse:
     if context.version >= FIRST_BATCHED_VERSION:
-        found = lazily(request.coordinator_keys, lambda key: _find(key, request.key_type, context, error))
+        found = lazily(request.coordinator_keys, lambda key: _find(key, request.key_type, context, node, error))
         return FindCoordinatorResponse(coordinators=found)
-    one = _find(request.key, request.key_type, context, error)
+    one = _find(request.key, request.key_type, context, node, error)
     return FindCoordinatorResponse(
         error_code=one.error_code,
         error_message=one.error_message,
@@ -55,8 +61,7 @@ def _answer(request: FindCoordinatorRequest, context: Context, error: BrokerErro
     )
 
 
-def _find(key: str, key_type: int, context: Context, error: BrokerError | None) -> Coordinator:
-    node = context.node
+def _find(key: str, key_type: int, context: Context, node: NodeIdentity, error: BrokerError | None) -> Coordinator:
     if key_type not in TOPICS:
         error = InvalidRequest(f"coordinators of key type {key_type} are not served; 0 is a group, 1 a transaction")
     if error is not None:

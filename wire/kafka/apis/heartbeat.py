@@ -3,6 +3,7 @@
 While the group's shard is being loaded the answer is that all is well, as in Kafka.
 """
 
+from coordinators.group.groups import Groups
 from engine.errors import BrokerError, InvalidGroupId
 from wire.kafka.errors import error_code
 from wire.kafka.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
@@ -12,14 +13,12 @@ KEY = 12
 VERSIONS = (0, 4)
 
 
-def handle(request: HeartbeatRequest, context: Context) -> HeartbeatResponse:
+def handle(request: HeartbeatRequest, _: Context, groups: Groups) -> HeartbeatResponse:
     """Take note of the member."""
     try:
         if not request.group_id:
             raise InvalidGroupId("a group needs a name")
-        context.node.groups.heartbeat(
-            request.group_id, request.member_id, request.group_instance_id, request.generation_id
-        )
+        groups.heartbeat(request.group_id, request.member_id, request.group_instance_id, request.generation_id)
     except BrokerError as error:
         return HeartbeatResponse(error_code=error_code(error))
     return HeartbeatResponse()

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from coordinators.configs import ConfigAlteration, ConfigResource
+from coordinators.controller import Controller
 from engine.errors import BrokerError
 from wire.kafka.errors import error_code
 from wire.kafka.messages.incremental_alter_configs import (
@@ -19,7 +20,9 @@ KEY = 44
 VERSIONS = (0, 1)
 
 
-async def handle(request: IncrementalAlterConfigsRequest, context: Context) -> IncrementalAlterConfigsResponse:
+async def handle(
+    request: IncrementalAlterConfigsRequest, _: Context, controller: Controller
+) -> IncrementalAlterConfigsResponse:
     """Alter the keys of each resource."""
 
     async def alter(resources: Sequence[AlterConfigsResource]) -> Sequence[ConfigResource | BrokerError]:
@@ -30,7 +33,7 @@ async def handle(request: IncrementalAlterConfigsRequest, context: Context) -> I
             )
             for resource in resources
         ]
-        return await context.node.controller.alter_configs(wanted, validate_only=request.validate_only)
+        return await controller.alter_configs(wanted, validate_only=request.validate_only)
 
     results = await change_in_slices(request.resources, lambda each: (each.resource_type, each.resource_name), alter)
     return IncrementalAlterConfigsResponse(responses=lazily(zip(request.resources, results, strict=True), _entry))

@@ -8,11 +8,14 @@ their transaction is being ended the answer is CONCURRENT_TRANSACTIONS. PRODUCER
 from collections.abc import Coroutine
 from typing import Any
 
+from coordinators.producer_ids import ProducerIds
 from coordinators.transaction.transaction import NO_EPOCH, NO_ID, ProducerIdentity
+from coordinators.transaction.transactions import Transactions
+from coordinators.waiting import in_worker
 from engine.errors import BrokerError
+from engine.workers import Workers
 from wire.kafka.errors import ErrorCode, error_code
 from wire.kafka.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
-from wire.kafka.node import Node
 from wire.kafka.request import Context, Deferred
 from wire.kafka.transactional import answer_of, producer_error_code
 
@@ -23,24 +26,31 @@ FIRST_FENCED_VERSION = 4
 Answer = InitProducerIdResponse | Deferred
 
 
-def handle(request: InitProducerIdRequest, context: Context) -> Answer | Coroutine[Any, Any, Answer]:
+def handle(
+    request: InitProducerIdRequest,
+    context: Context,
+    transactions: Transactions,
+    producer_ids: ProducerIds,
+    workers: Workers,
+) -> Answer | Coroutine[Any, Any, Answer]:
     """Hand out an identity; a new block of producer ids is reserved in a thread."""
     if request.transactional_id == "" or (request.producer_id == NO_ID) != (request.producer_epoch == NO_EPOCH):
         return _refused(ErrorCode.INVALID_REQUEST)
-    if not context.node.producer_ids.available:
-        return _after_reserving(request, context)
-    return _answer(request, context)
+    if not producer_ids.available:
+        return _after_reserving(request, context, transactions, producer_ids, workers)
+    return _answer(request, context, transactions, producer_ids)
 
 
-def _answer(request: InitProducerIdRequest, context: Context) -> Answer:
+def _answer(
+    request: InitProducerIdRequest, context: Context, transactions: Transactions, producer_ids: ProducerIds
+) -> Answer:
     if request.transactional_id is None:
-        producer_id = context.node.producer_ids.take()
+        producer_id = producer_ids.take()
         assert producer_id is not None, "ids were available"
         return InitProducerIdResponse(producer_id=producer_id, producer_epoch=0)
     expected = None
     if request.producer_id != NO_ID:
         expected = ProducerIdentity(request.producer_id, request.producer_epoch)
-    transactions = context.node.transactions
 
     def response(answer: Any) -> InitProducerIdResponse:
         if isinstance(answer, BrokerError):
@@ -56,17 +66,23 @@ def _refused(code: int) -> InitProducerIdResponse:
     return InitProducerIdResponse(error_code=code, producer_epoch=-1)
 
 
-async def _after_reserving(request: InitProducerIdRequest, context: Context) -> InitProducerIdResponse:
+async def _after_reserving(
+    request: InitProducerIdRequest,
+    context: Context,
+    transactions: Transactions,
+    producer_ids: ProducerIds,
+    workers: Workers,
+) -> InitProducerIdResponse:
     try:
-        await reserve_producer_ids(context.node)
+        await reserve_producer_ids(producer_ids, workers)
     except BrokerError as error:
         return _refused(error_code(error))
-    answer = _answer(request, context)
+    answer = _answer(request, context, transactions, producer_ids)
     response: InitProducerIdResponse = await answer_of(answer) if isinstance(answer, Deferred) else answer
     return response
 
 
-async def reserve_producer_ids(node: Node) -> None:
+async def reserve_producer_ids(producer_ids: ProducerIds, workers: Workers) -> None:
     """See to it that there is a producer id to take."""
-    while not node.producer_ids.available:
-        node.producer_ids.add(await node.in_thread(node.producer_ids.reserve))
+    while not producer_ids.available:
+        producer_ids.add(await in_worker(workers, producer_ids.reserve))

@@ -7,6 +7,7 @@ version 9 a static leader that comes back can be told not to assign anew (KIP-81
 
 from typing import Any
 
+from coordinators.group.groups import Groups
 from coordinators.group.requests import JoinAnswer, JoinRequest
 from engine.errors import BrokerError, MemberIdRequired
 from wire.kafka.errors import error_code
@@ -22,7 +23,7 @@ FIRST_VERSION_WITHOUT_A_PROTOCOL = 7
 FIRST_VERSION_THAT_SKIPS_ASSIGNMENT = 9
 
 
-def handle(request: JoinGroupRequest, context: Context) -> Deferred:
+def handle(request: JoinGroupRequest, context: Context, groups: Groups) -> Deferred:
     """Join, and answer when everybody has."""
     version = context.version
     has_two_timeouts = version >= FIRST_VERSION_WITH_TWO_TIMEOUTS
@@ -40,7 +41,7 @@ def handle(request: JoinGroupRequest, context: Context) -> Deferred:
         takes_id_first=version >= FIRST_VERSION_THAT_TAKES_AN_ID,
         can_skip_assignment=version >= FIRST_VERSION_THAT_SKIPS_ASSIGNMENT,
     )
-    return context.node.groups.join(join).map(lambda answer: _response(answer, request.member_id, version))
+    return groups.join(join).map(lambda answer: _response(answer, request.member_id, version))
 
 
 def _response(answer: Any, member_id: str, version: int) -> JoinGroupResponse:

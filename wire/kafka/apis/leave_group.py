@@ -9,6 +9,7 @@ from typing import Any
 
 import trio
 
+from coordinators.group.groups import Groups
 from coordinators.group.requests import LeavingMember
 from engine.errors import BrokerError
 from wire.kafka.errors import error_code
@@ -22,19 +23,21 @@ VERSIONS = (0, 5)
 FIRST_BATCHED_VERSION = 3
 
 
-def handle(request: LeaveGroupRequest, context: Context) -> Deferred | Coroutine[Any, Any, LeaveGroupResponse]:
+def handle(
+    request: LeaveGroupRequest, context: Context, groups: Groups
+) -> Deferred | Coroutine[Any, Any, LeaveGroupResponse]:
     """Let them go."""
     batched = context.version >= FIRST_BATCHED_VERSION
     members = request.members if batched else [MemberIdentity(member_id=request.member_id)]
     if len(members) <= SLICE:
-        return _leave(request.group_id, members, batched, context)
-    return _leave_in_slices(request, context)
+        return _leave(request.group_id, members, batched, groups)
+    return _leave_in_slices(request, groups)
 
 
-async def _leave_in_slices(request: LeaveGroupRequest, context: Context) -> LeaveGroupResponse:
+async def _leave_in_slices(request: LeaveGroupRequest, groups: Groups) -> LeaveGroupResponse:
     whole = LeaveGroupResponse(members=[])
     for some in slices_of(request.members):
-        answer = await answered(_leave(request.group_id, some, True, context))
+        answer = await answered(_leave(request.group_id, some, True, groups))
         if answer.error_code:
             return LeaveGroupResponse(error_code=answer.error_code)
         whole.members += answer.members
@@ -42,7 +45,7 @@ async def _leave_in_slices(request: LeaveGroupRequest, context: Context) -> Leav
     return whole
 
 
-def _leave(group_id: str, members: Sequence[MemberIdentity], batched: bool, context: Context) -> Deferred:
+def _leave(group_id: str, members: Sequence[MemberIdentity], batched: bool, groups: Groups) -> Deferred:
     leaving = [LeavingMember(each.member_id, each.group_instance_id, each.reason or "") for each in members]
 
     def response(answer: Any) -> LeaveGroupResponse:
@@ -56,4 +59,4 @@ def _leave(group_id: str, members: Sequence[MemberIdentity], batched: bool, cont
             members=[MemberResponse(each.member_id, each.group_instance_id, code) for each, code in left]
         )
 
-    return context.node.groups.leave(group_id, leaving).map(response)
+    return groups.leave(group_id, leaving).map(response)

@@ -3,6 +3,7 @@
 Filtered by state from version 4 (KIP-518), by type from 5 (KIP-848); names of either in any case.
 """
 
+from coordinators.group.groups import Groups
 from engine.errors import BrokerError
 from wire.kafka.errors import error_code
 from wire.kafka.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
@@ -13,19 +14,19 @@ KEY = 16
 VERSIONS = (0, 5)
 
 
-def handle(request: ListGroupsRequest, context: Context) -> ListGroupsResponse:
+def handle(request: ListGroupsRequest, _: Context, groups: Groups) -> ListGroupsResponse:
     """List the groups of the wanted states and types."""
     states = {state.lower() for state in request.states_filter}
     types = {kind.lower() for kind in request.types_filter}
     try:
-        groups = context.node.groups.list_groups()
+        listed = groups.list_groups()
     except BrokerError as error:
         return ListGroupsResponse(error_code=error_code(error))
     return ListGroupsResponse(
         groups=lazily(
             (
                 group
-                for group in groups
+                for group in listed
                 if (not states or group.state.lower() in states) and (not types or group.type.lower() in types)
             ),
             lambda group: ListedGroup(group.group_id, group.protocol_type, group.state, group.type),

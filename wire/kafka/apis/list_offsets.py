@@ -16,10 +16,14 @@ from typing import Any
 
 from attrs import frozen
 
+from coordinators.records.directory import PartitionDirectory
+from coordinators.waiting import in_worker, until_settled
+from engine.clock import Clock
 from engine.errors import BrokerError, InvalidRequest, UnknownTopicOrPartition, UnsupportedVersion
 from engine.log.types import LogPosition, TimedOffset
 from engine.partition.partition import Partition
 from engine.stage.unread import Unread, UnreadTime
+from engine.workers import Workers
 from wire.kafka.errors import error_code
 from wire.kafka.messages.list_offsets import (
     ListOffsetsPartition,
@@ -62,12 +66,24 @@ class _View:
     """What is promised between the two, if times are asked for."""
 
 
+@frozen
+class _Question:
+    """What is the same for all partitions of a request."""
+
+    version: int
+    repeated: Places
+    directory: PartitionDirectory
+    clock: Clock
+    workers: Workers
+
+
 def handle(
-    request: ListOffsetsRequest, context: Context
+    request: ListOffsetsRequest, context: Context, directory: PartitionDirectory, clock: Clock, workers: Workers
 ) -> ListOffsetsResponse | Coroutine[Any, Any, ListOffsetsResponse]:
     """Answer from memory where that is possible; wait for syncs and look times up in a thread where not."""
     answer: ListOffsetsResponse | Coroutine[Any, Any, ListOffsetsResponse]
-    answer = in_slices(request, context, partial(_handle, _repeated(request)))
+    question = _Question(context.version, _repeated(request), directory, clock, workers)
+    answer = in_slices(request, context, partial(_handle, question))
     return answer
 
 
@@ -78,17 +94,17 @@ def _repeated(request: ListOffsetsRequest) -> Places:
 
 
 def _handle(
-    repeated: Places, request: ListOffsetsRequest, context: Context
+    question: _Question, request: ListOffsetsRequest, _: Context
 ) -> ListOffsetsResponse | Coroutine[Any, Any, ListOffsetsResponse]:
-    if any(map(_needs_search, request.topics)) or _unsynced(request, context):
-        return _search(repeated, request, context)
-    topics = [_topic(topic, context, _views(topic, request, context), repeated) for topic in request.topics]
+    if any(map(_needs_search, request.topics)) or _unsynced(request, question.directory):
+        return _search(question, request)
+    topics = [_topic(topic, question, _views(topic, request, question.directory)) for topic in request.topics]
     return ListOffsetsResponse(topics=topics)
 
 
-def _views(topic: ListOffsetsTopic, request: ListOffsetsRequest, context: Context) -> dict[int, _View]:
-    known = context.node.topics.by_name.get(topic.name)
-    partitions = context.node.partitions.of_topic(known.topic_id) if known is not None else []
+def _views(topic: ListOffsetsTopic, request: ListOffsetsRequest, directory: PartitionDirectory) -> dict[int, _View]:
+    known = directory.topics.by_name.get(topic.name)
+    partitions = directory.partitions.of_topic(known.topic_id) if known is not None else []
     timed = {wanted.partition_index for wanted in topic.partitions if _is_time(wanted)}
     indexes = {wanted.partition_index for wanted in topic.partitions if 0 <= wanted.partition_index < len(partitions)}
     committed = request.isolation_level == READ_COMMITTED
@@ -114,15 +130,14 @@ def _needs_search(topic: ListOffsetsTopic) -> bool:
     return any(map(_is_time, topic.partitions))
 
 
-def _unsynced(request: ListOffsetsRequest, context: Context) -> list[Partition]:
+def _unsynced(request: ListOffsetsRequest, directory: PartitionDirectory) -> list[Partition]:
     """Partitions with records that were acknowledged (acks=0 or 1) and are not durable yet."""
-    node = context.node
     found = []
     for topic in request.topics:
-        known = node.topics.by_name.get(topic.name)
+        known = directory.topics.by_name.get(topic.name)
         for wanted in topic.partitions if known is not None else ():
             assert known is not None
-            partition = node.partitions.get(known.topic_id, wanted.partition_index)
+            partition = directory.partitions.get(known.topic_id, wanted.partition_index)
             if partition is None or wanted.timestamp in FROM_THE_START:
                 continue
             stores = [partition] if partition.staged is None else [partition, partition.staged.store]
@@ -130,45 +145,40 @@ def _unsynced(request: ListOffsetsRequest, context: Context) -> list[Partition]:
     return found
 
 
-async def _search(repeated: Places, request: ListOffsetsRequest, context: Context) -> ListOffsetsResponse:
-    for partition in _unsynced(request, context):
-        await context.node.until_durable(partition)
+async def _search(question: _Question, request: ListOffsetsRequest) -> ListOffsetsResponse:
+    for partition in _unsynced(request, question.directory):
+        await until_settled(partition, question.clock)
     response = ListOffsetsResponse()
     for topic in request.topics:
-        views = _views(topic, request, context)
+        views = _views(topic, request, question.directory)
         if _needs_search(topic):
-            response.topics.append(await context.node.in_thread(_topic, topic, context, views, repeated))
+            response.topics.append(await in_worker(question.workers, _topic, topic, question, views))
         else:
-            response.topics.append(_topic(topic, context, views, repeated))
+            response.topics.append(_topic(topic, question, views))
     return response
 
 
-def _topic(
-    topic: ListOffsetsTopic, context: Context, views: Mapping[int, _View], repeated: Places
-) -> ListOffsetsTopicResponse:
-    entries = [
-        _answer(topic.name, wanted, context, views, repeated=(topic.name, wanted.partition_index) in repeated)
-        for wanted in topic.partitions
-    ]
+def _topic(topic: ListOffsetsTopic, question: _Question, views: Mapping[int, _View]) -> ListOffsetsTopicResponse:
+    entries = [_answer(topic.name, wanted, question, views) for wanted in topic.partitions]
     return ListOffsetsTopicResponse(name=topic.name, partitions=entries)
 
 
 def _answer(
-    name: str, wanted: ListOffsetsPartition, context: Context, views: Mapping[int, _View], *, repeated: bool
+    name: str, wanted: ListOffsetsPartition, question: _Question, views: Mapping[int, _View]
 ) -> ListOffsetsPartitionResponse:
     entry = ListOffsetsPartitionResponse(partition_index=wanted.partition_index)
     try:
-        node = context.node
-        if repeated:
+        if (name, wanted.partition_index) in question.repeated:
             raise InvalidRequest(f"partition {wanted.partition_index} of {name!r} is asked for twice")
-        partition = node.partition(node.topic(name, b"", by_id=False), wanted.partition_index)
+        directory = question.directory
+        partition = directory.find(name, wanted.partition_index)
         partition.check_leader_epoch(wanted.current_leader_epoch)
-        if context.version < _FIRST_VERSION_OF.get(wanted.timestamp, 0):
-            raise UnsupportedVersion(f"time {wanted.timestamp} is not known in version {context.version}")
+        if question.version < _FIRST_VERSION_OF.get(wanted.timestamp, 0):
+            raise UnsupportedVersion(f"time {wanted.timestamp} is not known in version {question.version}")
         view = views.get(wanted.partition_index)
         if view is None:
             raise UnknownTopicOrPartition(f"partition {wanted.partition_index} of {name!r} has just been made")
-        _look_up(partition, view, wanted.timestamp, context.node.clock.now_ms(), entry)
+        _look_up(partition, view, wanted.timestamp, question.clock.now_ms(), entry)
     except BrokerError as error:
         entry.error_code = error_code(error)
     return entry

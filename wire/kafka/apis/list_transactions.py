@@ -7,6 +7,7 @@ RE2's syntax, which no pattern can make slow.
 from typing import Any
 
 from coordinators.transaction.transaction import BY_LABEL
+from coordinators.transaction.transactions import Transactions
 from engine.errors import BrokerError
 from wire.kafka.errors import ErrorCode, error_code
 from wire.kafka.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse, TransactionState
@@ -16,12 +17,12 @@ KEY = 66
 VERSIONS = (0, 2)
 
 
-def handle(request: ListTransactionsRequest, context: Context) -> ListTransactionsResponse:
+def handle(request: ListTransactionsRequest, _: Context, transactions: Transactions) -> ListTransactionsResponse:
     """List what passes all filters."""
     unknown = [name for name in request.state_filters if name not in BY_LABEL]
     try:
         pattern = _compiled(request.transactional_id_pattern)
-        found = context.node.transactions.list(
+        found = transactions.list(
             set(request.state_filters), set(request.producer_id_filters), request.duration_filter, pattern
         )
     except ValueError:

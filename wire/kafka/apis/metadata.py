@@ -8,9 +8,13 @@ for that instead of sending the client round. From version 10 topics may be name
 from collections.abc import Coroutine, Iterable
 from typing import Any
 
+from coordinators.controller import Controller
+from coordinators.internal_topics import InternalTopics
+from coordinators.node_identity import NodeIdentity
 from coordinators.topic_creation import TopicSpec
 from coordinators.topic_names import check_topic_name, is_legal_topic_name
 from coordinators.topic_view import Topic
+from coordinators.topics import Topics
 from engine.errors import BrokerError, TopicAlreadyExists, UnknownTopicId, UnknownTopicOrPartition, fresh
 from wire.kafka.authorized_operations import CLUSTER_OPERATIONS, NOT_ASKED, TOPIC_OPERATIONS
 from wire.kafka.errors import error_code
@@ -32,54 +36,70 @@ VERSIONS = (0, 13)
 FIRST_CHOICE_OF_CREATION_VERSION = 4
 
 
-def handle(request: MetadataRequest, context: Context) -> MetadataResponse | Coroutine[Any, Any, MetadataResponse]:
+def handle(
+    request: MetadataRequest,
+    context: Context,
+    node: NodeIdentity,
+    topics: Topics,
+    controller: Controller,
+    internal_topics: InternalTopics,
+) -> MetadataResponse | Coroutine[Any, Any, MetadataResponse]:
     """Describe what is asked for; make missing topics first where that is wanted."""
-    missing = _to_create(request, context)
+    missing = _to_create(request, context, topics)
     if missing:
-        return _create_then_describe(missing, request, context)
-    return _describe(request, context, {})
+        return _create_then_describe(missing, request, context, node, controller, internal_topics)
+    return _describe(request, context, node, topics, {})
 
 
-def _to_create(request: MetadataRequest, context: Context) -> list[str]:
+def _to_create(request: MetadataRequest, context: Context, topics: Topics) -> list[str]:
     allowed = context.version < FIRST_CHOICE_OF_CREATION_VERSION or request.allow_auto_topic_creation
-    node = context.node
-    if not request.topics or not allowed or not node.topics.settings.flag("auto.create.topics.enable"):
+    if not request.topics or not allowed or not topics.settings.flag("auto.create.topics.enable"):
         return []
-    known = node.topics.by_name
+    known = topics.by_name
     named = {topic.name: None for topic in request.topics if topic.topic_id == ZERO_UUID}
     return [name for name in named if name is not None and name not in known and is_legal_topic_name(name)]
 
 
-async def _create_then_describe(names: list[str], request: MetadataRequest, context: Context) -> MetadataResponse:
-    internal = context.node.internal_topics
-    specs = [internal.spec(name) or TopicSpec(name) for name in names]
-    results = await context.node.controller.create_topics(specs)
+async def _create_then_describe(
+    names: list[str],
+    request: MetadataRequest,
+    context: Context,
+    node: NodeIdentity,
+    controller: Controller,
+    internal_topics: InternalTopics,
+) -> MetadataResponse:
+    specs = [internal_topics.spec(name) or TopicSpec(name) for name in names]
+    results = await controller.create_topics(specs)
     refused = {
         name: result
         for name, result in zip(names, results, strict=True)
         if isinstance(result, BrokerError) and not isinstance(result, TopicAlreadyExists)
     }
-    return _describe(request, context, refused)
+    return _describe(request, context, node, controller.topics, refused)
 
 
-def _describe(request: MetadataRequest, context: Context, refused: dict[str, BrokerError]) -> MetadataResponse:
-    node, endpoint = context.node, context.peer.endpoint
+def _describe(
+    request: MetadataRequest, context: Context, node: NodeIdentity, topics: Topics, refused: dict[str, BrokerError]
+) -> MetadataResponse:
+    endpoint = context.peer.endpoint
     asks_cluster = request.include_cluster_authorized_operations
     return MetadataResponse(
         brokers=[MetadataResponseBroker(node.node_id, endpoint.host, endpoint.port, node.rack)],
         cluster_id=node.cluster_id,
         controller_id=node.node_id,
-        topics=_topics(request, context, refused),
+        topics=_topics(request, context, topics, refused),
         cluster_authorized_operations=CLUSTER_OPERATIONS if asks_cluster else NOT_ASKED,
     )
 
 
-def _topics(request: MetadataRequest, context: Context, refused: dict[str, BrokerError]) -> list[MetadataResponseTopic]:
+def _topics(
+    request: MetadataRequest, context: Context, topics: Topics, refused: dict[str, BrokerError]
+) -> list[MetadataResponseTopic]:
     operations = TOPIC_OPERATIONS if request.include_topic_authorized_operations else NOT_ASKED
     if request.topics is None or (context.version == 0 and not request.topics):
         # Who asks for all is told of all that are the broker's own, so that no pattern takes them in.
-        return lazily(context.node.topics.by_name.values(), lambda topic: _topic(topic, operations, topic.internal))
-    return lazily(_unique(request.topics), lambda wanted: _wanted_topic(wanted, context, refused, operations))
+        return lazily(topics.by_name.values(), lambda topic: _topic(topic, operations, topic.internal))
+    return lazily(_unique(request.topics), lambda wanted: _wanted_topic(wanted, context, topics, refused, operations))
 
 
 def _unique(topics: list[MetadataRequestTopic]) -> Iterable[MetadataRequestTopic]:
@@ -88,10 +108,10 @@ def _unique(topics: list[MetadataRequestTopic]) -> Iterable[MetadataRequestTopic
 
 
 def _wanted_topic(
-    wanted: MetadataRequestTopic, context: Context, refused: dict[str, BrokerError], operations: int
+    wanted: MetadataRequestTopic, context: Context, topics: Topics, refused: dict[str, BrokerError], operations: int
 ) -> MetadataResponseTopic:
     try:
-        topic = _find(wanted, context, refused)
+        topic = _find(wanted, topics, refused)
         return _topic(topic, operations, topic.hidden)
     except BrokerError as error:
         by_id = wanted.topic_id != ZERO_UUID
@@ -102,8 +122,7 @@ def _wanted_topic(
         )
 
 
-def _find(wanted: MetadataRequestTopic, context: Context, refused: dict[str, BrokerError]) -> Topic:
-    topics = context.node.topics
+def _find(wanted: MetadataRequestTopic, topics: Topics, refused: dict[str, BrokerError]) -> Topic:
     if wanted.topic_id != ZERO_UUID:
         topic = topics.by_id.get(wanted.topic_id)
         if topic is None:

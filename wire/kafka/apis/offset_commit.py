@@ -5,9 +5,12 @@ their own retention. Leader epochs from version 6 (KIP-320), static members from
 """
 
 from collections.abc import Coroutine
+from functools import partial
 from typing import Any
 
+from coordinators.group.groups import Groups
 from coordinators.group.requests import CommitRequest, OffsetToCommit
+from coordinators.records.directory import PartitionDirectory
 from engine.errors import BrokerError
 from wire.kafka.errors import error_code
 from wire.kafka.messages.offset_commit import (
@@ -27,13 +30,17 @@ FIRST_VERSION_WITH_NO_GROUP = 9
 FIRST_TOPIC_ID_VERSION = 10
 
 
-def handle(request: OffsetCommitRequest, context: Context) -> Deferred | Coroutine[Any, Any, OffsetCommitResponse]:
+def handle(
+    request: OffsetCommitRequest, context: Context, groups: Groups, directory: PartitionDirectory
+) -> Deferred | Coroutine[Any, Any, OffsetCommitResponse]:
     """Commit the offsets of partitions that exist."""
-    answer: Deferred | Coroutine[Any, Any, OffsetCommitResponse] = in_slices(request, context, _commit)
+    answer: Deferred | Coroutine[Any, Any, OffsetCommitResponse] = in_slices(
+        request, context, partial(_commit, groups, directory)
+    )
     return answer
 
 
-def _commit(request: OffsetCommitRequest, context: Context) -> Deferred:
+def _commit(groups: Groups, directory: PartitionDirectory, request: OffsetCommitRequest, context: Context) -> Deferred:
     response = OffsetCommitResponse()
     offsets: list[OffsetToCommit] = []
     # The answers to fill in, in the order of `offsets`.
@@ -41,7 +48,7 @@ def _commit(request: OffsetCommitRequest, context: Context) -> Deferred:
     for topic in request.topics:
         answered = OffsetCommitResponseTopic(topic_id=topic.topic_id, name=topic.name)
         response.topics.append(answered)
-        for entry, offset in _checked(topic, context):
+        for entry, offset in _checked(topic, context.version, directory):
             answered.partitions.append(entry)
             if offset is not None:
                 offsets.append(offset)
@@ -62,21 +69,20 @@ def _commit(request: OffsetCommitRequest, context: Context) -> Deferred:
             entry.error_code = 0 if error is None else error_code(error)
         return response
 
-    return context.node.groups.commit(commit).map(finish)
+    return groups.commit(commit).map(finish)
 
 
 def _checked(
-    wanted: OffsetCommitRequestTopic, context: Context
+    wanted: OffsetCommitRequestTopic, version: int, directory: PartitionDirectory
 ) -> list[tuple[OffsetCommitResponsePartition, OffsetToCommit | None]]:
     """For each partition its answer, which holds an error if it does not exist, and else what is to be committed."""
-    node = context.node
     result: list[tuple[OffsetCommitResponsePartition, OffsetToCommit | None]] = []
     for each in wanted.partitions:
         entry = OffsetCommitResponsePartition(each.partition_index)
         offset = None
         try:
-            topic = node.topic(wanted.name, wanted.topic_id, by_id=context.version >= FIRST_TOPIC_ID_VERSION)
-            node.partition(topic, each.partition_index)
+            topic = directory.topic(wanted.topic_id if version >= FIRST_TOPIC_ID_VERSION else wanted.name)
+            directory.partition(topic, each.partition_index)
             offset = OffsetToCommit(
                 topic.name,
                 each.partition_index,

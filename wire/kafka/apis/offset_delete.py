@@ -1,8 +1,11 @@
 """OffsetDelete (47), version 0: forget offsets of topics that a group does not read (KIP-496)."""
 
 from collections.abc import Coroutine
+from functools import partial
 from typing import Any
 
+from coordinators.group.groups import Groups
+from coordinators.records.directory import PartitionDirectory
 from engine.errors import BrokerError
 from wire.kafka.errors import error_code
 from wire.kafka.messages.offset_delete import (
@@ -18,14 +21,17 @@ KEY = 47
 VERSIONS = (0, 0)
 
 
-def handle(request: OffsetDeleteRequest, context: Context) -> Deferred | Coroutine[Any, Any, OffsetDeleteResponse]:
+def handle(
+    request: OffsetDeleteRequest, context: Context, groups: Groups, directory: PartitionDirectory
+) -> Deferred | Coroutine[Any, Any, OffsetDeleteResponse]:
     """Forget the offsets of partitions that exist."""
-    answer: Deferred | Coroutine[Any, Any, OffsetDeleteResponse] = in_slices(request, context, _forget)
+    answer: Deferred | Coroutine[Any, Any, OffsetDeleteResponse] = in_slices(
+        request, context, partial(_forget, groups, directory)
+    )
     return answer
 
 
-def _forget(request: OffsetDeleteRequest, context: Context) -> Deferred:
-    node = context.node
+def _forget(groups: Groups, directory: PartitionDirectory, request: OffsetDeleteRequest, _: Context) -> Deferred:
     response = OffsetDeleteResponse()
     places: list[tuple[str, int]] = []
     entries: list[OffsetDeleteResponsePartition] = []
@@ -36,7 +42,7 @@ def _forget(request: OffsetDeleteRequest, context: Context) -> Deferred:
             entry = OffsetDeleteResponsePartition(each.partition_index)
             answered.partitions.append(entry)
             try:
-                node.partition(node.topic(topic.name, b"", by_id=False), each.partition_index)
+                directory.find(topic.name, each.partition_index)
             except BrokerError as error:
                 entry.error_code = error_code(error)
                 continue
@@ -50,4 +56,4 @@ def _forget(request: OffsetDeleteRequest, context: Context) -> Deferred:
             entry.error_code = 0 if error is None else error_code(error)
         return response
 
-    return node.groups.delete_offsets(request.group_id, places).map(finish)
+    return groups.delete_offsets(request.group_id, places).map(finish)

@@ -10,7 +10,9 @@ from typing import Any
 
 import trio
 
+from coordinators.group.groups import Groups
 from coordinators.group.requests import FetchedOffset
+from coordinators.topics import Topics
 from engine.errors import BrokerError, UnknownTopicId
 from wire.kafka.errors import error_code
 from wire.kafka.messages.base import ZERO_UUID
@@ -37,30 +39,33 @@ FIRST_BATCHED_VERSION = 8
 FIRST_TOPIC_ID_VERSION = 10
 
 
-def handle(request: OffsetFetchRequest, context: Context) -> Deferred | Coroutine[Any, Any, OffsetFetchResponse]:
+def handle(
+    request: OffsetFetchRequest, context: Context, groups: Groups, topics: Topics
+) -> Deferred | Coroutine[Any, Any, OffsetFetchResponse]:
     """Answer with the offsets of each group."""
     is_batched = context.version >= FIRST_BATCHED_VERSION
-    groups = request.groups
+    by_id = context.version >= FIRST_TOPIC_ID_VERSION
+    wanted = request.groups
     if not is_batched:
-        groups = [OffsetFetchRequestGroup(group_id=request.group_id, topics=_as_batched(request.topics))]
+        wanted = [OffsetFetchRequestGroup(group_id=request.group_id, topics=_as_batched(request.topics))]
+
+    def fetch(group: OffsetFetchRequestGroup) -> Deferred:
+        return _fetch(group, request.require_stable, by_id, groups, topics)
 
     def response(answers: list[OffsetFetchResponseGroup]) -> OffsetFetchResponse:
         if is_batched:
             return OffsetFetchResponse(groups=answers)
-        return _single(answers[0], groups[0], context.version)
+        return _single(answers[0], wanted[0], context.version)
 
-    if any(group.topics and is_large(group.topics, "partition_indexes") for group in groups):
-        return _fetch_in_slices(groups, request.require_stable, context, response)
-    answer: Deferred | Coroutine[Any, Any, OffsetFetchResponse] = for_each(
-        groups, lambda group: _fetch(group, request.require_stable, context), response
-    )
+    if any(group.topics and is_large(group.topics, "partition_indexes") for group in wanted):
+        return _fetch_in_slices(wanted, fetch, response)
+    answer: Deferred | Coroutine[Any, Any, OffsetFetchResponse] = for_each(wanted, fetch, response)
     return answer
 
 
 async def _fetch_in_slices(
     groups: list[OffsetFetchRequestGroup],
-    require_stable: bool,
-    context: Context,
+    fetch: Callable[[OffsetFetchRequestGroup], Deferred],
     response: Callable[[list[OffsetFetchResponseGroup]], OffsetFetchResponse],
 ) -> OffsetFetchResponse:
     answers = []
@@ -68,7 +73,7 @@ async def _fetch_in_slices(
         whole: OffsetFetchResponseGroup | None = None
         for topics, goes_on in topic_slices(group.topics or (), "partition_indexes"):
             some = OffsetFetchRequestGroup(group.group_id, group.member_id, group.member_epoch, topics)
-            answer = await answered(_fetch(some, require_stable, context))
+            answer = await answered(fetch(some))
             if whole is None or answer.error_code:
                 whole = answer
             else:
@@ -76,7 +81,7 @@ async def _fetch_in_slices(
             await trio.lowlevel.checkpoint()
             if answer.error_code:
                 break
-        answers.append(whole or await answered(_fetch(group, require_stable, context)))
+        answers.append(whole or await answered(fetch(group)))
     return response(answers)
 
 
@@ -86,12 +91,12 @@ def _as_batched(topics: Sequence[OffsetFetchRequestTopic] | None) -> list[Offset
     return [OffsetFetchRequestTopics(partition_indexes=topic.partition_indexes, name=topic.name) for topic in topics]
 
 
-def _fetch(wanted: OffsetFetchRequestGroup, require_stable: bool, context: Context) -> Deferred:
-    by_id = context.version >= FIRST_TOPIC_ID_VERSION
-    known = context.node.topics
+def _fetch(
+    wanted: OffsetFetchRequestGroup, require_stable: bool, by_id: bool, groups: Groups, known: Topics
+) -> Deferred:
     places: list[tuple[str, int]] | None = None
     if wanted.topics is not None:
-        names = [_name(topic, by_id, context) for topic in wanted.topics]
+        names = [_name(topic, by_id, known) for topic in wanted.topics]
         places = [
             (name, index)
             for name, topic in zip(names, wanted.topics, strict=True)
@@ -118,7 +123,7 @@ def _fetch(wanted: OffsetFetchRequestGroup, require_stable: bool, context: Conte
             group.topics += [_unknown(topic) for topic in wanted.topics if topic.topic_id not in known.by_id]
         return group
 
-    return context.node.groups.fetch_offsets(
+    return groups.fetch_offsets(
         wanted.group_id,
         places,
         require_stable=require_stable,
@@ -127,10 +132,10 @@ def _fetch(wanted: OffsetFetchRequestGroup, require_stable: bool, context: Conte
     ).map(response)
 
 
-def _name(topic: OffsetFetchRequestTopics, by_id: bool, context: Context) -> str | None:
+def _name(topic: OffsetFetchRequestTopics, by_id: bool, known: Topics) -> str | None:
     if not by_id:
         return topic.name
-    found = context.node.topics.by_id.get(topic.topic_id)
+    found = known.by_id.get(topic.topic_id)
     return None if found is None else found.name
 
 

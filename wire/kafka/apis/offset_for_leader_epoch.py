@@ -5,8 +5,10 @@ not known gives -1 and -1.
 """
 
 from collections.abc import Coroutine
+from functools import partial
 from typing import Any
 
+from coordinators.records.directory import PartitionDirectory
 from engine.errors import BrokerError
 from wire.kafka.errors import error_code
 from wire.kafka.messages.offset_for_leader_epoch import (
@@ -24,27 +26,28 @@ VERSIONS = (2, 4)
 
 
 def handle(
-    request: OffsetForLeaderEpochRequest, context: Context
+    request: OffsetForLeaderEpochRequest, context: Context, directory: PartitionDirectory
 ) -> OffsetForLeaderEpochResponse | Coroutine[Any, Any, OffsetForLeaderEpochResponse]:
     """Answer for each partition."""
     answer: OffsetForLeaderEpochResponse | Coroutine[Any, Any, OffsetForLeaderEpochResponse]
-    answer = in_slices(request, context, _ends)
+    answer = in_slices(request, context, partial(_ends, directory))
     return answer
 
 
-def _ends(request: OffsetForLeaderEpochRequest, context: Context) -> OffsetForLeaderEpochResponse:
+def _ends(
+    directory: PartitionDirectory, request: OffsetForLeaderEpochRequest, _: Context
+) -> OffsetForLeaderEpochResponse:
     results = []
     for topic in request.topics:
-        ends = [_end(topic.topic, wanted, context) for wanted in topic.partitions]
+        ends = [_end(topic.topic, wanted, directory) for wanted in topic.partitions]
         results.append(OffsetForLeaderTopicResult(topic=topic.topic, partitions=ends))
     return OffsetForLeaderEpochResponse(topics=results)
 
 
-def _end(name: str, wanted: OffsetForLeaderPartition, context: Context) -> EpochEndOffset:
-    node = context.node
+def _end(name: str, wanted: OffsetForLeaderPartition, directory: PartitionDirectory) -> EpochEndOffset:
     entry = EpochEndOffset(partition=wanted.partition)
     try:
-        partition = node.partition(node.topic(name, b"", by_id=False), wanted.partition)
+        partition = directory.find(name, wanted.partition)
         partition.check_leader_epoch(wanted.current_leader_epoch)
         entry.leader_epoch, entry.end_offset = partition.end_of_epoch(wanted.leader_epoch)
     except BrokerError as error:

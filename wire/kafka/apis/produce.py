@@ -43,6 +43,7 @@ from wire.kafka.messages.produce import (
     TopicProduceResponse,
 )
 from wire.kafka.opening import FEW_PARTITIONS, Opening, is_plain_and_small, needs_a_look
+from wire.kafka.record_services import ProduceServices
 from wire.kafka.request import Context, Deferred
 from wire.kafka.transactional_produce import HEADER_SIZE, TRANSACTIONAL_BIT, Addition, TransactionalProduce
 
@@ -119,44 +120,46 @@ class _Durability:
             self.deferred.resolve(self.response)
 
 
-def handle(request: ProduceRequest, context: Context) -> Deferred | ProduceResponse | Coroutine[Any, Any, Any] | None:
+def handle(
+    request: ProduceRequest, context: Context, services: ProduceServices
+) -> Deferred | ProduceResponse | Coroutine[Any, Any, Any] | None:
     """Append every partition's batch; what fails is reported for its partition alone."""
     opening = None
     if needs_a_look(request):
-        opening = Opening(context)
+        opening = Opening(context, services)
         if _has_many(request) or not opening.is_done_at_once(request):
-            return _handle_slowly(request, context, opening)
-    extended = ExtendedProduce(context, opening)
-    durability = _Durability(request, context.node.clock.monotonic())
-    transactional = None if request.transactional_id is None else _transactional(request, context)
+            return _handle_slowly(request, context, services, opening)
+    extended = ExtendedProduce(context, services, opening)
+    durability = _Durability(request, services.clock.monotonic())
+    transactional = None if request.transactional_id is None else _transactional(request, context, services)
     for topic_data in request.topic_data:
         answered = TopicProduceResponse(topic_id=topic_data.topic_id, name=topic_data.name)
         durability.response.responses.append(answered)
         for data in topic_data.partition_data:
-            _try_append(topic_data, data, context, transactional, extended, answered, durability)
+            _try_append(topic_data, data, context, services, transactional, extended, answered, durability)
     return _end(durability, transactional)
 
 
 async def _handle_slowly(
-    request: ProduceRequest, context: Context, opening: Opening
+    request: ProduceRequest, context: Context, services: ProduceServices, opening: Opening
 ) -> Deferred | ProduceResponse | None:
     """The same for a request of which something takes longer than the loop may wait: one batch after the other, and the
     others have their turn now and then."""
     opening.begin_slowly(request)
-    extended = ExtendedProduce(context, opening)
-    durability = _Durability(request, context.node.clock.monotonic())
-    transactional = None if request.transactional_id is None else _transactional(request, context)
+    extended = ExtendedProduce(context, services, opening)
+    durability = _Durability(request, services.clock.monotonic())
+    transactional = None if request.transactional_id is None else _transactional(request, context, services)
     appended = 0
     for topic_data in request.topic_data:
         answered = TopicProduceResponse(topic_id=topic_data.topic_id, name=topic_data.name)
         durability.response.responses.append(answered)
         for data in topic_data.partition_data:
             if is_plain_and_small(data.records):
-                _try_append(topic_data, data, context, transactional, extended, answered, durability)
+                _try_append(topic_data, data, context, services, transactional, extended, answered, durability)
                 await extended.until_taken()
             else:
                 async with opening.opened_slowly(topic_data, data):
-                    _try_append(topic_data, data, context, transactional, extended, answered, durability)
+                    _try_append(topic_data, data, context, services, transactional, extended, answered, durability)
                     await extended.until_taken()
             appended += 1
             if appended % PARTITIONS_PER_TURN == 0:
@@ -172,9 +175,9 @@ def _has_many(request: ProduceRequest) -> bool:
     return count > FEW_PARTITIONS
 
 
-def _transactional(request: ProduceRequest, context: Context) -> TransactionalProduce:
+def _transactional(request: ProduceRequest, context: Context, services: ProduceServices) -> TransactionalProduce:
     assert request.transactional_id is not None
-    transactional = TransactionalProduce(request.transactional_id, context)
+    transactional = TransactionalProduce(request.transactional_id, context, services)
     # Producers of transactions wait for all replicas; one that does not is taken for one that adds by itself.
     if request.acks == -1:
         transactional.add(request)
@@ -197,6 +200,7 @@ def _try_append(
     topic_data: TopicProduceData,
     data: PartitionProduceData,
     context: Context,
+    services: ProduceServices,
     transactional: TransactionalProduce | None,
     extended: ExtendedProduce,
     answered: TopicProduceResponse,
@@ -207,7 +211,7 @@ def _try_append(
     try:
         if durability.acks not in (0, 1, -1):
             raise InvalidRequiredAcks(f"acks must be 0, 1 or -1 (all), not {durability.acks}")
-        _append(topic_data, data, context, transactional, extended, entry, durability)
+        _append(topic_data, data, context, services, transactional, extended, entry, durability)
     except BrokerError as error:
         _set_error(entry, error)
         # The text alone: an error kept in a frame of its own traceback would live until a collection.
@@ -218,19 +222,20 @@ def _append(
     topic_data: TopicProduceData,
     data: PartitionProduceData,
     context: Context,
+    services: ProduceServices,
     transactional: TransactionalProduce | None,
     extended: ExtendedProduce,
     entry: PartitionProduceResponse,
     durability: _Durability,
 ) -> None:
-    node = context.node
+    directory = services.directory
     by_id = context.version >= FIRST_TOPIC_ID_VERSION
-    topic = node.topic(topic_data.name, topic_data.topic_id, by_id=by_id)
+    topic = directory.topic(topic_data.topic_id if by_id else topic_data.name)
     if topic.internal:
         raise InvalidTopic(f"{topic.name} is written by the broker alone")
-    partition = node.partition(topic, data.index)
-    if node.partitions.refusal is not None:
-        raise fresh(node.partitions.refusal)
+    partition = directory.partition(topic, data.index)
+    if directory.partitions.refusal is not None:
+        raise fresh(directory.partitions.refusal)
     if durability.acks == -1 and partition.replicas.shortage is not None:
         raise fresh(partition.replicas.shortage)
     records = data.records
@@ -253,7 +258,7 @@ def _append(
         entry.log_start_offset = partition.log.start_offset
         if error.header_fault:
             client = context.client_id, context.peer.address
-            node.refused_headers.note(topic.name, partition.index, error, *client)
+            services.refused_headers.note(topic.name, partition.index, error, *client)
         raise
     entry.base_offset = result.base_offset
     entry.log_append_time_ms = result.append_time_ms
@@ -262,7 +267,7 @@ def _append(
         partition.traffic.received(record_count, len(records))
     client_id, address = context.client_id, context.peer.address
     section = None if extended.opened is None else extended.opened.section
-    node.tracing.received(topic, partition, records, result, client_id, address, section=section)
+    services.tracing.received(topic, partition, records, result, client_id, address, section=section)
     durability.wait_for(partition, result.last_offset, entry)
 
 

@@ -6,6 +6,7 @@ it believes to be selected (KIP-559).
 
 from typing import Any
 
+from coordinators.group.groups import Groups
 from coordinators.group.requests import SyncAnswer, SyncRequest
 from engine.errors import BrokerError
 from wire.kafka.errors import ErrorCode, error_code
@@ -18,7 +19,7 @@ VERSIONS = (0, 5)
 FIRST_VERSION_WITH_PROTOCOL = 5
 
 
-def handle(request: SyncGroupRequest, context: Context) -> Deferred | SyncGroupResponse:
+def handle(request: SyncGroupRequest, context: Context, groups: Groups) -> Deferred | SyncGroupResponse:
     """Give the assignment when it is known and durable."""
     if context.version >= FIRST_VERSION_WITH_PROTOCOL and None in (request.protocol_type, request.protocol_name):
         return SyncGroupResponse(error_code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
@@ -31,7 +32,7 @@ def handle(request: SyncGroupRequest, context: Context) -> Deferred | SyncGroupR
         protocol=request.protocol_name,
         assignments={each.member_id: bytes(each.assignment) for each in request.assignments},
     )
-    return context.node.groups.sync(sync).map(_response)
+    return groups.sync(sync).map(_response)
 
 
 def _response(answer: Any) -> SyncGroupResponse:

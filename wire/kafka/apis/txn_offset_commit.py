@@ -5,10 +5,14 @@ version 5 adds it (KIP-890), the versions before are refused without AddOffsetsT
 """
 
 from collections.abc import Coroutine
+from functools import partial
 from typing import Any
 
+from coordinators.group.groups import Groups
 from coordinators.group.requests import OffsetToCommit
+from coordinators.records.directory import PartitionDirectory
 from coordinators.transaction.transaction import V2, ProducerIdentity
+from coordinators.transaction.transactions import Transactions
 from engine.errors import (
     BrokerError,
     ConcurrentTransactions,
@@ -36,14 +40,26 @@ FIRST_ADDING_VERSION = 5
 
 
 def handle(
-    request: TxnOffsetCommitRequest, context: Context
+    request: TxnOffsetCommitRequest,
+    context: Context,
+    groups: Groups,
+    transactions: Transactions,
+    directory: PartitionDirectory,
 ) -> Deferred | Coroutine[Any, Any, TxnOffsetCommitResponse]:
     """Commit the offsets of partitions that exist, as part of the transaction."""
-    answer: Deferred | Coroutine[Any, Any, TxnOffsetCommitResponse] = in_slices(request, context, _handle)
+    answer: Deferred | Coroutine[Any, Any, TxnOffsetCommitResponse] = in_slices(
+        request, context, partial(_handle, groups, transactions, directory)
+    )
     return answer
 
 
-def _handle(request: TxnOffsetCommitRequest, context: Context) -> Deferred:
+def _handle(
+    groups: Groups,
+    transactions: Transactions,
+    directory: PartitionDirectory,
+    request: TxnOffsetCommitRequest,
+    context: Context,
+) -> Deferred:
     response = TxnOffsetCommitResponse()
     offsets: list[OffsetToCommit] = []
     entries: list[TxnOffsetCommitResponsePartition] = []
@@ -54,7 +70,7 @@ def _handle(request: TxnOffsetCommitRequest, context: Context) -> Deferred:
             entry = TxnOffsetCommitResponsePartition(each.partition_index)
             answered.partitions.append(entry)
             try:
-                offsets.append(_offset(topic.name, each, context))
+                offsets.append(_offset(topic.name, each, directory))
                 entries.append(entry)
             except BrokerError as error:
                 entry.error_code = error_code(error)
@@ -65,13 +81,12 @@ def _handle(request: TxnOffsetCommitRequest, context: Context) -> Deferred:
             entry.error_code = 0 if error is None else error_code(_told(error, context.version))
         return response
 
-    return _commit(request, context, offsets).map(finish)
+    return _commit(request, context.version, offsets, groups, transactions).map(finish)
 
 
-def _offset(name: str, wanted: Any, context: Context) -> OffsetToCommit:
-    node = context.node
-    topic = node.topic(name, b"", by_id=False)
-    node.partition(topic, wanted.partition_index)
+def _offset(name: str, wanted: Any, directory: PartitionDirectory) -> OffsetToCommit:
+    topic = directory.topic(name)
+    directory.partition(topic, wanted.partition_index)
     return OffsetToCommit(
         name,
         wanted.partition_index,
@@ -82,15 +97,21 @@ def _offset(name: str, wanted: Any, context: Context) -> OffsetToCommit:
     )
 
 
-def _commit(request: TxnOffsetCommitRequest, context: Context, offsets: list[OffsetToCommit]) -> Deferred:
-    transactions, answer = context.node.transactions, Deferred()
+def _commit(
+    request: TxnOffsetCommitRequest,
+    version: int,
+    offsets: list[OffsetToCommit],
+    groups: Groups,
+    transactions: Transactions,
+) -> Deferred:
+    answer = Deferred()
     producer = ProducerIdentity(request.producer_id, request.producer_epoch)
 
     def commit(refusal: BrokerError | None) -> None:
         if refusal is not None:
             answer.resolve(refusal)
             return
-        context.node.groups.commit_transactional(
+        groups.commit_transactional(
             request.group_id,
             request.member_id,
             request.generation_id,
@@ -100,7 +121,7 @@ def _commit(request: TxnOffsetCommitRequest, context: Context, offsets: list[Off
             request.group_instance_id,
         ).on_resolved(answer.resolve)
 
-    if context.version >= FIRST_ADDING_VERSION:
+    if version >= FIRST_ADDING_VERSION:
         transactions.add_offsets(request.transactional_id, producer, request.group_id, V2).on_resolved(commit)
         return answer
     try:

@@ -7,6 +7,7 @@ Brokers send it to each other; administrators send it to end a transaction that 
 from typing import Any
 
 from coordinators.transaction.transaction import ProducerIdentity
+from coordinators.transaction.transactions import Transactions
 from engine.errors import BrokerError
 from engine.log.transactions import EndMarker
 from wire.kafka.errors import error_code
@@ -27,7 +28,7 @@ VERSIONS = (1, 2)
 Marker = tuple[ProducerIdentity, EndMarker]
 
 
-def handle(request: WriteTxnMarkersRequest, context: Context) -> Steps[Any]:
+def handle(request: WriteTxnMarkersRequest, _: Context, transactions: Transactions) -> Steps[Any]:
     """Write each marker, once where a partition is named twice; answered when all are durable."""
     results: list[WritableTxnMarkerResult] = []
     wanted: list[tuple[Marker, str, int, WritableTxnMarkerPartitionResult]] = []
@@ -40,7 +41,9 @@ def handle(request: WriteTxnMarkersRequest, context: Context) -> Steps[Any]:
             wanted += [(marker, name, entry.partition_index, entry) for entry in partitions]
             yield
 
-    return for_each(wanted, lambda each: _write(*each, context), lambda _: WriteTxnMarkersResponse(markers=results))
+    return for_each(
+        wanted, lambda each: _write(*each, transactions), lambda _: WriteTxnMarkersResponse(markers=results)
+    )
 
 
 def _merged(request: WriteTxnMarkersRequest) -> dict[Marker, dict[str, dict[int, None]]]:
@@ -56,11 +59,11 @@ def _merged(request: WriteTxnMarkersRequest) -> dict[Marker, dict[str, dict[int,
 
 
 def _write(
-    marker: Marker, topic: str, index: int, entry: WritableTxnMarkerPartitionResult, context: Context
+    marker: Marker, topic: str, index: int, entry: WritableTxnMarkerPartitionResult, transactions: Transactions
 ) -> Deferred:
     producer, end = marker
 
     def written(outcome: Any) -> None:
         entry.error_code = error_code(outcome) if isinstance(outcome, BrokerError) else 0
 
-    return context.node.transactions.write_marker((topic, index), producer, end).map(written)
+    return transactions.write_marker((topic, index), producer, end).map(written)

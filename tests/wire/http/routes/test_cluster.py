@@ -16,7 +16,7 @@ async def test_the_cluster_is_told_with_its_nodes_and_load(tmp_path: Path) -> No
         cluster = await door.get("/cluster")
         host, port = door.broker.kafka_address.split(":")
         assert cluster["nodes"] == [{"node_id": 7, "rack": "r", "addresses": [{"host": host, "port": int(port)}]}]
-        assert cluster["cluster_id"] == door.broker.node.cluster_id
+        assert cluster["cluster_id"] == door.broker.node.identity.cluster_id
         assert cluster["version"] == tidegate.__version__
         assert (cluster["topics"], cluster["partitions"], cluster["connections"]) == (1, 3, 1)
 

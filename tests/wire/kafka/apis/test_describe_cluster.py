@@ -20,7 +20,7 @@ async def test_the_node_is_the_controller_and_the_only_broker(tmp_path: Path) ->
         assert f"{broker.host}:{broker.port}" == door.broker.kafka_address
         assert (answer.controller_id, broker.broker_id, broker.rack) == (4, 4, "r1")
         assert answer.cluster_authorized_operations == CLUSTER_OPERATIONS
-        assert answer.cluster_id == door.broker.node.cluster_id
+        assert answer.cluster_id == door.broker.node.identity.cluster_id
 
 
 @trio_test

@@ -1,0 +1,86 @@
+"""The Kafka door, composed: its bounds, and the services that its handlers name."""
+
+import random
+from typing import Any
+
+from coordinators.records.directory import PartitionDirectory
+from coordinators.records.long_polls import LongPolls
+from coordinators.records.reading import Reading
+from coordinators.release.releases import Releases
+from coordinators.tracing.tracing import Tracing
+from coordinators.transaction.transactions import Transactions
+from engine.clock import Clock
+from engine.config.resolve import BrokerSettings
+from engine.timers import Timers
+from engine.workers import Workers
+from tidegate.descriptors import DescriptorPlan
+from tidegate.node import Node
+from wire.kafka.fetch_sessions import FetchSessions
+from wire.kafka.limits import Limits
+from wire.kafka.opening_room import OpeningRoom
+from wire.kafka.record_services import ProduceServices
+from wire.kafka.refused_headers import RefusedHeaders
+from wire.kafka.server import KafkaServer
+from wire.services import Services
+
+SESSION_EVICTION_MS = 120_000
+
+
+def door_services(
+    services: Services, clock: Clock, workers: Workers, chance: random.Random, descriptors: DescriptorPlan
+) -> dict[type[Any], object]:
+    """What the door adds to a node's services."""
+    directory = services[PartitionDirectory]
+    settings = directory.topics.settings
+    limits = kafka_limits(settings, descriptors)
+    sessions = FetchSessions(
+        settings.integer("max.incremental.fetch.session.cache.slots"),
+        SESSION_EVICTION_MS,
+        clock,
+        chance,
+        settings.integer("socket.request.max.elements"),
+    )
+    long_polls = LongPolls(settings.integer("fetch.max.waiting.requests"))
+    refused_headers, opening_room = RefusedHeaders(clock), OpeningRoom(limits.max_decompressed_bytes)
+    tracing = services[Tracing]
+    producing = ProduceServices(
+        directory,
+        services[Releases],
+        services[Transactions],
+        tracing,
+        refused_headers,
+        opening_room,
+        limits,
+        clock,
+        workers,
+    )
+    reading = Reading(directory, tracing, clock, services[Timers], long_polls, limits.max_fetch_bytes)
+    made = (limits, sessions, long_polls, refused_headers, opening_room, producing, reading)
+    return {type(each): each for each in made}
+
+
+def kafka_server(node: Node) -> KafkaServer:
+    """The door of a node whose services are complete."""
+    services = node.services
+    return KafkaServer(services, services[Limits], node.clock, node.workers, node.partitions.rounds, node.tracing)
+
+
+def kafka_limits(settings: BrokerSettings, descriptors: DescriptorPlan) -> Limits:
+    """The bounds that the broker's configuration sets."""
+    return Limits(
+        max_frame_bytes=settings.integer("socket.request.max.bytes"),
+        max_control_frame_bytes=settings.integer("socket.control.request.max.bytes"),
+        max_large_request_bytes=settings.integer("queued.max.request.bytes"),
+        max_connections=descriptors.connections,
+        max_connections_per_address=settings.integer("max.connections.per.ip"),
+        max_idle_ms=settings.integer("connections.max.idle.ms"),
+        max_requests_in_flight=settings.integer("connection.max.inflight.requests"),
+        max_bytes_in_flight=settings.integer("connection.max.inflight.bytes"),
+        max_request_elements=settings.integer("socket.request.max.elements"),
+        max_response_bytes=settings.integer("socket.response.max.bytes"),
+        request_progress_timeout_ms=settings.integer("socket.request.progress.timeout.ms"),
+        max_fetch_bytes=settings.integer("fetch.max.bytes"),
+        max_decompression_ratio=settings.integer("decompression.max.ratio"),
+        max_request_decompressed_bytes=settings.integer("request.max.decompressed.bytes"),
+        max_decompressed_bytes=settings.integer("queued.max.decompressed.bytes"),
+    )
