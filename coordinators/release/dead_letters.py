@@ -17,7 +17,6 @@ from attrs import define, field
 from coordinators.controller import Controller
 from coordinators.deferred import Deferred
 from coordinators.producer_ids import ProducerIds
-from coordinators.release.client_batch import ClientBatch
 from coordinators.release.staged import StagedPartition
 from coordinators.topics import Topic, TopicSpec
 from coordinators.waiting import raise_refusal, result_of, until_durable
@@ -26,6 +25,7 @@ from engine.errors import BrokerError, DuplicateSequence, OutOfOrderSequence, To
 from engine.log.producer_state import SEQUENCES
 from engine.log.types import Origin
 from engine.partition.partition import Partition
+from engine.records.batch import Batch, whole
 from engine.records.layout import (
     HEADER_SIZE,
     RecordSpan,
@@ -115,7 +115,7 @@ class DeadLetters:
             try:
                 for letter in self._letters(staged, row) if row is not None else ():
                     batch = _batch(source.name, staged.partition.index, letter, state.dead_letter_producer, sequence)
-                    await _append(target, batch)
+                    await _append(target, whole(batch, Origin.LETTER))
                     sequence += 1
             except OutOfOrderSequence:
                 break
@@ -174,14 +174,13 @@ async def _in_turn(staged: StagedPartition, change: Callable[[], object]) -> Non
     raise_refusal(await result_of(answer))
 
 
-async def _append(target: Partition, batch: bytes) -> None:
+async def _append(target: Partition, letter: Batch) -> None:
     """Write a letter, unless it is there already."""
     answer = Deferred()
     try:
         if target.staged is None or not target.staged.in_the_way:
-            target.append(batch, origin=Origin.LETTER)
+            target.append(letter)
             return
-        letter = ClientBatch(batch, memoryview(batch)[HEADER_SIZE:], is_letter=True)
         target.staged.append(letter, answer.resolve)
         raise_refusal(await result_of(answer))
     except DuplicateSequence:

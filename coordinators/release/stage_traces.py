@@ -9,6 +9,7 @@ from coordinators.topic_view import Topic, TopicView
 from coordinators.tracing.tracing import Tracing
 from engine.files.files import Buffer
 from engine.partition.partition import Partition
+from engine.records.batch import Publisher
 from engine.stage.events import Intent
 from engine.stage.fates import FateKind
 from engine.stage.headers import OpenedRecord
@@ -31,7 +32,7 @@ class StageObserver(Protocol):
         opened: Sequence[OpenedRecord] | None,
         first_number: int,
         received_ms: int,
-        client: "Client",
+        publisher: Publisher,
     ) -> None:
         """A client's batch was staged, its first record as `first_number`."""
 
@@ -46,17 +47,6 @@ class StageObserver(Protocol):
 
     def released(self, intent: Intent, rows: Mapping[int, Row]) -> None:
         """These were just appended to the log."""
-
-
-@define(frozen=True)
-class Client:
-    """Who produced it."""
-
-    client_id: str | None = None
-    address: str | None = None
-
-
-NO_CLIENT = Client()
 
 
 @define(eq=False)
@@ -77,7 +67,7 @@ class StageTraces:
         opened: Sequence[OpenedRecord] | None,
         first_number: int,
         received_ms: int,
-        client: Client,
+        publisher: Publisher,
     ) -> None:
         """Begin the traces of a batch: of the records that ask for one, or its first if the topic samples it."""
         topic = self._topic
@@ -104,8 +94,8 @@ class StageTraces:
                 due_ms,
                 lane if in_lanes else None,
                 key=key,
-                client_id=client.client_id,
-                address=client.address,
+                client_id=publisher.client_id,
+                address=publisher.address,
                 store=self.partition.staged.store,
             )
 

@@ -7,12 +7,12 @@ the next releases, queues up and follows in its order. The rules are those of `e
 import logging
 import math
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from attrs import asdict, define, field
 
-from coordinators.release.client_batch import Answer, ClientBatch, Outcome, Staged
+from coordinators.release.client_batch import Answer, Outcome, Staged
 from coordinators.release.countdown import Countdown, Done
 from coordinators.release.pace import Pace
 from coordinators.release.stage_traces import StageObserver
@@ -27,15 +27,17 @@ from engine.errors import (
     fresh,
     kept,
 )
+from engine.files.files import Buffer
 from engine.files.reserve import is_full
 from engine.log.log import AppendResult
 from engine.log.transactions import EndMarker, build_marker
 from engine.log.types import Origin
 from engine.partition.partition import Partition
+from engine.records.batch import Batch
 from engine.records.layout import HEADER_SIZE, BatchHeader, parse_header, walk_records
-from engine.records.opened import OpenedRecords
 from engine.stage.codecs import in_codecs, is_quick
 from engine.stage.events import Intent
+from engine.stage.headers import OpenedRecord
 from engine.stage.stage import Stage
 from engine.timers import Timer, Timers
 from engine.workers import Workers
@@ -133,7 +135,7 @@ class StagedPartition:
 
     # -- clients' batches
 
-    def append(self, batch: ClientBatch, answer: Answer, deadline: float = math.inf) -> None:
+    def append(self, batch: Batch, answer: Answer, deadline: float = math.inf) -> None:
         """Take a client's batch; `answer` is called with what became of it, at once if nothing is in the way. One whose
         turn has not come by the deadline is refused, and nothing of it is stored."""
         if self._blocked is not None:
@@ -165,28 +167,27 @@ class StagedPartition:
         reason = "" if self._blocked is None else f": {self._blocked}"
         return RequestTimedOut(f"the batch waited for its turn behind a release and was not stored{reason}")
 
-    def _append(self, batch: ClientBatch) -> AppendResult | Staged:
+    def _append(self, batch: Batch) -> AppendResult | Staged:
         if self._blocked is not None:
             raise self._blocked
         if not batch.hold and not self.stage.takes_all and not self._follows_staged(batch):
-            return self.partition.append(batch.records, origin=batch.origin, opened=batch.known)
+            return self.partition.append(batch)
         self._check_online()
         log = self.partition.log
-        known = batch.known or OpenedRecords(batch.section)
-        header, original = log.check_client_batch(batch.records, origin=batch.origin, opened=known)
+        original = log.check_batch(batch)
         if original is not None:
             if original.base_offset == NONE:
                 return Staged(self.store.log.end_offset - 1, None)
             return AppendResult(original.base_offset, original.last_offset, -1, log.start_offset, True)
-        return self._hold(header, batch)
+        return self._hold(batch)
 
-    def _follows_staged(self, batch: ClientBatch) -> bool:
+    def _follows_staged(self, batch: Batch) -> bool:
         """Whether its transaction has records in the stage, which come into the log at its end: these come after."""
-        header = parse_header(batch.records)
+        header = batch.header
         return header.is_transactional and header.producer_id in self.stage.state.transactions
 
-    def _hold(self, header: BatchHeader, batch: ClientBatch) -> Staged:
-        section = batch.section
+    def _hold(self, batch: Batch) -> Staged:
+        header, section, is_letter = batch.header, batch.section(), batch.origin is Origin.LETTER
         if HEADER_SIZE + len(section) > self.store.log.config.segment_bytes:
             raise RecordListTooLarge(f"{len(section)} bytes of uncompressed records are too many for the stage")
         if not self.has_room(len(section)):
@@ -195,21 +196,21 @@ class StagedPartition:
                 "pending in this topic"
             )
         self.check_entries(header.record_count)
-        if not batch.is_letter:
-            self._check_record_sizes(header, batch)
+        if not is_letter:
+            self._check_record_sizes(header, section, batch.asked)
         was_prioritised = self.stage.prioritised
         held = self.stage.hold(
             header,
             section,
-            batch.opened,
+            batch.asked,
             self.partition.log.end_offset,
             shows_lanes=batch.shows_lanes,
-            is_letter=batch.is_letter,
+            is_letter=is_letter,
         )
         self.partition.log.note_staged(header)
         if self.observer is not None:
             first_number = held.last_number - header.record_count + 1
-            self.observer.held(section, batch.opened, first_number, self.stage.clock.now_ms(), batch.client)
+            self.observer.held(section, batch.asked, first_number, self.stage.clock.now_ms(), batch.publisher)
         if self.stage.prioritised and not was_prioritised:
             # Whoever waits for the log to grow has to ask anew.
             self.store.when_durable(held.last_number, math.inf, lambda _: self.partition.nudge())
@@ -220,12 +221,12 @@ class StagedPartition:
         self._carry_out(held.intent)
         return Staged(held.last_number, held.intent.end_offset)
 
-    def _check_record_sizes(self, header: BatchHeader, batch: ClientBatch) -> None:
+    def _check_record_sizes(self, header: BatchHeader, section: Buffer, asked: Sequence[OpenedRecord] | None) -> None:
         """A record that no segment of the log can hold would never be released."""
         bound = self.partition.log.config.segment_bytes - RECORD_OVERHEAD_BYTES
-        if len(batch.section) <= bound:
+        if len(section) <= bound:
             return
-        spans = batch.opened or walk_records(batch.section, header.record_count)
+        spans = asked or walk_records(section, header.record_count)
         largest = max(span.end - span.start for span in spans)
         if largest > bound:
             raise RecordTooLarge(f"a record of {largest} bytes does not fit into a segment of the topic")

@@ -5,7 +5,6 @@ search and one comparison of times; an untraced fetch or commit costs one look i
 Whatever happens here, the record itself is stored, delivered and committed as without it.
 """
 
-import struct
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
@@ -21,8 +20,7 @@ from engine.errors import BrokerError
 from engine.files.files import Buffer, FileRegion
 from engine.log.types import AppendResult
 from engine.partition.partition import Partition
-from engine.records.compression import decompress
-from engine.records.layout import CODEC_MASK, HEADER_SIZE
+from engine.records.batch import Batch
 from engine.trace.context import TraceContext, parse_traceparent
 from engine.trace.kinds import EventKind
 from engine.trace.record_trace import KEY_MAX_BYTES, RecordTrace, SampledBy, TraceEvent, begin_trace
@@ -30,10 +28,6 @@ from engine.trace.sampling import Rate, TopicSampler, spread
 from engine.trace.sniff import TracedRecord, mark_in, with_context, without_context
 from engine.trace.store import TraceStore
 
-# The low byte of a batch's attributes, where its codec stands.
-_CODEC_POSITION = 22
-_RECORD_COUNT_POSITION = 57
-_record_count = struct.Struct(">i")
 _OPENED_FACTOR = 16
 LOOKED_THROUGH_BYTES_MAX = 2**20
 """Of a batch's records; as many as an uncompressed batch may have by default."""
@@ -84,25 +78,20 @@ class Tracing:
         self,
         topic: Topic,
         partition: Partition,
-        records: Buffer,
+        batch: Batch,
         result: AppendResult,
-        client_id: str | None,
-        address: str,
         *,
-        section: Buffer | None = None,
         door: str | None = None,
     ) -> None:
-        """A batch was just appended. `section` holds its records uncompressed, if somebody has opened them already;
-        `door` names one of ours that chose the partition."""
+        """A batch was just appended; `door` names one of ours that chose the partition."""
         known = self._samplers.get(topic.name)
         sampler = known[1] if known is not None and known[0] is topic else self._sampler(topic)
         if not sampler.enabled or result.duplicate:
             return
         now = self.clock.monotonic()
+        section = self._section(batch, now)
         if section is None:
-            section = records[HEADER_SIZE:] if not records[_CODEC_POSITION] & CODEC_MASK else self._open(records, now)
-            if section is None:
-                return
+            return
         if len(section) > LOOKED_THROUGH_BYTES_MAX:
             # Records are hopped over one by one up to a traced one; a small batch may have millions when it is opened.
             section = memoryview(section)[:LOOKED_THROUGH_BYTES_MAX]
@@ -110,12 +99,14 @@ class Tracing:
         is_picked = sampler.by_rate(now)
         if mark < 0 and not is_picked and not sampler.ratio:
             return
-        (count,) = _record_count.unpack_from(records, _RECORD_COUNT_POSITION)
+        count = batch.header.record_count
         found = self._with_context(section, mark, count, now) if mark >= 0 else []
         if is_picked or sampler.ratio:
             found += self._sampled(sampler, section, count, now, is_picked=is_picked)
         if found:
-            self._published(topic, partition, result, found, {"client_id": client_id, "address": address}, door)
+            publisher = batch.publisher
+            client = {"client_id": publisher.client_id, "address": publisher.address}
+            self._published(topic, partition, result, found, client, door)
 
     def _with_context(self, section: Buffer, mark: int, count: int, now: float) -> list[tuple[TracedRecord, SampledBy]]:
         room = self._traces.room(now)
@@ -140,17 +131,19 @@ class Tracing:
         self.counts["dropped_traces"] += 1
         return False
 
-    def _open(self, records: Buffer, now: float) -> Buffer | None:
-        """The records of a compressed batch, if opening it is within the bounds."""
-        size, most = len(records), self.settings.compressed_batch_max_bytes
-        if size > most or not self._opened_bytes.take(now, size):
-            self.counts["unopened_batches"] += 1
-            return None
-        try:
-            return decompress(records[_CODEC_POSITION] & CODEC_MASK, records[HEADER_SIZE:], most * _OPENED_FACTOR)
-        except BrokerError:
-            self.counts["unopened_batches"] += 1
-            return None
+    def _section(self, batch: Batch, now: float) -> Buffer | None:
+        """The records; of a compressed batch that nobody has opened, if opening it is within the bounds."""
+        if batch.opened is None and batch.codec:
+            size, most = len(batch.data), self.settings.compressed_batch_max_bytes
+            if size > most or not self._opened_bytes.take(now, size):
+                self.counts["unopened_batches"] += 1
+                return None
+            try:
+                return batch.section(most * _OPENED_FACTOR)
+            except BrokerError:
+                self.counts["unopened_batches"] += 1
+                return None
+        return batch.section()
 
     def _published(
         self,

@@ -46,7 +46,8 @@ from engine.log.types import (
     TimedOffset,
 )
 from engine.log.upkeep import Upkeep
-from engine.log.validation import Accepted, Batches, Piece, accept, is_plain, ordinary_batch
+from engine.log.validation import Piece, accept, is_ordinary, is_plain
+from engine.records.batch import Batch, split
 from engine.records.layout import (
     CONTROL_FLAG,
     HEADER_SIZE,
@@ -54,9 +55,7 @@ from engine.records.layout import (
     PREFIX,
     PREFIX_SIZE,
     BatchHeader,
-    split_batches,
 )
-from engine.records.opened import Opened
 
 __all__ = ["AppendResult", "Log", "LogConfig", "LogPosition", "LogRead"]
 __all__ += ["Origin", "ProducerInfo", "RecoveryReport", "SyncTicket", "TimedOffset"]
@@ -150,21 +149,30 @@ class Log(StagedProducers):
 
     # --- append -----------------------------------------------------------------------------------------
 
-    def append(
-        self, records: Buffer, leader_epoch: int, *, origin: Origin = Origin.CLIENT, opened: Opened = None
-    ) -> AppendResult:
-        """Appends one or more whole batches, all or none of them; of a single one `opened` tells what is known."""
+    def append(self, records: Buffer, leader_epoch: int, *, origin: Origin = Origin.CLIENT) -> AppendResult:
+        """Appends one or more whole batches, all or none of them."""
+        if self._offline is not None:
+            raise StorageError(f"{self.name} is offline: {self._offline}")
+        batches = split(records, origin)
+        if not batches:
+            raise InvalidRecord("no batch to append")
+        if len(batches) == 1:
+            return self.append_batch(batches[0], leader_epoch)
+        return self._append(batches, leader_epoch, self._clock.now_ms())
+
+    def append_batch(self, batch: Batch, leader_epoch: int) -> AppendResult:
+        """Appends one batch, as its origin has it done."""
         if self._offline is not None:
             raise StorageError(f"{self.name} is offline: {self._offline}")
         now_ms = self._clock.now_ms()
-        if origin is Origin.CLIENT and self._is_plain:
-            result = self._append_plain(records, leader_epoch, now_ms, opened)
+        if self._is_plain and batch.origin is Origin.CLIENT:
+            result = self._append_plain(batch, leader_epoch, now_ms)
             if result is not None:
                 return result
-        batches = split_batches(records)
-        if not batches:
-            raise InvalidRecord("no batch to append")
-        pieces, original = self._accept(batches, origin, now_ms, opened)
+        return self._append((batch,), leader_epoch, now_ms)
+
+    def _append(self, batches: Sequence[Batch], leader_epoch: int, now_ms: int) -> AppendResult:
+        pieces, original = accept(batches, self._config, self._producers, self.end_offset, now_ms, self.name)
         if original is not None:
             return AppendResult(
                 original.base_offset,
@@ -173,27 +181,28 @@ class Log(StagedProducers):
                 self.start_offset,
                 True,
             )
+        origin = batches[0].origin
         base_offset = self.end_offset if origin is not Origin.REPLICA else pieces[0][0].base_offset
         self._write(pieces, leader_epoch, origin, now_ms)
         append_time = now_ms if self._config.timestamp_type == "LogAppendTime" else -1
         return AppendResult(base_offset, self.end_offset - 1, append_time, self.start_offset)
 
-    def _append_plain(self, records: Buffer, leader_epoch: int, now_ms: int, opened: Opened) -> AppendResult | None:
+    def _append_plain(self, batch: Batch, leader_epoch: int, now_ms: int) -> AppendResult | None:
         """The usual case in a straight line: one ordinary batch that fits into the active segment.
 
         None, with nothing changed, where anything is unusual or wrong: the general path says what it is.
         """
         config, segment = self._config, self._segments.active
-        header = ordinary_batch(records, config, now_ms, opened)
-        if header is None or segment is None:
+        if segment is None or not is_ordinary(batch, config, now_ms):
             return None
-        base_offset, size = self.end_offset, len(records)
+        header, data = batch.header, batch.data
+        base_offset, size = self.end_offset, len(data)
         if not segment.has_room(config, size, base_offset + header.last_offset_delta, header.max_timestamp):
             return None
         producers = self._producers
         if header.producer_id != NO_PRODUCER_ID and producers.check(header, now_ms) is not None:
             return None
-        rest = memoryview(records)[PREFIX_SIZE:]
+        rest = memoryview(data)[PREFIX_SIZE:]
         self._write_buffers(segment, [PREFIX.pack(base_offset, header.length, leader_epoch), rest])
         segment.note_batch(header, base_offset, config.index_interval_bytes)
         if leader_epoch != self._epochs.latest:
@@ -204,9 +213,6 @@ class Log(StagedProducers):
         self._end = None
         self._upkeep.note_append(size, 1)
         return AppendResult(base_offset, end_offset - 1, -1, self.start_offset)
-
-    def _accept(self, batches: Batches, origin: Origin, now_ms: int, opened: Opened) -> Accepted:
-        return accept(batches, origin, self._config, self._producers, self.end_offset, now_ms, self.name, opened)
 
     def _append_time(self, original: BatchMark) -> int:
         return original.timestamp_ms if self._config.timestamp_type == "LogAppendTime" else -1

@@ -1,15 +1,13 @@
 """What a log has to do with producers whose batches go to its partition's stage: one producer state is fed by both."""
 
 from engine.clock import Clock
-from engine.errors import InvalidRecord
-from engine.files.files import Buffer
 from engine.log.producer_state import BatchMark
 from engine.log.transactions import EndMarker
-from engine.log.types import LogConfig, Origin
+from engine.log.types import LogConfig
 from engine.log.validation import accept
 from engine.log.view import LogView
-from engine.records.layout import NO_PRODUCER_ID, BatchHeader, split_batches
-from engine.records.opened import Opened
+from engine.records.batch import Batch
+from engine.records.layout import NO_PRODUCER_ID, BatchHeader
 
 
 class StagedProducers(LogView):
@@ -18,17 +16,10 @@ class StagedProducers(LogView):
     _clock: Clock
     _config: LogConfig
 
-    def check_client_batch(
-        self, records: Buffer, *, origin: Origin = Origin.CLIENT, opened: Opened = None
-    ) -> tuple[BatchHeader, BatchMark | None]:
-        """What an append would ask of a client's batch that goes to the stage, and the original if it is a retry."""
-        batches = split_batches(records)
-        if len(batches) != 1:
-            raise InvalidRecord(f"{len(batches)} batches where one is expected")
+    def check_batch(self, batch: Batch) -> BatchMark | None:
+        """Ask of a batch that goes to the stage what an append would ask; the original, if it is a retry."""
         now_ms = self._clock.now_ms()
-        producers = self._producers
-        _, original = accept(batches, origin, self._config, producers, self.end_offset, now_ms, self.name, opened)
-        return batches[0][0], original
+        return accept((batch,), self._config, self._producers, self.end_offset, now_ms, self.name)[1]
 
     def note_staged(self, header: BatchHeader) -> None:
         """A batch of this producer went to the stage: one producer state is fed by both logs."""

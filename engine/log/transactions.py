@@ -17,6 +17,7 @@ from engine.log.producer_state import ProducerState
 from engine.log.segment import Segment, walk_headers
 from engine.records.layout import (
     CONTROL_FLAG,
+    CONTROL_KEY,
     HEADER_SIZE,
     NO_PRODUCER_ID,
     TRANSACTIONAL_FLAG,
@@ -25,7 +26,6 @@ from engine.records.layout import (
     walk_records,
 )
 
-_KEY = struct.Struct(">hh")
 _VALUE = struct.Struct(">hi")
 _VERSION = 0
 _ABORT = 0
@@ -50,7 +50,7 @@ class EndedTransaction:
 
 def build_marker(producer_id: int, producer_epoch: int, marker: EndMarker, timestamp_ms: int) -> bytes:
     """The control batch that ends a producer's transaction."""
-    key = _KEY.pack(_VERSION, _COMMIT if marker.committed else _ABORT)
+    key = CONTROL_KEY.pack(_VERSION, _COMMIT if marker.committed else _ABORT)
     return build_batch(
         [(key, _VALUE.pack(_VERSION, marker.coordinator_epoch))],
         timestamp_ms=timestamp_ms,
@@ -66,9 +66,9 @@ def parse_marker(header: BatchHeader, section: Buffer) -> EndMarker | None:
         return None
     record = next(walk_records(section, header.record_count))
     key, value = record.key or b"", record.value or b""
-    if len(key) < _KEY.size:
+    if len(key) < CONTROL_KEY.size:
         raise InvalidRecord(f"a control record with a key of {len(key)} bytes")
-    kind = _KEY.unpack_from(key)[1]
+    kind = CONTROL_KEY.unpack_from(key)[1]
     if kind not in (_ABORT, _COMMIT):
         return None
     if len(value) < _VALUE.size:

@@ -2,44 +2,38 @@
 
 Most of it works on the batch's header. With `message.validation=structure`, the default, all records are read over
 besides (engine/records/walk.py); a compacted topic wants keys, a forced codec has the records compressed anew. What of
-that takes long was done in a thread before, for a client's batch: `OpenedRecords` tells.
+that takes long was done in a thread before, for a client's batch: `Batch` knows.
 """
 
 from collections.abc import Sequence
 
 from crc32c import crc32c
 
-from engine.errors import CorruptMessage, InvalidRecord, InvalidTimestamp, OffsetOutOfRange, RecordTooLarge
+from engine.errors import InvalidRecord, InvalidTimestamp, OffsetOutOfRange, RecordTooLarge
 from engine.files.files import Buffer
 from engine.log.producer_state import BatchMark, ProducerState
 from engine.log.transactions import parse_marker
 from engine.log.types import LogConfig, Origin
-from engine.records.compression import NONE, ZSTD, TooLargeDecompressed, compress
+from engine.records.batch import Batch
+from engine.records.compression import ZSTD, TooLargeDecompressed
 from engine.records.layout import (
     CHECKSUM_END,
     CLIENT_BITS,
     CODEC_MASK,
     CONTROL_FLAG,
-    HEADER,
     HEADER_SIZE,
     LENGTH_OVERHEAD,
     LOG_APPEND_TIME_FLAG,
-    MAGIC,
     NO_PRODUCER_ID,
     NO_TIMESTAMP,
     PREFIX_SIZE,
     BatchHeader,
-    checksum,
-    record_section,
     walk_records,
 )
-from engine.records.opened import Opened
 from engine.records.walk import first_unsound, refuse, without_key
 
-Batches = Sequence[tuple[BatchHeader, memoryview]]
 Piece = tuple[BatchHeader, Sequence[Buffer]]
 Accepted = tuple[list[Piece], BatchMark | None]
-_as_header = tuple.__new__
 
 NAMED_ERRORS_MAX = 100
 """A batch may have 100,000 bad records; the answer names the first of them."""
@@ -49,54 +43,47 @@ LOOKED_AT_BYTES_MAX = 256 * 1024
 
 
 def accept(
-    batches: Batches,
-    origin: Origin,
-    config: LogConfig,
-    producers: ProducerState,
-    end_offset: int,
-    now_ms: int,
-    name: str,
-    opened: Opened = None,
+    batches: Sequence[Batch], config: LogConfig, producers: ProducerState, end_offset: int, now_ms: int, name: str
 ) -> Accepted:
-    """The batches as they will be stored; or none and the original, if this is an idempotent retry.
-
-    `opened` is what is known already of the one batch that there is then."""
+    """The batches, all of one origin, as they will be stored; or none and the original, if this is an idempotent
+    retry."""
     pieces: list[Piece] = []
-    for header, batch in batches:
+    for batch in batches:
+        header, origin = batch.header, batch.origin
         if origin is Origin.RELEASE:
-            pieces.append(prepare(header, batch, config, now_ms))
+            pieces.append(prepare(batch, config, now_ms))
             continue
         if origin is Origin.LETTER:
             if config.cleanup_compact:
-                _check_keys(record_section(header, batch), 0, header.record_count, name)
+                _check_keys(batch.section(), 0, header.record_count, name)
             original = producers.check(header, now_ms)
             if original is not None:
                 return [], original
-            pieces.append(prepare(header, batch, config, now_ms))
+            pieces.append(prepare(batch, config, now_ms))
             continue
-        check_intact(header, batch, config)
+        check_intact(batch, config)
         if origin is Origin.REPLICA:
             if header.base_offset < end_offset:
                 raise OffsetOutOfRange(f"a replica appends offset {header.base_offset}, {end_offset} is next")
             end_offset = header.next_offset
-            pieces.append((header, (batch[PREFIX_SIZE:],)))
+            pieces.append((header, (memoryview(batch.data)[PREFIX_SIZE:],)))
             continue
         if origin is Origin.COORDINATOR and header.producer_id != NO_PRODUCER_ID:
-            producers.check_coordinator(header, _coordinator_epoch(header, batch))
+            producers.check_coordinator(header, _coordinator_epoch(batch))
         if origin is Origin.CLIENT:
-            check_client(header, batch, config, now_ms, name, opened)
+            check_client(batch, config, now_ms, name)
             if header.producer_id != NO_PRODUCER_ID:
                 if len(batches) > 1:
                     raise InvalidRecord("an idempotent producer sends one batch at a time")
                 original = producers.check(header, now_ms)
                 if original is not None:
                     return [], original
-        pieces.append(prepare(header, batch, config, now_ms, opened))
+        pieces.append(prepare(batch, config, now_ms))
     return pieces, None
 
 
-def _coordinator_epoch(header: BatchHeader, batch: memoryview) -> int | None:
-    marker = parse_marker(header, batch[HEADER_SIZE:]) if header.attributes & CONTROL_FLAG else None
+def _coordinator_epoch(batch: Batch) -> int | None:
+    marker = parse_marker(batch.header, batch.section()) if batch.header.attributes & CONTROL_FLAG else None
     return marker.coordinator_epoch if marker else None
 
 
@@ -107,53 +94,46 @@ def is_plain(config: LogConfig) -> bool:
     )
 
 
-def ordinary_batch(records: Buffer, config: LogConfig, now_ms: int, opened: Opened = None) -> BatchHeader | None:
-    """The header if this is one whole batch that a plain topic takes as it is; None if anything is unusual."""
-    size = len(records)
-    if not HEADER_SIZE < size <= config.max_message_bytes:
-        return None
-    header = _as_header(BatchHeader, HEADER.unpack_from(records))
+def is_ordinary(batch: Batch, config: LogConfig, now_ms: int) -> bool:
+    """Whether a plain topic takes the batch as it is; False if anything is unusual or wrong."""
+    header, data = batch.header, batch.data
     earliest, latest = now_ms - config.timestamp_before_max_ms, now_ms + config.timestamp_after_max_ms
     if (
         header[0] == 0
-        and header[1] == size - LENGTH_OVERHEAD
-        and header[3] == MAGIC
+        and HEADER_SIZE < len(data) <= config.max_message_bytes
         and 0 <= header[5] <= ZSTD  # a codec and no flags
         and header[6] == header[12] - 1 >= 0
         and header[12] <= config.max_message_records
         and earliest <= header[7] <= latest
         and earliest <= header[8] <= latest
         and (header[9] == NO_PRODUCER_ID or header[11] >= 0)
-        and crc32c(memoryview(records)[CHECKSUM_END:]) == header[4]
+        and (batch.is_intact or crc32c(memoryview(data)[CHECKSUM_END:]) == header[4])
     ):
+        batch.is_intact = True
         if not config.validates_structure:
-            return header
-        if opened is not None:
-            opened.walk(header[12])
-            return header if opened.unsound is None else None
+            return True
+        if not batch.is_walked:
+            if not header[5]:
+                # Most batches come to this: it is what `walked` does, in fewer calls.
+                batch.unsound, batch.is_walked = first_unsound(data, HEADER_SIZE, header[12]), True
+            elif batch.opened is not None:
+                batch.walked()
         # A compressed one that nobody has opened is opened by the general path.
-        if not header[5] and first_unsound(records, HEADER_SIZE, header[12]) is None:
-            return header
-    return None
+        return batch.is_walked and batch.unsound is None
+    return False
 
 
-def check_intact(header: BatchHeader, batch: memoryview, config: LogConfig) -> None:
+def check_intact(batch: Batch, config: LogConfig) -> None:
     """What every batch is asked, wherever it comes from."""
-    if len(batch) > config.max_message_bytes and not header.attributes & CONTROL_FLAG:
-        raise RecordTooLarge(f"a batch of {len(batch)} bytes exceeds max.message.bytes, {config.max_message_bytes}")
-    if checksum(batch) != header.crc:
-        raise CorruptMessage(f"the batch's checksum is not {header.crc:#010x}")
+    size = len(batch.data)
+    if size > config.max_message_bytes and not batch.header.attributes & CONTROL_FLAG:
+        raise RecordTooLarge(f"a batch of {size} bytes exceeds max.message.bytes, {config.max_message_bytes}")
+    batch.verify()
 
 
-def check_client(
-    header: BatchHeader,
-    batch: memoryview,
-    config: LogConfig,
-    now_ms: int,
-    name: str,
-    opened: Opened = None,
-) -> None:
+def check_client(batch: Batch, config: LogConfig, now_ms: int, name: str) -> None:
     """What a client's batch is asked besides."""
+    header = batch.header
     count = header.record_count
     if count <= 0 or header.last_offset_delta != count - 1:
         raise InvalidRecord(f"{count} records with a last offset delta of {header.last_offset_delta}")
@@ -166,14 +146,14 @@ def check_client(
         raise InvalidRecord(f"clients may not write control records, in topic partition {name}")
     if header.producer_id != NO_PRODUCER_ID and header.base_sequence < 0:
         raise InvalidRecord(f"producer {header.producer_id} sends sequence {header.base_sequence}")
-    _check_time(header, batch, config, now_ms, opened)
+    _check_time(batch, config, now_ms)
     if header.attributes & ~CLIENT_BITS:
         # Bits that mean something to the broker (a delete horizon, a batch whose headers are plain data), or will.
         raise InvalidRecord(
             f"attribute bits {header.attributes & ~CLIENT_BITS & 0xFFFF:#06x} are not for clients to set"
         )
     if config.validates_structure or config.cleanup_compact:
-        _check_records(header, batch, config, name, opened)
+        _check_records(batch, config, name)
 
 
 def check_record_count(count: int, config: LogConfig) -> None:
@@ -182,7 +162,8 @@ def check_record_count(count: int, config: LogConfig) -> None:
         raise RecordTooLarge(f"a batch of {count} records exceeds max.message.records, {config.max_message_records}")
 
 
-def _check_time(header: BatchHeader, batch: memoryview, config: LogConfig, now_ms: int, opened: Opened) -> None:
+def _check_time(batch: Batch, config: LogConfig, now_ms: int) -> None:
+    header = batch.header
     if header.attributes & LOG_APPEND_TIME_FLAG:
         raise InvalidTimestamp("only the broker may set the timestamp type to LogAppendTime")
     if config.timestamp_type != "CreateTime":
@@ -190,19 +171,18 @@ def _check_time(header: BatchHeader, batch: memoryview, config: LogConfig, now_m
     earliest, latest = now_ms - config.timestamp_before_max_ms, now_ms + config.timestamp_after_max_ms
     for timestamp in (header.base_timestamp, header.max_timestamp):
         if timestamp != NO_TIMESTAMP and not earliest <= timestamp <= latest:
-            raise _out_of_bounds(header, batch, earliest, latest, opened)
+            raise _out_of_bounds(batch, earliest, latest)
 
 
-def _out_of_bounds(
-    header: BatchHeader, batch: memoryview, earliest: int, latest: int, opened: Opened
-) -> InvalidTimestamp:
+def _out_of_bounds(batch: Batch, earliest: int, latest: int) -> InvalidTimestamp:
     """Which records it is, as far as that is soon found; the batch is opened only to say so."""
     message = "One or more records have been rejected due to invalid timestamp"
     try:
-        section = record_section(header, batch, LOOKED_AT_BYTES_MAX) if opened is None else opened.section
+        section = batch.section(LOOKED_AT_BYTES_MAX)
     except TooLargeDecompressed:
         return InvalidTimestamp(message)
     errors: list[tuple[int, str]] = []
+    header = batch.header
     for number, record in zip(range(LOOKED_AT_MAX), walk_records(section, header.record_count), strict=False):
         timestamp = header.base_timestamp + record.timestamp_delta
         if not earliest <= timestamp <= latest:
@@ -212,17 +192,12 @@ def _out_of_bounds(
     return InvalidTimestamp(message, record_errors=tuple(errors))
 
 
-def _check_records(header: BatchHeader, batch: memoryview, config: LogConfig, name: str, opened: Opened) -> None:
+def _check_records(batch: Batch, config: LogConfig, name: str) -> None:
     """Read over all records: they must be what the header says of them, and in a compacted topic have keys."""
-    count = header.record_count
-    if opened is not None:
-        opened.walk(count)
-        buffer, start, unsound = opened.section, 0, opened.unsound
-    else:
-        buffer, start = (batch, HEADER_SIZE) if header.codec == NONE else (record_section(header, batch), 0)
-        unsound = first_unsound(buffer, start, count)
-    if unsound is not None:
-        refuse(buffer, unsound, count)
+    buffer, start = batch.walked()
+    count = batch.header.record_count
+    if batch.unsound is not None:
+        refuse(buffer, batch.unsound, count)
     if config.cleanup_compact:
         _check_keys(buffer, start, count, name)
 
@@ -235,29 +210,22 @@ def _check_keys(buffer: Buffer, start: int, count: int, name: str) -> None:
         raise InvalidRecord(f"{missing} of {count} records have no key", record_errors=errors)
 
 
-def prepare(header: BatchHeader, batch: memoryview, config: LogConfig, now_ms: int, opened: Opened = None) -> Piece:
+def prepare(batch: Batch, config: LogConfig, now_ms: int) -> Piece:
     """The batch as this topic stores it: its header, and the bytes that follow the 16-byte prefix."""
+    header, data = batch.header, memoryview(batch.data)
     if header.attributes & CONTROL_FLAG:
-        return header, (batch[PREFIX_SIZE:],)
+        return header, (data[PREFIX_SIZE:],)
     codec = header.attributes & CODEC_MASK
     wanted = config.codec(codec)
     append_time = config.timestamp_type == "LogAppendTime"
     if wanted == codec and not append_time:
-        return header, (batch[PREFIX_SIZE:],)
-    section: Buffer = batch[HEADER_SIZE:]
+        return header, (data[PREFIX_SIZE:],)
+    section: Buffer = data[HEADER_SIZE:]
     if wanted != codec:
-        section = _recompressed(header, batch, wanted, config, opened)
+        section = batch.recompress(wanted, config.level(wanted))
         header = header._replace(attributes=header.attributes & ~CODEC_MASK | wanted)
     if append_time:
         header = header._replace(attributes=header.attributes | LOG_APPEND_TIME_FLAG, max_timestamp=now_ms)
     header = header._replace(length=HEADER_SIZE - LENGTH_OVERHEAD + len(section))
     header = header._replace(crc=crc32c(section, crc32c(memoryview(header.pack())[CHECKSUM_END:])))
     return header, (header.pack()[PREFIX_SIZE:], section)
-
-
-def _recompressed(header: BatchHeader, batch: memoryview, wanted: int, config: LogConfig, opened: Opened) -> Buffer:
-    if opened is None:
-        return compress(wanted, record_section(header, batch), config.level(wanted))
-    if opened.recompressed is not None and opened.recompressed[0] == wanted:
-        return opened.recompressed[1]
-    return compress(wanted, opened.section, config.level(wanted))

@@ -15,6 +15,7 @@ from msgspec import Struct
 from engine.catalogue.records import PartitionRecord
 from engine.damage import DamagedFile
 from engine.errors import BrokerError, FencedLeaderEpoch, StorageError, UnknownLeaderEpoch, fresh
+from engine.files.files import Buffer
 from engine.files.page_cache import read_resident
 from engine.files.reserve import is_full
 from engine.log.aborted_index import AbortedTransaction
@@ -22,8 +23,8 @@ from engine.log.log import AppendResult, Log, LogPosition, LogRead, Origin, Prod
 from engine.partition.replicas import Replicas, Role
 from engine.partition.sync import SyncRounds, SyncTicket
 from engine.partition.traffic import Traffic
+from engine.records.batch import Batch
 from engine.records.layout import HEADER_SIZE, BatchHeader, parse_header
-from engine.records.opened import Opened
 
 HOLES_PASSED = 256
 """A fetch passes so many batches that give nobody anything before it answers."""
@@ -100,16 +101,18 @@ class Partition:
 
     # -- writing
 
-    def append(
-        self, records: memoryview | bytes, *, origin: Origin = Origin.CLIENT, opened: Opened = None
-    ) -> AppendResult:
-        """Append a batch; it is readable once the high watermark has passed it."""
+    def append(self, records: Batch | Buffer, *, origin: Origin = Origin.CLIENT) -> AppendResult:
+        """Append a batch, or bytes that are one or more of that origin; it is readable once the high watermark has
+        passed it."""
         if self.offline is not None:
             raise fresh(self.offline)
         if self.replicas.not_leader is not None:
             raise fresh(self.replicas.not_leader)
         try:
-            result = self.log.append(records, self.leader_epoch, origin=origin, opened=opened)
+            if isinstance(records, Batch):
+                result = self.log.append_batch(records, self.leader_epoch)
+            else:
+                result = self.log.append(records, self.leader_epoch, origin=origin)
         except StorageError as error:
             if is_full(error):
                 self._on_full("records")

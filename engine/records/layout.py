@@ -25,6 +25,8 @@ PREFIX_SIZE = PREFIX.size
 LENGTH_OVERHEAD = 12
 CHECKSUM_END = 21
 MAGIC_POSITION = 16
+# The low byte of the attributes, where the codec stands.
+ATTRIBUTES_POSITION = 22
 MAGIC = 2
 
 CODEC_MASK = 0x07
@@ -34,6 +36,9 @@ CONTROL_FLAG = 0x20
 DELETE_HORIZON_FLAG = 0x40
 CLIENT_BITS = CODEC_MASK | TRANSACTIONAL_FLAG
 """What a client may say in a batch's attributes. All other bits are the broker's, or nobody's yet."""
+
+CONTROL_KEY = struct.Struct(">hh")
+"""What the key of a control record begins with: a version, and what kind it is."""
 
 NO_TIMESTAMP = -1
 NO_PRODUCER_ID = -1

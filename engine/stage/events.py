@@ -11,14 +11,13 @@ from typing import NamedTuple
 
 from engine.errors import InvalidRecord
 from engine.files.files import Buffer
-from engine.records.layout import CONTROL_FLAG, BatchHeader, build_batch, walk_records
+from engine.records.layout import CONTROL_FLAG, CONTROL_KEY, BatchHeader, build_batch, walk_records
 from engine.stage.lanes import Piece
 from engine.stage.pending import Row
 from engine.stage.steady_clock import Anchor
 
 VERSION = 0
 
-_KEY = struct.Struct(">hh")
 _INTENT = struct.Struct(">qqi")
 _PIECE = struct.Struct(">bqi")
 _RESCHEDULED = struct.Struct(">qq?")
@@ -152,9 +151,9 @@ def read_events(header: BatchHeader, section: Buffer) -> Iterator[tuple[Event, i
     """The events of a control batch, each with where its value ends in the section; nothing for other batches."""
     for span in walk_records(section, header.record_count):
         key = span.key or b""
-        if len(key) != _KEY.size or span.value is None:
+        if len(key) != CONTROL_KEY.size or span.value is None:
             continue
-        version, kind = _KEY.unpack(key)
+        version, kind = CONTROL_KEY.unpack(key)
         if kind < EventKind.READY:
             continue
         if version != VERSION:
@@ -225,7 +224,7 @@ def _decode(kind: int, value: bytes) -> Event:
 
 
 def _key(kind: EventKind) -> bytes:
-    return _KEY.pack(VERSION, kind)
+    return CONTROL_KEY.pack(VERSION, kind)
 
 
 def _pack_numbers(numbers: Sequence[int]) -> bytes:

@@ -24,6 +24,7 @@ from engine.files.memory import MemoryFiles
 from engine.log.log import Log, LogConfig
 from engine.partition.partition import Partition
 from engine.partition.sync import SyncRounds
+from engine.records.batch import whole
 from engine.records.layout import BatchHeader, pack_record, seal_batch
 from engine.workers import InlineWorkers
 from tools.bench.brokers import tidegate_subject
@@ -98,9 +99,9 @@ def calls(rounds: int) -> None:
             if every == 100 and count < 100:
                 continue
             tracing, topics, partition = bench_tracing(trace_sample_per_second="0")
-            data = memoryview(batch(count, size, every, header))
-            result = partition.append(data)
-            call = partial(tracing.received, topics.by_name["t"], partition, data, result, "c", "127.0.0.1")
+            sent = whole(batch(count, size, every, header))
+            result = partition.append(sent)
+            call = partial(tracing.received, topics.by_name["t"], partition, sent, result)
             print(f"{f'{count} x {size} bytes, {label}':<58}{best_us(call, rounds):>8.2f}", flush=True)
 
 

@@ -8,7 +8,7 @@ from coordinators.group.consumer import formats as consumer_formats
 from coordinators.transaction import formats as transaction_formats
 from engine.errors import BrokerError
 from engine.files.files import Buffer
-from engine.records.layout import BatchHeader, RecordSpan, walk_records
+from engine.records.layout import CONTROL_KEY, BatchHeader, RecordSpan, walk_records
 from engine.stage.events import (
     Anchored,
     Cancelled,
@@ -32,7 +32,6 @@ from tools.cli.times import moment_text
 TRANSACTIONS, OFFSETS = "__transaction_state", "__consumer_offsets"
 HOLE = 16
 UNREADABLE = "cannot be read"
-_CONTROL = struct.Struct(">hh")
 _MARKERS = {0: "abort", 1: "commit", 99: "hole of expired records"}
 _SHOWN = 20
 # What `__consumer_offsets` holds of groups of the newer protocol, by the version of the key.
@@ -69,7 +68,7 @@ def meanings(topic: str, header: BatchHeader, section: Buffer) -> Iterator[tuple
 
 
 def _control(key: bytes, events: Iterator[Event]) -> str:
-    _, kind = _CONTROL.unpack_from(key)
+    _, kind = CONTROL_KEY.unpack_from(key)
     if kind < EventKind.READY:
         return _MARKERS.get(kind, f"control record of kind {kind}")
     event = next(events, None)

@@ -10,19 +10,16 @@ from collections.abc import Callable, Sequence
 
 import trio
 
-from coordinators.release.client_batch import ClientBatch, Outcome, Staged
-from coordinators.release.stage_traces import Client
+from coordinators.release.client_batch import Outcome, Staged
 from coordinators.topics import Topic
-from engine.errors import CorruptMessage
 from engine.files.files import Buffer
 from engine.log.log import AppendResult
 from engine.partition.partition import Partition
-from engine.records.layout import CODEC_MASK, HEADER_SIZE, checksum, parse_header
-from engine.records.opened import OpenedRecords
+from engine.records.batch import Batch
 from engine.stage.config import ExtensionConfig
 from engine.stage.headers import OpenedRecord, open_records, sniff
 from wire.kafka.messages.produce import PartitionProduceResponse
-from wire.kafka.opening import Opening, check_asking, opened_in_haste
+from wire.kafka.opening import Opening, check_asking, open_in_haste
 from wire.kafka.record_services import ProduceServices
 from wire.kafka.request import Context
 
@@ -35,49 +32,42 @@ ADDING_CLIENTS = ("librdkafka", "confluent-kafka", "rust-rdkafka", "kgo", "franz
 class ExtendedProduce:
     """The extended side of one request."""
 
-    __slots__ = ("_taken", "context", "opened", "opening", "services")
+    __slots__ = ("_taken", "context", "opening", "services")
 
     def __init__(self, context: Context, services: ProduceServices, opening: Opening | None = None) -> None:
         self.context = context
         self.services = services
         self.opening = opening
-        self.opened: OpenedRecords | None = None
-        """The records of the batch that was examined last, if something was found out about them."""
         self._taken: trio.Event | None = None
         """Set when the stage has taken, or refused, what it was handed last."""
 
-    def examine(
-        self, topic: Topic, partition: Partition, records: memoryview | bytes, attributes: int
-    ) -> ClientBatch | None:
-        """The batch if it has to pass through the stage or queue behind it; None if it may go straight to the log."""
+    def known(self, records: Buffer) -> Batch | None:
+        """The batch if something was found out about it, or raise why it is refused."""
         found = None if self.opening is None else self.opening.found(records)
-        self.opened = None if found is None else found.content()
+        return None if found is None else found.content()
+
+    def must_pass_stage(self, topic: Topic, partition: Partition, batch: Batch) -> bool:
+        """Whether the batch has to pass through the stage or queue behind it; else it may go straight to the log."""
         config = self.services.releases.config(topic)
         staged = partition.staged
         in_the_way = staged is not None and staged.in_the_way
         if not config.extensions_enable and not in_the_way:
-            return None
-        if self.opened is None and attributes & CODEC_MASK:
-            self.opened = opened_in_haste(attributes & CODEC_MASK, records)
-        section = memoryview(records)[HEADER_SIZE:] if self.opened is None else self.opened.section
-        asked, hold = None if found is None else found.asked, False
-        if config.extensions_enable and (asked is not None or sniff(section)):
-            asked = asked or self._open(records, section, config)
-            hold = _must_hold(asked)
-        if not hold and not in_the_way and config.priority_enable != "true":
-            return None
-        shows_lanes = config.priority_enable != "false"
-        return ClientBatch(records, section, asked, hold, shows_lanes, client=self._client(), known=self.opened)
+            return False
+        if batch.opened is None and batch.codec:
+            open_in_haste(batch)
+        if config.extensions_enable and (batch.asked is not None or sniff(batch.section())):
+            if batch.asked is None:
+                self._open(batch, config)
+            assert batch.asked is not None
+            batch.hold = _must_hold(batch.asked)
+        batch.shows_lanes = config.priority_enable != "false"
+        return bool(batch.hold or in_the_way or config.priority_enable == "true")
 
-    def _client(self) -> Client:
-        return Client(self.context.client_id, self.context.peer.address)
-
-    def _open(self, records: Buffer, section: Buffer, config: ExtensionConfig) -> Sequence[OpenedRecord]:
-        header = parse_header(records)
-        if checksum(memoryview(records)) != header.crc:
-            raise CorruptMessage(f"the batch's checksum is not {header.crc:#010x}")
-        check_asking(header.record_count, config)
-        return open_records(section, header.record_count, config.header_rules, self.services.clock.now_ms())
+    def _open(self, batch: Batch, config: ExtensionConfig) -> None:
+        batch.verify()
+        count = batch.header.record_count
+        check_asking(count, config)
+        batch.asked = open_records(batch.section(), count, config.header_rules, self.services.clock.now_ms())
 
     async def until_taken(self) -> None:
         """Wait until the stage, if it was handed a batch, needs its bytes no more."""
@@ -94,7 +84,7 @@ class ExtendedProduce:
         self,
         topic: Topic,
         partition: Partition,
-        batch: ClientBatch,
+        batch: Batch,
         entry: PartitionProduceResponse,
         then: Callable[[Outcome], object],
         deadline: float,

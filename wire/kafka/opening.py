@@ -7,23 +7,23 @@ of one batch at a time. Where records ask for something each is looked at, in sl
 their turn.
 """
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import trio
 from attrs import define
 
 from coordinators.waiting import in_worker
-from engine.errors import BrokerError, CorruptMessage, RecordTooLarge
+from engine.errors import BrokerError, RecordTooLarge
 from engine.files.files import Buffer
 from engine.log.types import LogConfig
 from engine.log.validation import check_record_count
-from engine.records.compression import GZIP, LZ4, NONE, ZSTD, TooLargeDecompressed, decompress
-from engine.records.layout import CODEC_MASK, HEADER_SIZE, checksum, parse_header
-from engine.records.opened import OpenedRecords
+from engine.records.batch import Batch
+from engine.records.compression import GZIP, LZ4, NONE, ZSTD, TooLargeDecompressed
+from engine.records.layout import ATTRIBUTES_POSITION, CODEC_MASK, HEADER_SIZE, is_framed, parse_header
 from engine.records.walk import SMALLEST_RECORD_BYTES, is_compiled
 from engine.stage.config import ExtensionConfig
-from engine.stage.headers import OpenedRecord, open_in_slices, sniff
+from engine.stage.headers import open_in_slices, sniff
 from wire.kafka.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from wire.kafka.record_services import ProduceServices
 from wire.kafka.request import Context
@@ -44,30 +44,24 @@ RATIO_FLOOR_BYTES = 8 * MEBIBYTE
 
 FEW_PARTITIONS = 200
 FIRST_TOPIC_ID_VERSION = 13
-_ATTRIBUTES_POSITION = 22
-Asked = Sequence[OpenedRecord]
 
 
 @define(eq=False)
-class _Batch:
+class _Sent:
     """One batch of a request whose partition there is."""
 
-    records: Buffer
+    batch: Batch
     log: LogConfig
     extensions: ExtensionConfig
     has_stage: bool
 
     @property
     def codec(self) -> int:
-        return self.records[_ATTRIBUTES_POSITION] & CODEC_MASK
-
-    @property
-    def content(self) -> memoryview:
-        return memoryview(self.records)[HEADER_SIZE:]
+        return self.batch.codec
 
     @property
     def count(self) -> int:
-        return parse_header(self.records).record_count
+        return self.batch.header.record_count
 
     def must_open(self) -> bool:
         """Whether anybody wants to see the records of a compressed batch."""
@@ -81,7 +75,7 @@ class _Batch:
         if wanted in (self.codec, NONE):
             return True
         level = log.level(wanted)
-        return len(self.records) <= COMPRESSED_AT_ONCE_BYTES and (level is None or level <= QUICK_LEVELS[wanted])
+        return len(self.batch.data) <= COMPRESSED_AT_ONCE_BYTES and (level is None or level <= QUICK_LEVELS[wanted])
 
     def asks(self, section: Buffer) -> bool:
         """Whether any record asks for something."""
@@ -90,17 +84,15 @@ class _Batch:
 
 @define
 class Found:
-    """What was found out about a batch: its records, what they ask for if that is known already, or why it is
-    refused."""
+    """A batch that knows what was found out about it; or why it is refused."""
 
-    opened: OpenedRecords | None = None
-    asked: Asked | None = None
+    batch: Batch
     refusal: BrokerError | None = None
 
-    def content(self) -> OpenedRecords | None:
-        """The records, or raise why the batch is refused."""
+    def content(self) -> Batch:
+        """The batch, or raise why it is refused."""
         if self.refusal is None:
-            return self.opened
+            return self.batch
         refusal, self.refusal = self.refusal, None
         try:
             raise refusal
@@ -118,7 +110,7 @@ def needs_a_look(request: ProduceRequest) -> bool:
             count += 1
             if records is not None and (length := len(records)) >= HEADER_SIZE:
                 size += length
-                if records[_ATTRIBUTES_POSITION] & CODEC_MASK:
+                if records[ATTRIBUTES_POSITION] & CODEC_MASK:
                     return True
     return size > PLAIN_BYTES or count > FEW_PARTITIONS
 
@@ -147,44 +139,44 @@ class Opening:
         walked = 0
         for topic_data in request.topic_data:
             for data in topic_data.partition_data:
-                batch = self._batch(topic_data, data)
-                if batch is None:
+                sent = self._sent(topic_data, data)
+                if sent is None:
                     continue
-                if not batch.is_soon_compressed():
+                if not sent.is_soon_compressed():
                     return False
-                section: Buffer = batch.content
-                if batch.codec and batch.must_open():
-                    found = self._opened_at_once(batch)
+                if sent.codec and sent.must_open():
+                    found = self._opened_at_once(sent)
                     if found is None:
                         return False
                     self._found[id(data.records)] = found
-                    if found.opened is None:
+                    if found.refusal is not None:
                         continue
-                    section = found.opened.section
-                elif batch.codec:
+                elif sent.codec:
                     continue
-                count = min(batch.count, len(section) // SMALLEST_RECORD_BYTES)
+                section = sent.batch.section()
+                count = min(sent.count, len(section) // SMALLEST_RECORD_BYTES)
                 walked += count
-                if walked > WALKED_AT_ONCE or (count > SLICE_RECORDS and batch.asks(section)):
+                if walked > WALKED_AT_ONCE or (count > SLICE_RECORDS and sent.asks(section)):
                     return False
         return True
 
-    def _opened_at_once(self, batch: _Batch) -> Found | None:
+    def _opened_at_once(self, sent: _Sent) -> Found | None:
         room = min(AT_ONCE_BYTES, AT_ONCE_REQUEST_BYTES - self._spent_bytes)
-        bound = batch.extensions.extensions_max_decompressed_bytes
+        bound = sent.extensions.extensions_max_decompressed_bytes
         if room <= 0:
             return None
         try:
-            check_record_count(batch.count, batch.log)
-            section = decompress(batch.codec, batch.content, min(room, bound))
+            check_record_count(sent.count, sent.log)
+            section = sent.batch.section(min(room, bound))
         except TooLargeDecompressed as error:
-            return Found(refusal=_too_large(error, "extensions.max.decompressed.bytes")) if bound <= room else None
+            refusal = _too_large(error, "extensions.max.decompressed.bytes")
+            return Found(sent.batch, refusal) if bound <= room else None
         except BrokerError as error:
-            return Found(refusal=error.with_traceback(None))
+            return Found(sent.batch, error.with_traceback(None))
         self._spent_bytes += len(section)
-        return Found(OpenedRecords(section))
+        return Found(sent.batch)
 
-    def _batch(self, topic_data: TopicProduceData, data: PartitionProduceData) -> _Batch | None:
+    def _sent(self, topic_data: TopicProduceData, data: PartitionProduceData) -> _Sent | None:
         directory, records = self._services.directory, data.records
         by_id = self._context.version >= FIRST_TOPIC_ID_VERSION
         topic = (
@@ -194,9 +186,10 @@ class Opening:
         if topic is None or partition is None or records is None or len(records) < HEADER_SIZE:
             return None
         config, has_stage = partition.log.config, partition.staged is not None
-        if len(records) > config.max_message_bytes:
+        header = parse_header(records)
+        if len(records) > config.max_message_bytes or not is_framed(header) or header.size != len(records):
             return None  # it will be refused for that
-        return _Batch(records, config, self._services.releases.config(topic), has_stage)
+        return _Sent(Batch(records, header), config, self._services.releases.config(topic), has_stage)
 
     # -- slowly
 
@@ -211,54 +204,53 @@ class Opening:
     @asynccontextmanager
     async def opened_slowly(self, topic_data: TopicProduceData, data: PartitionProduceData) -> AsyncIterator[None]:
         """Open one batch; what was found out is known, and room is held for it, as long as the context lasts."""
-        batch = self._batch(topic_data, data)
-        if batch is None or (batch.codec and not batch.must_open()):
+        sent = self._sent(topic_data, data)
+        if sent is None or (sent.codec and not sent.must_open()):
             yield
             return
-        found, room = Found(), self._services.opening_room
+        found, room = Found(sent.batch), self._services.opening_room
         assert self._found is not None
         self._found[id(data.records)] = found
-        bound, key = self._bound(batch)
-        async with room.holding(bound if batch.codec else 0):
+        bound, key = self._bound(sent)
+        async with room.holding(bound if sent.codec else 0):
             try:
-                check_record_count(batch.count, batch.log)
-                await self._find_out(batch, found, bound, key)
+                check_record_count(sent.count, sent.log)
+                await self._find_out(sent, bound, key)
             except BrokerError as error:
                 found.refusal = error.with_traceback(None)
             yield
             del self._found[id(data.records)]
 
-    def _bound(self, batch: _Batch) -> tuple[int, str]:
+    def _bound(self, sent: _Sent) -> tuple[int, str]:
         """How much content the batch may have, and the key that says so."""
-        limits, size = self._services.limits, len(batch.records)
+        limits, size = self._services.limits, len(sent.batch.data)
         bounds = {
-            "extensions.max.decompressed.bytes": batch.extensions.extensions_max_decompressed_bytes,
+            "extensions.max.decompressed.bytes": sent.extensions.extensions_max_decompressed_bytes,
             "decompression.max.ratio": max(RATIO_FLOOR_BYTES, limits.max_decompression_ratio * size),
             "request.max.decompressed.bytes": max(0, limits.max_request_decompressed_bytes - self._spent_bytes),
         }
         key = min(bounds, key=bounds.__getitem__)
         return bounds[key], key
 
-    async def _find_out(self, batch: _Batch, found: Found, bound: int, key: str) -> None:
-        services = self._services
+    async def _find_out(self, sent: _Sent, bound: int, key: str) -> None:
+        services, batch = self._services, sent.batch
         async with services.opening_room.threads:
-            outcome = await in_worker(services.workers, _opened_in_thread, batch, bound)
+            outcome = await in_worker(services.workers, _opened_in_thread, sent, bound)
         if isinstance(outcome, TooLargeDecompressed):
             # What was decompressed in vain was work too.
             self._spent_bytes += bound
             raise _too_large(outcome, key)
         if isinstance(outcome, BrokerError):
             raise outcome
-        opened, asks = outcome
-        self._spent_bytes += len(opened.section) if batch.codec else 0
-        found.opened = opened
-        if asks and opened.unsound is None:
-            check_asking(batch.count, batch.extensions)
+        section = batch.section()
+        self._spent_bytes += len(section) if sent.codec else 0
+        if outcome and batch.unsound is None:
+            check_asking(sent.count, sent.extensions)
             slices = open_in_slices(
-                opened.section, batch.count, batch.extensions.header_rules, services.clock.now_ms(), SLICE_RECORDS
+                section, sent.count, sent.extensions.header_rules, services.clock.now_ms(), SLICE_RECORDS
             )
-            while found.asked is None:
-                found.asked = next(slices)
+            while batch.asked is None:
+                batch.asked = next(slices)
                 await trio.lowlevel.checkpoint()
 
 
@@ -266,7 +258,7 @@ def is_plain_and_small(records: Buffer | None) -> bool:
     """Whether nothing takes long about a batch, so that there is nothing to open for it."""
     if records is None or len(records) < HEADER_SIZE:
         return True
-    return len(records) <= SMALL_BYTES and not records[_ATTRIBUTES_POSITION] & CODEC_MASK
+    return len(records) <= SMALL_BYTES and not records[ATTRIBUTES_POSITION] & CODEC_MASK
 
 
 def check_asking(count: int, config: ExtensionConfig) -> None:
@@ -278,33 +270,31 @@ def check_asking(count: int, config: ExtensionConfig) -> None:
         )
 
 
-def opened_in_haste(codec: int, records: Buffer) -> OpenedRecords:
-    """The records of a batch that nobody wanted to see when the request came, and now somebody does."""
+def open_in_haste(batch: Batch) -> None:
+    """Open a batch that nobody wanted to see when the request came, and now somebody does."""
     try:
-        return OpenedRecords(decompress(codec, memoryview(records)[HEADER_SIZE:], AT_ONCE_BYTES))
+        batch.section(AT_ONCE_BYTES)
     except TooLargeDecompressed as error:
         raise _too_large(error, "what can be opened at once") from None
 
 
-def _opened_in_thread(batch: _Batch, bound: int) -> tuple[OpenedRecords, bool] | BrokerError:
-    """[thread] The records, read over and compressed anew where the topic wants that; and whether any asks for more."""
-    header = parse_header(batch.records)
-    if checksum(memoryview(batch.records)) != header.crc:
-        return CorruptMessage(f"the batch's checksum is not {header.crc:#010x}")
-    codec, log = batch.codec, batch.log
+def _opened_in_thread(sent: _Sent, bound: int) -> bool | BrokerError:
+    """[thread] Open the records, read over them, compress them anew where the topic wants that; whether any asks for
+    more."""
+    batch, log = sent.batch, sent.log
     try:
-        section = decompress(codec, batch.content, bound) if codec else batch.content
-        opened = OpenedRecords(section)
+        batch.verify()
+        section = batch.section(bound)
         if log.validates_structure or log.cleanup_compact:
-            opened.walk(header.record_count)
-        wanted = log.codec(codec)
-        if wanted not in (codec, NONE) and opened.unsound is None:
-            opened.recompress(wanted, log)
+            batch.walked()
+        wanted = log.codec(batch.codec)
+        if wanted not in (batch.codec, NONE) and batch.unsound is None:
+            batch.recompress(wanted, log.level(wanted))
     except BrokerError as error:
         # Its traceback, and that of what led to it, would hold what was decompressed in vain until a collection.
         error.__context__ = None
         return error.with_traceback(None)
-    return opened, batch.asks(section)
+    return sent.asks(section)
 
 
 def _too_large(error: BrokerError, key: str) -> RecordTooLarge:

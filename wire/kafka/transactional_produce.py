@@ -6,7 +6,6 @@ as an orphan (coordinators/transaction/orphans.py). For the others the coordinat
 partition, unless it already holds records of the open transaction.
 """
 
-import struct
 from collections.abc import Iterator
 from typing import Any
 
@@ -28,6 +27,7 @@ from engine.errors import (
     TransactionAbortable,
 )
 from engine.partition.partition import Partition
+from engine.records.layout import HEADER_SIZE, BatchHeader, parse_header
 from wire.kafka.messages.produce import PartitionProduceResponse, ProduceRequest
 from wire.kafka.record_services import ProduceServices
 from wire.kafka.request import Context, Deferred
@@ -36,10 +36,6 @@ FIRST_ABORTABLE_VERSION = 11
 FIRST_ADDING_VERSION = 12
 FIRST_TOPIC_ID_VERSION = 13
 
-TRANSACTIONAL_BIT = 0x10
-HEADER_SIZE = 61
-_attributes = struct.Struct(">21xh")
-_producer = struct.Struct(">43xqh")
 # What older producers do not try again although they could; NOT_ENOUGH_REPLICAS they do.
 _RETRIABLE = (
     ConcurrentTransactions,
@@ -103,15 +99,17 @@ class TransactionalProduce:
             for data in topic_data.partition_data if topic is not None else ():
                 assert topic is not None
                 partition, records = directory.partitions.get(topic.topic_id, data.index), data.records
-                if partition is not None and _is_transactional(records):
-                    assert records is not None
-                    yield (topic.name, data.index), _producer_of(records)
+                if partition is None or records is None or len(records) < HEADER_SIZE:
+                    continue
+                header = parse_header(records)
+                if header.is_transactional:
+                    yield (topic.name, data.index), _producer_of(header)
 
     def check(
         self,
         place: TopicPartition,
         partition: Partition,
-        records: bytes | memoryview,
+        header: BatchHeader,
         entry: PartitionProduceResponse,
     ) -> None:
         """Raise unless the batch's producer may write it; `entry` is told should the partition not be added after
@@ -122,7 +120,7 @@ class TransactionalProduce:
                 raise self.told(addition.refusal)
             addition.entries.append(entry)
             return
-        producer = _producer_of(records)
+        producer = _producer_of(header)
         if partition.has_open_transaction(producer.producer_id, producer.epoch):
             return
         try:
@@ -141,10 +139,5 @@ class TransactionalProduce:
         return error
 
 
-def _is_transactional(records: bytes | memoryview | None) -> bool:
-    whole = records is not None and len(records) >= HEADER_SIZE
-    return whole and bool(_attributes.unpack_from(records)[0] & TRANSACTIONAL_BIT)  # type: ignore[arg-type]
-
-
-def _producer_of(records: bytes | memoryview) -> ProducerIdentity:
-    return ProducerIdentity(*_producer.unpack_from(records))
+def _producer_of(header: BatchHeader) -> ProducerIdentity:
+    return ProducerIdentity(header.producer_id, header.producer_epoch)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from attrs import define, field
 
-from coordinators.release.client_batch import Answer, ClientBatch, Outcome
+from coordinators.release.client_batch import Answer, Outcome
 from coordinators.release.staged import StagedPartition
 from engine.clock import ManualClock
 from engine.errors import BrokerError
@@ -14,6 +14,7 @@ from engine.log.log import Log, LogConfig
 from engine.log.transactions import EndMarker
 from engine.partition.partition import Partition
 from engine.partition.sync import SyncRounds
+from engine.records.batch import whole
 from engine.records.layout import HEADER_SIZE, parse_header, split_batches, walk_records
 from engine.stage.config import ExtensionConfig
 from engine.stage.headers import open_records, sniff
@@ -89,14 +90,13 @@ class Bench:
 
     def send(self, records: Sequence[Record], answer: Answer, wait_s: float = math.inf, **producer: int | bool) -> None:
         """Hand a batch in; `answer` is called with its outcome."""
-        batch = client_batch(records, **producer)  # type: ignore[arg-type]
-        section = memoryview(batch)[HEADER_SIZE:]
-        opened = None
-        if sniff(section):
+        batch = whole(client_batch(records, **producer))  # type: ignore[arg-type]
+        if sniff(batch.section()):
             rules = self.config.header_rules
-            opened = open_records(section, len(records), rules, self.clock.now_ms())
-        taken = ClientBatch(batch, section, opened, opened is not None, self.config.priority_enable != "false")
-        self.staged.append(taken, answer, self.clock.monotonic() + wait_s)
+            batch.asked = open_records(batch.section(), len(records), rules, self.clock.now_ms())
+            batch.hold = True
+        batch.shows_lanes = self.config.priority_enable != "false"
+        self.staged.append(batch, answer, self.clock.monotonic() + wait_s)
 
     def configure(self, config: ExtensionConfig) -> None:
         """The topic's keys are changed."""

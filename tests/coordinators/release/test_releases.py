@@ -10,7 +10,7 @@ from trio.testing import trio_test
 from coordinators.configs import AlterOperation, ConfigAlteration, ConfigResource, ResourceType
 from coordinators.controller import Controller
 from coordinators.producer_ids import ProducerIds
-from coordinators.release.client_batch import ClientBatch, Outcome
+from coordinators.release.client_batch import Outcome
 from coordinators.release.releases import Releases
 from coordinators.release.staged import StagedPartition
 from coordinators.topic_creation import TopicSpec
@@ -23,7 +23,7 @@ from engine.files.memory import MemoryFiles
 from engine.partition.partition import Partition
 from engine.partition.partitions import Partitions
 from engine.partition.sync import SyncRounds
-from engine.records.layout import HEADER_SIZE
+from engine.records.batch import whole
 from engine.stage import opening
 from engine.stage.headers import open_records
 from engine.timers import Timers
@@ -68,12 +68,11 @@ class Bench:
         return found
 
     def hold(self, topic: Topic, *records: Record, index: int = 0) -> Outcome:
-        batch = client_batch(records)
-        section = batch[HEADER_SIZE:]
-        opened = open_records(section, len(records), self.releases.config(topic).header_rules, self.clock.now_ms())
+        batch, rules = whole(client_batch(records)), self.releases.config(topic).header_rules
+        batch.asked, batch.hold = open_records(batch.section(), len(records), rules, self.clock.now_ms()), True
         outcomes: list[Outcome] = []
         staged = self.releases.stage_of(self.partition(topic, index), topic)
-        staged.append(ClientBatch(batch, section, opened, hold=True), outcomes.append)
+        staged.append(batch, outcomes.append)
         self.sync()
         return outcomes[0]
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from attrs import evolve
 
-from coordinators.release.client_batch import ClientBatch, Staged
+from coordinators.release.client_batch import Staged
 from engine.errors import (
     InvalidProducerEpoch,
     PolicyViolation,
@@ -17,8 +17,8 @@ from engine.errors import (
     StorageError,
 )
 from engine.log.log import AppendResult, LogConfig
+from engine.records.batch import whole
 from engine.records.compression import LZ4
-from engine.records.layout import HEADER_SIZE
 from engine.stage.config import ExtensionConfig
 from engine.stage.headers import open_records
 from tests.coordinators.release.bench import Bench
@@ -488,10 +488,9 @@ def test_statistics_tell_what_happened() -> None:
 def test_a_large_release_is_compressed_in_a_thread_and_what_comes_meanwhile_follows() -> None:
     bench = Bench()
     large = [record(f"{number}" * 20_000, delay=100) for number in range(5)]
-    batch = client_batch(large, codec=LZ4)
-    opened = open_records(client_batch(large)[HEADER_SIZE:], 5, bench.config.header_rules, NOW_MS)
-    taken = ClientBatch(batch, client_batch(large)[HEADER_SIZE:], opened, hold=True)
-    bench.staged.append(taken, lambda _: None)
+    batch = whole(client_batch(large, codec=LZ4))
+    batch.asked, batch.hold = open_records(batch.section(), 5, bench.config.header_rules, NOW_MS), True
+    bench.staged.append(batch, lambda _: None)
     bench.sync()
     bench.clock.advance_ms(100)
     bench.timers.run_due(bench.clock.monotonic())

@@ -14,6 +14,7 @@ from engine.files.memory import MemoryFiles
 from engine.log.types import AppendResult
 from engine.partition.partition import Partition
 from engine.partition.sync import SyncRounds
+from engine.records.batch import Batch, Publisher, whole
 from engine.trace.record_trace import RecordTrace, TraceEvent
 from engine.workers import InlineWorkers
 from tests.coordinators.conftest import Desk
@@ -73,10 +74,11 @@ class World:
         return self.append(batch(records), door=door)
 
     def append(self, data: Buffer, *, section: Buffer | None = None, door: str | None = None) -> AppendResult:
-        result = self.partition.append(bytes(data))
-        self.tracing.received(
-            self.topic, self.partition, memoryview(data), result, "till", "10.0.0.1", section=section, door=door
-        )
+        sent = whole(bytes(data))
+        result = self.partition.append(sent)
+        # What the log has opened for itself is not for the traces to find.
+        received = Batch(data, sent.header, publisher=Publisher("till", "10.0.0.1"), opened=section)
+        self.tracing.received(self.topic, self.partition, received, result, door=door)
         return result
 
     def sync(self) -> None:

@@ -2,11 +2,13 @@
 
 import pytest
 from aiokafka.record.default_records import DefaultRecordBatch
+from msgspec.structs import replace
 
 from engine.errors import CorruptMessage, InvalidRecord, InvalidTimestamp, OffsetOutOfRange, RecordTooLarge
 from engine.log.producer_state import ProducerState
 from engine.log.types import LogConfig, Origin
-from engine.log.validation import Piece, accept, ordinary_batch, prepare
+from engine.log.validation import Piece, accept, is_ordinary, prepare
+from engine.records.batch import Batch, split, whole
 from engine.records.compression import CODECS, GZIP, NONE, ZSTD, compress
 from engine.records.layout import (
     CONTROL_FLAG,
@@ -14,23 +16,22 @@ from engine.records.layout import (
     LOG_APPEND_TIME_FLAG,
     PREFIX_SIZE,
     TRANSACTIONAL_FLAG,
-    BatchHeader,
     build_batch,
     pack_batch,
     pack_record,
     parse_header,
     seal_batch,
-    split_batches,
 )
-from engine.records.opened import OpenedRecords
 from tests.engine.logs import NOW_MS, batch, idempotent
 
 
-def _accept(
-    data: bytes, config: LogConfig | None = None, origin: Origin = Origin.CLIENT, opened: OpenedRecords | None = None
-) -> list[Piece]:
-    batches, producers = split_batches(data), ProducerState(1000)
-    return accept(batches, origin, config or LogConfig(), producers, 10, NOW_MS, "topic-0", opened)[0]
+def _accept(data: bytes | Batch, config: LogConfig | None = None, origin: Origin = Origin.CLIENT) -> list[Piece]:
+    batches = [data] if isinstance(data, Batch) else split(data, origin)
+    return accept(batches, config or LogConfig(), ProducerState(1000), 10, NOW_MS, "topic-0")[0]
+
+
+def _is_ordinary(data: bytes, config: LogConfig) -> bool:
+    return is_ordinary(whole(data), config, NOW_MS)
 
 
 def _with(data: bytes, **changes: int) -> bytes:
@@ -155,10 +156,10 @@ def test_records_that_no_consumer_could_read_are_refused(name: str, codec: int) 
     poison = _poison(codec)[name]
     with pytest.raises(InvalidRecord):
         _accept(poison)
-    assert ordinary_batch(poison, LogConfig(), NOW_MS) is None
+    assert not _is_ordinary(poison, LogConfig())
     unchecked = LogConfig(validates_structure=False)
     _accept(poison, unchecked)
-    assert ordinary_batch(poison, unchecked, NOW_MS) is not None
+    assert _is_ordinary(poison, unchecked)
     with pytest.raises(InvalidRecord):
         _accept(poison, LogConfig(validates_structure=False, cleanup_compact=True))
 
@@ -172,16 +173,15 @@ def test_damage_on_the_way_is_told_before_what_it_makes_of_the_records() -> None
 
 
 def test_what_was_found_out_before_is_not_found_out_again() -> None:
-    data = batch(5, size=200)
-    opened = OpenedRecords(compress(NONE, data[HEADER_SIZE:]))
-    opened.recompress(ZSTD, LogConfig(compression_type="zstd"))
-    assert opened.recompressed is not None
-    ((header, rest),) = _accept(data, LogConfig(compression_type="zstd"), opened=opened)
-    assert rest[1] is opened.recompressed[1]
+    known = whole(batch(5, size=200))
+    recompressed = known.recompress(ZSTD, 3)
+    ((header, rest),) = _accept(known, LogConfig(compression_type="zstd"))
+    assert rest[1] is recompressed
     assert header.codec == ZSTD
-    found = OpenedRecords(b"", is_walked=True, unsound=(1, 0))
+    found = replace(known, is_walked=True, unsound=(1, 0))
+    assert not is_ordinary(found, LogConfig(), NOW_MS)
     with pytest.raises(InvalidRecord, match="record 1 of 5"):
-        _accept(data, opened=found)
+        _accept(found)
 
 
 def test_a_batch_of_too_many_records_is_refused_by_its_header() -> None:
@@ -191,7 +191,7 @@ def test_a_batch_of_too_many_records_is_refused_by_its_header() -> None:
     _accept(batch(3), LogConfig(max_message_records=3))
     with pytest.raises(RecordTooLarge):
         _accept(batch(3), LogConfig(max_message_records=2))
-    assert ordinary_batch(batch(3), LogConfig(max_message_records=2), NOW_MS) is None
+    assert not _is_ordinary(batch(3), LogConfig(max_message_records=2))
 
 
 def test_an_answer_names_a_hundred_records_at_most() -> None:
@@ -250,6 +250,5 @@ def test_the_coordinator_may_write_control_records() -> None:
 
 
 def test_producers_own_codec_is_kept() -> None:
-    data = batch()
-    header: BatchHeader = parse_header(data)
-    assert prepare(header, memoryview(data), LogConfig(), NOW_MS)[0] is header
+    sent = whole(batch())
+    assert prepare(sent, LogConfig(), NOW_MS)[0] is sent.header

@@ -19,6 +19,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from engine.clock import ManualClock
 from engine.errors import StorageError
+from engine.records.batch import whole
 from engine.records.compression import LZ4, NONE, ZSTD
 from engine.records.layout import CONTROL_FLAG
 from engine.stage import state as states
@@ -499,8 +500,9 @@ class StageMachine(RuleBasedStateMachine):
     @invariant()
     def a_batch_sent_again_is_known(self) -> None:
         for data in self.acknowledged.values():
-            _, original = self.leader.partition.log.check_client_batch(data)
-            assert original is not None, "rule 1: one producer state is fed by both logs"
+            assert self.leader.partition.log.check_batch(whole(data)) is not None, (
+                "rule 1: one producer state is fed by both logs"
+            )
 
     @invariant()
     def whoever_waits_is_in_a_wheel(self) -> None:

@@ -17,6 +17,7 @@ from engine.log.types import Origin
 from engine.partition.partition import Partition
 from engine.partition.replicas import Replicas
 from engine.partition.sync import SyncRounds
+from engine.records.batch import whole
 from engine.records.compression import compress
 from engine.records.layout import (
     MAGIC,
@@ -257,10 +258,11 @@ class Leader:
             if wait:
                 self.make_durable()
             return offset
-        header, original = self.partition.log.check_client_batch(batch)
-        assert original is None
+        sent = whole(batch)
+        header = sent.header
+        assert self.partition.log.check_batch(sent) is None
         shows_lanes = self.config.priority_enable != "false"
-        section = record_section(header, memoryview(batch))
+        section = sent.section()
         held = self.stage.hold(header, section, found, self.log_end, shows_lanes=shows_lanes, is_letter=is_letter)
         self.partition.log.note_staged(header)
         if held.intent is not None:

@@ -11,14 +11,15 @@ from trio.testing import trio_test
 
 from engine.errors import BrokerError
 from engine.log.types import LogConfig
+from engine.records import batch
+from engine.records.batch import whole
 from engine.records.compression import GZIP, LZ4, NONE, SNAPPY, ZSTD, compress
 from engine.records.layout import HEADER_SIZE, BatchHeader, pack_batch, pack_record, parse_header, seal_batch
 from engine.stage.config import ExtensionConfig
 from tests.wire.kafka.door import Client, open_door
 from tests.wire.kafka.requests import BY_NAME, bodies, client_of_topic, create_topic, fetched, produce, produced
-from wire.kafka import opening
 from wire.kafka.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from wire.kafka.opening import AT_ONCE_BYTES, _Batch
+from wire.kafka.opening import AT_ONCE_BYTES, _Sent
 from wire.kafka.opening_room import OpeningRoom
 
 MESSAGE_TOO_LARGE, INVALID_RECORD, CORRUPT_MESSAGE = 10, 87, 2
@@ -271,9 +272,9 @@ async def test_room_that_is_taken_is_waited_for(tmp_path: Path) -> None:
     ],
 )
 def test_a_small_batch_is_compressed_at_once_unless_the_level_is_high(log: LogConfig, soon: bool) -> None:
-    batch = _Batch(values(100, 10), log, ExtensionConfig(), has_stage=False)
+    batch = _Sent(whole(values(100, 10)), log, ExtensionConfig(), has_stage=False)
     assert batch.is_soon_compressed() is soon
-    large = _Batch(values(100, 1_000), log, ExtensionConfig(), has_stage=False)
+    large = _Sent(whole(values(100, 1_000)), log, ExtensionConfig(), has_stage=False)
     assert large.is_soon_compressed() is (log.compression_type in ("producer", "uncompressed"))
 
 
@@ -282,7 +283,7 @@ async def test_what_nobody_wants_to_see_stays_closed(tmp_path: Path, monkeypatch
     def opened(*_: object) -> bytes:
         raise AssertionError("opened")
 
-    monkeypatch.setattr(opening, "decompress", opened)
-    configs = {"extensions.enable": "false", "message.validation": "header"}
+    monkeypatch.setattr(batch, "decompress", opened)
+    configs = {"extensions.enable": "false", "message.validation": "header", "trace.enable": "false"}
     async with client_of_topic(tmp_path, configs=configs) as (client, _):
         assert (await produced(client, "t", bomb(60 * MEBIBYTE))).error_code == 0

@@ -9,7 +9,6 @@ partition that is written in a transaction is added to it (KIP-890); before, the
 Batches with `tide-` headers go to the partition's stage (wire/kafka/extended_produce.py) and have no offset yet.
 """
 
-import struct
 from collections.abc import Coroutine
 from functools import partial
 from typing import Any
@@ -28,8 +27,12 @@ from engine.errors import (
     UnsupportedCompressionType,
     fresh,
 )
+from engine.files.files import Buffer
 from engine.log.validation import NAMED_ERRORS_MAX
 from engine.partition.partition import Partition
+from engine.records.batch import Batch, Publisher
+from engine.records.compression import ZSTD
+from engine.records.layout import CODEC_MASK, HEADER_SIZE, LENGTH_OVERHEAD, MAGIC, TRANSACTIONAL_FLAG, parse_header
 from wire.kafka.codec import WireError
 from wire.kafka.errors import error_code
 from wire.kafka.extended_produce import ExtendedProduce
@@ -45,21 +48,15 @@ from wire.kafka.messages.produce import (
 from wire.kafka.opening import FEW_PARTITIONS, Opening, is_plain_and_small, needs_a_look
 from wire.kafka.record_services import ProduceServices
 from wire.kafka.request import Context, Deferred
-from wire.kafka.transactional_produce import HEADER_SIZE, TRANSACTIONAL_BIT, Addition, TransactionalProduce
+from wire.kafka.transactional_produce import Addition, TransactionalProduce
 
 KEY = 0
 VERSIONS = (3, 13)
 FIRST_ADVERTISED_VERSION = 0
 
-BATCH_LENGTH_OFFSET = 12
-MAGIC = 2
-CODEC_MASK = 0x07
-ZSTD = 4
 FIRST_ZSTD_VERSION = 7
 FIRST_TOPIC_ID_VERSION = 13
 PARTITIONS_PER_TURN = 50
-_header = struct.Struct(">8xi4xB4xh34xi")
-"""Of a batch: length, magic, attributes, how many records."""
 
 
 class _Durability:
@@ -238,22 +235,22 @@ def _append(
         raise fresh(directory.partitions.refusal)
     if durability.acks == -1 and partition.replicas.shortage is not None:
         raise fresh(partition.replicas.shortage)
-    records = data.records
-    attributes, record_count = _check_records(records, context.version)
-    assert records is not None
-    if attributes & TRANSACTIONAL_BIT:
+    batch = _batch(data.records, context.version)
+    header = batch.header
+    if header.attributes & TRANSACTIONAL_FLAG:
         if transactional is None:
             raise TransactionalIdAuthorizationFailed("a transactional batch in a request without a transactional id")
-        transactional.check((topic.name, data.index), partition, records, entry)
+        transactional.check((topic.name, data.index), partition, batch.header, entry)
     try:
-        batch = extended.examine(topic, partition, records, attributes)
-        if batch is not None:
+        batch = extended.known(batch.data) or batch
+        batch.publisher = Publisher(context.client_id, context.peer.address)
+        if extended.must_pass_stage(topic, partition, batch):
             durability.waiting += 1
             then = partial(durability.wait_for_outcome, partition, entry)
             extended.append(topic, partition, batch, entry, then, durability.deadline)
-            partition.traffic.received(record_count, len(records))
+            partition.traffic.received(header.record_count, len(batch.data))
             return
-        result = partition.append(records, opened=extended.opened)
+        result = partition.append(batch)
     except RefusedRecords as error:
         entry.log_start_offset = partition.log.start_offset
         if error.header_fault:
@@ -264,30 +261,29 @@ def _append(
     entry.log_append_time_ms = result.append_time_ms
     entry.log_start_offset = result.start_offset
     if not result.duplicate:
-        partition.traffic.received(record_count, len(records))
-    client_id, address = context.client_id, context.peer.address
-    section = None if extended.opened is None else extended.opened.section
-    services.tracing.received(topic, partition, records, result, client_id, address, section=section)
+        partition.traffic.received(header.record_count, len(batch.data))
+    services.tracing.received(topic, partition, batch, result)
     durability.wait_for(partition, result.last_offset, entry)
 
 
-def _check_records(records: bytes | memoryview | None, version: int) -> tuple[int, int]:
-    """What the request itself requires of its records; the log checks the rest. The batch's attributes and how many
-    records it says to hold."""
+def _batch(records: Buffer | None, version: int) -> Batch:
+    """The batch that a partition is sent, as far as the request itself requires something of it; the log checks the
+    rest."""
     if records is None or len(records) < HEADER_SIZE:
         raise InvalidRecord(f"a produce request of version {version} must hold one record batch per partition")
-    length, magic, attributes, record_count = _header.unpack_from(records)
-    if magic > MAGIC:
+    header = parse_header(records)
+    magic = header.magic
+    if not 0 <= magic <= MAGIC:
         raise CorruptMessage(f"a batch of magic {magic}, which is unknown")
     if magic < MAGIC:
         raise InvalidRecord(f"a produce request of version {version} may only hold batches of magic 2, not {magic}")
-    if length + BATCH_LENGTH_OFFSET != len(records):
+    if header.length + LENGTH_OVERHEAD != len(records):
         raise InvalidRecord(f"a produce request of version {version} must hold exactly one record batch per partition")
-    if attributes & CODEC_MASK == ZSTD and version < FIRST_ZSTD_VERSION:
+    if header.attributes & CODEC_MASK == ZSTD and version < FIRST_ZSTD_VERSION:
         raise UnsupportedCompressionType(
             f"zstd needs produce version {FIRST_ZSTD_VERSION}, the request is version {version}"
         )
-    return attributes, record_count
+    return Batch(records, header)
 
 
 def _set_error(entry: PartitionProduceResponse, error: BrokerError) -> None:
