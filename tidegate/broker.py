@@ -14,6 +14,7 @@ from types import TracebackType
 
 import trio
 
+from coordinators.scrubbing import Scrubbing
 from engine.catalogue.guarded import open_catalogue
 from engine.clock import SystemClock
 from engine.files.files import OsFiles
@@ -28,7 +29,6 @@ from tidegate.machine import Machine, machine
 from tidegate.node import Node
 from tidegate.operations import Operations
 from tidegate.runtime import NodeRuntime
-from tidegate.scrubbing import Scrubbing
 from wire.kafka.server import KafkaServer
 
 logger = logging.getLogger("tidegate")

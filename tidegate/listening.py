@@ -10,7 +10,7 @@ from attrs import frozen
 from engine.config.keys import Value
 from engine.config.listeners import Listener
 from tidegate.config import BrokerConfig
-from wire.http.surroundings import Access
+from wire.http.limits import Access
 from wire.kafka.request import Endpoint
 from wire.kafka.socket_options import begin_unpaced
 

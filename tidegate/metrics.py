@@ -12,9 +12,6 @@ from engine.scrub.scrubber import Scrubber
 from tidegate.logs import line_counts
 from tidegate.node import Node
 from wire.http.server import HttpServer
-from wire.kafka.metrics import KafkaMetrics
-from wire.kafka.refused_headers import RefusedHeaders
-from wire.kafka.server import KafkaServer
 
 LEVELS = ("debug", "info", "warning", "error", "critical")
 
@@ -29,11 +26,6 @@ def register_node(metrics: Metrics, node: Node) -> None:
     metrics.before_scrape.append(node.partitions.storage.look)
     metrics.register(disk.collect)
     metrics.register(_log_lines)
-
-
-def register_server(metrics: Metrics, server: KafkaServer, refused_headers: RefusedHeaders) -> None:
-    """What there is once Kafka's clients are served."""
-    metrics.register(KafkaMetrics(server, refused_headers).collect)
 
 
 @define(eq=False)
@@ -117,7 +109,7 @@ class ScrubMetrics:
 
 
 @define(eq=False)
-class LifeMetrics:
+class StartMetrics:
     """How the broker came up, and its operations door. `recovery_s` is None until the logs are open."""
 
     version: Callable[[], str]

@@ -10,15 +10,18 @@ from contextlib import asynccontextmanager
 import trio
 from attrs import define
 
+from coordinators.scrubbing import Scrubbing
 from engine.config.resolve import BrokerSettings
 from engine.metrics import Metrics
+from engine.partition.partitions import Partitions
 from tidegate.descriptors import DescriptorPlan
 from tidegate.listening import BoundHttp, BoundListener
-from tidegate.metrics import LifeMetrics, ScrubMetrics, register_node, register_server
+from tidegate.metrics import ScrubMetrics, StartMetrics, register_node
 from tidegate.node import Node
-from tidegate.scrubbing import Scrubbing
+from wire.http.life import Life, Phase
+from wire.http.limits import HttpLimits
 from wire.http.server import HttpServer
-from wire.http.surroundings import HttpLimits, Phase, Surroundings
+from wire.kafka.metrics import KafkaMetrics
 from wire.kafka.refused_headers import RefusedHeaders
 from wire.kafka.server import KafkaServer
 
@@ -31,52 +34,37 @@ BACKLOG = 128
 class Operations:
     """The door, or its absence, and in which phase it shows the broker."""
 
-    surroundings: Surroundings
     server: HttpServer | None
     bound: BoundHttp | None
-    life: LifeMetrics
+    life: Life
+    start: StartMetrics
+    partitions: Partitions
 
     @classmethod
     def compose(
         cls,
         node: Node,
         metrics: Metrics,
-        bound: BoundHttp | None,
-        listeners: Sequence[BoundListener],
-        descriptors: DescriptorPlan,
         scrubbing: Scrubbing,
+        kafka: KafkaServer,
+        listeners: Sequence[BoundListener],
+        bound: BoundHttp | None,
+        limits: HttpLimits,
     ) -> "Operations":
         """For a broker that is about to start."""
-        surroundings = Surroundings(
-            version=_version,
-            node_id=node.identity.node_id,
-            cluster_id=node.identity.cluster_id,
-            rack=node.identity.rack,
-            addresses=tuple(_advertised(listener) for listener in listeners),
-            topics=node.topics,
-            partitions=node.partitions,
-            controller=node.controller,
-            groups=node.groups,
-            transactions=node.transactions,
-            tracing=node.tracing,
-            releases=node.releases,
-            clock=node.clock,
-            workers=node.workers,
-            metrics=metrics,
-            scrubber=scrubbing.scrubber,
-            start_scrub=scrubbing.start_pass,
-            needs_token=bound is not None and bound.access.token is not None,
-            started_ms=node.clock.now_ms(),
-            started_s=node.clock.monotonic(),
-        )
+        addresses = tuple(_advertised(listener) for listener in listeners)
+        life = Life(node.clock, _version, addresses, lambda: len(kafka.connections))
         server = None
         if bound is not None:
-            server = HttpServer(surroundings, _limits(node.topics.settings, descriptors), bound.access)
-        life = LifeMetrics(_version, node.identity.node_id, server)
-        metrics.register(life.collect)
+            shown: tuple[object, ...] = (life, bound.access, metrics, scrubbing)
+            services = node.services.extended({type(each): each for each in shown})
+            server = HttpServer(services, node.workers, limits)
+        start = StartMetrics(_version, node.identity.node_id, server)
+        metrics.register(start.collect)
         register_node(metrics, node)
         metrics.register(ScrubMetrics(scrubbing.scrubber).collect)
-        return cls(surroundings, server, bound, life)
+        metrics.register(KafkaMetrics(kafka, node.services[RefusedHeaders]).collect)
+        return cls(server, bound, life, start, node.partitions)
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
@@ -92,23 +80,17 @@ class Operations:
 
     def recovered(self, took_s: float, *, clean: bool) -> None:
         """The logs are open."""
-        partitions = list(self.surroundings.partitions)
-        reports = [each.log.recovery for each in self.surroundings.partitions.with_stages()]
-        self.life.recovery_s = took_s
-        self.life.recovered_bytes = sum(report.scanned_bytes for report in reports)
-        self.life.set_aside_bytes = sum(report.set_aside_bytes for report in reports)
-        figures = {"partitions": len(partitions), "seconds": round(took_s, 3), "clean": clean}
-        logger.info("the logs are open", extra={**figures, "scanned_bytes": self.life.recovered_bytes})
-
-    def serves(self, server: KafkaServer, refused_headers: RefusedHeaders) -> None:
-        """Kafka's clients are let in."""
-        register_server(self.surroundings.metrics, server, refused_headers)
-        self.surroundings.connection_count = lambda: len(server.connections)
-        self.enter(Phase.READY)
+        reports = [each.log.recovery for each in self.partitions.with_stages()]
+        start = self.start
+        start.recovery_s = took_s
+        start.recovered_bytes = sum(report.scanned_bytes for report in reports)
+        start.set_aside_bytes = sum(report.set_aside_bytes for report in reports)
+        figures = {"partitions": len(list(self.partitions)), "seconds": round(took_s, 3), "clean": clean}
+        logger.info("the logs are open", extra={**figures, "scanned_bytes": start.recovered_bytes})
 
     def enter(self, phase: Phase) -> None:
         """The broker is ready, or stops."""
-        self.surroundings.phase = phase
+        self.life.phase = phase
 
 
 def _version() -> str:
@@ -124,7 +106,8 @@ def _advertised(listener: BoundListener) -> tuple[str, int]:
     return host, port
 
 
-def _limits(settings: BrokerSettings, descriptors: DescriptorPlan) -> HttpLimits:
+def http_limits(settings: BrokerSettings, descriptors: DescriptorPlan) -> HttpLimits:
+    """The bounds that the broker's configuration sets."""
     return HttpLimits(
         max_connections=descriptors.http_connections,
         max_request_bytes=settings.integer("http.max.request.bytes"),

@@ -20,6 +20,7 @@ from coordinators.node_identity import NodeIdentity
 from coordinators.producer_ids import ProducerIds
 from coordinators.records.directory import PartitionDirectory
 from coordinators.release.releases import Releases
+from coordinators.scrubbing import Scrubbing
 from coordinators.topics import Topics
 from coordinators.transaction.orphans import INTERVAL_S, Orphans
 from coordinators.transaction.transactions import Transactions
@@ -48,12 +49,10 @@ from tidegate.descriptors import DescriptorPlan
 from tidegate.kafka_door import door_services, kafka_server
 from tidegate.listening import BoundHttp, BoundListener, with_door
 from tidegate.node import Node
-from tidegate.operations import Operations
-from tidegate.scrubbing import Scrubbing
+from tidegate.operations import Operations, http_limits
 from tidegate.tracing import close_tracing, open_tracing
 from tidegate.world import World
-from wire.http.surroundings import Phase
-from wire.kafka.refused_headers import RefusedHeaders
+from wire.http.life import Phase
 from wire.kafka.server import KafkaServer
 from wire.services import Services
 
@@ -159,7 +158,7 @@ class NodeRuntime:
             async with trio.open_nursery() as nursery:
                 node.controller.start_soon = nursery.start_soon
                 self._start_tasks(nursery, node)
-                self.operations.serves(self.server, node.services[RefusedHeaders])
+                self.operations.enter(Phase.READY)
                 yield
                 nursery.cancel_scope.cancel()
         finally:
@@ -212,8 +211,15 @@ class NodeRuntime:
         self.scrubbing = await Scrubbing.make(
             partitions, self.journal, self.other_files, workers, clock, topics.settings
         )
+        self.server = kafka_server(self.node)
         self.operations = Operations.compose(
-            self.node, self.metrics, self.http, self.listeners, self.descriptors, self.scrubbing
+            self.node,
+            self.metrics,
+            self.scrubbing,
+            self.server,
+            self.listeners,
+            self.http,
+            http_limits(topics.settings, self.descriptors),
         )
         self.cleaning = Cleaning.make(partitions, world.cleaner_workers, clock, topics.settings, world.pause)
         return self.node
@@ -237,7 +243,7 @@ class NodeRuntime:
         return partitions
 
     def _start_tasks(self, nursery: trio.Nursery, node: Node) -> None:
-        server = self.server = kafka_server(node)
+        server = self.server
         self._rounds.before_outcomes, self._rounds.after_outcomes = server.cork, server.uncork
         node.partitions.storage.keep_reserve(node.topics.settings.integer("log.deletion.reserve.bytes"))
         nursery.start_soon(self._drive_syncs)

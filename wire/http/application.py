@@ -9,13 +9,18 @@ from urllib.parse import parse_qsl, unquote
 import msgspec
 import trio
 
+from coordinators.release.inspection import Inspection
+from coordinators.release.releases import Releases
 from engine.errors import BrokerError
+from engine.workers import Workers
 from wire.http.connection import HttpConnection
 from wire.http.guard import check_changing, check_host, check_token
+from wire.http.life import Life, Phase
+from wire.http.limits import Access, HttpLimits
 from wire.http.messages import Call, Request, Response
 from wire.http.problems import Problem, of_broker_error
 from wire.http.routing import Route, Routes, load_routes
-from wire.http.surroundings import Access, HttpLimits, Phase, Surroundings
+from wire.services import Services
 
 logger = logging.getLogger("tidegate.http")
 
@@ -26,10 +31,10 @@ UNKNOWN_PATH = "other"
 class Application:
     """The operations door behind its socket."""
 
-    def __init__(self, surroundings: Surroundings, access: Access, routes: Routes | None = None) -> None:
-        self._broker = surroundings
+    def __init__(self, routes: Routes, life: Life, access: Access) -> None:
+        self._routes = routes
+        self._life = life
         self._access = access
-        self._routes = routes or load_routes()
         self.answered: Counter[tuple[str, str, int]] = Counter()
 
     def connection(self, stream: trio.SocketStream, limits: HttpLimits) -> HttpConnection:
@@ -81,14 +86,13 @@ class Application:
             check_token(request, self._access)
         if route.changes:
             check_changing(request)
-        if route.needs_readiness and self._broker.phase is not Phase.READY:
+        if route.needs_readiness and self._life.phase is not Phase.READY:
             raise Problem(
                 HTTPStatus.SERVICE_UNAVAILABLE,
-                f"the broker is {self._broker.phase.value}",
+                f"the broker is {self._life.phase.value}",
                 headers={"Retry-After": "1"},
             )
         call = Call(
-            self._broker,
             _converted(place, route.place, "the path"),
             _converted(_query_fields(query), route.query, "the query"),
             _body(request, route),
@@ -136,3 +140,10 @@ def _body(request: Request, route: Route) -> Any:
         raise Problem(HTTPStatus.BAD_REQUEST, f"the body is not JSON: {error}") from None
     except RecursionError:
         raise Problem(HTTPStatus.BAD_REQUEST, "the body is nested too deeply") from None
+
+
+def load_application(services: Services) -> Application:
+    """[thread] The application with every route, each given the services that it names."""
+    inspection = Inspection(services[Releases], services[Workers])  # type: ignore[type-abstract]
+    routes = load_routes().bound(services.extended({Inspection: inspection}))
+    return Application(routes, services[Life], services[Access])

@@ -12,9 +12,9 @@ from http import HTTPStatus
 import h11
 import trio
 
+from wire.http.limits import HttpLimits
 from wire.http.messages import Request, Response
 from wire.http.problems import Problem
-from wire.http.surroundings import HttpLimits
 
 RECEIVE_BYTES = 64 * 1024
 SEND_BYTES = 64 * 1024

@@ -5,8 +5,6 @@ from typing import Any
 
 from attrs import define, field, frozen
 
-from wire.http.surroundings import Surroundings
-
 
 @frozen
 class Request:
@@ -30,9 +28,8 @@ class Response:
 
 @define
 class Call:
-    """A request that was found right: what a route's handler is given."""
+    """A request that was found right: what a route's handler is given, besides the services that it names."""
 
-    broker: Surroundings
     place: Any
     """The parameters of the path, as the route declares them."""
     query: Any

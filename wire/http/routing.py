@@ -6,13 +6,16 @@ from pkgutil import iter_modules
 from typing import Any
 
 import msgspec
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
-from wire.http.messages import Call, Response
+from wire.http.messages import Response
+from wire.services import Services
 
 CHANGING = ("POST", "PUT", "PATCH", "DELETE")
 
-Handle = Callable[[Call], Awaitable[Any]]
+Handle = Callable[..., Awaitable[Any]]
+GIVEN = 1
+"""A handler's own parameter, the call; those behind it are services."""
 
 
 class NoParameters(msgspec.Struct, forbid_unknown_fields=True):
@@ -80,6 +83,10 @@ class Routes:
         for route in self._routes:
             assert (route.method, route.path) not in seen, f"{route.method} {route.path} is declared twice"
             seen.add((route.method, route.path))
+
+    def bound(self, services: Services) -> "Routes":
+        """The same with each handler given the services that it names."""
+        return Routes(evolve(route, handle=services.bound(route.handle, GIVEN)) for route in self._routes)
 
     def __iter__(self) -> Iterator[Route]:
         return iter(self._routes)

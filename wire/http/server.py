@@ -14,7 +14,9 @@ import trio
 from attrs import define, field
 
 from coordinators.waiting import in_worker
-from wire.http.surroundings import Access, HttpLimits, Surroundings
+from engine.workers import Workers
+from wire.http.limits import HttpLimits
+from wire.services import Services
 
 if TYPE_CHECKING:
     from wire.http.application import Application
@@ -40,10 +42,10 @@ class _Place:
 class HttpServer:
     """One listening socket and its connections."""
 
-    def __init__(self, surroundings: Surroundings, limits: HttpLimits, access: Access) -> None:
-        self.surroundings = surroundings
+    def __init__(self, services: Services, workers: Workers, limits: HttpLimits) -> None:
+        self._services = services
+        self._workers = workers
         self._limits = limits
-        self._access = access
         self._application: Application | None = None
         self._loading = trio.Lock()
         self._places: set[_Place] = set()
@@ -113,7 +115,7 @@ class HttpServer:
         """The application; loaded in a thread, once, by the first caller."""
         async with self._loading:
             if self._application is None:
-                self._application = await in_worker(self.surroundings.workers, _load, self.surroundings, self._access)
+                self._application = await in_worker(self._workers, _load, self._services)
         return self._application
 
     def statistics(self) -> dict[str, int]:
@@ -130,7 +132,7 @@ class HttpServer:
         return {} if self._application is None else dict(self._application.answered)
 
 
-def _load(surroundings: Surroundings, access: Access) -> "Application":
-    from wire.http.application import Application
+def _load(services: Services) -> "Application":
+    from wire.http.application import load_application
 
-    return Application(surroundings, access)
+    return load_application(services)

@@ -8,12 +8,14 @@ import msgspec
 import pytest
 from trio.testing import trio_test
 
+from engine.clock import ManualClock
 from engine.errors import UnknownTopicOrPartition
 from wire.http.application import Application
+from wire.http.life import Life, Phase
+from wire.http.limits import Access
 from wire.http.messages import Call, Request, Response
 from wire.http.problems import Problem
 from wire.http.routing import Route, Routes
-from wire.http.surroundings import Access, Phase
 
 JSON = {"content-type": "application/json"}
 
@@ -30,12 +32,6 @@ class Query(msgspec.Struct, forbid_unknown_fields=True):
 class Body(msgspec.Struct, forbid_unknown_fields=True):
     partitions: int
     more: Any = None
-
-
-class Broker:
-    """As much of a broker as the application itself looks at."""
-
-    phase = Phase.READY
 
 
 async def echo(call: Call) -> Any:
@@ -60,9 +56,9 @@ ROUTES = Routes(
 
 
 def application(access: Access | None = None, phase: Phase = Phase.READY) -> Application:
-    broker: Any = Broker()
-    broker.phase = phase
-    return Application(broker, access or Access(), ROUTES)
+    life = Life(ManualClock(), lambda: "1", (), lambda: 0)
+    life.phase = phase
+    return Application(ROUTES, life, access or Access())
 
 
 async def ask(

@@ -9,8 +9,8 @@ from trio.testing import trio_test
 
 from tests.wire.http.door import Caller
 from wire.http.connection import HttpConnection
+from wire.http.limits import HttpLimits
 from wire.http.messages import Request, Response
-from wire.http.surroundings import HttpLimits
 
 LIMITS = HttpLimits(max_request_bytes=1000, max_header_bytes=2048, request_timeout_s=5.0, max_idle_s=5.0)
 BRISK = HttpLimits(max_request_bytes=1000, request_timeout_s=0.1, max_idle_s=0.1)

@@ -5,9 +5,9 @@ from http import HTTPStatus
 import pytest
 
 from wire.http.guard import check_changing, check_host, check_token, host_name
+from wire.http.limits import Access
 from wire.http.messages import Request
 from wire.http.problems import Problem
-from wire.http.surroundings import Access
 
 LOOPBACK = Access(hosts=frozenset({"localhost", "127.0.0.1", "::1"}))
 

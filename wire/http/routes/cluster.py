@@ -2,10 +2,12 @@
 
 import msgspec
 
+from coordinators.node_identity import NodeIdentity
+from coordinators.topics import Topics
+from wire.http.life import Life
 from wire.http.messages import Call
 from wire.http.paging import Count, Page, PageQuery
 from wire.http.routing import Route
-from wire.http.surroundings import Surroundings
 
 
 class Address(msgspec.Struct):
@@ -63,29 +65,28 @@ class Metadata(msgspec.Struct):
     partitions: PartitionLeaderPage
 
 
-async def describe_cluster(call: Call) -> Cluster:
+async def describe_cluster(_: Call, node: NodeIdentity, topics: Topics, life: Life) -> Cluster:
     """The cluster, and this node's load."""
-    broker = call.broker
     return Cluster(
-        cluster_id=broker.cluster_id,
-        controller_id=broker.node_id,
-        node_id=broker.node_id,
-        version=broker.version(),
-        nodes=_nodes(broker),
-        topics=len(broker.topics.by_name),
-        partitions=sum(topic.partition_count for topic in broker.topics.view),
-        connections=broker.connection_count(),
-        started_ms=broker.started_ms,
+        cluster_id=node.cluster_id,
+        controller_id=node.node_id,
+        node_id=node.node_id,
+        version=life.version(),
+        nodes=_nodes(node, life),
+        topics=len(topics.by_name),
+        partitions=sum(topic.partition_count for topic in topics.view),
+        connections=life.connection_count(),
+        started_ms=life.started_ms,
     )
 
 
-async def describe_metadata(call: Call) -> Metadata:
+async def describe_metadata(call: Call, node: NodeIdentity, topics: Topics, life: Life) -> Metadata:
     """Nodes, and a page of all partitions with their leaders."""
-    broker, query = call.broker, call.query
+    query: PageQuery = call.query
     items: list[PartitionLeader] = []
     position, wanted = 0, range(query.skip, query.skip + query.limit)
-    for name in sorted(broker.topics.by_name):
-        topic = broker.topics.by_name[name]
+    for name in sorted(topics.by_name):
+        topic = topics.by_name[name]
         # Of topics that lie before or after the page only the number of partitions counts.
         first, last = max(wanted.start - position, 0), min(wanted.stop - position, topic.partition_count)
         for index in range(first, last):
@@ -95,15 +96,15 @@ async def describe_metadata(call: Call) -> Metadata:
             )
         position += topic.partition_count
     return Metadata(
-        broker.cluster_id,
-        broker.node_id,
-        _nodes(broker),
+        node.cluster_id,
+        node.node_id,
+        _nodes(node, life),
         PartitionLeaderPage(items=items, total=position, limit=query.limit, skip=query.skip),
     )
 
 
-def _nodes(broker: Surroundings) -> list[ClusterNode]:
-    return [ClusterNode(broker.node_id, broker.rack, [Address(host, port) for host, port in broker.addresses])]
+def _nodes(node: NodeIdentity, life: Life) -> list[ClusterNode]:
+    return [ClusterNode(node.node_id, node.rack, [Address(host, port) for host, port in life.addresses])]
 
 
 ROUTES = (

@@ -3,6 +3,8 @@
 import msgspec
 
 from coordinators.configs import ConfigResource, ResourceType
+from coordinators.node_identity import NodeIdentity
+from coordinators.topics import Topics
 from wire.http.messages import Call
 from wire.http.paging import MAX_LIMIT, Limit, Page, PageQuery
 from wire.http.routing import Route
@@ -31,10 +33,10 @@ class BrokerKeyPage(Page):
     items: list[BrokerKey]
 
 
-async def describe_config(call: Call) -> BrokerKeyPage:
+async def describe_config(call: Call, node: NodeIdentity, topics: Topics) -> BrokerKeyPage:
     """Broker keys by name; secrets are not shown."""
-    broker, query = call.broker, call.query
-    entries = broker.topics.describe_configs(ConfigResource(ResourceType.BROKER, str(broker.node_id)))
+    query: ConfigQuery = call.query
+    entries = topics.describe_configs(ConfigResource(ResourceType.BROKER, str(node.node_id)))
     entries.sort(key=lambda entry: entry.key.name)
     items = [
         BrokerKey(

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from coordinators.release.inspection import EDGES_MAX
+from coordinators.release.inspection import EDGES_MAX, Inspection
 from coordinators.release.listing import Window
 from coordinators.release.pending_records import DueBucket
 from engine.config.keys import INT_MAX
@@ -100,9 +100,9 @@ class Rescheduled(msgspec.Struct):
     due_ms: int
 
 
-async def list_delayed(call: Call) -> PendingRecordPage:
+async def list_delayed(call: Call, inspection: Inspection) -> PendingRecordPage:
     """Records of a topic that wait for their time, a page of them."""
-    place, query, inspection = call.place, call.query, call.broker.inspection
+    place, query = call.place, call.query
     if query.due_from_ms is not None and query.due_until_ms is not None and query.due_from_ms >= query.due_until_ms:
         raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, "due_from_ms must be before due_until_ms")
     window = Window(query.limit, query.skip, query.order, query.due_from_ms, query.due_until_ms)
@@ -117,40 +117,40 @@ async def list_delayed(call: Call) -> PendingRecordPage:
     )
 
 
-async def show_histogram(call: Call) -> Histogram:
+async def show_histogram(call: Call, inspection: Inspection) -> Histogram:
     """How many records of a topic are due when."""
     query: HistogramQuery = call.query
     edges = [int(edge) for edge in query.edges_ms.split(",")] if query.edges_ms else None
-    return Histogram(list(await call.broker.inspection.histogram(call.place.topic, edges, query.partition)))
+    return Histogram(list(await inspection.histogram(call.place.topic, edges, query.partition)))
 
 
-async def show_delayed(call: Call) -> FateDetail:
+async def show_delayed(call: Call, inspection: Inspection) -> FateDetail:
     """One record: pending, or what became of it."""
     place: RecordPlace = call.place
-    return fate_detail(await call.broker.inspection.look(place.topic, place.partition, place.id))
+    return fate_detail(await inspection.look(place.topic, place.partition, place.id))
 
 
-async def find_fates(call: Call) -> FatePage:
+async def find_fates(call: Call, inspection: Inspection) -> FatePage:
     """What became of a record, in every partition that knows its id."""
     query: FatesQuery = call.query
-    found = [fate_detail(each) for each in await call.broker.inspection.find(call.place.topic, query.id)]
+    found = [fate_detail(each) for each in await inspection.find(call.place.topic, query.id)]
     return FatePage(items=list(query.of(found)), total=len(found), limit=query.limit, skip=query.skip)
 
 
-async def cancel_delayed(call: Call) -> None:
+async def cancel_delayed(call: Call, inspection: Inspection) -> None:
     """Take back a record that waits; it is never delivered."""
     place: RecordPlace = call.place
-    await call.broker.inspection.cancel(place.topic, place.partition, place.id)
+    await inspection.cancel(place.topic, place.partition, place.id)
 
 
-async def reschedule_delayed(call: Call) -> Rescheduled:
+async def reschedule_delayed(call: Call, inspection: Inspection) -> Rescheduled:
     """Move a record that waits to another time, or release it now."""
     place: RecordPlace = call.place
     wanted: Reschedule = call.body
     if sum(each is not None for each in (wanted.deliver_at_ms, wanted.delay_ms, wanted.release_now)) != 1:
         detail = "one of deliver_at_ms, delay_ms and release_now must be given, and no other"
         raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, detail)
-    due_ms = await call.broker.inspection.reschedule(
+    due_ms = await inspection.reschedule(
         place.topic,
         place.partition,
         place.id,

@@ -10,12 +10,12 @@ from coordinators.group.consumer.requests import DescribedConsumer, DescribedCon
 from coordinators.group.groups import OFFSETS_TOPIC, Groups
 from coordinators.group.lag import PartitionLag
 from coordinators.group.requests import DescribedGroup, DescribedMember
+from coordinators.topics import Topics
 from coordinators.waiting import result_of
 from engine.errors import BrokerError, GroupIdNotFound
 from wire.http.messages import Call
 from wire.http.paging import Count, Page, PageQuery
 from wire.http.routing import Route
-from wire.http.surroundings import Surroundings
 
 CONSUMER_PROTOCOL = "consumer"
 
@@ -98,26 +98,25 @@ class GroupDetail(msgspec.Struct):
     offsets: PlacePage
 
 
-async def list_groups(call: Call) -> GroupPage:
+async def list_groups(call: Call, groups: Groups) -> GroupPage:
     """Groups by id, a page of them, each with its lag."""
     query: GroupsQuery = call.query
-    groups = call.broker.groups
     listed = [each for each in groups.list_groups() if query.state.lower() in ("", each.state.lower())]
     listed.sort(key=lambda each: each.group_id)
     breathing, items = Breathing(), []
     for each in query.of(listed):
-        lags = _lags(call.broker, each.group_id)
+        lags = _lags(groups, each.group_id)
         lag = None if lags is None else sum(place.lag for place in lags)
         items.append(GroupSummary(each.group_id, each.type, each.state, lag))
         await breathing.did(1 + len(lags or ()))
     return GroupPage(items=items, total=len(listed), limit=query.limit, skip=query.skip)
 
 
-async def describe_group(call: Call) -> GroupDetail:
+async def describe_group(call: Call, groups: Groups, topics: Topics) -> GroupDetail:
     """One group: its members and their partitions, its places and lag."""
     place: GroupPlace = call.place
     query: PageQuery = call.query
-    groups = _groups(call)
+    _check_has_groups(place.group, topics)
     kind, found = "classic", await result_of(groups.describe(place.group))
     if isinstance(found, GroupIdNotFound):
         kind, found = "consumer", await result_of(groups.describe_consumers(place.group))
@@ -145,24 +144,24 @@ async def describe_group(call: Call) -> GroupDetail:
     )
 
 
-async def delete_group(call: Call) -> None:
+async def delete_group(call: Call, groups: Groups, topics: Topics) -> None:
     """Delete a group that has no members, with its committed offsets."""
     place: GroupPlace = call.place
-    refusal = await result_of(_groups(call).delete(place.group))
+    _check_has_groups(place.group, topics)
+    refusal = await result_of(groups.delete(place.group))
     if isinstance(refusal, BrokerError):
         raise refusal
 
 
-def _groups(call: Call) -> Groups:
-    """The coordinator; as long as it has no topic there is no group."""
-    if OFFSETS_TOPIC not in call.broker.topics.by_name:
-        raise GroupIdNotFound(f"no group is called {call.place.group!r}")
-    return call.broker.groups
+def _check_has_groups(group_id: str, topics: Topics) -> None:
+    """As long as groups have no topic there is no group."""
+    if OFFSETS_TOPIC not in topics.by_name:
+        raise GroupIdNotFound(f"no group is called {group_id!r}")
 
 
-def _lags(broker: Surroundings, group_id: str) -> list[PartitionLag] | None:
+def _lags(groups: Groups, group_id: str) -> list[PartitionLag] | None:
     try:
-        return broker.groups.lag(group_id)
+        return groups.lag(group_id)
     except BrokerError:
         return None
 

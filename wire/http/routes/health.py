@@ -7,9 +7,12 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from coordinators.breathing import Breathing
+from coordinators.waiting import in_worker
+from engine.partition.partitions import Partitions
+from engine.workers import Workers
+from wire.http.life import Life, Phase
 from wire.http.messages import Call, Response
 from wire.http.routing import Route
-from wire.http.surroundings import Phase, Surroundings
 
 Status: TypeAlias = Literal["ok", "starting", "stopping"]
 
@@ -55,39 +58,39 @@ async def live(_: Call) -> Probe:
     return Probe("ok")
 
 
-async def ready(call: Call) -> Response:
+async def ready(_: Call, life: Life) -> Response:
     """Whether Kafka's clients are served."""
-    return _answer(Probe(_STATUSES[call.broker.phase]))
+    return _answer(Probe(_STATUSES[life.phase]))
 
 
-async def health(call: Call) -> Response:
+async def health(_: Call, life: Life, partitions: Partitions, workers: Workers) -> Response:
     """Whether all is well; 503 if not."""
-    broker = call.broker
     breathing = Breathing()
-    partitions = offline = files = size = 0
-    for partition in list(broker.partitions):
-        partitions += 1
+    count = offline = files = size = 0
+    for partition in list(partitions):
+        count += 1
         offline += partition.offline is not None and not partition.removed
         for log in (partition.log,) if partition.staged is None else (partition.log, partition.staged.store.log):
             files += log.recovery.set_aside_files
             size += log.recovery.set_aside_bytes
         await breathing.did()
-    storage = await _storage(broker, files, size)
-    status: Status | Literal["degraded"] = _STATUSES[broker.phase]
-    damages = len(broker.partitions.damages)
+    storage = await _storage(partitions, workers, files, size)
+    status: Status | Literal["degraded"] = _STATUSES[life.phase]
+    damages = len(partitions.damages)
     if (offline or damages or storage.refused is not None) and status == "ok":
         status = "degraded"
-    uptime_s = broker.clock.monotonic() - broker.started_s
-    return _answer(Health(status, uptime_s, partitions, offline, storage, damages))
+    return _answer(Health(status, life.uptime_s, count, offline, storage, damages))
 
 
-async def _storage(broker: Surroundings, set_aside_files: int, set_aside_bytes: int) -> StorageHealth:
-    storage = broker.partitions.storage
+async def _storage(
+    partitions: Partitions, workers: Workers, set_aside_files: int, set_aside_bytes: int
+) -> StorageHealth:
+    storage = partitions.storage
     with contextlib.suppress(OSError):
-        await broker.in_thread(storage.look)
+        await in_worker(workers, storage.look)
     refused = storage.refused
-    if refused is None and broker.partitions.refusal is not None:
-        refused = str(broker.partitions.refusal)
+    if refused is None and partitions.refusal is not None:
+        refused = str(partitions.refusal)
     room = storage.room
     return StorageHealth(room.size_bytes, room.free_bytes, refused, set_aside_files, set_aside_bytes)
 

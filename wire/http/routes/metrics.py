@@ -1,15 +1,18 @@
 """`/metrics`: what Prometheus scrapes, as text or as OpenMetrics."""
 
+from coordinators.waiting import in_worker
+from engine.metrics import Metrics
+from engine.workers import Workers
 from wire.http.exposition import gather, render
 from wire.http.messages import Call, Response
 from wire.http.routing import Route
 
 
-async def metrics(call: Call) -> Response:
+async def metrics(call: Call, figures: Metrics, workers: Workers) -> Response:
     """Every figure; docs/operations/metrics.md says what each means."""
-    await call.broker.in_thread(call.broker.metrics.prepare)
-    gathered = await gather(call.broker.metrics)
-    body, media_type = await call.broker.in_thread(render, gathered, call.request.headers.get("accept", ""))
+    await in_worker(workers, figures.prepare)
+    gathered = await gather(figures)
+    body, media_type = await in_worker(workers, render, gathered, call.request.headers.get("accept", ""))
     return Response(200, body, media_type)
 
 

@@ -1,14 +1,17 @@
 """`/openapi.json`: this door, described for programs."""
 
+from coordinators.waiting import in_worker
+from engine.workers import Workers
+from wire.http.life import Life
+from wire.http.limits import Access
 from wire.http.messages import Call, Response
 from wire.http.openapi import document
 from wire.http.routing import Route
 
 
-async def openapi(call: Call) -> Response:
+async def openapi(_: Call, life: Life, access: Access, workers: Workers) -> Response:
     """The OpenAPI document of every route."""
-    broker = call.broker
-    return Response(200, await broker.in_thread(document, broker.version(), broker.needs_token))
+    return Response(200, await in_worker(workers, document, life.version(), access.token is not None))
 
 
 ROUTES = (

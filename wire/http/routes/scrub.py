@@ -2,6 +2,8 @@
 
 import msgspec
 
+from coordinators.scrubbing import Scrubbing
+from engine.partition.partitions import Partitions
 from wire.http.messages import Call
 from wire.http.paging import Count, Page, PageQuery
 from wire.http.routing import Route
@@ -43,10 +45,10 @@ class ScrubStart(msgspec.Struct):
     started: bool
 
 
-async def show_scrub(call: Call) -> Scrub:
+async def show_scrub(call: Call, scrubbing: Scrubbing, partitions: Partitions) -> Scrub:
     """How far it is, and a page of what is damaged."""
-    broker, query = call.broker, call.query
-    known = sorted(broker.partitions.damages, key=lambda damage: (damage.file, damage.position))
+    query: PageQuery = call.query
+    known = sorted(partitions.damages, key=lambda damage: (damage.file, damage.position))
     items = [
         DamagedPlace(
             damage.topic,
@@ -60,7 +62,7 @@ async def show_scrub(call: Call) -> Scrub:
         for damage in query.of(known)
     ]
     page = DamagePage(items=items, total=len(known), limit=query.limit, skip=query.skip)
-    progress, rate_bytes = broker.scrubber.progress, broker.scrubber.rate_bytes
+    progress, rate_bytes = scrubbing.scrubber.progress, scrubbing.scrubber.rate_bytes
     return Scrub(
         progress.is_running,
         progress.passes,
@@ -72,9 +74,9 @@ async def show_scrub(call: Call) -> Scrub:
     )
 
 
-async def start_scrub(call: Call) -> ScrubStart:
+async def start_scrub(_: Call, scrubbing: Scrubbing) -> ScrubStart:
     """Look at everything on disk now, at the usual pace."""
-    return ScrubStart(call.broker.start_scrub())
+    return ScrubStart(scrubbing.start_pass())
 
 
 ROUTES = (

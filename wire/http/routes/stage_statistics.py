@@ -4,6 +4,7 @@ from typing import Annotated
 
 import msgspec
 
+from coordinators.release.inspection import Inspection
 from coordinators.release.pending_records import DelayStatistics, PriorityStatistics
 from wire.http.messages import Call
 from wire.http.paging import Page, PageQuery
@@ -29,10 +30,10 @@ class PriorityStatisticsPage(Page):
     items: list[PriorityStatistics]
 
 
-async def delay_statistics(call: Call) -> DelayStatisticsPage:
+async def delay_statistics(call: Call, inspection: Inspection) -> DelayStatisticsPage:
     """What waits, what was released, expired and cancelled, and how late."""
     query: PageQuery = call.query
-    found = await call.broker.inspection.delay_statistics()
+    found = await inspection.delay_statistics()
     return DelayStatisticsPage(
         sum=found.all,
         items=list(query.of(found.topics)),
@@ -42,10 +43,10 @@ async def delay_statistics(call: Call) -> DelayStatisticsPage:
     )
 
 
-async def priority_statistics(call: Call) -> PriorityStatisticsPage:
+async def priority_statistics(call: Call, inspection: Inspection) -> PriorityStatisticsPage:
     """The lanes of every prioritised partition."""
     query: PriorityQuery = call.query
-    found = await call.broker.inspection.priority_statistics(query.topic or None)
+    found = await inspection.priority_statistics(query.topic or None)
     return PriorityStatisticsPage(items=list(query.of(found)), total=len(found), limit=query.limit, skip=query.skip)
 
 

@@ -7,14 +7,15 @@ import msgspec
 
 from coordinators.breathing import Breathing
 from coordinators.configs import ConfigResource, ResourceType
-from coordinators.topics import Topic, TopicSpec
+from coordinators.controller import Controller
+from coordinators.topics import Topic, Topics, TopicSpec
 from engine.errors import BrokerError, PolicyViolation, UnknownTopicOrPartition
 from engine.ids import id_text
 from engine.partition.partition import Partition
+from engine.partition.partitions import Partitions
 from wire.http.messages import Call, Response
 from wire.http.paging import Count, Page, PageQuery
 from wire.http.routing import Route
-from wire.http.surroundings import Surroundings
 
 DEFAULT = -1
 INT_MAX = 2**31 - 1
@@ -102,13 +103,13 @@ class NewTopic(msgspec.Struct, forbid_unknown_fields=True):
     configs: dict[str, str] = {}
 
 
-async def list_topics(call: Call) -> TopicPage:
+async def list_topics(call: Call, topics: Topics, partitions: Partitions) -> TopicPage:
     """Topics by name, a page of them."""
     query: TopicsQuery = call.query
     found = sorted(
         (
             topic
-            for topic in call.broker.topics.view
+            for topic in topics.view
             if topic.name.startswith(query.prefix) and (query.internal or not topic.internal)
         ),
         key=lambda topic: topic.name,
@@ -116,34 +117,33 @@ async def list_topics(call: Call) -> TopicPage:
     breathing = Breathing()
     items = []
     for topic in query.of(found):
-        items.append(_summary(topic, call.broker))
+        items.append(_summary(topic, partitions))
         await breathing.did(1 + topic.partition_count)
     return TopicPage(items=items, total=len(found), limit=query.limit, skip=query.skip)
 
 
-async def describe_topic(call: Call) -> TopicDetail:
+async def describe_topic(call: Call, topics: Topics, partitions: Partitions) -> TopicDetail:
     """One topic: its settings, and a page of its partitions."""
     query: PageQuery = call.query
-    broker, topic = call.broker, _topic(call)
-    partitions = broker.partitions.of_topic(topic.topic_id)
-    shown = query.of(partitions)
-    summary = _summary(topic, broker)
+    topic = _topic(call, topics)
+    held = partitions.of_topic(topic.topic_id)
+    summary = _summary(topic, partitions)
     return TopicDetail(
         name=topic.name,
         topic_id=summary.topic_id,
         internal=topic.internal,
         size_bytes=summary.size_bytes,
-        configs=_configs(topic, broker),
+        configs=_configs(topic, topics),
         partitions=PartitionPage(
-            items=[_partition(topic, partition) for partition in shown],
-            total=len(partitions),
+            items=[_partition(topic, partition) for partition in query.of(held)],
+            total=len(held),
             limit=query.limit,
             skip=query.skip,
         ),
     )
 
 
-async def create_topic(call: Call) -> Response:
+async def create_topic(call: Call, controller: Controller, partitions: Partitions) -> Response:
     """Make a topic; where it is found is in the header Location."""
     wanted: NewTopic = call.body
     spec = TopicSpec(
@@ -152,22 +152,22 @@ async def create_topic(call: Call) -> Response:
         wanted.replication_factor or DEFAULT,
         configs=dict(wanted.configs),
     )
-    topic = _done(await call.broker.controller.create_topics([spec]))
+    topic = _done(await controller.create_topics([spec]))
     location = {"Location": f"/topics/{topic.name}"}
-    return Response(201, msgspec.json.encode(_summary(topic, call.broker)), headers=location)
+    return Response(201, msgspec.json.encode(_summary(topic, partitions)), headers=location)
 
 
-async def delete_topic(call: Call) -> None:
+async def delete_topic(call: Call, controller: Controller, topics: Topics) -> None:
     """Delete a topic with all its records."""
-    topic = _topic(call)
+    topic = _topic(call, topics)
     if topic.internal:
         raise PolicyViolation(f"{topic.name} is the broker's own and is not deleted from here")
-    _done(await call.broker.controller.delete_topics([topic.topic_id]))
+    _done(await controller.delete_topics([topic.topic_id]))
 
 
-def _topic(call: Call) -> Topic:
+def _topic(call: Call, topics: Topics) -> Topic:
     place: TopicPlace = call.place
-    topic = call.broker.topics.by_name.get(place.topic)
+    topic = topics.by_name.get(place.topic)
     if topic is None:
         raise UnknownTopicOrPartition(f"no topic is called {place.topic!r}")
     return topic
@@ -180,13 +180,13 @@ def _done(results: Sequence[Topic | BrokerError]) -> Topic:
     return result
 
 
-def _summary(topic: Topic, broker: Surroundings) -> TopicSummary:
-    size = sum(partition.log.size_bytes for partition in broker.partitions.of_topic(topic.topic_id))
+def _summary(topic: Topic, partitions: Partitions) -> TopicSummary:
+    size = sum(partition.log.size_bytes for partition in partitions.of_topic(topic.topic_id))
     return TopicSummary(topic.name, id_text(topic.topic_id), topic.internal, topic.partition_count, size)
 
 
-def _configs(topic: Topic, broker: Surroundings) -> list[ConfigValue]:
-    entries = broker.topics.describe_configs(ConfigResource(ResourceType.TOPIC, topic.name))
+def _configs(topic: Topic, topics: Topics) -> list[ConfigValue]:
+    entries = topics.describe_configs(ConfigResource(ResourceType.TOPIC, topic.name))
     return [ConfigValue(entry.key.name, entry.text, entry.source.name.lower()) for entry in entries]
 
 

@@ -6,6 +6,7 @@ from typing import Annotated, Any, TypeAlias
 import msgspec
 
 from coordinators.breathing import Breathing
+from coordinators.tracing.tracing import Tracing
 from engine.trace.kinds import Outcome
 from engine.trace.query import TraceQuery
 from engine.trace.record_trace import RecordTrace
@@ -117,52 +118,52 @@ class TimelinePage(Page):
     items: list[Timeline]
 
 
-async def list_traces(call: Call) -> TracePage:
+async def list_traces(call: Call, tracing: Tracing) -> TracePage:
     """The last traced records, newest first."""
-    return await _page(call, TraceQuery())
+    return await _page(call, tracing, TraceQuery())
 
 
-async def search_traces(call: Call) -> TracePage:
+async def search_traces(call: Call, tracing: Tracing) -> TracePage:
     """Traced records that match, newest first."""
     query: SearchQuery = call.query
-    return await _page(call, query.wanted())
+    return await _page(call, tracing, query.wanted())
 
 
-async def show_trace(call: Call) -> TimelinePage:
+async def show_trace(call: Call, tracing: Tracing) -> TimelinePage:
     """The timelines of a trace's records."""
-    traces = _of_trace(call)
+    traces = _of_trace(call, tracing)
     query: PageQuery = call.query
     items = [_timeline(trace) for trace in query.of(traces)]
     return TimelinePage(items=items, total=len(traces), limit=query.limit, skip=query.skip)
 
 
-async def show_trace_table(call: Call) -> Response:
+async def show_trace_table(call: Call, tracing: Tracing) -> Response:
     """The timelines of a trace's records as text, for people."""
-    traces = _of_trace(call)
+    traces = _of_trace(call, tracing)
     query: PageQuery = call.query
     text = "\n".join(as_table(trace) for trace in query.of(traces))
     return Response(200, text.encode("utf-8", "replace"), "text/plain")
 
 
-async def show_record(call: Call) -> Timeline:
+async def show_record(call: Call, tracing: Tracing) -> Timeline:
     """The timeline of the record at a place."""
     place: RecordPlace = call.place
-    trace = call.broker.tracing.store.at(place.topic, place.partition, place.offset)
+    trace = tracing.store.at(place.topic, place.partition, place.offset)
     if trace is None:
         where = f"{place.topic}-{place.partition} at offset {place.offset}"
         raise Problem(HTTPStatus.NOT_FOUND, f"the record of {where} is not traced, or its trace is no longer kept")
     return _timeline(trace)
 
 
-async def show_statistics(call: Call) -> dict[str, int]:
+async def show_statistics(_: Call, tracing: Tracing) -> dict[str, int]:
     """How many traces are kept, and what was noted, written, sent and dropped."""
-    return call.broker.tracing.statistics()
+    return tracing.statistics()
 
 
-async def _page(call: Call, wanted: TraceQuery) -> TracePage:
+async def _page(call: Call, tracing: Tracing, wanted: TraceQuery) -> TracePage:
     query: PageQuery = call.query
     breathing, items, total = Breathing(), [], 0
-    for trace in call.broker.tracing.store.newest_first(wanted.trace_id):
+    for trace in tracing.store.newest_first(wanted.trace_id):
         if wanted.matches(trace):
             if query.skip <= total < query.skip + query.limit:
                 items.append(_summary(trace))
@@ -171,13 +172,11 @@ async def _page(call: Call, wanted: TraceQuery) -> TracePage:
     return TracePage(items=items, total=total, limit=query.limit, skip=query.skip)
 
 
-def _of_trace(call: Call) -> list[RecordTrace]:
+def _of_trace(call: Call, tracing: Tracing) -> list[RecordTrace]:
     place: TracePlace = call.place
-    traces = call.broker.tracing.store.newest_first(place.trace)
+    traces = tracing.store.newest_first(place.trace)
     if not traces:
-        raise Problem(
-            HTTPStatus.NOT_FOUND, f"no trace {place.trace} is kept; the last {len(call.broker.tracing.store)} are"
-        )
+        raise Problem(HTTPStatus.NOT_FOUND, f"no trace {place.trace} is kept; the last {len(tracing.store)} are")
     return traces
 
 

@@ -14,7 +14,7 @@ from engine.partition.storage import CHECK_S
 from tests.wire.http.door import open_http_door
 from tests.wire.kafka.door import until
 from tests.wire.kafka.requests import batch, create_topic, produced
-from wire.http.surroundings import Phase
+from wire.http.life import Phase
 
 
 @trio_test
@@ -33,7 +33,7 @@ async def test_uptime_is_what_has_passed_though_the_wall_clock_is_set(tmp_path: 
         set_back = ManualClock(
             wall_ms=door.broker.clock.now_ms() - 1_731_000, seconds=door.broker.clock.monotonic() + 5
         )
-        door.broker.operations.surroundings.clock = set_back
+        door.broker.operations.life.clock = set_back
         assert 5 <= (await door.get("/health"))["uptime_seconds"] < 65
 
 

@@ -1,10 +1,11 @@
 """What the operations door tells of damage on disk."""
 
-from functools import partial
 from pathlib import Path
 
+import pytest
 from trio.testing import trio_test
 
+from coordinators.scrubbing import Scrubbing
 from engine.damage import Damage
 from tests.wire.http.door import open_http_door
 
@@ -29,9 +30,9 @@ async def test_damages_come_in_pages_by_file(tmp_path: Path) -> None:
 
 
 @trio_test
-async def test_whether_a_pass_was_begun_is_told(tmp_path: Path) -> None:
+async def test_whether_a_pass_was_begun_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with open_http_door(tmp_path) as door:
         for expected in (True, False):
-            door.broker.operations.surroundings.start_scrub = partial(bool, expected)
+            monkeypatch.setattr(Scrubbing, "start_pass", lambda _, told=expected: told)
             answer = await door.ask("POST", "/scrub", {"X-Tidegate": "1"})
             assert (answer.status, answer.json()) == (200, {"started": expected})
