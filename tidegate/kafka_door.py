@@ -3,8 +3,10 @@
 import random
 from typing import Any
 
+from coordinators.records.deleting import Deleting
 from coordinators.records.directory import PartitionDirectory
 from coordinators.records.long_polls import LongPolls
+from coordinators.records.offset_lookup import OffsetLookup
 from coordinators.records.reading import Reading
 from coordinators.release.releases import Releases
 from coordinators.tracing.tracing import Tracing
@@ -55,7 +57,8 @@ def door_services(
         workers,
     )
     reading = Reading(directory, tracing, clock, services[Timers], long_polls, limits.max_fetch_bytes)
-    made = (limits, sessions, long_polls, refused_headers, opening_room, producing, reading)
+    deleting, lookup = Deleting(directory), OffsetLookup(directory, clock, workers)
+    made = (limits, sessions, long_polls, refused_headers, opening_room, producing, reading, deleting, lookup)
     return {type(each): each for each in made}
 
 

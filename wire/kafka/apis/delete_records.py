@@ -11,10 +11,8 @@ from typing import Any
 
 import trio
 
-from coordinators.records.directory import PartitionDirectory
-from engine.errors import BrokerError, OffsetOutOfRange, PolicyViolation, RequestTimedOut, StorageError
-from engine.log.deletion import deletion_jobs
-from engine.partition.partition import Partition
+from coordinators.records.deleting import Deleting
+from engine.errors import BrokerError
 from wire.kafka.errors import error_code
 from wire.kafka.messages.delete_records import (
     DeleteRecordsPartition,
@@ -33,74 +31,33 @@ HIGH_WATERMARK = -1
 
 
 def handle(
-    request: DeleteRecordsRequest, context: Context, directory: PartitionDirectory
+    request: DeleteRecordsRequest, context: Context, deleting: Deleting
 ) -> Coroutine[Any, Any, DeleteRecordsResponse]:
     """Raise the start of each partition."""
     deadline = trio.current_time() + max(request.timeout_ms, 0) / 1000
     answer: Coroutine[Any, Any, DeleteRecordsResponse] = in_slices(
-        request, context, partial(_delete_all, deadline, directory)
+        request, context, partial(_delete_all, deadline, deleting)
     )
     return answer
 
 
 async def _delete_all(
-    deadline: float, directory: PartitionDirectory, request: DeleteRecordsRequest, _: Context
+    deadline: float, deleting: Deleting, request: DeleteRecordsRequest, _: Context
 ) -> DeleteRecordsResponse:
     topics = []
     for topic in request.topics:
-        results = [await _delete(topic.name, wanted, deadline, directory) for wanted in topic.partitions]
+        results = [await _delete(topic.name, wanted, deadline, deleting) for wanted in topic.partitions]
         topics.append(DeleteRecordsTopicResult(name=topic.name, partitions=results))
     return DeleteRecordsResponse(topics=topics)
 
 
 async def _delete(
-    name: str, wanted: DeleteRecordsPartition, deadline: float, directory: PartitionDirectory
+    name: str, wanted: DeleteRecordsPartition, deadline: float, deleting: Deleting
 ) -> DeleteRecordsPartitionResult:
     entry = DeleteRecordsPartitionResult(partition_index=wanted.partition_index, low_watermark=-1)
+    upto = None if wanted.offset == HIGH_WATERMARK else wanted.offset
     try:
-        topic = directory.topic(name)
-        partition = directory.partition(topic, wanted.partition_index)
-        policy = topic.config["cleanup.policy"]
-        if isinstance(policy, tuple) and "delete" not in policy:
-            raise PolicyViolation(f"records of topic {name!r} cannot be deleted: its cleanup.policy is compact")
-        entry.low_watermark = await _raise_start(partition, wanted.offset, deadline, directory)
+        entry.low_watermark = await deleting.delete(name, wanted.partition_index, upto, deadline)
     except BrokerError as error:
         entry.error_code = error_code(error)
     return entry
-
-
-async def _raise_start(partition: Partition, offset: int, deadline: float, directory: PartitionDirectory) -> int:
-    end = partition.reported_end
-    target = end if offset == HIGH_WATERMARK else offset
-    if not 0 <= target <= end:
-        raise OffsetOutOfRange(f"offset {target} is not between 0 and the high watermark {end}")
-    if target > partition.high_watermark.offset:
-        await _until_in_order(partition, target, deadline)
-    if target > partition.log.start_offset:
-        jobs, done = deletion_jobs(partition.log, target), trio.Event()
-        directory.partitions.run_jobs(partition, jobs, done.set)
-        await done.wait()
-        if jobs[-1].error is not None:
-            raise StorageError(f"the new start could not be written: {jobs[-1].error}")
-    return partition.log.start_offset
-
-
-async def _until_in_order(partition: Partition, target: int, deadline: float) -> None:
-    """Wait until what was promised below `target` is in the log."""
-    moved = trio.Event()
-
-    def look(_added_bytes: int) -> None:
-        if partition.high_watermark.offset >= target or partition.removed:
-            moved.set()
-
-    partition.watch(look)
-    try:
-        with trio.move_on_at(deadline):
-            partition.staged.order_up_to(target)
-            await moved.wait()
-    finally:
-        partition.unwatch(look)
-    if partition.high_watermark.offset < target:
-        raise partition.offline or RequestTimedOut(
-            f"the records below offset {target} could not be put in order in time"
-        )
