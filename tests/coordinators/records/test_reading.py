@@ -1,13 +1,20 @@
-"""Reading, in the broker's own words: what the Kafka door shows of it is tested there (tests/wire/kafka/apis)."""
+"""Reading, in the broker's own words; what the Kafka door shows of it is tested at that door."""
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from trio.testing import trio_test
 
+from coordinators.records.directory import PartitionDirectory
 from coordinators.records.portions import Wanted
+from coordinators.records.reading import Read, Reading
+from coordinators.waiting import result_of
 from engine.log.types import LogPosition
 from engine.partition.partition import Partition
+from tests.wire.kafka.door import open_door
+from tests.wire.kafka.requests import batch, create_topic
 
 
 def at_the_end(**changes: object) -> bool:
@@ -51,3 +58,19 @@ def test_a_partition_is_quiet_for_who_has_read_all_of_it_and_knows_that() -> Non
 )
 def test_whatever_else_there_is_to_say_takes_a_closer_look(change: dict[str, object]) -> None:
     assert not at_the_end(**change)
+
+
+@trio_test
+async def test_what_is_written_and_not_yet_synced_is_waited_for_by_who_cannot_wait(tmp_path: Path) -> None:
+    async with open_door(tmp_path) as door:
+        await create_topic(await door.connect(), "t")
+        services = door.broker.node.services
+        partition = services[PartitionDirectory].find("t", 0)
+        partition.append(batch())
+        assert partition.high_watermark.offset == 0
+        reading = Read(services[Reading], [Wanted("t", 0, 0, 1000)], max_bytes=1000, min_bytes=0, wait_s=0.0).begin()
+        assert not isinstance(reading, list)
+        (portion,) = await result_of(reading)
+        assert (portion.topic, portion.end_offset, portion.error) == ("t", 1, None)
+        assert portion.records is not None
+        assert portion.records.size == len(batch())
