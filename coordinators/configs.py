@@ -15,7 +15,6 @@ from coordinators.topic_names import check_topic_name
 from coordinators.topic_view import BrokerUpdate, Change, Plan, PlanBuilder, Topic, TopicUpdate, TopicView
 from engine.catalogue.catalogue import Commit, Compare, Put
 from engine.catalogue.records import broker_configs_key, encode
-from engine.config.broker import BROKER_KEYS
 from engine.config.keys import ConfigKey, ConfigType
 from engine.config.resolve import (
     BrokerSettings,
@@ -126,7 +125,7 @@ class ConfigPlanner:
         node_id = self._node(resource)
         configs = {**self.dynamic.get(node_id, {})}
         for alteration in alterations:
-            key = _dynamic_broker_key(alteration.name)
+            key = _dynamic_broker_key(self.settings, alteration.name)
             _alter(configs, alteration, key, _items(key.format(self.settings[key.name]) or ""))
         return self._broker_change(node_id, configs)
 
@@ -139,7 +138,7 @@ class ConfigPlanner:
             return self._topic_change(self._topic(resource.name), given, letters)
         node_id = self._node(resource)
         for name in given:
-            _dynamic_broker_key(name)
+            _dynamic_broker_key(self.settings, name)
         return self._broker_change(node_id, given)
 
     def _topic(self, name: str) -> Topic:
@@ -193,9 +192,11 @@ class ConfigPlanner:
 
     def _check_broker(self, node_id: int | None, configs: Mapping[str, str]) -> None:
         try:
-            values = {name: BROKER_KEYS[name].parse(text) for name, text in configs.items()}
-            layer = "dynamic_default" if node_id is None else "dynamic"
-            settings = evolve(self.settings, **{layer: values})
+            values = {name: self.settings.keys[name].parse(text) for name, text in configs.items()}
+            if node_id is None:
+                settings = evolve(self.settings, dynamic_default=values)
+            else:
+                settings = evolve(self.settings, dynamic=values)
             settings.check()
             check_defaults(self.view, self.settings, settings)
         except InvalidConfig as error:
@@ -218,8 +219,8 @@ def _check_alterations(alterations: Sequence[ConfigAlteration]) -> None:
             raise InvalidRequest(f"Unknown config operation {alteration.operation} for {alteration.name}")
 
 
-def _dynamic_broker_key(name: str) -> ConfigKey:
-    key = BROKER_KEYS.get(name)
+def _dynamic_broker_key(settings: BrokerSettings, name: str) -> ConfigKey:
+    key = settings.keys.get(name)
     if key is None:
         raise InvalidRequest(f"Unknown broker config name: {name}")
     if key.read_only:

@@ -11,7 +11,7 @@ A request that only validates stops after the plan.
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from attrs import define, field
+from attrs import define, evolve, field
 
 from coordinators.configs import ConfigAlteration, ConfigPlanner, ConfigResource
 from coordinators.topic_creation import PartitionsSpec, TopicPlanner, TopicSpec
@@ -28,8 +28,7 @@ from engine.catalogue.records import (
     decode_configs,
     partition_of,
 )
-from engine.config.keys import Value
-from engine.config.resolve import BrokerSettings, ConfigEntry, parse_stored_broker_configs
+from engine.config.resolve import BrokerSettings, ConfigEntry
 from engine.errors import PolicyViolation
 from engine.ids import RandomBytes, TopicId
 
@@ -56,12 +55,10 @@ class Topics:
     _dynamic_revisions: dict[int | None, int] = field(factory=dict)
 
     @classmethod
-    def load(
-        cls, catalogue: Catalogue, static: Mapping[str, Value], node_id: int, random_bytes: RandomBytes
-    ) -> "Topics":
-        """Reads the catalogue as of one revision; blocks. `static` is the node's own configuration."""
+    def load(cls, catalogue: Catalogue, settings: BrokerSettings, node_id: int, random_bytes: RandomBytes) -> "Topics":
+        """Reads the catalogue as of one revision; blocks. `settings` are the node's own."""
         _revision, entries = catalogue.entries("")
-        topics = cls(node_id, catalogue, random_bytes, BrokerSettings(static))
+        topics = cls(node_id, catalogue, random_bytes, settings)
         topics._load_broker_configs({entry.key: entry for entry in entries})
         topics._load_topics(entries)
         return topics
@@ -154,10 +151,10 @@ class Topics:
                 yield self.view.apply(TopicUpdate(topic, after), topic.revision)
 
     def _resolve_settings(self) -> None:
-        self.settings = BrokerSettings(
-            self.settings.static,
-            parse_stored_broker_configs(self._dynamic.get(self.node_id, {})),
-            parse_stored_broker_configs(self._dynamic.get(None, {})),
+        self.settings = evolve(
+            self.settings,
+            dynamic=self.settings.stored_values(self._dynamic.get(self.node_id, {})),
+            dynamic_default=self.settings.stored_values(self._dynamic.get(None, {})),
         )
 
     def _load_broker_configs(self, entries: Mapping[str, Entry]) -> None:

@@ -12,12 +12,12 @@ from pathlib import Path
 
 from attrs import frozen
 
-from engine.config.broker import BROKER_KEYS
 from engine.config.keys import Value
-from engine.config.listeners import Listener, parse_listener
 from engine.config.resolve import BrokerSettings
 from engine.config.topic import TOPIC_KEYS
 from engine.errors import InvalidConfig
+from tidegate.config_keys import BROKER_KEYS
+from wire.kafka.listeners import Listener, parse_listener
 
 ENVIRONMENT_PREFIX = "TIDEGATE_"
 
@@ -70,7 +70,7 @@ class BrokerConfig:
             given[setting.name] = _checked(setting)
             origins[setting.name] = setting.origin
         _unite_node_id(given, origins)
-        layers = BrokerSettings(static=given)
+        layers = BrokerSettings(static=given, keys=BROKER_KEYS)
         layers.check()
         return cls(given, origins, layers)
 

@@ -8,9 +8,9 @@ from contextlib import ExitStack, contextmanager
 from attrs import frozen
 
 from engine.config.keys import Value
-from engine.config.listeners import Listener
 from tidegate.config import BrokerConfig
 from wire.http.limits import Access
+from wire.kafka.listeners import Listener
 from wire.kafka.request import Endpoint
 from wire.kafka.socket_options import begin_unpaced
 

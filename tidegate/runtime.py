@@ -11,7 +11,7 @@ from functools import partial
 from typing import Protocol
 
 import trio
-from attrs import define, field
+from attrs import define, evolve, field
 
 from coordinators.controller import Controller
 from coordinators.group.groups import Groups
@@ -176,8 +176,8 @@ class NodeRuntime:
     async def _compose(self) -> Node:
         world, config = self.world, self.config
         clock, workers, random_bytes = world.clock, world.workers, world.random_bytes
-        given = with_door(config.given, self.http)
-        topics = await in_worker(workers, Topics.load, self.catalogue, given, config.node_id, random_bytes)
+        settings = evolve(config.settings, static=with_door(config.given, self.http))
+        topics = await in_worker(workers, Topics.load, self.catalogue, settings, config.node_id, random_bytes)
         partitions = self._make_partitions(topics.settings)
         self.descriptors.tell(config.settings)
         controller = Controller(topics, partitions, lambda *call: in_worker(workers, *call))

@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from engine.config.broker import BROKER_KEYS
 from engine.config.keys import LONG_MAX, ConfigKey
 from engine.config.topic import TOPIC_KEYS
 from tidegate.config import environment_name
+from tidegate.config_keys import BROKER_KEYS
 
 DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "configuration.md"
 

@@ -11,7 +11,7 @@ from enum import IntEnum
 
 from attrs import Factory, define, field, frozen
 
-from engine.config.broker import BROKER_KEYS, BROKER_SYNONYMS
+from engine.config.broker import BROKER_SYNONYMS, ENGINE_KEYS
 from engine.config.keys import BrokerSynonym, ConfigKey, Value
 from engine.config.topic import TOPIC_KEYS, check_topic_values, is_topic_setting, parse_topic_overrides
 from engine.errors import InvalidConfig
@@ -73,12 +73,14 @@ class BrokerSettings:
     """The layers of broker config: what was set in each, without defaults. Replaced, never altered.
 
     `static` is the node's own configuration; `dynamic` is what was altered for this node while running,
-    `dynamic_default` for all nodes.
+    `dynamic_default` for all nodes. `keys` are all keys that there are: a broker has those of its coordinators and
+    doors, too.
     """
 
     static: Mapping[str, Value] = Factory(dict)
     dynamic: Mapping[str, Value] = Factory(dict)
     dynamic_default: Mapping[str, Value] = Factory(dict)
+    keys: Mapping[str, ConfigKey] = field(default=ENGINE_KEYS, kw_only=True, repr=False)
     _topic_defaults: TopicConfig = field(init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -91,7 +93,7 @@ class BrokerSettings:
 
     def __getitem__(self, name: str) -> Value:
         """The value in force of a broker key."""
-        key = BROKER_KEYS[name]
+        key = self.keys[name]
         return next((values[name] for _source, values in self.layers() if name in values), key.default)
 
     def integer(self, name: str) -> int:
@@ -137,6 +139,14 @@ class BrokerSettings:
             return self._topic_defaults
         return TopicConfig({**self._topic_defaults.values, **parse_topic_overrides(kept)}, kept)
 
+    def stored_values(self, configs: Mapping[str, str]) -> dict[str, Value]:
+        """The values of dynamic broker configs that were taken once, without those that can no longer be."""
+        values: dict[str, Value] = {}
+        for name, text in configs.items():
+            with suppress(KeyError, InvalidConfig):
+                values[name] = self.keys[name].parse(text)
+        return values
+
     def layers(self) -> tuple[tuple[ConfigSource, Mapping[str, Value]], ...]:
         """The layers in which a value may be set, strongest first."""
         return (
@@ -153,15 +163,6 @@ class BrokerSettings:
         return key.default
 
 
-def parse_stored_broker_configs(configs: Mapping[str, str]) -> dict[str, Value]:
-    """The values of dynamic broker configs that were taken once, without those that can no longer be."""
-    values: dict[str, Value] = {}
-    for name, text in configs.items():
-        with suppress(KeyError, InvalidConfig):
-            values[name] = BROKER_KEYS[name].parse(text)
-    return values
-
-
 def describe_topic(config: TopicConfig, settings: BrokerSettings) -> list[ConfigEntry]:
     """Every topic key, with the value in force and what stands behind it."""
     return [_topic_entry(key, config, settings) for key in TOPIC_KEYS.values()]
@@ -169,7 +170,7 @@ def describe_topic(config: TopicConfig, settings: BrokerSettings) -> list[Config
 
 def describe_broker(settings: BrokerSettings) -> list[ConfigEntry]:
     """Every broker key of this node, the read-only ones too."""
-    return [_broker_entry(key, settings) for key in BROKER_KEYS.values()]
+    return [_broker_entry(key, settings) for key in settings.keys.values()]
 
 
 def describe_broker_default(settings: BrokerSettings) -> list[ConfigEntry]:
@@ -177,7 +178,7 @@ def describe_broker_default(settings: BrokerSettings) -> list[ConfigEntry]:
     source = ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG
     entries = []
     for name, value in settings.dynamic_default.items():
-        key = BROKER_KEYS[name]
+        key = settings.keys[name]
         text = key.format(value)
         entries.append(ConfigEntry(key, text, source, (SourcedValue(name, text, source),), key.read_only))
     return entries
@@ -207,11 +208,12 @@ def _broker_entry(key: ConfigKey, settings: BrokerSettings) -> ConfigEntry:
 
 def _behind(names: Sequence[str], settings: BrokerSettings, *, defaults_of: Sequence[str]) -> Iterator[SourcedValue]:
     """The values set for these broker keys, layer by layer, then the defaults of some."""
-    defaults = {name: BROKER_KEYS[name].default for name in defaults_of if BROKER_KEYS[name].default is not None}
+    keys = settings.keys
+    defaults = {name: keys[name].default for name in defaults_of if keys[name].default is not None}
     for source, values in (*settings.layers(), (ConfigSource.DEFAULT_CONFIG, defaults)):
         for name in names:
             if name in values:
-                yield SourcedValue(name, BROKER_KEYS[name].format(values[name]), source)
+                yield SourcedValue(name, keys[name].format(values[name]), source)
 
 
 def _converted(value: Value, synonym: BrokerSynonym) -> Value:

@@ -11,8 +11,9 @@ from coordinators.topic_view import Plan, Topic
 from coordinators.topics import Topics
 from engine.catalogue.catalogue import Catalogue
 from engine.catalogue.memory import MemoryCatalogue
-from engine.config.broker import BROKER_KEYS
+from engine.config.resolve import BrokerSettings
 from engine.errors import BrokerError
+from tidegate.config_keys import BROKER_KEYS
 
 NODE_ID = 1
 
@@ -29,7 +30,7 @@ class Desk:
 
     def restart(self, static: dict[str, object] | None = None) -> Topics:
         values = {name: BROKER_KEYS[name].coerce(value) for name, value in (static or {}).items()}
-        self.topics = Topics.load(self.catalogue, values, NODE_ID, os.urandom)
+        self.topics = Topics.load(self.catalogue, BrokerSettings(values, keys=BROKER_KEYS), NODE_ID, os.urandom)
         return self.topics
 
     def create(self, name: str, partitions: int = 1, configs: dict[str, str | None] | None = None) -> Topic:

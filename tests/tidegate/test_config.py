@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from engine.config.broker import BROKER_KEYS
-from engine.config.listeners import Listener
 from engine.errors import InvalidConfig
 from tidegate.config import BrokerConfig, environment_name
+from tidegate.config_keys import BROKER_KEYS
+from wire.kafka.listeners import Listener
 
 
 def written(directory: Path, text: str) -> Path:

@@ -10,10 +10,10 @@ import pytest
 import trio
 from trio.testing import trio_test
 
-from engine.config.resolve import BrokerSettings
 from tests.tidegate.processes import Server, run, serving
 from tests.wire.kafka.door import Client
 from tests.wire.kafka.requests import BY_NAME, batch, create_topic
+from tidegate.config import BrokerConfig
 from tidegate.descriptors import DescriptorPlan, TooFewDescriptors
 from wire.kafka.messages.api_versions import ApiVersionsRequest
 from wire.kafka.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
@@ -79,7 +79,7 @@ def test_a_limit_that_serves_nobody_is_refused_at_start(tmp_path: Path) -> None:
 
 def test_each_gets_its_part_and_the_sum_is_within_the_limit() -> None:
     for limit in (256, 1024, 4096, 20_000, 2**20):
-        plan = DescriptorPlan.make(BrokerSettings(), limit)
+        plan = DescriptorPlan.make(BrokerConfig.load().settings, limit)
         assert plan.logs + plan.connections + plan.http_connections < limit
         assert plan.logs >= limit // 8
         assert plan.connections >= limit // 3 or plan.connections == 20_000
@@ -87,18 +87,19 @@ def test_each_gets_its_part_and_the_sum_is_within_the_limit() -> None:
 
 
 def test_what_is_asked_for_is_granted_where_there_is_room() -> None:
-    settings = BrokerSettings(static={"log.max.open.files": 100, "max.connections": 50, "http.max.connections": 10})
+    values = {"log.max.open.files": 100, "max.connections": 50, "http.max.connections": 10}
+    settings = BrokerConfig.load(values=values).settings
     plan = DescriptorPlan.make(settings, 1024)
     assert (plan.logs, plan.connections, plan.http_connections) == (100, 50, 10)
 
 
 def test_too_low_a_limit_is_an_error() -> None:
     with pytest.raises(TooFewDescriptors, match="at least 256"):
-        DescriptorPlan.make(BrokerSettings(), 255)
+        DescriptorPlan.make(BrokerConfig.load().settings, 255)
 
 
 def test_the_limit_is_told_and_what_it_cuts_short(caplog: pytest.LogCaptureFixture) -> None:
-    settings = BrokerSettings(static={"max.connections": 5000})
+    settings = BrokerConfig.load(values={"max.connections": 5000}).settings
     with caplog.at_level(logging.INFO, "tidegate"):
         DescriptorPlan.make(settings, 1024).tell(settings)
     assert caplog.records[0].__dict__["open_files"] == 1024
@@ -108,5 +109,5 @@ def test_the_limit_is_told_and_what_it_cuts_short(caplog: pytest.LogCaptureFixtu
 
 def test_an_ample_limit_is_no_warning(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, "tidegate"):
-        DescriptorPlan.make(BrokerSettings(), 2**20).tell(BrokerSettings())
+        DescriptorPlan.make(BrokerConfig.load().settings, 2**20).tell(BrokerConfig.load().settings)
     assert [record.levelname for record in caplog.records] == ["INFO"]

@@ -15,7 +15,6 @@ import pytest
 import trio
 from trio.testing import trio_test
 
-from engine.config.resolve import BrokerSettings
 from tests.tidegate.processes import serving
 from tests.wire.http.door import open_http_door
 from tests.wire.kafka.door import until
@@ -23,6 +22,7 @@ from tests.wire.kafka.groups import group_door
 from tests.wire.kafka.requests import create_topic
 from tests.wire.kafka.transacting import Producer, transacting
 from tidegate import logs
+from tidegate.config import BrokerConfig
 from wire.kafka.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 
 
@@ -40,7 +40,8 @@ class Terminal(io.StringIO):
 
 
 def configured(stream: io.StringIO, **settings: Any) -> logging.Logger:
-    logs.configure(BrokerSettings({f"logging.{name}": value for name, value in settings.items()}), stream)
+    values = {f"logging.{name}": value for name, value in settings.items()}
+    logs.configure(BrokerConfig.load(values=values).settings, stream)
     logs.release()
     return logging.getLogger("tidegate.test")
 
@@ -143,8 +144,8 @@ def test_no_limit_is_no_limit() -> None:
 
 def test_structlog_brings_nothing_along_and_hides_nothing() -> None:
     program = (
-        "import sys; from tidegate import logs; from engine.config.resolve import BrokerSettings; "
-        "logs.configure(BrokerSettings()); import logging; logging.getLogger().warning('x'); "
+        "import sys; from tidegate import logs; from tidegate.config import BrokerConfig; "
+        "logs.configure(BrokerConfig.load().settings); import logging; logging.getLogger().warning('x'); "
         "print([m for m in sys.modules if m.startswith('rich')]); import rich"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=30)
@@ -153,7 +154,7 @@ def test_structlog_brings_nothing_along_and_hides_nothing() -> None:
 
 def test_until_the_broker_is_ready_only_a_warning_is_written_at_once() -> None:
     stream = io.StringIO()
-    logs.configure(BrokerSettings(), stream)
+    logs.configure(BrokerConfig.load().settings, stream)
     logger = logging.getLogger("tidegate.test")
     logger.info("first")
     assert stream.getvalue() == ""
@@ -164,7 +165,7 @@ def test_until_the_broker_is_ready_only_a_warning_is_written_at_once() -> None:
 
 def test_what_waits_is_written_when_the_broker_is_ready() -> None:
     stream = io.StringIO()
-    logs.configure(BrokerSettings(), stream)
+    logs.configure(BrokerConfig.load().settings, stream)
     logging.getLogger("tidegate.test").info("first")
     logged_s = time.time()
     logs.release()
@@ -175,8 +176,8 @@ def test_what_waits_is_written_when_the_broker_is_ready() -> None:
 
 def test_starting_the_broker_loads_no_structlog() -> None:
     program = (
-        "import sys; from tidegate import logs, serve; from engine.config.resolve import BrokerSettings; "
-        "logs.configure(BrokerSettings()); import logging; logging.getLogger().info('x'); "
+        "import sys; from tidegate import logs, serve; from tidegate.config import BrokerConfig; "
+        "logs.configure(BrokerConfig.load().settings); import logging; logging.getLogger().info('x'); "
         "print('structlog' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=30)

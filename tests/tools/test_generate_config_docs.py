@@ -1,7 +1,7 @@
 """The page about configuration is current and complete."""
 
-from engine.config.broker import BROKER_KEYS
 from engine.config.topic import TOPIC_KEYS
+from tidegate.config_keys import BROKER_KEYS
 from tools.generate_config_docs import DOCUMENT, document
 
 

@@ -20,6 +20,7 @@ from coordinators.tracing.settings import TraceSettings
 from coordinators.tracing.tracing import Tracing
 from engine.catalogue.memory import MemoryCatalogue
 from engine.clock import SystemClock
+from engine.config.resolve import BrokerSettings
 from engine.files.memory import MemoryFiles
 from engine.log.log import Log, LogConfig
 from engine.partition.partition import Partition
@@ -27,6 +28,7 @@ from engine.partition.sync import SyncRounds
 from engine.records.batch import whole
 from engine.records.layout import BatchHeader, pack_record, seal_batch
 from engine.workers import InlineWorkers
+from tidegate.config_keys import BROKER_KEYS
 from tools.bench.brokers import tidegate_subject
 from tools.bench.processes import cpu_s
 from tools.bench.trial import make_topics
@@ -61,7 +63,7 @@ def batch(count: int, size: int, every: int | None, header: bytes = TRACEPARENT)
 
 def bench_tracing(**configs: str) -> tuple[Tracing, Topics, Partition]:
     """Tracing without bounds that a benchmark would run into, over a partition in memory."""
-    topics = Topics.load(MemoryCatalogue(), {}, 1, lambda size: b"\1" * size)
+    topics = Topics.load(MemoryCatalogue(), BrokerSettings(keys=BROKER_KEYS), 1, lambda size: b"\1" * size)
     topics.run(
         topics.plan_create([TopicSpec("t", 1, configs={k.replace("_", "."): v for k, v in configs.items()})]).change
     )

@@ -31,6 +31,7 @@ from engine.workers import InlineWorkers
 from tests.coordinators.conftest import Desk
 from tests.engine.logs import NOW_MS, memory_files
 from tests.engine.stage.world import Record, client_batch, record
+from tidegate.config_keys import BROKER_KEYS
 
 
 @define(eq=False)
@@ -145,7 +146,7 @@ async def test_a_topic_has_room_for_so_many_bytes_over_all_its_partitions(bench:
 
 @trio_test
 async def test_all_topics_together_have_room_for_so_many_entries(bench: Bench) -> None:
-    bench.controller.topics.settings = BrokerSettings({"stage.max.entries": 3})
+    bench.controller.topics.settings = BrokerSettings({"stage.max.entries": 3}, keys=BROKER_KEYS)
     topic, other = await bench.create(), await bench.create("other")
     assert not isinstance(bench.hold(topic, record("a", delay=100), record("b", delay=5_000)), PolicyViolation)
     assert not isinstance(bench.hold(other, record("c", delay=100)), PolicyViolation)

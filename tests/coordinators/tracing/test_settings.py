@@ -1,13 +1,13 @@
 """The broker keys of tracing as values."""
 
 from coordinators.tracing.settings import EventTopicSettings, ExporterSettings, TraceSettings
-from engine.config.broker import BROKER_KEYS
 from engine.config.resolve import BrokerSettings
+from tidegate.config_keys import BROKER_KEYS
 
 
 def settings(**values: str) -> BrokerSettings:
     named = {name.replace("_", "."): value for name, value in values.items()}
-    return BrokerSettings({name: BROKER_KEYS[name].parse(text) for name, text in named.items()})
+    return BrokerSettings({name: BROKER_KEYS[name].parse(text) for name, text in named.items()}, keys=BROKER_KEYS)
 
 
 def test_without_configuration_the_defaults_of_the_classes_hold() -> None:

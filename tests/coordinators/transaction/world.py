@@ -19,7 +19,7 @@ from coordinators.transaction.transactions import STATE_TOPIC, Transactions
 from engine.catalogue.catalogue import Catalogue
 from engine.catalogue.memory import MemoryCatalogue
 from engine.clock import ManualClock
-from engine.config.broker import BROKER_KEYS
+from engine.config.resolve import BrokerSettings
 from engine.files.memory import MemoryFiles
 from engine.log.aborted_index import AbortedTransaction
 from engine.log.transactions import parse_marker
@@ -31,6 +31,7 @@ from engine.records.layout import TRANSACTIONAL_FLAG, build_batch, record_sectio
 from engine.timers import Timers
 from engine.workers import InlineWorkers
 from tests.engine.logs import memory_files
+from tidegate.config_keys import BROKER_KEYS
 
 SETTINGS = {"transaction.state.log.num.partitions": "2", "offsets.topic.num.partitions": "2"}
 PENDING = "pending"
@@ -61,7 +62,8 @@ class World:
         self.workers = InlineWorkers()
         self.rounds = SyncRounds(self.disk, lambda: None)
         values = {name: BROKER_KEYS[name].coerce(value) for name, value in {**SETTINGS, **self.settings}.items()}
-        self.topics = Topics.load(self.catalogue, values, 1, lambda size: random.randbytes(size))
+        settings = BrokerSettings(values, keys=BROKER_KEYS)
+        self.topics = Topics.load(self.catalogue, settings, 1, lambda size: random.randbytes(size))
         self.partitions = Partitions(
             "/data", self.files, self.clock, self.workers, self.rounds, lambda *_: None, lambda _: None
         )

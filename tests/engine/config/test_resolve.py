@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.config.broker import BROKER_KEYS
+from engine.config.broker import ENGINE_KEYS
 from engine.config.resolve import (
     BrokerSettings,
     ConfigEntry,
@@ -10,7 +10,6 @@ from engine.config.resolve import (
     describe_broker,
     describe_broker_default,
     describe_topic,
-    parse_stored_broker_configs,
 )
 from engine.config.topic import TOPIC_KEYS
 from engine.errors import InvalidConfig
@@ -77,7 +76,7 @@ def test_settings_of_another_version_are_passed_over_when_stored() -> None:
     assert config.overrides == {"flush.mode": "os"}
     assert config["retention.ms"] == 2 * HOUR_MS
     assert LAYERED.stored_topic_config({"no.such": "1"}) is LAYERED.topic_defaults
-    assert parse_stored_broker_configs({"no.such": "1", "log.segment.bytes": "x", "log.roll.ms": "5"}) == {
+    assert BrokerSettings().stored_values({"no.such": "1", "log.segment.bytes": "x", "log.roll.ms": "5"}) == {
         "log.roll.ms": 5
     }
 
@@ -119,11 +118,11 @@ def test_a_topic_entry_without_broker_key_is_a_default() -> None:
 
 def test_every_key_is_described() -> None:
     assert [entry.key.name for entry in describe_topic(LAYERED.topic_defaults, LAYERED)] == list(TOPIC_KEYS)
-    assert [entry.key.name for entry in describe_broker(LAYERED)] == list(BROKER_KEYS)
+    assert [entry.key.name for entry in describe_broker(LAYERED)] == list(ENGINE_KEYS)
 
 
 def test_a_broker_entry_tells_whether_it_can_be_altered() -> None:
-    assert broker_entry(LAYERED, "num.partitions").read_only
+    assert broker_entry(LAYERED, "log.dirs").read_only
     assert not broker_entry(LAYERED, "log.segment.bytes").read_only
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.config.broker import BROKER_KEYS
+from engine.config.broker import ENGINE_KEYS
 from engine.config.resolve import BrokerSettings
 from engine.config.topic import TOPIC_KEYS, parse_topic_overrides
 from engine.config.topic_extensions import EXTENSIONS
@@ -61,7 +61,7 @@ def test_a_value_that_can_be_is_taken(name: str, text: str, value: object) -> No
 
 
 def test_an_operator_sets_defaults_for_all_topics_but_not_what_concerns_one() -> None:
-    without = {key.name for key in EXTENSIONS if f"log.{key.name}" not in BROKER_KEYS}
+    without = {key.name for key in EXTENSIONS if f"log.{key.name}" not in ENGINE_KEYS}
     assert without == {"priority.enable", "dead.letter.topic"}
     settings = BrokerSettings({"log.delay.max.ms": 5, "log.extensions.enable": False})
     assert settings.topic_defaults["delay.max.ms"] == 5

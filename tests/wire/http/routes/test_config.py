@@ -4,8 +4,8 @@ from pathlib import Path
 
 from trio.testing import trio_test
 
-from engine.config.broker import BROKER_KEYS
 from tests.wire.http.door import open_http_door
+from tidegate.config_keys import BROKER_KEYS
 
 TOKEN = {"authorization": "Bearer hunter-2"}
 

@@ -1,20 +1,16 @@
-"""The keys of the operations door, of metrics and of the program's log."""
+"""The keys of the operations door."""
 
 import pytest
 
-from engine.config.broker import BROKER_KEYS
-from engine.config.broker_operations import OPERATIONS_KEYS
+from engine.config.keys import by_name
 from engine.errors import InvalidConfig
+from wire.http.config import HTTP_KEYS
 
-
-def test_they_are_broker_keys_that_need_a_restart() -> None:
-    for key in OPERATIONS_KEYS:
-        assert BROKER_KEYS[key.name] is key
-        assert key.read_only
+KEYS = by_name(HTTP_KEYS)
 
 
 def test_the_token_is_never_shown() -> None:
-    key = BROKER_KEYS["http.token"]
+    key = KEYS["http.token"]
     assert key.format("secret") is None
     assert "secret" not in str(key.refusal("secret"))
 
@@ -28,11 +24,8 @@ def test_the_token_is_never_shown() -> None:
         ("http.token", ""),
         ("http.token", " "),
         ("http.max.header.bytes", "10"),
-        ("logging.format", "xml"),
-        ("logging.level", "loud"),
-        ("metrics.topic.limit", "-1"),
     ],
 )
 def test_what_cannot_be_is_refused(name: str, value: str) -> None:
     with pytest.raises(InvalidConfig, match=name):
-        BROKER_KEYS[name].parse(value)
+        KEYS[name].parse(value)

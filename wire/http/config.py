@@ -1,9 +1,6 @@
-"""The broker keys of the operations door, of metrics and of the program's own log."""
+"""The broker keys of the operations door."""
 
-from engine.config.keys import ConfigKey, ConfigType, Importance, Rule, at_least, between, one_of
-
-LOG_FORMATS = ("auto", "text", "json")
-LOG_LEVELS = ("debug", "info", "warning", "error")
+from engine.config.keys import ConfigKey, ConfigType, Importance, Rule, at_least, between
 
 HTTP_KEYS = (
     ConfigKey(
@@ -89,62 +86,3 @@ HTTP_KEYS = (
         dynamic=False,
     ),
 )
-
-METRICS_KEYS = (
-    ConfigKey(
-        "metrics.topic.limit",
-        ConfigType.INT,
-        200,
-        "Tidegate's own key. How many topics have metrics under their own name; those of all others are summed as "
-        '`topic="other"`.',
-        at_least(0),
-        dynamic=False,
-    ),
-    ConfigKey(
-        "metrics.partition.limit",
-        ConfigType.INT,
-        2_000,
-        "Tidegate's own key. How many partitions have metrics of their own; how many have none is a metric too.",
-        at_least(0),
-        dynamic=False,
-    ),
-    ConfigKey(
-        "metrics.group.limit",
-        ConfigType.INT,
-        200,
-        "Tidegate's own key. How many groups have metrics under their own name; how many have none is a metric too.",
-        at_least(0),
-        dynamic=False,
-    ),
-)
-
-LOGGING_KEYS = (
-    ConfigKey(
-        "logging.format",
-        ConfigType.STRING,
-        "auto",
-        "Tidegate's own key. How the program's own log is written to standard error: `text` for people, `json` with "
-        "one object per line; `auto` is text on a terminal and JSON elsewhere.",
-        one_of(*LOG_FORMATS),
-        dynamic=False,
-    ),
-    ConfigKey(
-        "logging.level",
-        ConfigType.STRING,
-        "info",
-        "Tidegate's own key. The least level that is written to the program's own log.",
-        one_of(*LOG_LEVELS),
-        dynamic=False,
-    ),
-    ConfigKey(
-        "logging.rate.limit",
-        ConfigType.INT,
-        10,
-        "Tidegate's own key. How many lines of one kind the program's own log takes per second; the rest are counted, "
-        "and the next line of that kind tells how many. 0 is no limit.",
-        at_least(0),
-        dynamic=False,
-    ),
-)
-
-OPERATIONS_KEYS = (*HTTP_KEYS, *METRICS_KEYS, *LOGGING_KEYS)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.config.listeners import Listener, are_listeners, parse_listener
+from wire.kafka.listeners import Listener, are_listeners, parse_listener
 
 
 @pytest.mark.parametrize(

@@ -2,14 +2,11 @@
 
 import pytest
 
-from engine.config.broker import BROKER_KEYS
-from engine.config.broker_tracing import TRACING_KEYS
+from coordinators.tracing.config import TRACING_KEYS
+from engine.config.keys import by_name
 from engine.errors import InvalidConfig
 
-
-def test_they_are_keys_of_the_broker() -> None:
-    assert all(BROKER_KEYS[key.name] is key for key in TRACING_KEYS)
-    assert all(key.rule.accepts(key.default) for key in TRACING_KEYS)
+KEYS = by_name(TRACING_KEYS)
 
 
 @pytest.mark.parametrize(
@@ -23,10 +20,10 @@ def test_they_are_keys_of_the_broker() -> None:
     ],
 )
 def test_what_is_taken(name: str, good: str, bad: str) -> None:
-    BROKER_KEYS[name].parse(good)
+    KEYS[name].parse(good)
     with pytest.raises(InvalidConfig, match=name):
-        BROKER_KEYS[name].parse(bad)
+        KEYS[name].parse(bad)
 
 
 def test_headers_are_not_shown() -> None:
-    assert BROKER_KEYS["trace.exporter.otlp.headers"].format("api-key=abc") is None
+    assert KEYS["trace.exporter.otlp.headers"].format("api-key=abc") is None

@@ -1,0 +1,172 @@
+"""The broker keys of the group coordinator and of the topic in which it keeps its state.
+
+Those of groups that use the new consumer protocol (KIP-848) stand below the others.
+"""
+
+from engine.config.keys import INT_MAX, ConfigKey, ConfigType, Effect, Importance, Rule, at_least, between, one_of
+
+GROUP_KEYS = (
+    ConfigKey(
+        "group.min.session.timeout.ms",
+        ConfigType.INT,
+        6_000,
+        "The shortest session timeout that a group member may ask for, in milliseconds.",
+        at_least(1),
+        dynamic=False,
+    ),
+    ConfigKey(
+        "group.max.session.timeout.ms",
+        ConfigType.INT,
+        1_800_000,
+        "The longest session timeout that a group member may ask for, in milliseconds.",
+        at_least(1),
+        dynamic=False,
+    ),
+    ConfigKey(
+        "group.initial.rebalance.delay.ms",
+        ConfigType.INT,
+        3_000,
+        "How long a new group waits for more members before its first rebalance, in milliseconds. Tests set 0.",
+        at_least(0),
+        dynamic=False,
+    ),
+    ConfigKey(
+        "group.max.size",
+        ConfigType.INT,
+        INT_MAX,
+        "The most members that one group may have.",
+        at_least(1),
+        dynamic=False,
+    ),
+    ConfigKey(
+        "offset.metadata.max.bytes",
+        ConfigType.INT,
+        4_096,
+        "The longest text that may be committed with an offset, in bytes.",
+        at_least(0),
+        dynamic=False,
+        importance=Importance.HIGH,
+    ),
+    ConfigKey(
+        "offsets.retention.minutes",
+        ConfigType.INT,
+        7 * 24 * 60,
+        "How long committed offsets are kept after their group has become empty, or, for a group without members, "
+        "after the commit, in minutes.",
+        at_least(1),
+        dynamic=False,
+        importance=Importance.HIGH,
+    ),
+    ConfigKey(
+        "offsets.retention.check.interval.ms",
+        ConfigType.LONG,
+        600_000,
+        "How often the broker looks for committed offsets that are no longer kept, in milliseconds.",
+        at_least(1),
+        dynamic=False,
+        importance=Importance.HIGH,
+    ),
+    ConfigKey(
+        "offsets.topic.num.partitions",
+        ConfigType.INT,
+        50,
+        "How many partitions the topic of committed offsets and groups gets when it is made.",
+        between(1, 10_000),
+        dynamic=False,
+        importance=Importance.HIGH,
+    ),
+    ConfigKey(
+        "offsets.topic.segment.bytes",
+        ConfigType.INT,
+        100 * 1024 * 1024,
+        "The size of a segment file of that topic, in bytes; small ones are compacted sooner and load faster.",
+        at_least(1024 * 1024),
+        dynamic=False,
+        importance=Importance.HIGH,
+    ),
+    ConfigKey(
+        "offsets.topic.replication.factor",
+        ConfigType.SHORT,
+        1,
+        "How many replicas that topic gets.",
+        at_least(1),
+        dynamic=False,
+        importance=Importance.HIGH,
+        effect=Effect.NONE_ON_ONE_NODE,
+        default_reason="one node has one replica.",
+    ),
+)
+
+ASSIGNORS = ("uniform", "range")
+
+
+def _some_assignors(values: tuple[str, ...]) -> bool:
+    return bool(values) and set(values) <= set(ASSIGNORS) and len(set(values)) == len(values)
+
+
+CONSUMER_GROUP_KEYS = (
+    ConfigKey(
+        "group.consumer.session.timeout.ms",
+        ConfigType.INT,
+        45_000,
+        "How long a member of a group of the new consumer protocol may be silent before it is taken out, in "
+        "milliseconds.",
+        at_least(1),
+        dynamic=False,
+    ),
+    ConfigKey(
+        "group.consumer.heartbeat.interval.ms",
+        ConfigType.INT,
+        5_000,
+        "The longest time between two heartbeats of a member of such a group, in milliseconds. Members learn of a new "
+        "assignment by their next one, so a rebalance takes about as long; where there are few members they are told "
+        "to come back sooner (group.consumer.heartbeats.per.second).",
+        at_least(1),
+        dynamic=False,
+    ),
+    ConfigKey(
+        "group.consumer.heartbeats.per.second",
+        ConfigType.INT,
+        100,
+        "As long as all members of such groups on this node together send fewer heartbeats than this, they are told to "
+        "send them more often than group.consumer.heartbeat.interval.ms, down to every 200 ms. 0 leaves it at the "
+        "interval.",
+        at_least(0),
+        dynamic=False,
+    ),
+    ConfigKey(
+        "group.consumer.max.size",
+        ConfigType.INT,
+        INT_MAX,
+        "The most members that one such group may have.",
+        at_least(1),
+        dynamic=False,
+    ),
+    ConfigKey(
+        "group.consumer.assignment.interval.ms",
+        ConfigType.INT,
+        1_000,
+        "The longest time from one assignment of such a group to the next, in milliseconds. There is none for a group "
+        "with fewer than 200 members and partitions, and it grows with them: where many members come at once, one "
+        "assignment is for all of them.",
+        at_least(0),
+        dynamic=False,
+    ),
+    ConfigKey(
+        "group.consumer.assignors",
+        ConfigType.LIST,
+        ASSIGNORS,
+        "The assignors that members of such groups may ask for; the first is for those that do not ask.",
+        Rule(_some_assignors, "a list of uniform, range, each at most once, and not empty"),
+        dynamic=False,
+    ),
+    ConfigKey(
+        "group.consumer.migration.policy",
+        ConfigType.STRING,
+        "bidirectional",
+        "Whether a group that has members may pass from the classic protocol to the new one (upgrade), back "
+        "(downgrade), both (bidirectional) or neither (disabled). A group without members passes in any case.",
+        one_of("disabled", "downgrade", "upgrade", "bidirectional"),
+        dynamic=False,
+    ),
+)

@@ -1,0 +1,118 @@
+"""All broker keys: those of the engine, the coordinators and the doors, and of the program itself.
+
+Each part declares the keys that it obeys; here they are put together, and handed down with the settings
+(`BrokerSettings.keys`). docs/configuration.md is written from them, in this order.
+"""
+
+from coordinators.config import TOPIC_CREATION_KEYS
+from coordinators.group.config import CONSUMER_GROUP_KEYS, GROUP_KEYS
+from coordinators.tracing.config import TRACING_KEYS
+from coordinators.transaction.config import TRANSACTION_KEYS
+from engine.config.broker import ENGINE_KEYS
+from engine.config.keys import ConfigKey, ConfigType, Importance, at_least, by_name, one_of
+from wire.http.config import HTTP_KEYS
+from wire.kafka.config import CONNECTION_KEYS, FETCH_KEYS, LISTENER_KEYS
+
+NODE_KEYS = (
+    ConfigKey(
+        "node.id",
+        ConfigType.INT,
+        1,
+        "The number of this node, as clients see it in metadata.",
+        at_least(0),
+        dynamic=False,
+        importance=Importance.HIGH,
+        default_reason="Kafka has none and asks for it; one node needs no choice.",
+    ),
+    ConfigKey(
+        "broker.id",
+        ConfigType.INT,
+        1,
+        "The older name of `node.id`; set one of them, or both alike.",
+        at_least(0),
+        dynamic=False,
+        importance=Importance.HIGH,
+    ),
+    ConfigKey(
+        "broker.rack",
+        ConfigType.STRING,
+        None,
+        "Where this node stands, as clients see it in metadata.",
+        dynamic=False,
+    ),
+)
+
+METRICS_KEYS = (
+    ConfigKey(
+        "metrics.topic.limit",
+        ConfigType.INT,
+        200,
+        "Tidegate's own key. How many topics have metrics under their own name; those of all others are summed as "
+        '`topic="other"`.',
+        at_least(0),
+        dynamic=False,
+    ),
+    ConfigKey(
+        "metrics.partition.limit",
+        ConfigType.INT,
+        2_000,
+        "Tidegate's own key. How many partitions have metrics of their own; how many have none is a metric too.",
+        at_least(0),
+        dynamic=False,
+    ),
+    ConfigKey(
+        "metrics.group.limit",
+        ConfigType.INT,
+        200,
+        "Tidegate's own key. How many groups have metrics under their own name; how many have none is a metric too.",
+        at_least(0),
+        dynamic=False,
+    ),
+)
+
+LOGGING_KEYS = (
+    ConfigKey(
+        "logging.format",
+        ConfigType.STRING,
+        "auto",
+        "Tidegate's own key. How the program's own log is written to standard error: `text` for people, `json` with "
+        "one object per line; `auto` is text on a terminal and JSON elsewhere.",
+        one_of("auto", "text", "json"),
+        dynamic=False,
+    ),
+    ConfigKey(
+        "logging.level",
+        ConfigType.STRING,
+        "info",
+        "Tidegate's own key. The least level that is written to the program's own log.",
+        one_of("debug", "info", "warning", "error"),
+        dynamic=False,
+    ),
+    ConfigKey(
+        "logging.rate.limit",
+        ConfigType.INT,
+        10,
+        "Tidegate's own key. How many lines of one kind the program's own log takes per second; the rest are counted, "
+        "and the next line of that kind tells how many. 0 is no limit.",
+        at_least(0),
+        dynamic=False,
+    ),
+)
+
+BROKER_KEYS: dict[str, ConfigKey] = by_name(
+    (
+        *NODE_KEYS,
+        *LISTENER_KEYS,
+        *TOPIC_CREATION_KEYS,
+        *ENGINE_KEYS.values(),
+        *CONNECTION_KEYS,
+        *FETCH_KEYS,
+        *GROUP_KEYS,
+        *CONSUMER_GROUP_KEYS,
+        *TRANSACTION_KEYS,
+        *TRACING_KEYS,
+        *HTTP_KEYS,
+        *METRICS_KEYS,
+        *LOGGING_KEYS,
+    )
+)

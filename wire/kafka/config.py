@@ -1,0 +1,196 @@
+"""The broker keys of the Kafka door: where it listens, what connections may take, what a fetch may."""
+
+from engine.config.keys import INT_MAX, ConfigKey, ConfigType, Importance, Rule, at_least, between
+from engine.config.topic import MEBIBYTE, MINUTE_MS
+from wire.kafka.listeners import PROTOCOLS, are_listeners
+
+
+def _listeners(*, may_be_empty: bool) -> Rule:
+    sentence = f"a list of PROTOCOL://host:port, PROTOCOL one of {', '.join(PROTOCOLS)}, no address twice"
+    return Rule(lambda items: are_listeners(items) and (may_be_empty or len(items) > 0), sentence)
+
+
+LISTENER_KEYS = (
+    ConfigKey(
+        "listeners",
+        ConfigType.LIST,
+        ("PLAINTEXT://127.0.0.1:9092",),
+        "The addresses on which Kafka clients are served. Port 0 takes a free one.",
+        _listeners(may_be_empty=False),
+        dynamic=False,
+        importance=Importance.HIGH,
+        default_reason="loopback alone, so that nobody else reaches an unprotected broker unless told to.",
+    ),
+    ConfigKey(
+        "advertised.listeners",
+        ConfigType.LIST,
+        (),
+        "The addresses that clients are told to connect to, if they are not those of `listeners`.",
+        _listeners(may_be_empty=True),
+        dynamic=False,
+        importance=Importance.HIGH,
+    ),
+)
+
+CONNECTION_KEYS = (
+    ConfigKey(
+        "socket.request.max.bytes",
+        ConfigType.INT,
+        100 * MEBIBYTE,
+        "The largest request taken, in bytes; a larger one closes its connection.",
+        at_least(1),
+        dynamic=False,
+    ),
+    ConfigKey(
+        "socket.control.request.max.bytes",
+        ConfigType.INT,
+        8 * MEBIBYTE,
+        "Tidegate's own key. The largest request other than Produce, in bytes; a larger one closes its connection. "
+        "Such a request takes up to forty times its size when it is decoded.",
+        at_least(1),
+        dynamic=False,
+    ),
+    ConfigKey(
+        "socket.request.max.elements",
+        ConfigType.INT,
+        50_000,
+        "Tidegate's own key. The most elements of arrays that a request may hold, all counted (topics, partitions, "
+        "names, numbers); one with more closes its connection. Produce is held to what its bytes can carry, too.",
+        at_least(1),
+        dynamic=False,
+    ),
+    ConfigKey(
+        "socket.response.max.bytes",
+        ConfigType.INT,
+        32 * MEBIBYTE,
+        "Tidegate's own key. The largest answer other than Fetch's records, in bytes. DescribeConfigs tells an error "
+        "for what would go beyond; any other request whose answer would closes its connection.",
+        at_least(1024),
+        dynamic=False,
+    ),
+    ConfigKey(
+        "socket.request.progress.timeout.ms",
+        ConfigType.INT,
+        30_000,
+        "Tidegate's own key. A request that has begun to arrive and of which fewer than 16 KiB come in so long, in "
+        "milliseconds, closes its connection: what is held of it is room for others.",
+        at_least(1),
+        dynamic=False,
+    ),
+    ConfigKey(
+        "max.connections",
+        ConfigType.INT,
+        20_000,
+        "The most connections at one time; a further one is closed at once. Where the system's limit of open files is "
+        "low it is less: the start tells.",
+        at_least(0),
+        dynamic=False,
+        default_reason="Kafka's is no limit; a finite one keeps a flood of connections from using up memory.",
+    ),
+    ConfigKey(
+        "max.connections.per.ip",
+        ConfigType.INT,
+        10_000,
+        "The most connections at one time from one address; a further one is closed at once.",
+        at_least(0),
+        dynamic=False,
+        default_reason="Kafka's is no limit; a finite one leaves room for others.",
+    ),
+    ConfigKey(
+        "connections.max.idle.ms",
+        ConfigType.LONG,
+        10 * MINUTE_MS,
+        "A connection on which nothing happens for so long is closed, in milliseconds; -1 is never.",
+        at_least(-1),
+        dynamic=False,
+    ),
+    ConfigKey(
+        "queued.max.request.bytes",
+        ConfigType.LONG,
+        256 * MEBIBYTE,
+        "The most bytes of large requests (above 64 KiB) that have begun to arrive and are not whole, over all "
+        "connections; past it the broker stops reading from the connections concerned and goes on serving. A single "
+        "request is always let in.",
+        at_least(1),
+        dynamic=False,
+        default_reason="Kafka's is no limit; memory is finite.",
+    ),
+    ConfigKey(
+        "queued.max.decompressed.bytes",
+        ConfigType.LONG,
+        256 * MEBIBYTE,
+        "Tidegate's own key. The most bytes of content of compressed batches that are open at a time, over all "
+        "connections, where a batch counts with the most that it may have. Past it a batch waits for its turn, first "
+        "come, first served; none is refused for it. A connection opens one batch at a time.",
+        at_least(MEBIBYTE),
+        dynamic=False,
+    ),
+    ConfigKey(
+        "request.max.decompressed.bytes",
+        ConfigType.LONG,
+        256 * MEBIBYTE,
+        "Tidegate's own key. The most bytes of content that the compressed batches of one Produce request may have "
+        "together; what exceeds it is refused (MESSAGE_TOO_LARGE), batch by batch.",
+        at_least(MEBIBYTE),
+        dynamic=False,
+    ),
+    ConfigKey(
+        "decompression.max.ratio",
+        ConfigType.INT,
+        1_000,
+        "Tidegate's own key. How many times as large as it came a compressed batch may become, counted from 8 MiB of "
+        "content on; one that expands further is refused (MESSAGE_TOO_LARGE). gzip hardly ever does, and what zstd "
+        "shrinks so far comes in smaller batches.",
+        at_least(1),
+        dynamic=False,
+    ),
+    ConfigKey(
+        "connection.max.inflight.bytes",
+        ConfigType.LONG,
+        32 * MEBIBYTE,
+        "Tidegate's own key. The most bytes of unanswered requests and unsent answers that one connection may "
+        "hold; past it the "
+        "broker stops reading from that connection. A large request other than Produce counts ten times, for what it "
+        "takes once it is decoded. A single request is always let in.",
+        at_least(1),
+        dynamic=False,
+    ),
+    ConfigKey(
+        "connection.max.inflight.requests",
+        ConfigType.INT,
+        256,
+        "Tidegate's own key. The most requests of one connection that are read and not yet answered; "
+        "past it the "
+        "broker stops reading from that connection.",
+        between(1, INT_MAX),
+        dynamic=False,
+    ),
+)
+
+FETCH_KEYS = (
+    ConfigKey(
+        "fetch.max.bytes",
+        ConfigType.INT,
+        55 * MEBIBYTE,
+        "The most bytes that one fetch answers with, whatever the client asks for.",
+        at_least(1024),
+        dynamic=False,
+    ),
+    ConfigKey(
+        "fetch.max.waiting.requests",
+        ConfigType.INT,
+        50_000,
+        "Tidegate's own key. The most fetches that wait for records at one time, over all connections; past it the one "
+        "that has waited longest is answered with what there is. A consumer has one per broker.",
+        at_least(1),
+        dynamic=False,
+    ),
+    ConfigKey(
+        "max.incremental.fetch.session.cache.slots",
+        ConfigType.INT,
+        1000,
+        "How many fetch sessions are remembered; a client without one sends whole requests.",
+        at_least(0),
+        dynamic=False,
+    ),
+)
