@@ -19,9 +19,9 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from attrs import define, field, frozen
 
-from coordinators.deferred import Deferred
 from engine.clock import Clock
 from engine.damage import DamagedFile
+from engine.deferred import Deferred
 from engine.errors import BrokerError, CoordinatorLoadInProgress, NotCoordinator, StorageError
 from engine.log.replay import replayed_batches
 from engine.log.types import LogPosition, Origin
@@ -47,6 +47,9 @@ LOAD_CHUNK_BYTES = 512 * 1024
 """What is replayed in one go: so long nothing else runs on the loop."""
 
 
+R = TypeVar("R")
+
+
 class Record(NamedTuple):
     """A record of an internal topic; a value of None is a tombstone."""
 
@@ -62,20 +65,26 @@ class Producer:
     epoch: int
 
 
+Completion = Callable[[BrokerError | None], object]
+"""Called when an operation's records are durable, or with the error if they will not be."""
+
+
 @frozen
-class Outcome:
+class Outcome(Generic[R]):
     """What an operation decided.
 
-    `response` may be a Deferred: then the answer waits for that too. `completions` are other answers that this
-    operation settles; they too are given when the records are durable. `reload_if_refused` says that soft state
-    went ahead of the records: if they cannot be written the shard is loaded again, whatever the reason.
+    `response` may be a Deferred: then the answer waits for that too. `completions` are called when the records are
+    durable: they answer others whom this operation settles. `refusal` is told instead of a response, once the records
+    are durable; an operation that writes nothing raises it. `reload_if_refused` says that soft state went ahead of the
+    records: if they cannot be written the shard is loaded again, whatever the reason.
     """
 
     records: Sequence[Record] = ()
-    response: Any = None
-    completions: Sequence[tuple[Deferred, Any]] = ()
+    response: R | Deferred[R] = None  # type: ignore[assignment]  # Outcome() is an Outcome[None]
+    completions: Sequence[Completion] = ()
     producer: Producer | None = None
     reload_if_refused: bool = False
+    refusal: BrokerError | None = None
 
 
 class Machine(Protocol):
@@ -92,7 +101,7 @@ class Machine(Protocol):
 
 
 M = TypeVar("M", bound=Machine)
-Operation = Callable[[M], Outcome]
+Operation = Callable[[M], Outcome[R]]
 Chunk = list[tuple[BatchHeader, list[Record]]]
 
 
@@ -102,10 +111,10 @@ class ShardTimers(Generic[M]):
 
     _timers: Timers
     _clock: Clock
-    _run: Callable[[Operation[M]], object]
+    _run: Callable[[Operation[M, Any]], object]
     _by_key: dict[Any, Timer] = field(factory=dict)
 
-    def set(self, key: Any, delay_ms: float, operation: Operation[M]) -> None:
+    def set(self, key: Any, delay_ms: float, operation: Operation[M, Any]) -> None:
         """Run `operation` after `delay_ms`, unless the key is set again or cancelled before."""
         self.cancel(key)
 
@@ -153,6 +162,8 @@ class Runtime(Generic[M]):
     clock: Clock
     timers: Timers
     workers: Workers
+    told: Callable[[BrokerError], BrokerError] = lambda error: error
+    """A refusal as clients of this coordinator are told it."""
     _shards: dict[int, Shard[M]] = field(factory=dict, init=False)
     _damages: dict[int, DamagedFile] = field(factory=dict, init=False)
     """Of shards that could not be loaded the last time."""
@@ -246,14 +257,14 @@ class Runtime(Generic[M]):
         """The state of one shard, to read from where nothing has to be durable."""
         return self._ready(index).machine
 
-    def run(self, index: int, operation: Operation[M]) -> Deferred:
-        """Carry an operation out; the Deferred gives its response, or the BrokerError that refused it."""
-        answer = Deferred()
+    def run(self, index: int, operation: Operation[M, R]) -> Deferred[R]:
+        """Carry an operation out; gives its response, or the refusal."""
+        answer: Deferred[R] = Deferred()
         try:
             shard = self._ready(index)
             outcome = operation(shard.machine)
         except BrokerError as error:
-            answer.resolve(error)
+            answer.refuse(self.told(error))
             return answer
         try:
             if outcome.records:
@@ -261,31 +272,33 @@ class Runtime(Generic[M]):
         except BrokerError as error:
             if outcome.reload_if_refused:
                 self._reload(shard)
-            for waiting, _response in outcome.completions:
-                waiting.resolve(error)
-            answer.resolve(error)
+            refusal = self.told(error)
+            for complete in outcome.completions:
+                complete(refusal)
+            answer.refuse(refusal)
             return answer
 
         def durable(error: BrokerError | None) -> None:
             if error is not None:
                 self._reload(shard)
+                error = self.told(error)
             if outcome.completions:
                 self._complete(outcome.completions, error)
-            if error is not None:
-                answer.resolve(error)
+            refusal = error or outcome.refusal
+            if refusal is not None:
+                answer.refuse(refusal)
             elif isinstance(outcome.response, Deferred):
-                answer.on_abandoned = outcome.response.on_abandoned
-                outcome.response.on_resolved(answer.resolve)
+                outcome.response.forward(answer)
             else:
                 answer.resolve(outcome.response)
 
         shard.partition.when_durable(shard.last_written, self.clock.monotonic() + WRITE_TIMEOUT_S, durable)
         return answer
 
-    def _complete(self, completions: Sequence[tuple[Deferred, Any]], error: BrokerError | None) -> None:
+    def _complete(self, completions: Sequence[Completion], error: BrokerError | None) -> None:
         """Give others their answers; when there are very many, others go on in between."""
-        for waiting, response in completions[:ANSWERED_AT_ONCE]:
-            waiting.resolve(response if error is None else error)
+        for complete in completions[:ANSWERED_AT_ONCE]:
+            complete(error)
         left = completions[ANSWERED_AT_ONCE:]
         if left:
             self.timers.call_at(self.clock.monotonic(), lambda: self._complete(left, error))
@@ -296,12 +309,11 @@ class Runtime(Generic[M]):
         shard.last_written = shard.partition.log.end_offset - 1
         shard.machine.replay_marker(producer_id, committed)
 
-    def _run_timer(self, index: int, operation: Operation[M]) -> None:
-        def done(response: Any) -> None:
-            if isinstance(response, BrokerError):
-                logger.warning("a timer of %s-%d failed: %s", self.name, index, response)
+    def _run_timer(self, index: int, operation: Operation[M, Any]) -> None:
+        def failed(error: BrokerError) -> None:
+            logger.warning("a timer of %s-%d failed: %s", self.name, index, error)
 
-        self.run(index, operation).on_resolved(done)
+        self.run(index, operation).when_settled(_nothing, failed)
 
     def _ready(self, index: int) -> Shard[M]:
         shard = self._shards.get(index)
@@ -313,7 +325,7 @@ class Runtime(Generic[M]):
             raise CoordinatorLoadInProgress(f"{self.name}-{index} is being loaded")
         return shard
 
-    def _append(self, shard: Shard[M], outcome: Outcome) -> None:
+    def _append(self, shard: Shard[M], outcome: Outcome[Any]) -> None:
         now_ms = self.clock.now_ms()
         producer = outcome.producer
         batch = build_batch(
@@ -337,6 +349,27 @@ class Runtime(Generic[M]):
         if self._shards.get(shard.index) is shard:
             logger.warning("%s-%d is loaded again after a failed write", self.name, shard.index)
             self.load(shard.index, shard.partition)
+
+
+def answered(waiting: Deferred[R], response: R) -> Completion:
+    """Give somebody an answer, if the records that it follows from are durable."""
+
+    def complete(error: BrokerError | None) -> None:
+        if error is None:
+            waiting.resolve(response)
+        else:
+            waiting.refuse(error)
+
+    return complete
+
+
+def refused(waiting: Deferred[Any], refusal: BrokerError) -> Completion:
+    """The same for a refusal."""
+    return lambda error: waiting.refuse(error or refusal)
+
+
+def _nothing(_: object) -> None:
+    """Nobody waits for it."""
 
 
 def replay_batch(machine: Machine, header: BatchHeader, records: Sequence[Record]) -> None:

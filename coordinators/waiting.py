@@ -1,14 +1,15 @@
-"""A task's ways to wait: for a worker's job, for an answer that comes later."""
+"""A task's ways to wait: for a worker's job, for a value that comes later."""
 
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, TypeVar
+from functools import partial
+from typing import Any, NoReturn, TypeVar
 
 import trio
 
-from coordinators.deferred import Deferred
 from engine.clock import Clock
-from engine.errors import BrokerError
+from engine.deferred import Deferred, settle
+from engine.errors import BrokerError, fresh
 from engine.partition.partition import Partition
 from engine.workers import Workers
 
@@ -33,31 +34,30 @@ async def in_worker(workers: Workers, function: Callable[..., T], *arguments: An
     return result  # type: ignore[no-any-return]
 
 
-async def result_of(answer: Deferred) -> Any:
-    """Wait for an answer."""
+async def result_of(deferred: Deferred[T]) -> T:
+    """Wait for a value; raises what it was refused with."""
     arrived = trio.Event()
-    found: list[Any] = []
+    found: list[T] = []
 
-    def resolved(message: Any) -> None:
-        found.append(message)
+    def arrive(_: object) -> None:
         arrived.set()
 
-    answer.on_resolved(resolved)
+    deferred.when_settled(arrive, arrive, arrive)
     await arrived.wait()
+    deferred.when_settled(found.append, _raise_refusal)
     return found[0]
 
 
-def raise_refusal(answer: Any) -> None:
-    """Raise what was answered if it is a refusal."""
-    if isinstance(answer, BrokerError):
-        raise answer
+def _raise_refusal(error: BrokerError) -> NoReturn:
+    # A copy: with a traceback, the one that is kept would hold the frames that it passed.
+    raise fresh(error)
 
 
 async def until_durable(partition: Partition, offset: int, deadline: float) -> None:
     """Wait until the record at `offset` can be read; raises why it will not be, or not in time."""
-    answer = Deferred()
-    partition.when_durable(offset, deadline, answer.resolve)
-    raise_refusal(await result_of(answer))
+    answer: Deferred[None] = Deferred()
+    partition.when_durable(offset, deadline, partial(settle, answer))
+    await result_of(answer)
 
 
 async def until_settled(partition: Partition, clock: Clock) -> None:

@@ -7,8 +7,6 @@ gives each class its Kafka error code. An `AssertionError` is a bug and fails it
 from copy import copy
 from typing import TypeVar
 
-from attrs import define, field
-
 E = TypeVar("E", bound=BaseException)
 
 
@@ -93,17 +91,16 @@ class RecordListTooLarge(BrokerError):
     """Several batches where one is allowed, or a batch larger than a segment."""
 
 
-@define(eq=False)
 class RefusedRecords(BrokerError):
     """A batch refused whole because of some of its records, which are named by index (KIP-467)."""
 
-    message: str
-    record_errors: tuple[tuple[int, str], ...] = field(default=(), kw_only=True)
-    header_fault: str = field(default="", kw_only=True)
-    """Of records that are refused for their extension headers: what kind of fault the first has, in a word or two."""
-
-    def __str__(self) -> str:
-        return self.message
+    def __init__(
+        self, message: str, *, record_errors: tuple[tuple[int, str], ...] = (), header_fault: str = ""
+    ) -> None:
+        super().__init__(message)
+        self.record_errors = record_errors
+        self.header_fault = header_fault
+        """Of records refused for their extension headers: what kind of fault the first has, in a word or two."""
 
 
 class InvalidTimestamp(RefusedRecords):
@@ -266,15 +263,12 @@ class FencedInstanceId(BrokerError):
     """Another process joined under this static member's name."""
 
 
-@define(eq=False)
 class MemberIdRequired(BrokerError):
     """A new member is given an id and joins again with it (KIP-394)."""
 
-    message: str
-    member_id: str = field(kw_only=True)
-
-    def __str__(self) -> str:
-        return self.message
+    def __init__(self, message: str, *, member_id: str = "") -> None:
+        super().__init__(message)
+        self.member_id = member_id
 
 
 class OffsetMetadataTooLarge(BrokerError):

@@ -53,15 +53,17 @@ class Commits:
 
     # -- committing
 
-    def commit(self, request: CommitRequest) -> Outcome:
+    def commit(self, request: CommitRequest) -> Outcome[CommitAnswer]:
         """Commit what may be; the answer says for each offset why it was not."""
         return self._commit(request, None, self._check_commit(request, transactional=False))
 
-    def commit_transactional(self, request: CommitRequest, producer: Producer) -> Outcome:
+    def commit_transactional(self, request: CommitRequest, producer: Producer) -> Outcome[CommitAnswer]:
         """The same as part of a transaction, at whose end the offsets count."""
         return self._commit(request, producer, self._check_commit(request, transactional=True))
 
-    def _commit(self, request: CommitRequest, producer: Producer | None, refusals: CommitAnswer) -> Outcome:
+    def _commit(
+        self, request: CommitRequest, producer: Producer | None, refusals: CommitAnswer
+    ) -> Outcome[CommitAnswer]:
         now_ms = self.clock.now_ms()
         expires = NO_TIME if request.retention_time_ms == -1 else min(now_ms + request.retention_time_ms, LATEST_TIME)
         answers: CommitAnswer = []
@@ -148,7 +150,7 @@ class Commits:
 
     # -- deleting
 
-    def delete_offsets(self, group_id: str, places: Sequence[tuple[str, int]]) -> Outcome:
+    def delete_offsets(self, group_id: str, places: Sequence[tuple[str, int]]) -> Outcome[CommitAnswer]:
         """Forget some offsets of a group, but of no topic that it reads."""
         group = self.consumers.get(group_id) or self._existing(group_id)
         if isinstance(group, ClassicGroup) and group.state is not State.EMPTY and not group.is_consumers:
@@ -165,7 +167,7 @@ class Commits:
                 records.append(offset_record(key, None))
         return Outcome(records, answers)
 
-    def delete_group(self, group_id: str) -> Outcome:
+    def delete_group(self, group_id: str) -> Outcome[None]:
         """Forget a group that has no members, with its offsets."""
         group = self.consumers.get(group_id) or self._existing(group_id)
         if group.state not in (State.EMPTY, ConsumerGroupState.EMPTY):
@@ -175,7 +177,7 @@ class Commits:
         effects.records += _tombstones(group)
         return effects.outcome()
 
-    def forget_topics(self, ids: Mapping[str, Set[TopicId]]) -> Outcome:
+    def forget_topics(self, ids: Mapping[str, Set[TopicId]]) -> Outcome[bool]:
         """Topics were deleted, by name and id: nobody has a place in them any more. One of the same name that was made
         since stays. Answers whether some are left, for another batch."""
         found = (key for key, value in self.offsets.of_topics(ids) if value.topic_id in (*ids[key.topic], ZERO_ID))
@@ -190,7 +192,7 @@ class Commits:
 
     # -- expiry
 
-    def expire(self) -> Outcome:
+    def expire(self) -> Outcome[None]:
         """Forget offsets past their retention, and groups that have neither members nor offsets."""
         now_ms = self.clock.now_ms()
         effects = Effects()

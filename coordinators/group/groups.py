@@ -5,36 +5,42 @@ or the BrokerError that refuses it.
 """
 
 from collections.abc import Callable, Mapping, Sequence, Set
-from typing import Any
+from typing import Any, TypeVar
 
 import trio
 from attrs import define, field
 
-from coordinators.deferred import Deferred
 from coordinators.group.consumer.descriptions import describe_consumer_group
 from coordinators.group.consumer.group import ConsumerGroupState
 from coordinators.group.consumer.removal import group_tombstones
-from coordinators.group.consumer.requests import HeartbeatRequest
+from coordinators.group.consumer.requests import DescribedConsumerGroup, HeartbeatAnswer, HeartbeatRequest
 from coordinators.group.descriptions import describe, listed
 from coordinators.group.formats import OffsetKey
 from coordinators.group.lag import PartitionLag, lag_of
 from coordinators.group.machine import GroupMachine
 from coordinators.group.requests import (
+    CommitAnswer,
     CommitRequest,
+    DescribedGroup,
+    FetchedOffset,
+    JoinAnswer,
     JoinRequest,
+    LeaveAnswer,
     LeavingMember,
     ListedGroup,
     OffsetToCommit,
+    SyncAnswer,
     SyncRequest,
 )
 from coordinators.group.settings import GroupSettings
 from coordinators.internal_topics import InternalTopic, InternalTopics
 from coordinators.runtime import Operation, Outcome, Producer, Runtime, ShardTimers
 from coordinators.topic_view import TopicUpdate
-from coordinators.waiting import raise_refusal, result_of
+from coordinators.waiting import result_of
 from engine.catalogue.records import TopicRecord
 from engine.clock import Clock
 from engine.config.resolve import BrokerSettings
+from engine.deferred import Deferred
 from engine.errors import (
     BrokerError,
     CoordinatorLoadInProgress,
@@ -49,6 +55,8 @@ from engine.errors import (
 from engine.ids import TopicId
 from engine.timers import Timers
 from engine.workers import Workers
+
+R = TypeVar("R")
 
 OFFSETS_TOPIC = "__consumer_offsets"
 LOADING_POLL_S = 0.05
@@ -78,7 +86,7 @@ class Groups:
     ) -> "Groups":
         """The coordinator, and its topic among those that are looked after."""
         groups = cls(internal_topics, GroupSettings.of(settings), clock, random_bytes)
-        groups.runtime = Runtime(OFFSETS_TOPIC, groups._new_machine, clock, timers, workers)
+        groups.runtime = Runtime(OFFSETS_TOPIC, groups._new_machine, clock, timers, workers, _retriable)
         configs = {
             "cleanup.policy": "compact",
             "compression.type": "producer",
@@ -108,11 +116,11 @@ class Groups:
 
     # -- members
 
-    def join(self, request: JoinRequest) -> Deferred:
-        """A JoinAnswer, when the round of joins is over."""
+    def join(self, request: JoinRequest) -> Deferred[JoinAnswer]:
+        """Answered when the round of joins is over."""
         least, most = self.settings.min_session_timeout_ms, self.settings.max_session_timeout_ms
         if not least <= request.session_timeout_ms <= most:
-            return _refused(
+            return Deferred.refused(
                 InvalidSessionTimeout(
                     f"a session timeout of {request.session_timeout_ms} ms: {least} to {most} are taken"
                 )
@@ -120,8 +128,8 @@ class Groups:
         self._make_way(request.group_id)
         return self._run(request.group_id, lambda shard: shard.joins_of(request.group_id).join(request))
 
-    def sync(self, request: SyncRequest) -> Deferred:
-        """A SyncAnswer, when the leader has brought the assignments."""
+    def sync(self, request: SyncRequest) -> Deferred[SyncAnswer]:
+        """Answered when the leader has brought the assignments."""
         return self._run(request.group_id, lambda shard: shard.membership_of(request.group_id).sync(request))
 
     def heartbeat(self, group_id: str, member_id: str, instance_id: str | None, generation: int) -> None:
@@ -133,18 +141,18 @@ class Groups:
             return
         machine.membership_of(group_id).heartbeat(group_id, member_id, instance_id, generation)
 
-    def leave(self, group_id: str, leaving: Sequence[LeavingMember]) -> Deferred:
+    def leave(self, group_id: str, leaving: Sequence[LeavingMember]) -> Deferred[LeaveAnswer]:
         """For each member why it could not leave, or None."""
         return self._run(group_id, lambda shard: shard.membership_of(group_id).leave(group_id, leaving))
 
-    def consumer_heartbeat(self, request: HeartbeatRequest) -> Deferred:
-        """A HeartbeatAnswer, of the new consumer protocol."""
+    def consumer_heartbeat(self, request: HeartbeatRequest) -> Deferred[HeartbeatAnswer]:
+        """A heartbeat of the new consumer protocol."""
         return self._run(request.group_id, lambda shard: shard.heartbeats.heartbeat(request), may_be_unnamed=True)
 
     def _make_way(self, group_id: str) -> None:
         """A group of the new protocol that has no members left gives its name to one of the classic protocol."""
 
-        def operation(shard: GroupMachine) -> Outcome:
+        def operation(shard: GroupMachine) -> Outcome[None]:
             group = shard.consumers.groups.get(group_id)
             is_empty = group is not None and group.state is ConsumerGroupState.EMPTY
             return Outcome(group_tombstones(group)) if group is not None and is_empty else Outcome()
@@ -162,8 +170,8 @@ class Groups:
 
     # -- offsets
 
-    def commit(self, request: CommitRequest) -> Deferred:
-        """A CommitAnswer."""
+    def commit(self, request: CommitRequest) -> Deferred[CommitAnswer]:
+        """Keep a group's offsets."""
         return self._run(request.group_id, lambda shard: shard.commits.commit(request), may_be_unnamed=True)
 
     def commit_transactional(
@@ -175,8 +183,8 @@ class Groups:
         epoch: int,
         offsets: Sequence[OffsetToCommit],
         instance_id: str | None = None,
-    ) -> Deferred:
-        """A CommitAnswer; the offsets count once the producer's transaction has been committed."""
+    ) -> Deferred[CommitAnswer]:
+        """The same; the offsets count once the producer's transaction has been committed."""
         request = CommitRequest(group_id, member_id, generation, tuple(offsets), instance_id)
         producer = Producer(producer_id, epoch)
         return self._run(group_id, lambda shard: shard.commits.commit_transactional(request, producer))
@@ -189,10 +197,10 @@ class Groups:
         require_stable: bool = False,
         member_id: str | None = None,
         member_epoch: int = -1,
-    ) -> Deferred:
-        """FetchedOffsets at these places, or all of the group."""
+    ) -> Deferred[list[FetchedOffset]]:
+        """The offsets at these places, or all of the group."""
 
-        def operation(shard: GroupMachine) -> Outcome:
+        def operation(shard: GroupMachine) -> Outcome[list[FetchedOffset]]:
             found = shard.commits.fetch(
                 group_id, places, require_stable=require_stable, member_id=member_id, member_epoch=member_epoch
             )
@@ -200,7 +208,7 @@ class Groups:
 
         return self._run(group_id, operation, may_be_unnamed=True)
 
-    def delete_offsets(self, group_id: str, places: Sequence[tuple[str, int]]) -> Deferred:
+    def delete_offsets(self, group_id: str, places: Sequence[tuple[str, int]]) -> Deferred[CommitAnswer]:
         """For each place why its offset could not be deleted, or None."""
         return self._run(group_id, lambda shard: shard.commits.delete_offsets(group_id, places))
 
@@ -216,25 +224,24 @@ class Groups:
     async def _forget_some(self, index: int, ids: Mapping[str, Set[TopicId]]) -> bool:
         """Of one shard, as much as one batch takes; whether there is more."""
         await trio.lowlevel.checkpoint()
-        answer = await result_of(self.runtime.run(index, lambda shard: shard.commits.forget_topics(ids)))
-        if isinstance(answer, CoordinatorLoadInProgress):
+        try:
+            return await result_of(self.runtime.run(index, lambda shard: shard.commits.forget_topics(ids)))
+        except CoordinatorLoadInProgress:
             await trio.sleep(LOADING_POLL_S)
             return True
-        if isinstance(answer, NotCoordinator):
+        except NotCoordinator:
             return False
-        raise_refusal(answer)
-        return bool(answer)
 
     # -- administration
 
-    def describe(self, group_id: str) -> Deferred:
-        """A DescribedGroup."""
+    def describe(self, group_id: str) -> Deferred[DescribedGroup]:
+        """A group of the classic protocol."""
         return self._run(group_id, lambda shard: Outcome(response=describe(shard, group_id)), may_be_unnamed=True)
 
-    def describe_consumers(self, group_id: str) -> Deferred:
-        """A DescribedConsumerGroup."""
+    def describe_consumers(self, group_id: str) -> Deferred[DescribedConsumerGroup]:
+        """A group of the new consumer protocol."""
 
-        def operation(shard: GroupMachine) -> Outcome:
+        def operation(shard: GroupMachine) -> Outcome[DescribedConsumerGroup]:
             group = shard.consumers.groups.get(group_id)
             if group is None:
                 is_classic = group_id in shard.groups
@@ -250,8 +257,8 @@ class Groups:
             found += listed(self.runtime.machine(index))
         return found
 
-    def delete(self, group_id: str) -> Deferred:
-        """None when an empty group is gone."""
+    def delete(self, group_id: str) -> Deferred[None]:
+        """Done when an empty group is gone."""
         return self._run(group_id, lambda shard: shard.commits.delete_group(group_id))
 
     def lag(self, group_id: str) -> list[PartitionLag]:
@@ -272,24 +279,18 @@ class Groups:
     def _shard(self, group_id: str) -> int:
         return self.internal_topics.shard_of(OFFSETS_TOPIC, group_id)
 
-    def _run(self, group_id: str, operation: Operation[GroupMachine], *, may_be_unnamed: bool = False) -> Deferred:
+    def _run(
+        self, group_id: str, operation: Operation[GroupMachine, R], *, may_be_unnamed: bool = False
+    ) -> Deferred[R]:
         if not group_id and not may_be_unnamed:
-            return _refused(InvalidGroupId("a group needs a name"))
+            return Deferred.refused(InvalidGroupId("a group needs a name"))
         try:
             index = self._shard(group_id)
         except BrokerError as error:
-            return _refused(error)
-        return self.runtime.run(index, operation).map(_retriable)
+            return Deferred.refused(error)
+        return self.runtime.run(index, operation)
 
 
-def _retriable(answer: Any) -> Any:
+def _retriable(error: BrokerError) -> BrokerError:
     """A log that cannot be written is for a client a coordinator that is not there now."""
-    if isinstance(answer, StorageError | RequestTimedOut):
-        return CoordinatorNotAvailable(str(answer))
-    return answer
-
-
-def _refused(error: BrokerError) -> Deferred:
-    answer = Deferred()
-    answer.resolve(error)
-    return answer
+    return CoordinatorNotAvailable(str(error)) if isinstance(error, StorageError | RequestTimedOut) else error

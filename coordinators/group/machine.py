@@ -9,7 +9,6 @@ from typing import Any
 
 from attrs import define, field
 
-from coordinators.deferred import Deferred
 from coordinators.group.classic.group import ClassicGroup
 from coordinators.group.classic.joins import Joins
 from coordinators.group.classic.membership import Membership
@@ -34,6 +33,7 @@ from coordinators.group.settings import GroupSettings
 from coordinators.runtime import Outcome, Record, ShardTimers
 from coordinators.topic_view import TopicView
 from engine.clock import Clock
+from engine.deferred import Deferred
 from engine.errors import NotCoordinator
 from engine.records.layout import NO_PRODUCER_ID
 
@@ -125,7 +125,7 @@ class GroupMachine:
 
     # -- life
 
-    def _downgraded(self, group_id: str) -> Outcome:
+    def _downgraded(self, group_id: str) -> Outcome[None]:
         """What is left of a group of the new protocol has become a classic group."""
         group, effects = self.groups.get(group_id), Effects()
         if group is not None:
@@ -152,15 +152,17 @@ class GroupMachine:
         """This node coordinates the shard no longer, or from an earlier state: whoever waits asks anew."""
         error = NotCoordinator("the coordinator has moved, or lost what it had not written")
         for waiting in tuple(self._waiting()):
-            waiting.resolve(error)
+            waiting.refuse(error)
 
-    def _waiting(self) -> Iterator[Deferred]:
+    def _waiting(self) -> Iterator[Deferred[Any]]:
+        waiting: tuple[Deferred[Any] | None, ...]
         for group in self.groups.values():
             for member in group.members.values():
-                yield from (each for each in (member.join, member.sync) if each is not None)
+                waiting = (member.join, member.sync)
+                yield from (each for each in waiting if each is not None)
 
     def _expire_later(self) -> None:
-        def expire(_: object) -> Outcome:
+        def expire(_: object) -> Outcome[None]:
             self._expire_later()
             return self.commits.expire()
 

@@ -4,9 +4,11 @@ from typing import NamedTuple
 
 from attrs import field, frozen
 
-from coordinators.group.classic.members import Protocols
 from engine.errors import BrokerError
 from engine.ids import ZERO_ID, TopicId
+
+Protocols = tuple[tuple[str, bytes], ...]
+"""Names and metadata of the protocols that a member knows, the one it prefers first."""
 
 NO_GENERATION = -1
 NO_MEMBER = ""
@@ -82,6 +84,10 @@ class LeavingMember:
     member_id: str
     instance_id: str | None = None
     reason: str = ""
+
+
+LeaveAnswer = list[BrokerError | None]
+"""For each member that was to leave, in their order, why it could not."""
 
 
 class OffsetToCommit(NamedTuple):

@@ -16,17 +16,17 @@ read yet, and where the partition begins and ends. The rules:
 """
 
 from collections.abc import Generator, Iterator, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from msgspec import Struct
 
-from coordinators.deferred import Deferred
 from coordinators.records.directory import PartitionDirectory
 from coordinators.records.long_polls import LongPolls
 from coordinators.records.portions import Portion, Wanted
 from coordinators.tracing.members import Client
 from coordinators.tracing.tracing import Tracing
 from engine.clock import Clock
+from engine.deferred import Deferred
 from engine.errors import BrokerError, NotLeader, OffsetOutOfRange
 from engine.log.types import LogRead
 from engine.partition.partition import Partition, PartitionRead, Watcher
@@ -93,11 +93,11 @@ class Read(Struct, eq=False):
     is_ordering: bool = False
     is_large: bool = False
     """Whether it is done in steps."""
-    deferred: Deferred | None = None
+    deferred: Deferred[Any] | None = None
     watched: list[Partition] = []
     timer: Timer | None = None
 
-    def begin(self) -> list[Portion] | Deferred:
+    def begin(self) -> list[Portion] | Deferred[list[Portion]]:
         """Read, and answer at once if there is enough, an error, or no wish to wait."""
         self._look()
         if self.unordered and self._puts_in_order():
@@ -106,7 +106,7 @@ class Read(Struct, eq=False):
             return self._wait(self.wait_s, committed=self.committed)
         return self._settle() if self._may_miss_own_writes() else self._sent()
 
-    def begin_in_steps(self) -> Steps[list[Portion] | Deferred]:
+    def begin_in_steps(self) -> Steps[list[Portion] | Deferred[Steps[list[Portion]]]]:
         """The same for many partitions; here a Deferred brings further steps. What becomes readable of a partition that
         was looked at, while others are, counts too."""
         self.is_large = True
@@ -132,7 +132,7 @@ class Read(Struct, eq=False):
             answer = self._settle()
         else:
             return (yield from self._sent_in_steps())
-        if has_grown and not answer.resolved:
+        if has_grown and not answer.settled:
             self._finish()
         return answer
 
@@ -263,7 +263,7 @@ class Read(Struct, eq=False):
     def _still_unordered(self) -> Iterator[tuple[Partition, int, int]]:
         return (entry for entry in self.unordered if entry[0].high_watermark.offset <= entry[1])
 
-    def _wait_for_order(self) -> Deferred:
+    def _wait_for_order(self) -> Deferred[Any]:
         """Answer once what was ready is readable."""
         self.min_bytes = 1
         return self._wait(max(SETTLE_S, self.wait_s), committed=False)
@@ -279,16 +279,16 @@ class Read(Struct, eq=False):
             return False
         return any(partition.has_unsynced for partition in self.found)
 
-    def _settle(self) -> Deferred:
+    def _settle(self) -> Deferred[Any]:
         """Answer after the next sync: who does not want to wait for records still finds those acknowledged before."""
         self.min_bytes = 1
         return self._wait(SETTLE_S, committed=False)
 
-    def _wait(self, duration_s: float, *, committed: bool) -> Deferred:
+    def _wait(self, duration_s: float, *, committed: bool) -> Deferred[Any]:
         """Answer when enough bytes have become readable, or when the wait is over."""
         reading = self.reading
         deferred = self.deferred = Deferred()
-        deferred.on_abandoned = self._stop_waiting
+        deferred.on_abandoned(self._stop_waiting)
         for partition in self.found:
             partition.watch(self._more_readable, committed=committed)
             if partition.staged is not None:

@@ -10,17 +10,19 @@ is logged once a minute; meanwhile it stays in the stage, and nothing is lost.
 
 import logging
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import trio
 from attrs import define, field
 
 from coordinators.controller import Controller
-from coordinators.deferred import Deferred
 from coordinators.producer_ids import ProducerIds
+from coordinators.release.client_batch import Outcome
 from coordinators.release.staged import StagedPartition
 from coordinators.topics import Topic, TopicSpec
-from coordinators.waiting import raise_refusal, result_of, until_durable
+from coordinators.waiting import result_of, until_durable
 from engine.clock import Clock
+from engine.deferred import Deferred, settle
 from engine.errors import BrokerError, DuplicateSequence, OutOfOrderSequence, TopicAlreadyExists
 from engine.log.producer_state import SEQUENCES
 from engine.log.types import Origin
@@ -160,31 +162,35 @@ class DeadLetters:
 
 async def _in_turn(staged: StagedPartition, change: Callable[[], object]) -> None:
     """Make a change of the stage when its turn has come."""
-    answer = Deferred()
+    answer: Deferred[None] = Deferred()
 
     def operation() -> None:
         try:
             change()
         except BrokerError as error:
-            answer.resolve(error)
+            answer.refuse(error)
         else:
             answer.resolve(None)
 
     staged.submit(operation)
-    raise_refusal(await result_of(answer))
+    await result_of(answer)
 
 
 async def _append(target: Partition, letter: Batch) -> None:
     """Write a letter, unless it is there already."""
-    answer = Deferred()
+    answer: Deferred[None] = Deferred()
     try:
         if target.staged is None or not target.staged.in_the_way:
             target.append(letter)
             return
-        target.staged.append(letter, answer.resolve)
-        raise_refusal(await result_of(answer))
+        target.staged.append(letter, partial(_taken, answer))
+        await result_of(answer)
     except DuplicateSequence:
         pass
+
+
+def _taken(answer: Deferred[None], outcome: Outcome) -> None:
+    settle(answer, outcome if isinstance(outcome, BrokerError) else None)
 
 
 def _batch(topic: str, partition: int, letter: Letter, producer_id: int, sequence: int) -> bytes:

@@ -11,7 +11,6 @@ from typing import Any
 
 from attrs import define, field, frozen
 
-from coordinators.deferred import Deferred
 from coordinators.runtime import Outcome, Record, ShardTimers
 from coordinators.transaction import formats
 from coordinators.transaction.endings import Ending, completed, fenced, judge, prepared
@@ -19,6 +18,7 @@ from coordinators.transaction.identities import TakeId, begun, check_expected, r
 from coordinators.transaction.transaction import IDLE, PREPARED, ProducerIdentity, State, TopicPartition, Transaction
 from engine.clock import Clock
 from engine.config.resolve import BrokerSettings
+from engine.deferred import Deferred
 from engine.errors import (
     BrokerError,
     ConcurrentTransactions,
@@ -34,7 +34,7 @@ LATE_MS = 1
 
 RETRY_MS = 1_000
 
-Prepared = Callable[[Transaction, Deferred], object]
+Prepared = Callable[[Transaction, Deferred[ProducerIdentity]], object]
 
 
 @frozen
@@ -121,7 +121,9 @@ class TransactionMachine:
 
     # -- operations
 
-    def init_producer_id(self, transactional_id: str, timeout_ms: int, expected: ProducerIdentity | None) -> Outcome:
+    def init_producer_id(
+        self, transactional_id: str, timeout_ms: int, expected: ProducerIdentity | None
+    ) -> Outcome[ProducerIdentity]:
         """A ProducerIdentity; a transaction that is open is aborted first, and the client asks again."""
         now_ms = self.clock.now_ms()
         transaction = self.transactions.get(transactional_id)
@@ -137,7 +139,7 @@ class TransactionMachine:
 
     def add_partitions(
         self, transactional_id: str, producer: ProducerIdentity, partitions: frozenset[TopicPartition], version: int
-    ) -> Outcome:
+    ) -> Outcome[None]:
         """The partitions are part of the transaction, which begins with its first."""
         transaction = self._writable(transactional_id, producer)
         if transaction.state is State.ONGOING and partitions <= transaction.partitions:
@@ -159,7 +161,9 @@ class TransactionMachine:
         if transaction.state is not State.ONGOING or partition not in transaction.partitions:
             raise TransactionAbortable(f"{partition[0]}-{partition[1]} was not added to {transactional_id!r}")
 
-    def end(self, transactional_id: str, producer: ProducerIdentity, *, commit: bool, version: int) -> Outcome:
+    def end(
+        self, transactional_id: str, producer: ProducerIdentity, *, commit: bool, version: int
+    ) -> Outcome[ProducerIdentity]:
         """A ProducerIdentity, the one to go on with, when every partition knows the end."""
         transaction = self._existing(transactional_id)
         ending = judge(transaction, producer, commit=commit, version=version)
@@ -170,7 +174,7 @@ class TransactionMachine:
         )
         return self._end([decided])
 
-    def complete(self, decided: Transaction) -> Outcome:
+    def complete(self, decided: Transaction) -> Outcome[None]:
         """Every partition has the marker."""
         if self.transactions.get(decided.transactional_id) != decided:
             return Outcome()
@@ -200,19 +204,15 @@ class TransactionMachine:
             )
         return transaction
 
-    def _end(self, decided: list[Transaction], refusal: BrokerError | None = None) -> Outcome:
+    def _end(self, decided: list[Transaction], refusal: BrokerError | None = None) -> Outcome[ProducerIdentity]:
         """Write the decisions; once they are durable they are carried out. The answer is the refusal, if there is
         one, else it comes when the (only) transaction has ended."""
-        answers = [Deferred() for _ in decided]
-        completions = []
-        for transaction, answer in zip(decided, answers, strict=True):
-            durable = Deferred()
-            durable.on_resolved(partial(self._decided, transaction, answer))
-            completions.append((durable, None))
-        response = answers[0] if refusal is None else refusal
-        return Outcome([formats.record(transaction) for transaction in decided], response, completions)
+        answers: list[Deferred[ProducerIdentity]] = [Deferred() for _ in decided]
+        completions = [partial(self._decided, *each) for each in zip(decided, answers, strict=True)]
+        records = [formats.record(transaction) for transaction in decided]
+        return Outcome(records, answers[0], completions, refusal=refusal)
 
-    def _decided(self, transaction: Transaction, answer: Deferred, error: BrokerError | None) -> None:
+    def _decided(self, transaction: Transaction, answer: Deferred[ProducerIdentity], error: BrokerError | None) -> None:
         if error is None:
             self.on_prepared(transaction, answer)
 
@@ -226,7 +226,7 @@ class TransactionMachine:
         delay_ms = max(deadline_ms + LATE_MS - self.clock.now_ms(), 0)
         self.timers.set("overdue", delay_ms, lambda machine: machine.abort_overdue())
 
-    def abort_overdue(self) -> Outcome:
+    def abort_overdue(self) -> Outcome[None]:
         """Abort what has taken too long; its producer is fenced."""
         self._next_check_ms = None
         now_ms = self.clock.now_ms()
@@ -246,7 +246,7 @@ class TransactionMachine:
         interval_ms = self.settings.expiration_check_interval_ms
         self.timers.set("expiration", interval_ms, lambda machine: machine.expire())
 
-    def expire(self) -> Outcome:
+    def expire(self) -> Outcome[None]:
         """Forget transactional ids that nobody has used for long."""
         self._expire_later()
         latest_ms = self.clock.now_ms() - self.settings.expiration_ms
@@ -258,7 +258,7 @@ class TransactionMachine:
             ]
         )
 
-    def forget_oldest(self, share: int) -> Outcome:
+    def forget_oldest(self, share: int) -> Outcome[int]:
         """Make room: forget one of so many ids, those that nobody has used for longest; how many. One that was used
         just now may belong to a producer that lives, one with a transaction open does."""
         latest_ms = self.clock.now_ms() - self.settings.max_timeout_ms
@@ -268,7 +268,7 @@ class TransactionMachine:
         return Outcome([formats.tombstone(each.transactional_id) for each in oldest], len(oldest))
 
 
-def _write(transaction: Transaction) -> Outcome:
+def _write(transaction: Transaction) -> Outcome[ProducerIdentity]:
     return Outcome([formats.record(transaction)], transaction.identity)
 
 

@@ -7,11 +7,11 @@ written again.
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 from attrs import define, field
 
-from coordinators.deferred import Deferred
 from coordinators.group.groups import OFFSETS_TOPIC, Groups
 from coordinators.internal_topics import InternalTopic, InternalTopics
 from coordinators.producer_ids import ProducerIds
@@ -21,6 +21,7 @@ from coordinators.transaction.markers import RETRY_S, MarkerTargets, MarkerWriti
 from coordinators.transaction.transaction import BY_LABEL, V0, ProducerIdentity, State, TopicPartition, Transaction
 from engine.clock import Clock
 from engine.config.resolve import BrokerSettings
+from engine.deferred import Deferred, settle
 from engine.errors import (
     BrokerError,
     CoordinatorLoadInProgress,
@@ -32,6 +33,8 @@ from engine.errors import (
 from engine.log.transactions import EndMarker
 from engine.timers import Timers
 from engine.workers import Workers
+
+R = TypeVar("R")
 
 STATE_TOPIC = "__transaction_state"
 FORGOTTEN_SHARE = 16
@@ -79,7 +82,7 @@ class Transactions:
         return transactions
 
     def _new_machine(self, index: int, timers: ShardTimers[Any]) -> TransactionMachine:
-        def on_prepared(decided: Transaction, answer: Deferred) -> None:
+        def on_prepared(decided: Transaction, answer: Deferred[ProducerIdentity]) -> None:
             self._carry_out(index, decided, answer)
 
         return TransactionMachine(timers, self.clock, self.settings, self._take_id, on_prepared)
@@ -92,16 +95,18 @@ class Transactions:
 
     # -- producers
 
-    def init_producer_id(self, transactional_id: str, timeout_ms: int, expected: ProducerIdentity | None) -> Deferred:
-        """A ProducerIdentity."""
+    def init_producer_id(
+        self, transactional_id: str, timeout_ms: int, expected: ProducerIdentity | None
+    ) -> Deferred[ProducerIdentity]:
+        """The identity under which the producer goes on."""
         if not 0 < timeout_ms <= self.settings.max_timeout_ms:
-            return _refused(
+            return Deferred.refused(
                 InvalidTransactionTimeout(
                     f"a transaction timeout of {timeout_ms} ms: 1 to {self.settings.max_timeout_ms} are taken"
                 )
             )
 
-        def operation(shard: TransactionMachine) -> Outcome:
+        def operation(shard: TransactionMachine) -> Outcome[ProducerIdentity]:
             if transactional_id not in shard.transactions:
                 self._make_room()
             return shard.init_producer_id(transactional_id, timeout_ms, expected)
@@ -132,8 +137,8 @@ class Transactions:
         producer: ProducerIdentity,
         partitions: Iterable[TopicPartition],
         version: int = V0,
-    ) -> Deferred:
-        """None once the partitions are durably part of the transaction."""
+    ) -> Deferred[None]:
+        """Done once the partitions are durably part of the transaction."""
         added = frozenset(partitions)
         return self._run(
             transactional_id, lambda shard: shard.add_partitions(transactional_id, producer, added, version)
@@ -141,12 +146,12 @@ class Transactions:
 
     def add_offsets(
         self, transactional_id: str, producer: ProducerIdentity, group_id: str, version: int = V0
-    ) -> Deferred:
+    ) -> Deferred[None]:
         """The same for the partition in which a group keeps its offsets."""
         try:
             place = self.offsets_place(group_id)
         except BrokerError as error:
-            return _refused(error)
+            return Deferred.refused(error)
         return self.add_partitions(transactional_id, producer, [place], version)
 
     def offsets_place(self, group_id: str) -> TopicPartition:
@@ -166,18 +171,20 @@ class Transactions:
             return False
         return True
 
-    def end(self, transactional_id: str, producer: ProducerIdentity, *, commit: bool, version: int = V0) -> Deferred:
-        """The ProducerIdentity to go on with, once the transaction has ended so."""
+    def end(
+        self, transactional_id: str, producer: ProducerIdentity, *, commit: bool, version: int = V0
+    ) -> Deferred[ProducerIdentity]:
+        """The identity to go on with, once the transaction has ended so."""
         return self._run(
             transactional_id, lambda shard: shard.end(transactional_id, producer, commit=commit, version=version)
         )
 
     # -- administration
 
-    def describe(self, transactional_id: str) -> Deferred:
-        """The Transaction."""
+    def describe(self, transactional_id: str) -> Deferred[Transaction]:
+        """What is known of a transactional id."""
 
-        def operation(shard: TransactionMachine) -> Outcome:
+        def operation(shard: TransactionMachine) -> Outcome[Transaction]:
             transaction = shard.transactions.get(transactional_id)
             if transaction is None or transaction.state is State.DEAD:
                 raise TransactionalIdNotFound(f"nothing is known of {transactional_id!r}")
@@ -203,13 +210,13 @@ class Transactions:
             and (pattern is None or pattern.fullmatch(transaction.transactional_id))
         ]
 
-    def write_marker(self, place: TopicPartition, producer: ProducerIdentity, marker: EndMarker) -> Deferred:
-        """Write a marker as an administrator asks for it; None once it is durable."""
-        answer = Deferred()
+    def write_marker(self, place: TopicPartition, producer: ProducerIdentity, marker: EndMarker) -> Deferred[None]:
+        """Write a marker as an administrator asks for it; done once it is durable."""
+        answer: Deferred[None] = Deferred()
         try:
-            self.targets.append(place, producer.producer_id, producer.epoch, marker, answer.resolve)
+            self.targets.append(place, producer.producer_id, producer.epoch, marker, partial(settle, answer))
         except BrokerError as error:
-            answer.resolve(error)
+            answer.refuse(error)
         return answer
 
     def statistics(self) -> dict[str, int]:
@@ -229,16 +236,16 @@ class Transactions:
         topic = self.internal_topics.controller.topics.by_name.get(STATE_TOPIC)
         return (self.runtime.machine(index) for index in range(topic.partition_count if topic else 0))
 
-    def _run(self, transactional_id: str, operation: Operation[TransactionMachine]) -> Deferred:
+    def _run(self, transactional_id: str, operation: Operation[TransactionMachine, R]) -> Deferred[R]:
         if not transactional_id:
-            return _refused(InvalidRequest("a transactional id may not be empty"))
+            return Deferred.refused(InvalidRequest("a transactional id may not be empty"))
         try:
             index = self._shard(transactional_id)
         except BrokerError as error:
-            return _refused(error)
+            return Deferred.refused(error)
         return self.runtime.run(index, operation)
 
-    def _carry_out(self, index: int, decided: Transaction, answer: Deferred) -> None:
+    def _carry_out(self, index: int, decided: Transaction, answer: Deferred[ProducerIdentity]) -> None:
         """Have the markers written, then note that they are."""
 
         def still_stands() -> bool:
@@ -250,11 +257,13 @@ class Transactions:
 
         def note() -> None:
             if still_stands():
-                self.runtime.run(index, lambda shard: shard.complete(decided)).on_resolved(noted)
+                self.runtime.run(index, lambda shard: shard.complete(decided)).when_settled(noted, not_noted)
 
-        def noted(outcome: object) -> None:
-            if isinstance(outcome, BrokerError):
-                self.timers.call_at(self.clock.monotonic() + RETRY_S, note)
+        def noted(_: None) -> None:
+            """That was all."""
+
+        def not_noted(_: BrokerError) -> None:
+            self.timers.call_at(self.clock.monotonic() + RETRY_S, note)
 
         def done() -> None:
             note()
@@ -271,9 +280,3 @@ class Transactions:
             done,
             lambda: answer.resolve(decided.identity),
         ).start()
-
-
-def _refused(error: BrokerError) -> Deferred:
-    answer = Deferred()
-    answer.resolve(error)
-    return answer

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from attrs import define, field
 
-from coordinators.deferred import Deferred
-from coordinators.runtime import ANSWERED_AT_ONCE, Outcome, Producer, Record, Runtime, ShardTimers
+from coordinators.runtime import ANSWERED_AT_ONCE, Outcome, Producer, Record, Runtime, ShardTimers, answered
 from engine.clock import ManualClock
 from engine.damage import DamagedFile
+from engine.deferred import Deferred
 from engine.errors import BrokerError, CoordinatorLoadInProgress, InvalidRequest, NotCoordinator, StorageError
 from engine.files.memory import MemoryFiles
 from engine.log.transactions import EndMarker, build_marker
@@ -82,7 +82,7 @@ class Bench:
 
     def run(self, operation: Any) -> list[Any]:
         heard: list[Any] = []
-        self.runtime.run(0, operation).on_resolved(heard.append)
+        self.runtime.run(0, operation).when_settled(heard.append, heard.append)
         return heard
 
     def sync(self) -> None:
@@ -138,7 +138,7 @@ def test_while_it_loads_the_client_is_told_to_come_back(bench: Bench) -> None:
 
 def test_a_shard_that_is_not_here_is_somebody_elses(bench: Bench) -> None:
     heard: list[Any] = []
-    bench.runtime.run(7, look(b"a")).on_resolved(heard.append)
+    bench.runtime.run(7, look(b"a")).when_settled(heard.append, heard.append)
     assert isinstance(heard[0], NotCoordinator)
 
 
@@ -176,8 +176,8 @@ def test_a_write_that_is_refused_changes_nothing(bench: Bench) -> None:
 
 def test_answers_of_others_are_given_with_the_records_that_settle_them(bench: Bench) -> None:
     waiting, heard = Deferred(), []
-    waiting.on_resolved(heard.append)
-    own = bench.run(lambda _: Outcome([Record(b"a", b"1")], "own", [(waiting, "other")]))
+    waiting.when_settled(heard.append, heard.append)
+    own = bench.run(lambda _: Outcome([Record(b"a", b"1")], "own", [answered(waiting, "other")]))
     assert (own, heard) == ([], [])
     bench.sync()
     assert (own, heard) == (["own"], ["other"])
@@ -287,9 +287,9 @@ def test_a_marker_that_comes_while_it_loads_is_replayed(bench: Bench) -> None:
 def test_very_many_answers_are_given_in_slices() -> None:
     bench = Bench()
     waiting = [Deferred() for _ in range(2 * ANSWERED_AT_ONCE + 1)]
-    bench.runtime.run(0, lambda _: Outcome([Record(b"a", b"1")], None, [(each, "now") for each in waiting]))
+    bench.runtime.run(0, lambda _: Outcome([Record(b"a", b"1")], None, [answered(each, "now") for each in waiting]))
     bench.rounds.start_round()
     bench.disk.run_held()
-    assert sum(each.resolved for each in waiting) == ANSWERED_AT_ONCE
+    assert sum(each.settled for each in waiting) == ANSWERED_AT_ONCE
     bench.timers.run_due(bench.clock.monotonic())
-    assert all(each.resolved for each in waiting)
+    assert all(each.settled for each in waiting)

@@ -6,9 +6,10 @@ import pytest
 import trio
 from trio.testing import trio_test, wait_all_tasks_blocked
 
-from coordinators.waiting import SETTLE_S, in_worker, until_durable, until_settled
+from coordinators.waiting import SETTLE_S, in_worker, result_of, until_durable, until_settled
 from engine.clock import ManualClock
-from engine.errors import RequestTimedOut
+from engine.deferred import Deferred
+from engine.errors import MemberIdRequired, RequestTimedOut
 from engine.partition.partition import Partition
 from engine.partition.sync import SyncRounds
 from engine.workers import InlineWorkers
@@ -83,3 +84,22 @@ async def test_waiting_until_settled_ends_with_the_sync_and_raises_nothing() -> 
         nursery.start_soon(until_settled, partition, ManualClock())
         await wait_all_tasks_blocked()
         partition.expire_waiters(SETTLE_S + 1, RequestTimedOut("late"))
+
+
+@trio_test
+async def test_a_task_gets_the_value_that_comes_later_or_the_refusal_raised() -> None:
+    value, refused, found = Deferred[int](), Deferred[int](), list[int]()
+
+    async def wait() -> None:
+        found.append(await result_of(value))
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(wait)
+        await wait_all_tasks_blocked()
+        value.resolve(7)
+    refused.refuse(MemberIdRequired("join again", member_id="m"))
+    with pytest.raises(MemberIdRequired, match="join again") as raised:
+        await result_of(refused)
+    assert (found, raised.value.member_id) == ([7], "m")
+    assert refused.refusal is not None
+    assert refused.refusal.__traceback__ is None

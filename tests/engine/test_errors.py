@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.errors import BrokerError, StorageError, fresh, kept
+from engine.errors import BrokerError, MemberIdRequired, RefusedRecords, StorageError, fresh, kept
 from tests.engine.garbage import garbage_of
 
 
@@ -32,3 +32,10 @@ def test_an_error_that_is_kept_with_the_answers_makes_no_garbage() -> None:
         return results
 
     assert garbage_of(lambda: len(answers())) == 0
+
+
+@pytest.mark.parametrize(
+    "error", [MemberIdRequired("m", member_id="id"), RefusedRecords("r", record_errors=((1, "x"),))]
+)
+def test_a_fresh_error_says_all_that_the_other_says(error: BrokerError) -> None:
+    assert (str(fresh(error)), vars(fresh(error))) == (str(error), vars(error))

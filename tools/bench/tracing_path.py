@@ -16,9 +16,10 @@ from collections.abc import Sequence
 import trio
 from attrs import define, field
 
-from coordinators.deferred import Deferred
 from coordinators.records.reading import Reading
 from coordinators.topics import TopicSpec
+from coordinators.waiting import result_of
+from engine.deferred import Deferred
 from tidegate.broker import Broker
 from tidegate.config import BrokerConfig
 from tidegate.node import Node
@@ -70,7 +71,6 @@ class Way:
         return (time.process_time() - began) / batches * 1e6
 
     async def _publish(self, frame: memoryview) -> None:
-        answered = trio.Event()
         rounds = self.node.partitions.rounds
         rounds.held = True
         answer = produce.handle(
@@ -79,8 +79,7 @@ class Way:
         rounds.held = False
         rounds.start_round()
         assert isinstance(answer, Deferred), "a batch with acks=all waits for its sync"
-        answer.on_resolved(lambda message: (response_encoder(*PRODUCE)(message), answered.set()))
-        await answered.wait()
+        response_encoder(*PRODUCE)(await result_of(answer))
 
     def _consume(self, topic: str, offset: int) -> None:
         wanted = FetchPartition(partition=0, fetch_offset=offset, partition_max_bytes=2**20)

@@ -8,9 +8,16 @@ connection handles no further request before that has returned one of the others
 It returns None for a request that has no answer (Produce with acks=0).
 """
 
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
 from attrs import define, frozen
 
-from coordinators.deferred import Deferred as Deferred
+from engine.deferred import Deferred as Deferred
+
+T = TypeVar("T")
+Later = Deferred[T] | Coroutine[Any, Any, T]
+"""An answer that waits for something."""
 
 
 @frozen

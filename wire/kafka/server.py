@@ -258,12 +258,13 @@ class KafkaConnection:
             return None
         return self._answer_later(place, response) if kind is CoroutineType else self._answer(place, response)
 
-    def _defer(self, place: Place, response: Deferred) -> None:
-        place.abandon = response.on_abandoned
-        response.on_failed = partial(self._fail, place.route)
+    def _defer(self, place: Place, response: Deferred[Any]) -> None:
+        place.abandon = response.abandon
+        # A refusal that no handler made a response of is a bug too.
+        failed = partial(self._fail, place.route)
         # What most requests come to is handed out without another call.
         answer = self._fulfil if place.route.encodes_at_once else self._answer_deferred
-        response.on_resolved(partial(answer, place))
+        response.when_settled(partial(answer, place), failed, failed)
 
     def _refuse(self, api_key: int, version: int, correlation_id: int) -> None:
         """Answer ApiVersions of an unknown version in version 0 (KIP-511); end the connection for all else."""

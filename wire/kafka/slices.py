@@ -13,12 +13,14 @@ from typing import Any, TypeVar
 import msgspec
 import trio
 
-from coordinators.deferred import all_of
 from coordinators.waiting import result_of
+from engine.deferred import all_of
 from engine.errors import InvalidRequest
-from wire.kafka.request import Context, Deferred
+from wire.kafka.request import Context, Deferred, Later
 
 T = TypeVar("T")
+U = TypeVar("U")
+V = TypeVar("V")
 REPEATED = "Each resource must appear at most once."
 SLICE = 100
 """So many partitions or names take about a millisecond."""
@@ -30,17 +32,18 @@ def slices_of(items: Sequence[T]) -> Iterator[Sequence[T]]:
         yield items[start : start + SLICE]
 
 
-def for_each(names: Sequence[T], ask: Callable[[T], Deferred], answer: Callable[[list[Any]], Any]) -> Any:
+def for_each(names: Sequence[T], ask: Callable[[T], Deferred[U]], answer: Callable[[list[U]], V]) -> Later[V]:
     """What `answer` makes of the answers about all names, each asked for by `ask`."""
     if len(names) <= SLICE:
         return all_of([ask(name) for name in names]).map(answer)
     return _for_many(names, ask, answer)
 
 
-async def _for_many(names: Sequence[T], ask: Callable[[T], Deferred], answer: Callable[[list[Any]], Any]) -> Any:
-    answers: list[Any] = []
+async def _for_many(names: Sequence[T], ask: Callable[[T], Deferred[U]], answer: Callable[[list[U]], V]) -> V:
+    answers: list[U] = []
     for some in slices_of(names):
-        answers += await result_of(all_of([ask(name) for name in some]))
+        found = await result_of(all_of([ask(name) for name in some]))
+        answers += found
         await trio.lowlevel.checkpoint()
     return answer(answers)
 

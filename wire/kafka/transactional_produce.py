@@ -7,7 +7,6 @@ partition, unless it already holds records of the open transaction.
 """
 
 from collections.abc import Iterator
-from typing import Any
 
 from attrs import define, field
 
@@ -25,6 +24,7 @@ from engine.errors import (
     RequestTimedOut,
     StorageError,
     TransactionAbortable,
+    fresh,
 )
 from engine.partition.partition import Partition
 from engine.records.layout import HEADER_SIZE, BatchHeader, parse_header
@@ -51,15 +51,8 @@ _RETRIABLE = (
 class Addition:
     """Partitions that are being added, and the answers that depend on it."""
 
-    answer: Deferred
+    answer: Deferred[None]
     entries: list[PartitionProduceResponse] = field(factory=list)
-
-    @property
-    def refusal(self) -> BrokerError | None:
-        """Why they were not added, where that is known already."""
-        found: list[Any] = []
-        self.answer.on_resolved(found.append)
-        return found[0] if found and isinstance(found[0], BrokerError) else None
 
 
 @define(eq=False)
@@ -116,8 +109,9 @@ class TransactionalProduce:
         all."""
         addition = self._additions.get(place)
         if addition is not None:
-            if addition.refusal is not None:
-                raise self.told(addition.refusal)
+            refusal = addition.answer.refusal
+            if refusal is not None:
+                raise self.told(fresh(refusal))
             addition.entries.append(entry)
             return
         producer = _producer_of(header)

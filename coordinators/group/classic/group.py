@@ -12,9 +12,10 @@ from typing import Final
 
 from attrs import define, field
 
-from coordinators.deferred import Deferred
-from coordinators.group.classic.members import Member, Protocols, subscribed_topics
+from coordinators.group.classic.members import Member, subscribed_topics
 from coordinators.group.formats import NO_TIME, GroupValue
+from coordinators.group.requests import JoinAnswer, Protocols
+from engine.deferred import Deferred
 from engine.errors import BrokerError, FencedInstanceId, RebalanceInProgress, UnknownMemberId
 
 CONSUMER_PROTOCOL = "consumer"
@@ -194,7 +195,7 @@ class ClassicGroup:
 
     # -- a round of joins
 
-    def keep_waiting(self, member: Member) -> Deferred:
+    def keep_waiting(self, member: Member) -> Deferred[JoinAnswer]:
         """A member has joined: its answer, which comes when the round is over."""
         member.join = Deferred()
         self._joined.add(member.member_id)

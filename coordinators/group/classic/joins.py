@@ -5,14 +5,14 @@ from uuid import UUID
 
 from attrs import define, evolve, field
 
-from coordinators.deferred import Deferred
 from coordinators.group.classic.group import ClassicGroup, State
 from coordinators.group.classic.members import Member
 from coordinators.group.classic.rebalances import NEW_MEMBER_TIMEOUT_MS, Rebalances
 from coordinators.group.effects import Effects
 from coordinators.group.formats import group_record
-from coordinators.group.requests import NO_MEMBER, JoinRequest
+from coordinators.group.requests import NO_MEMBER, JoinAnswer, JoinRequest
 from coordinators.runtime import Outcome
+from engine.deferred import Deferred
 from engine.errors import (
     FencedInstanceId,
     GroupMaxSizeReached,
@@ -32,7 +32,7 @@ class Joins:
     # Names that groups of the new protocol have.
     consumers: Mapping[str, object] = field(factory=dict)
 
-    def join(self, request: JoinRequest) -> Outcome:
+    def join(self, request: JoinRequest) -> Outcome[JoinAnswer]:
         """Take a member in, or on; the answer comes when the round of joins is over."""
         groups = self.rebalances.groups
         if request.group_id in self.consumers:
@@ -66,7 +66,7 @@ class Joins:
 
     # -- new members
 
-    def _join_new(self, group: ClassicGroup, request: JoinRequest) -> Outcome:
+    def _join_new(self, group: ClassicGroup, request: JoinRequest) -> Outcome[JoinAnswer]:
         member_id = f"{request.instance_id or request.client_id}-{self._new_uuid()}"
         if request.instance_id is not None:
             known = group.static_member(request.instance_id)
@@ -80,7 +80,7 @@ class Joins:
     def _new_uuid(self) -> UUID:
         return UUID(bytes=self.random_bytes(16), version=4)
 
-    def _add(self, group: ClassicGroup, member_id: str, request: JoinRequest) -> Outcome:
+    def _add(self, group: ClassicGroup, member_id: str, request: JoinRequest) -> Outcome[JoinAnswer]:
         member = Member(
             member_id,
             request.instance_id,
@@ -102,7 +102,7 @@ class Joins:
 
     # -- members that are known
 
-    def _join_known(self, group: ClassicGroup, request: JoinRequest) -> Outcome:
+    def _join_known(self, group: ClassicGroup, request: JoinRequest) -> Outcome[JoinAnswer]:
         if request.member_id in group.pending and request.instance_id is None:
             return self._add(group, request.member_id, request)
         member = group.check_member(request.member_id, request.instance_id)
@@ -123,27 +123,32 @@ class Joins:
         return member.protocols == request.protocols
 
     def _update(self, group: ClassicGroup, member: Member, request: JoinRequest, effects: Effects) -> None:
-        effects.answer(member.join, RebalanceInProgress("another join of this member came"))
+        effects.refuse(member.join, RebalanceInProgress("another join of this member came"))
         group.learn(member, request.protocols)
         member.rebalance_timeout_ms = request.rebalance_timeout_ms
         member.session_timeout_ms = request.session_timeout_ms
         group.keep_waiting(member)
 
-    def _in_next_round(self, group: ClassicGroup, member: Member, effects: Effects | None = None) -> Outcome:
+    def _in_next_round(
+        self, group: ClassicGroup, member: Member, effects: Effects | None = None
+    ) -> Outcome[JoinAnswer]:
         effects = effects or Effects()
         waiting = member.join
+        assert waiting is not None, "it has just joined"
         self.rebalances.prepare_or_complete(group, effects)
-        return effects.outcome(waiting)
+        return effects.answered_by(waiting)
 
     # -- static members (KIP-345)
 
-    def _return_static(self, group: ClassicGroup, known: Member, new_id: str, request: JoinRequest) -> Outcome:
+    def _return_static(
+        self, group: ClassicGroup, known: Member, new_id: str, request: JoinRequest
+    ) -> Outcome[JoinAnswer]:
         """A static member came back: its earlier self is fenced, and a stable group stays as it is."""
         effects = Effects()
         old_leader = group.leader or ""
         fenced = FencedInstanceId(f"{known.instance_id!r} joined again under another member id")
-        effects.answer(known.join, fenced)
-        effects.answer(known.sync, fenced)
+        effects.refuse(known.join, fenced)
+        effects.refuse(known.sync, fenced)
         self.rebalances.timers.cancel(("session", group.group_id, known.member_id))
         member = group.replace(known, new_id)
         member.client_id, member.client_host = request.client_id, request.client_host
@@ -155,7 +160,7 @@ class Joins:
 
     def _keep_stable(
         self, group: ClassicGroup, member: Member, old_leader: str, request: JoinRequest, effects: Effects
-    ) -> Outcome:
+    ) -> Outcome[JoinAnswer]:
         """Answer with the current generation and write the new member id down.
 
         A leader shall not assign anew. One that can be told so (KIP-814) still sees the members; another one
@@ -173,4 +178,4 @@ class Joins:
         value = group.record_value(assignments, self.rebalances.clock.now_ms())
         effects.records.append(group_record(group.group_id, value))
         effects.reload_if_refused = True
-        return effects.outcome(answer)
+        return effects.answered_by(answer)

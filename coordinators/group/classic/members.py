@@ -4,11 +4,9 @@ import struct
 
 from attrs import define
 
-from coordinators.deferred import Deferred
 from coordinators.group.formats import MemberValue
-
-Protocols = tuple[tuple[str, bytes], ...]
-"""Names and metadata of the protocols that a member knows, dearest first."""
+from coordinators.group.requests import JoinAnswer, Protocols, SyncAnswer
+from engine.deferred import Deferred
 
 
 @define(eq=False)
@@ -25,8 +23,8 @@ class Member:
     protocols: Protocols
     assignment: bytes = b""
     # Soft: the answers it waits for, whether it has never been answered, and when its session ends.
-    join: Deferred | None = None
-    sync: Deferred | None = None
+    join: Deferred[JoinAnswer] | None = None
+    sync: Deferred[SyncAnswer] | None = None
     is_new: bool = False
     session_deadline: float = 0.0
 

@@ -4,14 +4,14 @@ from collections.abc import Sequence
 
 from attrs import define
 
-from coordinators.deferred import Deferred
 from coordinators.group.classic.group import HEARTBEAT_REFUSALS, SYNC_REFUSALS, ClassicGroup, State
 from coordinators.group.classic.members import Member
 from coordinators.group.classic.rebalances import Rebalances
 from coordinators.group.effects import Effects
 from coordinators.group.formats import group_record
-from coordinators.group.requests import NO_MEMBER, LeavingMember, SyncAnswer, SyncRequest
+from coordinators.group.requests import NO_MEMBER, LeaveAnswer, LeavingMember, SyncAnswer, SyncRequest
 from coordinators.runtime import Outcome
+from engine.deferred import Deferred
 from engine.errors import (
     BrokerError,
     IllegalGeneration,
@@ -39,7 +39,7 @@ class Membership:
 
     # -- sync
 
-    def sync(self, request: SyncRequest) -> Outcome:
+    def sync(self, request: SyncRequest) -> Outcome[SyncAnswer]:
         """Give a member its assignment, once the leader has brought it."""
         group = self._group(request.group_id)
         member = group.check_member(request.member_id, request.instance_id)
@@ -51,12 +51,12 @@ class Membership:
             self.rebalances.synced(group, member.member_id)
             return Outcome(response=SyncAnswer(group.protocol_type, group.protocol, member.assignment))
         effects = Effects()
-        effects.answer(member.sync, RebalanceInProgress("another sync of this member came"))
+        effects.refuse(member.sync, RebalanceInProgress("another sync of this member came"))
         waiting = member.sync = Deferred()
         self.rebalances.synced(group, member.member_id)
         if group.leader == member.member_id:
             self._assign(group, request.assignments, effects)
-        return effects.outcome(waiting)
+        return effects.answered_by(waiting)
 
     def _assign(self, group: ClassicGroup, given: dict[str, bytes], effects: Effects) -> None:
         """Write the assignments down; replaying that record makes the group stable."""
@@ -72,19 +72,19 @@ class Membership:
 
     # -- leave
 
-    def leave(self, group_id: str, leaving: Sequence[LeavingMember]) -> Outcome:
+    def leave(self, group_id: str, leaving: Sequence[LeavingMember]) -> Outcome[LeaveAnswer]:
         """Take members out; the answer says for each why it was not."""
         group = self.rebalances.groups.get(group_id)
         if group is None:
             return Outcome(response=[UnknownMemberId(f"there is no group {group_id!r}") for _ in leaving])
         effects = Effects()
         before = len(group.members)
-        results = [self._leave_one(group, each, effects) for each in leaving]
+        results: LeaveAnswer = [self._leave_one(group, each, effects) for each in leaving]
         if len(group.members) < before:
             self.rebalances.prepare_or_complete(group, effects)
         else:
             self.rebalances.complete_if_everybody_joined(group, effects)
-        return effects.outcome(results)
+        return effects.answered_by(results)
 
     def _leave_one(self, group: ClassicGroup, leaving: LeavingMember, effects: Effects) -> BrokerError | None:
         if leaving.member_id in group.pending:

@@ -51,7 +51,7 @@ class Rebalances:
         """Begin a round of joins; who waits for an assignment is told to join again."""
         if group.state is State.COMPLETING_REBALANCE:
             for member in group.members.values():
-                effects.answer(member.sync, RebalanceInProgress(f"group {group.group_id!r} rebalances again"))
+                effects.refuse(member.sync, RebalanceInProgress(f"group {group.group_id!r} rebalances again"))
                 member.sync = None
                 self.touch(group, member)
         self.timers.cancel(("sync", group.group_id))
@@ -71,7 +71,7 @@ class Rebalances:
         delay_ms = min(self.settings.initial_rebalance_delay_ms, left_ms)
         group.new_member_added = False
 
-        def over(_: object) -> Outcome:
+        def over(_: object) -> Outcome[None]:
             if self.groups.get(group.group_id) is not group or group.state is not State.PREPARING_REBALANCE:
                 return Outcome()
             if group.new_member_added and left_ms > delay_ms:
@@ -84,7 +84,7 @@ class Rebalances:
         self.timers.set(("join", group.group_id), delay_ms, over)
 
     def _wait_for_all(self, group: ClassicGroup) -> None:
-        def over(_: object) -> Outcome:
+        def over(_: object) -> Outcome[None]:
             effects = Effects()
             if self.groups.get(group.group_id) is group and group.state is State.PREPARING_REBALANCE:
                 self.complete(group, effects)
@@ -142,7 +142,7 @@ class Rebalances:
     def _expect_syncs(self, group: ClassicGroup) -> None:
         generation = group.generation
 
-        def over(_: object) -> Outcome:
+        def over(_: object) -> Outcome[None]:
             effects = Effects()
             if self.groups.get(group.group_id) is group and group.generation == generation:
                 self._expel_unsynced(group, effects)
@@ -169,8 +169,8 @@ class Rebalances:
         """Take a member out; what follows for the group is the caller's."""
         self.timers.cancel(("session", group.group_id, member.member_id))
         gone = UnknownMemberId(f"{member.member_id!r} is no longer in group {group.group_id!r}")
-        effects.answer(member.join, gone)
-        effects.answer(member.sync, gone)
+        effects.refuse(member.join, gone)
+        effects.refuse(member.sync, gone)
         group.remove(member.member_id)
 
     def touch(self, group: ClassicGroup, member: Member) -> None:
@@ -189,7 +189,7 @@ class Rebalances:
     def _watch_session(self, group: ClassicGroup, member: Member) -> None:
         left_ms = (member.session_deadline - self.clock.monotonic()) * 1000
 
-        def over(_: object) -> Outcome:
+        def over(_: object) -> Outcome[None]:
             if self.groups.get(group.group_id) is not group or group.members.get(member.member_id) is not member:
                 return Outcome()
             if self._is_excused(member):
@@ -212,7 +212,7 @@ class Rebalances:
         """An id was given out: it counts in a round of joins until its owner joins or the time is over."""
         group.pending.add(member_id)
 
-        def over(_: object) -> Outcome:
+        def over(_: object) -> Outcome[None]:
             effects = Effects()
             if self.groups.get(group.group_id) is group and member_id in group.pending:
                 group.remove(member_id)

@@ -20,6 +20,7 @@ from coordinators.group.requests import (
     NO_MEMBER,
     JoinAnswer,
     JoinRequest,
+    LeaveAnswer,
     LeavingMember,
     SyncAnswer,
     SyncRequest,
@@ -50,7 +51,7 @@ class ClassicConsumers:
 
     # -- join
 
-    def join(self, request: JoinRequest) -> Outcome:
+    def join(self, request: JoinRequest) -> Outcome[JoinAnswer]:
         """A JoinAnswer."""
         group = self.consumers.groups[request.group_id]
         self.consumers.check_room(group, request.member_id)
@@ -71,7 +72,7 @@ class ClassicConsumers:
         answer = JoinAnswer(member_id, after.epoch, CONSUMER_PROTOCOL, request.protocols[0][0], "")
         return Outcome(draft.records, answer, reload_if_refused=True)
 
-    def _downgrade(self, draft: Draft, members: list[ConsumerMember], member_id: str) -> Outcome:
+    def _downgrade(self, draft: Draft, members: list[ConsumerMember], member_id: str) -> Outcome[JoinAnswer]:
         """The last member of the new protocol came back as one of the classic: nobody has to move for that."""
         epoch = draft.group.epoch
         is_settled = draft.epoch == epoch and all(member.is_reconciled_to(epoch) for member in members)
@@ -104,7 +105,7 @@ class ClassicConsumers:
 
     # -- what follows a join
 
-    def sync(self, request: SyncRequest) -> Outcome:
+    def sync(self, request: SyncRequest) -> Outcome[SyncAnswer]:
         """A SyncAnswer."""
         group, member = self._known(request.group_id, request.member_id, request.instance_id, request.generation)
         classic = member.subscription.classic
@@ -133,11 +134,11 @@ class ClassicConsumers:
             self._expect_join(group_id, member)
             raise RebalanceInProgress(f"group {group_id!r} is at epoch {group.epoch}")
 
-    def leave(self, group_id: str, leaving: Sequence[LeavingMember]) -> Outcome:
+    def leave(self, group_id: str, leaving: Sequence[LeavingMember]) -> Outcome[LeaveAnswer]:
         """For each member why it could not leave, or None."""
         group = self.consumers.groups[group_id]
         found: dict[str, ConsumerMember] = {}
-        answers: list[BrokerError | None] = []
+        answers: LeaveAnswer = []
         for each in leaving:
             try:
                 member = self._leaving(group, each)

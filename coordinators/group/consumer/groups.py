@@ -5,7 +5,7 @@ brings the member a step nearer to its target.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from attrs import define, field
 
@@ -22,6 +22,7 @@ from coordinators.topic_view import TopicView
 from engine.clock import Clock
 from engine.errors import GroupMaxSizeReached
 
+R = TypeVar("R")
 ASSIGNED_AT_ONCE = 200
 """Members and partitions: for so few a target is reckoned whenever something changes."""
 ASSIGNED_PER_MS = 5
@@ -38,7 +39,7 @@ class ConsumerGroups:
     timers: ShardTimers[Any]
     settings: GroupSettings
     # Called when a group has become a classic one.
-    downgraded: Callable[[str], Outcome]
+    downgraded: Callable[[str], Outcome[None]]
     groups: dict[str, ConsumerGroup] = field(factory=dict, init=False)
     sessions: ConsumerSessions = field(init=False)
 
@@ -119,22 +120,22 @@ class ConsumerGroups:
             timeout_ms = member.subscription.rebalance_timeout_ms
             self.sessions.expect_revocation(group_id, member.member_id, member.epoch, timeout_ms)
 
-    def _session_over(self, group_id: str, member_id: str) -> Outcome:
+    def _session_over(self, group_id: str, member_id: str) -> Outcome[None]:
         group = self.groups.get(group_id)
         member = None if group is None else group.members.get(member_id)
-        return Outcome() if group is None or member is None else self.remove(group, [member])
+        return Outcome() if group is None or member is None else self.remove(group, [member], None)
 
-    def _overdue(self, group_id: str, member_id: str, epoch: int) -> Outcome:
+    def _overdue(self, group_id: str, member_id: str, epoch: int) -> Outcome[None]:
         """A member did not give back, or did not join again, in time; unless it has gone on since."""
         group = self.groups.get(group_id)
         member = None if group is None else group.members.get(member_id)
         if group is None or member is None or member.epoch != epoch:
             return Outcome()
-        return self.remove(group, [member])
+        return self.remove(group, [member], None)
 
     # -- leaving
 
-    def remove(self, group: ConsumerGroup, members: Sequence[ConsumerMember], answer: Any = None) -> Outcome:
+    def remove(self, group: ConsumerGroup, members: Sequence[ConsumerMember], answer: R) -> Outcome[R]:
         """Take members out; the others learn of it as they come."""
         draft = self.draft(group)
         gone = {member.member_id: member for member in members}
@@ -151,8 +152,8 @@ class ConsumerGroups:
         return Outcome(draft.records, answer, reload_if_refused=True)
 
     def downgrade(
-        self, draft: Draft, left: Sequence[ConsumerMember], answer: Any, *, is_settled: bool = False
-    ) -> Outcome:
+        self, draft: Draft, left: Sequence[ConsumerMember], answer: R, *, is_settled: bool = False
+    ) -> Outcome[R]:
         """The members that are left form a classic group; it rebalances, unless everybody has its share already."""
         group_id = draft.group_id
         for member_id in draft.members:

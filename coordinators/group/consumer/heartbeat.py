@@ -49,7 +49,7 @@ class ConsumerHeartbeats:
     def settings(self) -> GroupSettings:
         return self.consumers.settings
 
-    def heartbeat(self, request: HeartbeatRequest) -> Outcome:
+    def heartbeat(self, request: HeartbeatRequest) -> Outcome[HeartbeatAnswer]:
         """A HeartbeatAnswer."""
         check_heartbeat(request, self.settings.consumer_assignors)
         if request.epoch in (LEAVE_EPOCH, STATIC_LEAVE_EPOCH):
@@ -76,13 +76,13 @@ class ConsumerHeartbeats:
             or _subscription(member.subscription, request) != member.subscription
         )
 
-    def _update(self, draft: Draft, request: HeartbeatRequest, effects: Effects) -> Outcome:
+    def _update(self, draft: Draft, request: HeartbeatRequest, effects: Effects) -> Outcome[HeartbeatAnswer]:
         before = self._member(draft, request)
         member = evolve(before, subscription=_subscription(before.subscription, request))
         after = self.consumers.update(draft, before, member, request.owned)
         effects.records += draft.records
         effects.reload_if_refused = True
-        return effects.outcome(self._answer(request, before, after))
+        return effects.answered_by(self._answer(request, before, after))
 
     def _answer(self, request: HeartbeatRequest, before: ConsumerMember, after: ConsumerMember) -> HeartbeatAnswer:
         assignment = None
@@ -105,7 +105,7 @@ class ConsumerHeartbeats:
 
     # -- who it is
 
-    def _join_other(self, request: HeartbeatRequest) -> Outcome:
+    def _join_other(self, request: HeartbeatRequest) -> Outcome[HeartbeatAnswer]:
         """Join a group that is new, or that was one of the classic protocol so far."""
         if request.epoch != JOIN_EPOCH:
             raise GroupIdNotFound(f"Consumer group {request.group_id} not found.")
@@ -134,8 +134,8 @@ class ConsumerHeartbeats:
         effects.records += records
         again = RebalanceInProgress(f"group {classic.group_id!r} goes on in the new consumer protocol")
         for member in classic.members.values():
-            effects.answer(member.join, again)
-            effects.answer(member.sync, again)
+            effects.refuse(member.join, again)
+            effects.refuse(member.sync, again)
             self.consumers.touch(group.group_id, group.members[member.member_id])
         return group
 
@@ -164,7 +164,7 @@ class ConsumerHeartbeats:
 
     # -- leaving
 
-    def _leave(self, request: HeartbeatRequest) -> Outcome:
+    def _leave(self, request: HeartbeatRequest) -> Outcome[HeartbeatAnswer]:
         group = self.consumers.groups.get(request.group_id)
         if group is None:
             raise GroupIdNotFound(f"Group {request.group_id} not found.")

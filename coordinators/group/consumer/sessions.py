@@ -22,8 +22,8 @@ class ConsumerSessions:
     clock: Clock
     timers: ShardTimers[Any]
     # What follows when a session is over, or when a member did not give back in time; the last is its epoch.
-    expired: Callable[[str, str], Outcome]
-    overdue: Callable[[str, str, int], Outcome]
+    expired: Callable[[str, str], Outcome[Any]]
+    overdue: Callable[[str, str, int], Outcome[Any]]
     _deadlines: dict[Key, float] = field(factory=dict)
     _expected: set[Key] = field(factory=set)
 
@@ -40,7 +40,7 @@ class ConsumerSessions:
             self._watch(key)
 
     def _watch(self, key: Key) -> None:
-        def over(_: object) -> Outcome:
+        def over(_: object) -> Outcome[Any]:
             if self.clock.monotonic() < self._deadlines[key]:
                 self._watch(key)
                 return Outcome()
@@ -53,7 +53,7 @@ class ConsumerSessions:
         """The member was told to give partitions back, or to join again."""
         key = (group_id, member_id)
 
-        def over(_: object) -> Outcome:
+        def over(_: object) -> Outcome[Any]:
             self._expected.discard(key)
             return self.overdue(group_id, member_id, epoch)
 

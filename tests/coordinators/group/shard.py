@@ -6,12 +6,12 @@ from typing import Any
 
 from attrs import define, field, frozen
 
-from coordinators.deferred import Deferred
 from coordinators.group.machine import GroupMachine
 from coordinators.group.requests import CommitRequest, JoinRequest, LeavingMember, OffsetToCommit, SyncRequest
 from coordinators.group.settings import GroupSettings
 from coordinators.runtime import Operation, Outcome, Runtime, ShardTimers, opened_batches, replay_batch
 from engine.clock import ManualClock
+from engine.deferred import Deferred
 from engine.files.memory import MemoryFiles
 from engine.partition.partition import Partition
 from engine.partition.sync import SyncRounds
@@ -37,11 +37,11 @@ class CountedBytes:
 class Heard:
     """An answer in the making."""
 
-    answer: Deferred
+    answer: Deferred[Any]
     messages: list[Any] = field(factory=list)
 
     def __attrs_post_init__(self) -> None:
-        self.answer.on_resolved(self.messages.append)
+        self.answer.when_settled(self.messages.append, self.messages.append)
 
     @property
     def message(self) -> Any:
@@ -109,7 +109,7 @@ class Shard:
 
     # -- requests
 
-    def ask(self, operation: Operation[GroupMachine]) -> Heard:
+    def ask(self, operation: Operation[GroupMachine, Any]) -> Heard:
         heard = Heard(self.runtime.run(0, operation))
         self.settle()
         return heard

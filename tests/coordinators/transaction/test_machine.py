@@ -15,7 +15,7 @@ def test_two_instances_that_come_during_one_sync_get_different_epochs() -> None:
     answers = [world.transactions.init_producer_id("a", 1000, None) for _ in range(3)]
     heard: list[ProducerIdentity] = []
     for answer in answers:
-        answer.on_resolved(heard.append)
+        answer.when_settled(heard.append, heard.append)
     assert heard == []
     world.hold = False
     world.settle()

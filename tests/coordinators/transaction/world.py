@@ -6,7 +6,6 @@ from typing import Any
 from attrs import define, field
 
 from coordinators.controller import Controller
-from coordinators.deferred import Deferred
 from coordinators.group.groups import OFFSETS_TOPIC, Groups
 from coordinators.group.requests import FetchedOffset, OffsetToCommit
 from coordinators.internal_topics import InternalTopics
@@ -20,6 +19,7 @@ from engine.catalogue.catalogue import Catalogue
 from engine.catalogue.memory import MemoryCatalogue
 from engine.clock import ManualClock
 from engine.config.resolve import BrokerSettings
+from engine.deferred import Deferred
 from engine.files.memory import MemoryFiles
 from engine.log.aborted_index import AbortedTransaction
 from engine.log.transactions import parse_marker
@@ -111,11 +111,11 @@ class World:
 
     # -- producers
 
-    def heard(self, answer: Deferred) -> Any:
+    def heard(self, answer: Deferred[Any]) -> Any:
         """The answer, or PENDING."""
         self.settle()
         found: list[Any] = []
-        answer.on_resolved(found.append)
+        answer.when_settled(found.append, found.append)
         return found[0] if found else PENDING
 
     def init(self, name: str, timeout_ms: int = 60_000, expected: ProducerIdentity | None = None) -> Any:

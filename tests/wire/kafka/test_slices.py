@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trio.testing import trio_test
 
-from coordinators.deferred import Deferred
 from coordinators.waiting import result_of
+from engine.deferred import Deferred
 from engine.errors import InvalidRequest
 from wire.kafka.messages.offset_delete import (
     OffsetDeleteRequest,

@@ -117,17 +117,11 @@ async def describe_group(call: Call, groups: Groups, topics: Topics) -> GroupDet
     place: GroupPlace = call.place
     query: PageQuery = call.query
     _check_has_groups(place.group, topics)
-    kind, found = "classic", await result_of(groups.describe(place.group))
-    if isinstance(found, GroupIdNotFound):
-        kind, found = "consumer", await result_of(groups.describe_consumers(place.group))
-    if isinstance(found, GroupIdNotFound):
-        raise GroupIdNotFound(f"no group is called {place.group!r}")
-    if isinstance(found, BrokerError):
-        raise found
+    found = await _described(groups, place.group)
     lags = groups.lag(place.group)
     return GroupDetail(
         group=place.group,
-        type=kind,
+        type="consumer" if isinstance(found, DescribedConsumerGroup) else "classic",
         state=found.state,
         protocol=found.assignor if isinstance(found, DescribedConsumerGroup) else found.protocol,
         lag=sum(each.lag for each in lags),
@@ -148,9 +142,18 @@ async def delete_group(call: Call, groups: Groups, topics: Topics) -> None:
     """Delete a group that has no members, with its committed offsets."""
     place: GroupPlace = call.place
     _check_has_groups(place.group, topics)
-    refusal = await result_of(groups.delete(place.group))
-    if isinstance(refusal, BrokerError):
-        raise refusal
+    await result_of(groups.delete(place.group))
+
+
+async def _described(groups: Groups, group_id: str) -> DescribedGroup | DescribedConsumerGroup:
+    try:
+        return await result_of(groups.describe(group_id))
+    except GroupIdNotFound:
+        pass
+    try:
+        return await result_of(groups.describe_consumers(group_id))
+    except GroupIdNotFound:
+        raise GroupIdNotFound(f"no group is called {group_id!r}") from None
 
 
 def _check_has_groups(group_id: str, topics: Topics) -> None:

@@ -4,18 +4,16 @@ The partition in which the group keeps its offsets becomes part of the transacti
 (KIP-588).
 """
 
-from collections.abc import Coroutine
-from typing import Any
-
 from coordinators.group.groups import OFFSETS_TOPIC
 from coordinators.internal_topics import InternalTopics
 from coordinators.transaction.transaction import ProducerIdentity
 from coordinators.transaction.transactions import Transactions
+from coordinators.waiting import result_of
 from engine.errors import BrokerError
 from wire.kafka.errors import error_code
 from wire.kafka.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
-from wire.kafka.request import Context, Deferred
-from wire.kafka.transactional import answer_of, producer_error_code
+from wire.kafka.request import Context, Deferred, Later
+from wire.kafka.transactional import producer_error_code
 
 KEY = 25
 VERSIONS = (0, 4)
@@ -25,7 +23,7 @@ FIRST_FENCED_VERSION = 2
 
 def handle(
     request: AddOffsetsToTxnRequest, context: Context, transactions: Transactions, internal_topics: InternalTopics
-) -> Deferred | Coroutine[Any, Any, AddOffsetsToTxnResponse]:
+) -> Later[AddOffsetsToTxnResponse]:
     """Add the group's partition; its topic is made before, if need be."""
     if internal_topics.is_missing(OFFSETS_TOPIC):
         return _after_making(request, context, transactions, internal_topics)
@@ -39,16 +37,15 @@ async def _after_making(
         await internal_topics.ensure(OFFSETS_TOPIC)
     except BrokerError as error:
         return AddOffsetsToTxnResponse(error_code=error_code(error))
-    response: AddOffsetsToTxnResponse = await answer_of(_add(request, context, transactions))
-    return response
+    return await result_of(_add(request, context, transactions))
 
 
-def _add(request: AddOffsetsToTxnRequest, context: Context, transactions: Transactions) -> Deferred:
-    def response(answer: Any) -> AddOffsetsToTxnResponse:
-        if isinstance(answer, BrokerError):
-            code = producer_error_code(answer, context.version, FIRST_FENCED_VERSION)
-            return AddOffsetsToTxnResponse(error_code=code)
-        return AddOffsetsToTxnResponse()
+def _add(
+    request: AddOffsetsToTxnRequest, context: Context, transactions: Transactions
+) -> Deferred[AddOffsetsToTxnResponse]:
+    def refuse(error: BrokerError) -> AddOffsetsToTxnResponse:
+        return AddOffsetsToTxnResponse(error_code=producer_error_code(error, context.version, FIRST_FENCED_VERSION))
 
     producer = ProducerIdentity(request.producer_id, request.producer_epoch)
-    return transactions.add_offsets(request.transactional_id, producer, request.group_id).map(response)
+    added = transactions.add_offsets(request.transactional_id, producer, request.group_id)
+    return added.map(lambda _: AddOffsetsToTxnResponse(), refuse)

@@ -5,7 +5,6 @@ One partition that does not exist keeps all from being added: the others answer 
 """
 
 from collections.abc import Callable
-from typing import Any
 
 from coordinators.records.directory import PartitionDirectory
 from coordinators.transaction.transaction import ProducerIdentity, TopicPartition
@@ -32,7 +31,7 @@ FIRST_FENCED_VERSION = 2
 
 def handle(
     request: AddPartitionsToTxnRequest, context: Context, transactions: Transactions, directory: PartitionDirectory
-) -> Steps[AddPartitionsToTxnResponse | Deferred]:
+) -> Steps[AddPartitionsToTxnResponse | Deferred[AddPartitionsToTxnResponse]]:
     """Add all partitions, or none."""
     places: dict[TopicPartition, None] = {}
     unknown: set[TopicPartition] = set()
@@ -47,13 +46,12 @@ def handle(
         return _response(request, lambda place: missing if place in unknown else untried)
     producer = ProducerIdentity(request.v3_and_below_producer_id, request.v3_and_below_producer_epoch)
 
-    def response(answer: Any) -> AddPartitionsToTxnResponse:
-        code = 0
-        if isinstance(answer, BrokerError):
-            code = producer_error_code(answer, context.version, FIRST_FENCED_VERSION)
+    def refuse(error: BrokerError) -> AddPartitionsToTxnResponse:
+        code = producer_error_code(error, context.version, FIRST_FENCED_VERSION)
         return _response(request, lambda _: code)
 
-    return transactions.add_partitions(request.v3_and_below_transactional_id, producer, list(places)).map(response)
+    added = transactions.add_partitions(request.v3_and_below_transactional_id, producer, list(places))
+    return added.map(lambda _: _response(request, lambda _: 0), refuse)
 
 
 def _exists(place: TopicPartition, directory: PartitionDirectory) -> bool:

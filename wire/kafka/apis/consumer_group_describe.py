@@ -4,9 +4,6 @@ A group that does not exist, or is of another protocol, is answered with GROUP_I
 the classic protocol from those of the new one.
 """
 
-from collections.abc import Coroutine
-from typing import Any
-
 from coordinators.group.consumer.requests import DescribedConsumer, DescribedConsumerGroup, DescribedPlaces
 from coordinators.group.groups import Groups
 from engine.errors import BrokerError
@@ -20,7 +17,7 @@ from wire.kafka.messages.consumer_group_describe import (
     Member,
     TopicPartitions,
 )
-from wire.kafka.request import Context, Deferred
+from wire.kafka.request import Context, Deferred, Later
 from wire.kafka.slices import for_each
 
 KEY = 69
@@ -29,28 +26,26 @@ VERSIONS = (0, 1)
 CLASSIC_MEMBER, CONSUMER_MEMBER = 0, 1
 
 
-def handle(
-    request: ConsumerGroupDescribeRequest, _: Context, groups: Groups
-) -> Deferred | Coroutine[Any, Any, ConsumerGroupDescribeResponse]:
+def handle(request: ConsumerGroupDescribeRequest, _: Context, groups: Groups) -> Later[ConsumerGroupDescribeResponse]:
     """Describe each group; one named twice is described once."""
-    answer: Deferred | Coroutine[Any, Any, ConsumerGroupDescribeResponse] = for_each(
+    return for_each(
         list(dict.fromkeys(request.group_ids)),
         lambda group_id: _describe(group_id, request, groups),
         lambda described: ConsumerGroupDescribeResponse(groups=described),
     )
-    return answer
 
 
-def _describe(group_id: str, request: ConsumerGroupDescribeRequest, groups: Groups) -> Deferred:
-    def response(answer: Any) -> DescribedGroup:
-        if isinstance(answer, BrokerError):
-            return DescribedGroup(error_code=error_code(answer), error_message=str(answer), group_id=group_id)
-        group = _group(answer)
+def _describe(group_id: str, request: ConsumerGroupDescribeRequest, groups: Groups) -> Deferred[DescribedGroup]:
+    def refuse(error: BrokerError) -> DescribedGroup:
+        return DescribedGroup(error_code=error_code(error), error_message=str(error), group_id=group_id)
+
+    def response(found: DescribedConsumerGroup) -> DescribedGroup:
+        group = _group(found)
         if request.include_authorized_operations:
             group.authorized_operations = GROUP_OPERATIONS
         return group
 
-    return groups.describe_consumers(group_id).map(response)
+    return groups.describe_consumers(group_id).map(response, refuse)
 
 
 def _group(found: DescribedConsumerGroup) -> DescribedGroup:

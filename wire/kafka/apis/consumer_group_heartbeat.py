@@ -5,8 +5,6 @@ The answer has an assignment only if it is new or was asked for by a request tha
 client makes its member id (KIP-1082) and may subscribe by a regular expression.
 """
 
-from typing import Any
-
 from coordinators.group.consumer.requests import HeartbeatAnswer, HeartbeatRequest
 from coordinators.group.groups import Groups
 from engine.errors import BrokerError
@@ -26,7 +24,9 @@ VERSIONS = (0, 1)
 FIRST_VERSION_WITH_CLIENT_IDS = 1
 
 
-def handle(request: ConsumerGroupHeartbeatRequest, context: Context, groups: Groups) -> Deferred:
+def handle(
+    request: ConsumerGroupHeartbeatRequest, context: Context, groups: Groups
+) -> Deferred[ConsumerGroupHeartbeatResponse]:
     """Answer where the member is now."""
     names = request.subscribed_topic_names
     heartbeat = HeartbeatRequest(
@@ -44,7 +44,7 @@ def handle(request: ConsumerGroupHeartbeatRequest, context: Context, groups: Gro
         client_host=f"/{context.peer.address}",
         brings_member_id=context.version >= FIRST_VERSION_WITH_CLIENT_IDS,
     )
-    return groups.consumer_heartbeat(heartbeat).map(_response)
+    return groups.consumer_heartbeat(heartbeat).map(_answered, _refused)
 
 
 def _owned(topics: list[RequestTopicPartitions]) -> dict[bytes, frozenset[int]]:
@@ -54,10 +54,11 @@ def _owned(topics: list[RequestTopicPartitions]) -> dict[bytes, frozenset[int]]:
     return owned
 
 
-def _response(answer: Any) -> ConsumerGroupHeartbeatResponse:
-    if isinstance(answer, BrokerError):
-        return ConsumerGroupHeartbeatResponse(error_code=error_code(answer), error_message=str(answer))
-    assert isinstance(answer, HeartbeatAnswer)
+def _refused(error: BrokerError) -> ConsumerGroupHeartbeatResponse:
+    return ConsumerGroupHeartbeatResponse(error_code=error_code(error), error_message=str(error))
+
+
+def _answered(answer: HeartbeatAnswer) -> ConsumerGroupHeartbeatResponse:
     assignment = None
     if answer.assignment is not None:
         topics = sorted(answer.assignment.items())

@@ -4,10 +4,7 @@ A group that does not exist is in state Dead; from version 6 with the error GROU
 (KIP-1043). What members subscribed to and were assigned is shown while the group is stable.
 """
 
-from collections.abc import Coroutine
-from typing import Any
-
-from coordinators.group import requests as described
+from coordinators.group import requests as coordinator
 from coordinators.group.groups import Groups
 from engine.errors import BrokerError, GroupIdNotFound
 from wire.kafka.authorized_operations import GROUP_OPERATIONS
@@ -18,7 +15,7 @@ from wire.kafka.messages.describe_groups import (
     DescribeGroupsRequest,
     DescribeGroupsResponse,
 )
-from wire.kafka.request import Context, Deferred
+from wire.kafka.request import Context, Deferred, Later
 from wire.kafka.slices import for_each
 
 KEY = 15
@@ -28,26 +25,25 @@ FIRST_VERSION_WITH_NOT_FOUND = 6
 DEAD = "Dead"
 
 
-def handle(
-    request: DescribeGroupsRequest, context: Context, groups: Groups
-) -> Deferred | Coroutine[Any, Any, DescribeGroupsResponse]:
+def handle(request: DescribeGroupsRequest, context: Context, groups: Groups) -> Later[DescribeGroupsResponse]:
     """Describe each group; one named twice is described once."""
-    answer: Deferred | Coroutine[Any, Any, DescribeGroupsResponse] = for_each(
+    return for_each(
         list(dict.fromkeys(request.groups)),
         lambda group_id: _describe(group_id, request, context, groups),
         lambda described: DescribeGroupsResponse(groups=described),
     )
-    return answer
 
 
-def _describe(group_id: str, request: DescribeGroupsRequest, context: Context, groups: Groups) -> Deferred:
-    def response(answer: Any) -> DescribedGroup:
-        group = _failed(group_id, answer, context) if isinstance(answer, BrokerError) else _group(answer)
+def _describe(
+    group_id: str, request: DescribeGroupsRequest, context: Context, groups: Groups
+) -> Deferred[DescribedGroup]:
+    def with_operations(group: DescribedGroup) -> DescribedGroup:
         if request.include_authorized_operations and not group.error_code:
             group.authorized_operations = GROUP_OPERATIONS
         return group
 
-    return groups.describe(group_id).map(response)
+    described = groups.describe(group_id).map(_group, lambda error: _failed(group_id, error, context))
+    return described.map(with_operations)
 
 
 def _failed(group_id: str, error: BrokerError, context: Context) -> DescribedGroup:
@@ -59,7 +55,7 @@ def _failed(group_id: str, error: BrokerError, context: Context) -> DescribedGro
     return group
 
 
-def _group(found: described.DescribedGroup) -> DescribedGroup:
+def _group(found: coordinator.DescribedGroup) -> DescribedGroup:
     return DescribedGroup(
         group_id=found.group_id,
         group_state=found.state,

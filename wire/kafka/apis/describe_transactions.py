@@ -1,8 +1,5 @@
 """DescribeTransactions (65), version 0: state, producer and partitions of transactional ids (KIP-664)."""
 
-from collections.abc import Coroutine
-from typing import Any
-
 from coordinators.transaction.transaction import Transaction
 from coordinators.transaction.transactions import Transactions
 from engine.errors import BrokerError
@@ -13,7 +10,7 @@ from wire.kafka.messages.describe_transactions import (
     TopicData,
     TransactionState,
 )
-from wire.kafka.request import Context, Deferred
+from wire.kafka.request import Context, Deferred, Later
 from wire.kafka.slices import for_each
 
 KEY = 65
@@ -22,28 +19,28 @@ VERSIONS = (0, 0)
 
 def handle(
     request: DescribeTransactionsRequest, _: Context, transactions: Transactions
-) -> Deferred | Coroutine[Any, Any, DescribeTransactionsResponse]:
+) -> Later[DescribeTransactionsResponse]:
     """Describe each; one named twice is described once."""
 
-    def describe(name: str) -> Deferred:
-        return transactions.describe(name).map(lambda answer: _described(name, answer))
+    def describe(name: str) -> Deferred[TransactionState]:
+        def refuse(error: BrokerError) -> TransactionState:
+            return TransactionState(error_code=error_code(error), transactional_id=name)
 
-    answer: Deferred | Coroutine[Any, Any, DescribeTransactionsResponse] = for_each(
+        return transactions.describe(name).map(_described, refuse)
+
+    return for_each(
         list(dict.fromkeys(request.transactional_ids)),
         describe,
         lambda described: DescribeTransactionsResponse(transaction_states=described),
     )
-    return answer
 
 
-def _described(name: str, answer: Transaction | BrokerError) -> TransactionState:
-    if isinstance(answer, BrokerError):
-        return TransactionState(error_code=error_code(answer), transactional_id=name)
+def _described(answer: Transaction) -> TransactionState:
     by_topic: dict[str, list[int]] = {}
     for topic, index in sorted(answer.partitions):
         by_topic.setdefault(topic, []).append(index)
     return TransactionState(
-        transactional_id=name,
+        transactional_id=answer.transactional_id,
         transaction_state=answer.state.label,
         transaction_timeout_ms=answer.timeout_ms,
         transaction_start_time_ms=answer.started_ms,

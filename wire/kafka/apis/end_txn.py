@@ -5,19 +5,17 @@ next request wait. Version 5 is sent where `transaction.version` 2 is finalised 
 producer's epoch and tells the identity to go on with. PRODUCER_FENCED from version 2 (KIP-588).
 """
 
-from collections.abc import Coroutine
-from typing import Any
-
 from coordinators.producer_ids import ProducerIds
 from coordinators.transaction.transaction import V0, V2, ProducerIdentity
 from coordinators.transaction.transactions import Transactions
+from coordinators.waiting import result_of
 from engine.errors import BrokerError
 from engine.workers import Workers
 from wire.kafka.apis.init_producer_id import reserve_producer_ids
 from wire.kafka.errors import error_code
 from wire.kafka.messages.end_txn import EndTxnRequest, EndTxnResponse
-from wire.kafka.request import Context, Deferred
-from wire.kafka.transactional import answer_of, producer_error_code
+from wire.kafka.request import Context, Deferred, Later
+from wire.kafka.transactional import producer_error_code
 
 KEY = 26
 VERSIONS = (0, 5)
@@ -28,7 +26,7 @@ FIRST_BUMPING_VERSION = 5
 
 def handle(
     request: EndTxnRequest, context: Context, transactions: Transactions, producer_ids: ProducerIds, workers: Workers
-) -> Deferred | Coroutine[Any, Any, EndTxnResponse]:
+) -> Later[EndTxnResponse]:
     """End the transaction; should its epochs be used up, a producer id is needed."""
     if not producer_ids.available:
         return _after_reserving(request, context, transactions, producer_ids, workers)
@@ -42,18 +40,19 @@ async def _after_reserving(
         await reserve_producer_ids(producer_ids, workers)
     except BrokerError as error:
         return EndTxnResponse(error_code=error_code(error))
-    response: EndTxnResponse = await answer_of(_end(request, context, transactions))
-    return response
+    return await result_of(_end(request, context, transactions))
 
 
-def _end(request: EndTxnRequest, context: Context, transactions: Transactions) -> Deferred:
+def _end(request: EndTxnRequest, context: Context, transactions: Transactions) -> Deferred[EndTxnResponse]:
     bumping = context.version >= FIRST_BUMPING_VERSION
 
-    def response(answer: Any) -> EndTxnResponse:
-        if isinstance(answer, BrokerError):
-            return EndTxnResponse(error_code=producer_error_code(answer, context.version, FIRST_FENCED_VERSION))
-        return EndTxnResponse(producer_id=answer.producer_id, producer_epoch=answer.epoch)
+    def refuse(error: BrokerError) -> EndTxnResponse:
+        return EndTxnResponse(error_code=producer_error_code(error, context.version, FIRST_FENCED_VERSION))
+
+    def response(next_identity: ProducerIdentity) -> EndTxnResponse:
+        return EndTxnResponse(producer_id=next_identity.producer_id, producer_epoch=next_identity.epoch)
 
     producer = ProducerIdentity(request.producer_id, request.producer_epoch)
     version = V2 if bumping else V0
-    return transactions.end(request.transactional_id, producer, commit=request.committed, version=version).map(response)
+    ended = transactions.end(request.transactional_id, producer, commit=request.committed, version=version)
+    return ended.map(response, refuse)

@@ -34,10 +34,12 @@ READ_COMMITTED = 1
 FEW_PARTITIONS = 200
 """So many are read at once; more, in steps."""
 
+Answer = FetchResponse | Deferred[FetchResponse] | Deferred[Steps[FetchResponse]]
+
 
 def handle(
     request: FetchRequest, context: Context, reading: Reading, sessions: FetchSessions
-) -> FetchResponse | Deferred | Steps[FetchResponse | Deferred]:
+) -> Answer | Steps[Answer]:
     """Answer at once if there is enough, an error, or no wish to wait; else when there is enough or it is time."""
     peer, client_id = context.peer, context.client_id
     by_topic_id = context.version >= FIRST_TOPIC_ID_VERSION
@@ -67,7 +69,7 @@ def handle(
     return _response(session, incremental, portions)
 
 
-def _fetch_many(read: Read, session: FetchSession | None) -> Steps[FetchResponse | Deferred]:
+def _fetch_many(read: Read, session: FetchSession | None) -> Steps[Answer]:
     portions = yield from read.begin_in_steps()
     if isinstance(portions, Deferred):
         return portions.map(partial(_respond_later, session, read.only_news))

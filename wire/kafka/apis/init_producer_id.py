@@ -11,19 +11,19 @@ from typing import Any
 from coordinators.producer_ids import ProducerIds
 from coordinators.transaction.transaction import NO_EPOCH, NO_ID, ProducerIdentity
 from coordinators.transaction.transactions import Transactions
-from coordinators.waiting import in_worker
+from coordinators.waiting import in_worker, result_of
 from engine.errors import BrokerError
 from engine.workers import Workers
 from wire.kafka.errors import ErrorCode, error_code
 from wire.kafka.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from wire.kafka.request import Context, Deferred
-from wire.kafka.transactional import answer_of, producer_error_code
+from wire.kafka.transactional import producer_error_code
 
 KEY = 22
 VERSIONS = (0, 5)
 
 FIRST_FENCED_VERSION = 4
-Answer = InitProducerIdResponse | Deferred
+Answer = InitProducerIdResponse | Deferred[InitProducerIdResponse]
 
 
 def handle(
@@ -52,14 +52,14 @@ def _answer(
     if request.producer_id != NO_ID:
         expected = ProducerIdentity(request.producer_id, request.producer_epoch)
 
-    def response(answer: Any) -> InitProducerIdResponse:
-        if isinstance(answer, BrokerError):
-            return _refused(producer_error_code(answer, context.version, FIRST_FENCED_VERSION))
-        return InitProducerIdResponse(producer_id=answer.producer_id, producer_epoch=answer.epoch)
+    def refuse(error: BrokerError) -> InitProducerIdResponse:
+        return _refused(producer_error_code(error, context.version, FIRST_FENCED_VERSION))
 
-    return transactions.init_producer_id(request.transactional_id, request.transaction_timeout_ms, expected).map(
-        response
-    )
+    def response(identity: ProducerIdentity) -> InitProducerIdResponse:
+        return InitProducerIdResponse(producer_id=identity.producer_id, producer_epoch=identity.epoch)
+
+    begun = transactions.init_producer_id(request.transactional_id, request.transaction_timeout_ms, expected)
+    return begun.map(response, refuse)
 
 
 def _refused(code: int) -> InitProducerIdResponse:
@@ -78,8 +78,7 @@ async def _after_reserving(
     except BrokerError as error:
         return _refused(error_code(error))
     answer = _answer(request, context, transactions, producer_ids)
-    response: InitProducerIdResponse = await answer_of(answer) if isinstance(answer, Deferred) else answer
-    return response
+    return await result_of(answer) if isinstance(answer, Deferred) else answer
 
 
 async def reserve_producer_ids(producer_ids: ProducerIds, workers: Workers) -> None:

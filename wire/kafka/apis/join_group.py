@@ -5,8 +5,6 @@ one (version 5, KIP-345) keeps its place under a new id. Version 0 has one timeo
 version 9 a static leader that comes back can be told not to assign anew (KIP-814).
 """
 
-from typing import Any
-
 from coordinators.group.groups import Groups
 from coordinators.group.requests import JoinAnswer, JoinRequest
 from engine.errors import BrokerError, MemberIdRequired
@@ -23,7 +21,7 @@ FIRST_VERSION_WITHOUT_A_PROTOCOL = 7
 FIRST_VERSION_THAT_SKIPS_ASSIGNMENT = 9
 
 
-def handle(request: JoinGroupRequest, context: Context, groups: Groups) -> Deferred:
+def handle(request: JoinGroupRequest, context: Context, groups: Groups) -> Deferred[JoinGroupResponse]:
     """Join, and answer when everybody has."""
     version = context.version
     has_two_timeouts = version >= FIRST_VERSION_WITH_TWO_TIMEOUTS
@@ -41,15 +39,16 @@ def handle(request: JoinGroupRequest, context: Context, groups: Groups) -> Defer
         takes_id_first=version >= FIRST_VERSION_THAT_TAKES_AN_ID,
         can_skip_assignment=version >= FIRST_VERSION_THAT_SKIPS_ASSIGNMENT,
     )
-    return groups.join(join).map(lambda answer: _response(answer, request.member_id, version))
+    return groups.join(join).map(_joined, lambda error: _refused(error, request.member_id, version))
 
 
-def _response(answer: Any, member_id: str, version: int) -> JoinGroupResponse:
-    if isinstance(answer, BrokerError):
-        given_id = answer.member_id if isinstance(answer, MemberIdRequired) else member_id
-        nothing = None if version >= FIRST_VERSION_WITHOUT_A_PROTOCOL else ""
-        return JoinGroupResponse(error_code=error_code(answer), protocol_name=nothing, member_id=given_id)
-    assert isinstance(answer, JoinAnswer)
+def _refused(error: BrokerError, member_id: str, version: int) -> JoinGroupResponse:
+    given_id = error.member_id if isinstance(error, MemberIdRequired) else member_id
+    nothing = None if version >= FIRST_VERSION_WITHOUT_A_PROTOCOL else ""
+    return JoinGroupResponse(error_code=error_code(error), protocol_name=nothing, member_id=given_id)
+
+
+def _joined(answer: JoinAnswer) -> JoinGroupResponse:
     return JoinGroupResponse(
         generation_id=answer.generation,
         protocol_type=answer.protocol_type,

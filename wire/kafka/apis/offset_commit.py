@@ -4,12 +4,10 @@ Members commit in their generation; who only keeps offsets sends generation -1 a
 their own retention. Leader epochs from version 6 (KIP-320), static members from 7; topics by id from 10 (KIP-848).
 """
 
-from collections.abc import Coroutine
 from functools import partial
-from typing import Any
 
 from coordinators.group.groups import Groups
-from coordinators.group.requests import CommitRequest, OffsetToCommit
+from coordinators.group.requests import CommitAnswer, CommitRequest, OffsetToCommit
 from coordinators.records.directory import PartitionDirectory
 from engine.errors import BrokerError
 from wire.kafka.errors import error_code
@@ -20,7 +18,7 @@ from wire.kafka.messages.offset_commit import (
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
 )
-from wire.kafka.request import Context, Deferred
+from wire.kafka.request import Context, Deferred, Later
 from wire.kafka.slices import in_slices
 
 KEY = 8
@@ -32,15 +30,15 @@ FIRST_TOPIC_ID_VERSION = 10
 
 def handle(
     request: OffsetCommitRequest, context: Context, groups: Groups, directory: PartitionDirectory
-) -> Deferred | Coroutine[Any, Any, OffsetCommitResponse]:
+) -> Later[OffsetCommitResponse]:
     """Commit the offsets of partitions that exist."""
-    answer: Deferred | Coroutine[Any, Any, OffsetCommitResponse] = in_slices(
-        request, context, partial(_commit, groups, directory)
-    )
+    answer: Later[OffsetCommitResponse] = in_slices(request, context, partial(_commit, groups, directory))
     return answer
 
 
-def _commit(groups: Groups, directory: PartitionDirectory, request: OffsetCommitRequest, context: Context) -> Deferred:
+def _commit(
+    groups: Groups, directory: PartitionDirectory, request: OffsetCommitRequest, context: Context
+) -> Deferred[OffsetCommitResponse]:
     response = OffsetCommitResponse()
     offsets: list[OffsetToCommit] = []
     # The answers to fill in, in the order of `offsets`.
@@ -63,13 +61,15 @@ def _commit(groups: Groups, directory: PartitionDirectory, request: OffsetCommit
         can_be_told_of_no_group=context.version >= FIRST_VERSION_WITH_NO_GROUP,
     )
 
-    def finish(answer: Any) -> OffsetCommitResponse:
-        errors = [answer] * len(entries) if isinstance(answer, BrokerError) else answer
+    def refuse(error: BrokerError) -> OffsetCommitResponse:
+        return finish([error] * len(entries))
+
+    def finish(errors: CommitAnswer) -> OffsetCommitResponse:
         for entry, error in zip(entries, errors, strict=True):
             entry.error_code = 0 if error is None else error_code(error)
         return response
 
-    return groups.commit(commit).map(finish)
+    return groups.commit(commit).map(finish, refuse)
 
 
 def _checked(

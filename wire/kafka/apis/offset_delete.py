@@ -1,10 +1,9 @@
 """OffsetDelete (47), version 0: forget offsets of topics that a group does not read (KIP-496)."""
 
-from collections.abc import Coroutine
 from functools import partial
-from typing import Any
 
 from coordinators.group.groups import Groups
+from coordinators.group.requests import CommitAnswer
 from coordinators.records.directory import PartitionDirectory
 from engine.errors import BrokerError
 from wire.kafka.errors import error_code
@@ -14,7 +13,7 @@ from wire.kafka.messages.offset_delete import (
     OffsetDeleteResponsePartition,
     OffsetDeleteResponseTopic,
 )
-from wire.kafka.request import Context, Deferred
+from wire.kafka.request import Context, Deferred, Later
 from wire.kafka.slices import in_slices
 
 KEY = 47
@@ -23,15 +22,15 @@ VERSIONS = (0, 0)
 
 def handle(
     request: OffsetDeleteRequest, context: Context, groups: Groups, directory: PartitionDirectory
-) -> Deferred | Coroutine[Any, Any, OffsetDeleteResponse]:
+) -> Later[OffsetDeleteResponse]:
     """Forget the offsets of partitions that exist."""
-    answer: Deferred | Coroutine[Any, Any, OffsetDeleteResponse] = in_slices(
-        request, context, partial(_forget, groups, directory)
-    )
+    answer: Later[OffsetDeleteResponse] = in_slices(request, context, partial(_forget, groups, directory))
     return answer
 
 
-def _forget(groups: Groups, directory: PartitionDirectory, request: OffsetDeleteRequest, _: Context) -> Deferred:
+def _forget(
+    groups: Groups, directory: PartitionDirectory, request: OffsetDeleteRequest, _: Context
+) -> Deferred[OffsetDeleteResponse]:
     response = OffsetDeleteResponse()
     places: list[tuple[str, int]] = []
     entries: list[OffsetDeleteResponsePartition] = []
@@ -49,11 +48,12 @@ def _forget(groups: Groups, directory: PartitionDirectory, request: OffsetDelete
             places.append((topic.name, each.partition_index))
             entries.append(entry)
 
-    def finish(answer: Any) -> OffsetDeleteResponse:
-        if isinstance(answer, BrokerError):
-            return OffsetDeleteResponse(error_code=error_code(answer))
-        for entry, error in zip(entries, answer, strict=True):
+    def refuse(error: BrokerError) -> OffsetDeleteResponse:
+        return OffsetDeleteResponse(error_code=error_code(error))
+
+    def finish(errors: CommitAnswer) -> OffsetDeleteResponse:
+        for entry, error in zip(entries, errors, strict=True):
             entry.error_code = 0 if error is None else error_code(error)
         return response
 
-    return groups.delete_offsets(request.group_id, places).map(finish)
+    return groups.delete_offsets(request.group_id, places).map(finish, refuse)

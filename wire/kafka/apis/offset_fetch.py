@@ -5,14 +5,14 @@ change (version 7, KIP-447). Several groups from version 8 (KIP-709), topics by 
 has no error of the whole response: each partition carries it. No offset is -1 without an error.
 """
 
-from collections.abc import Callable, Coroutine, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import trio
 
 from coordinators.group.groups import Groups
 from coordinators.group.requests import FetchedOffset
 from coordinators.topics import Topics
+from coordinators.waiting import result_of
 from engine.errors import BrokerError, UnknownTopicId
 from wire.kafka.errors import error_code
 from wire.kafka.messages.base import ZERO_UUID
@@ -28,8 +28,8 @@ from wire.kafka.messages.offset_fetch import (
     OffsetFetchResponseTopic,
     OffsetFetchResponseTopics,
 )
-from wire.kafka.request import Context, Deferred
-from wire.kafka.slices import answered, for_each, is_large, join_topics, topic_slices
+from wire.kafka.request import Context, Deferred, Later
+from wire.kafka.slices import for_each, is_large, join_topics, topic_slices
 
 KEY = 9
 VERSIONS = (1, 10)
@@ -39,9 +39,7 @@ FIRST_BATCHED_VERSION = 8
 FIRST_TOPIC_ID_VERSION = 10
 
 
-def handle(
-    request: OffsetFetchRequest, context: Context, groups: Groups, topics: Topics
-) -> Deferred | Coroutine[Any, Any, OffsetFetchResponse]:
+def handle(request: OffsetFetchRequest, context: Context, groups: Groups, topics: Topics) -> Later[OffsetFetchResponse]:
     """Answer with the offsets of each group."""
     is_batched = context.version >= FIRST_BATCHED_VERSION
     by_id = context.version >= FIRST_TOPIC_ID_VERSION
@@ -49,7 +47,7 @@ def handle(
     if not is_batched:
         wanted = [OffsetFetchRequestGroup(group_id=request.group_id, topics=_as_batched(request.topics))]
 
-    def fetch(group: OffsetFetchRequestGroup) -> Deferred:
+    def fetch(group: OffsetFetchRequestGroup) -> Deferred[OffsetFetchResponseGroup]:
         return _fetch(group, request.require_stable, by_id, groups, topics)
 
     def response(answers: list[OffsetFetchResponseGroup]) -> OffsetFetchResponse:
@@ -59,21 +57,20 @@ def handle(
 
     if any(group.topics and is_large(group.topics, "partition_indexes") for group in wanted):
         return _fetch_in_slices(wanted, fetch, response)
-    answer: Deferred | Coroutine[Any, Any, OffsetFetchResponse] = for_each(wanted, fetch, response)
-    return answer
+    return for_each(wanted, fetch, response)
 
 
 async def _fetch_in_slices(
     groups: list[OffsetFetchRequestGroup],
-    fetch: Callable[[OffsetFetchRequestGroup], Deferred],
+    fetch: Callable[[OffsetFetchRequestGroup], Deferred[OffsetFetchResponseGroup]],
     response: Callable[[list[OffsetFetchResponseGroup]], OffsetFetchResponse],
 ) -> OffsetFetchResponse:
-    answers = []
+    answers: list[OffsetFetchResponseGroup] = []
     for group in groups:
         whole: OffsetFetchResponseGroup | None = None
         for topics, goes_on in topic_slices(group.topics or (), "partition_indexes"):
             some = OffsetFetchRequestGroup(group.group_id, group.member_id, group.member_epoch, topics)
-            answer = await answered(fetch(some))
+            answer = await result_of(fetch(some))
             if whole is None or answer.error_code:
                 whole = answer
             else:
@@ -81,7 +78,9 @@ async def _fetch_in_slices(
             await trio.lowlevel.checkpoint()
             if answer.error_code:
                 break
-        answers.append(whole or await answered(fetch(group)))
+        if whole is None:
+            whole = await result_of(fetch(group))
+        answers.append(whole)
     return response(answers)
 
 
@@ -93,7 +92,7 @@ def _as_batched(topics: Sequence[OffsetFetchRequestTopic] | None) -> list[Offset
 
 def _fetch(
     wanted: OffsetFetchRequestGroup, require_stable: bool, by_id: bool, groups: Groups, known: Topics
-) -> Deferred:
+) -> Deferred[OffsetFetchResponseGroup]:
     places: list[tuple[str, int]] | None = None
     if wanted.topics is not None:
         names = [_name(topic, by_id, known) for topic in wanted.topics]
@@ -104,13 +103,13 @@ def _fetch(
             for index in topic.partition_indexes
         ]
 
-    def response(answer: Any) -> OffsetFetchResponseGroup:
+    def refuse(error: BrokerError) -> OffsetFetchResponseGroup:
+        return OffsetFetchResponseGroup(group_id=wanted.group_id, error_code=error_code(error))
+
+    def response(offsets: list[FetchedOffset]) -> OffsetFetchResponseGroup:
         group = OffsetFetchResponseGroup(group_id=wanted.group_id)
-        if isinstance(answer, BrokerError):
-            group.error_code = error_code(answer)
-            return group
         topics: dict[str, OffsetFetchResponseTopics] = {}
-        for offset in answer:
+        for offset in offsets:
             topic = topics.get(offset.topic)
             if topic is None:
                 found = known.by_name.get(offset.topic) if by_id else None
@@ -129,7 +128,7 @@ def _fetch(
         require_stable=require_stable,
         member_id=wanted.member_id,
         member_epoch=wanted.member_epoch,
-    ).map(response)
+    ).map(response, refuse)
 
 
 def _name(topic: OffsetFetchRequestTopics, by_id: bool, known: Topics) -> str | None:

@@ -57,6 +57,7 @@ FIRST_ADVERTISED_VERSION = 0
 FIRST_ZSTD_VERSION = 7
 FIRST_TOPIC_ID_VERSION = 13
 PARTITIONS_PER_TURN = 50
+Answer = Deferred[ProduceResponse] | ProduceResponse | None
 
 
 class _Durability:
@@ -69,7 +70,7 @@ class _Durability:
         self.acks = request.acks
         self.deadline = now + max(request.timeout_ms, 0) / 1000
         self.waiting = 1
-        self.deferred = Deferred()
+        self.deferred: Deferred[ProduceResponse] = Deferred()
         self.failure = ""
         """Why the first batch was refused that was."""
 
@@ -103,13 +104,16 @@ class _Durability:
     def wait_for_addition(self, addition: Addition, transactional: TransactionalProduce) -> None:
         self.waiting += 1
 
-        def durable(answer: Any) -> None:
-            for entry in addition.entries if isinstance(answer, BrokerError) else ():
-                _set_error(entry, transactional.told(answer))
+        def added(_: None) -> None:
+            self.one_done()
+
+        def not_added(error: BrokerError) -> None:
+            for entry in addition.entries:
+                _set_error(entry, transactional.told(error))
                 entry.log_start_offset = -1
             self.one_done()
 
-        addition.answer.on_resolved(durable)
+        addition.answer.when_settled(added, not_added)
 
     def one_done(self) -> None:
         self.waiting -= 1
@@ -119,7 +123,7 @@ class _Durability:
 
 def handle(
     request: ProduceRequest, context: Context, services: ProduceServices
-) -> Deferred | ProduceResponse | Coroutine[Any, Any, Any] | None:
+) -> Answer | Coroutine[Any, Any, Answer]:
     """Append every partition's batch; what fails is reported for its partition alone."""
     opening = None
     if needs_a_look(request):
@@ -139,7 +143,7 @@ def handle(
 
 async def _handle_slowly(
     request: ProduceRequest, context: Context, services: ProduceServices, opening: Opening
-) -> Deferred | ProduceResponse | None:
+) -> Answer:
     """The same for a request of which something takes longer than the loop may wait: one batch after the other, and the
     others have their turn now and then."""
     opening.begin_slowly(request)
@@ -181,7 +185,7 @@ def _transactional(request: ProduceRequest, context: Context, services: ProduceS
     return transactional
 
 
-def _end(durability: _Durability, transactional: TransactionalProduce | None) -> Deferred | ProduceResponse | None:
+def _end(durability: _Durability, transactional: TransactionalProduce | None) -> Answer:
     if durability.acks == 0:
         if durability.failure:
             raise WireError(f"a produce request with acks=0 failed: {durability.failure}")
@@ -190,7 +194,7 @@ def _end(durability: _Durability, transactional: TransactionalProduce | None) ->
         for addition in transactional.additions:
             durability.wait_for_addition(addition, transactional)
     durability.one_done()
-    return durability.response if durability.deferred.resolved else durability.deferred
+    return durability.response if durability.deferred.settled else durability.deferred
 
 
 def _try_append(

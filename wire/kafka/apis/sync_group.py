@@ -4,8 +4,6 @@ The answer waits for the leader, and until the assignment is durable. From versi
 it believes to be selected (KIP-559).
 """
 
-from typing import Any
-
 from coordinators.group.groups import Groups
 from coordinators.group.requests import SyncAnswer, SyncRequest
 from engine.errors import BrokerError
@@ -19,7 +17,9 @@ VERSIONS = (0, 5)
 FIRST_VERSION_WITH_PROTOCOL = 5
 
 
-def handle(request: SyncGroupRequest, context: Context, groups: Groups) -> Deferred | SyncGroupResponse:
+def handle(
+    request: SyncGroupRequest, context: Context, groups: Groups
+) -> Deferred[SyncGroupResponse] | SyncGroupResponse:
     """Give the assignment when it is known and durable."""
     if context.version >= FIRST_VERSION_WITH_PROTOCOL and None in (request.protocol_type, request.protocol_name):
         return SyncGroupResponse(error_code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
@@ -32,13 +32,14 @@ def handle(request: SyncGroupRequest, context: Context, groups: Groups) -> Defer
         protocol=request.protocol_name,
         assignments={each.member_id: bytes(each.assignment) for each in request.assignments},
     )
-    return groups.sync(sync).map(_response)
+    return groups.sync(sync).map(_synced, _refused)
 
 
-def _response(answer: Any) -> SyncGroupResponse:
-    if isinstance(answer, BrokerError):
-        return SyncGroupResponse(error_code=error_code(answer))
-    assert isinstance(answer, SyncAnswer)
+def _refused(error: BrokerError) -> SyncGroupResponse:
+    return SyncGroupResponse(error_code=error_code(error))
+
+
+def _synced(answer: SyncAnswer) -> SyncGroupResponse:
     return SyncGroupResponse(
         protocol_type=answer.protocol_type, protocol_name=answer.protocol, assignment=answer.assignment
     )

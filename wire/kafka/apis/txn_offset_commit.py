@@ -4,12 +4,11 @@ Member and generation from version 3 (KIP-447). The partition of the group's off
 version 5 adds it (KIP-890), the versions before are refused without AddOffsetsToTxn.
 """
 
-from collections.abc import Coroutine
 from functools import partial
 from typing import Any
 
 from coordinators.group.groups import Groups
-from coordinators.group.requests import OffsetToCommit
+from coordinators.group.requests import CommitAnswer, OffsetToCommit
 from coordinators.records.directory import PartitionDirectory
 from coordinators.transaction.transaction import V2, ProducerIdentity
 from coordinators.transaction.transactions import Transactions
@@ -30,7 +29,7 @@ from wire.kafka.messages.txn_offset_commit import (
     TxnOffsetCommitResponsePartition,
     TxnOffsetCommitResponseTopic,
 )
-from wire.kafka.request import Context, Deferred
+from wire.kafka.request import Context, Deferred, Later
 from wire.kafka.slices import in_slices
 
 KEY = 28
@@ -45,9 +44,9 @@ def handle(
     groups: Groups,
     transactions: Transactions,
     directory: PartitionDirectory,
-) -> Deferred | Coroutine[Any, Any, TxnOffsetCommitResponse]:
+) -> Later[TxnOffsetCommitResponse]:
     """Commit the offsets of partitions that exist, as part of the transaction."""
-    answer: Deferred | Coroutine[Any, Any, TxnOffsetCommitResponse] = in_slices(
+    answer: Later[TxnOffsetCommitResponse] = in_slices(
         request, context, partial(_handle, groups, transactions, directory)
     )
     return answer
@@ -59,7 +58,7 @@ def _handle(
     directory: PartitionDirectory,
     request: TxnOffsetCommitRequest,
     context: Context,
-) -> Deferred:
+) -> Deferred[TxnOffsetCommitResponse]:
     response = TxnOffsetCommitResponse()
     offsets: list[OffsetToCommit] = []
     entries: list[TxnOffsetCommitResponsePartition] = []
@@ -75,13 +74,15 @@ def _handle(
             except BrokerError as error:
                 entry.error_code = error_code(error)
 
-    def finish(answer: Any) -> TxnOffsetCommitResponse:
-        errors = [answer] * len(entries) if isinstance(answer, BrokerError) else answer
+    def refuse(error: BrokerError) -> TxnOffsetCommitResponse:
+        return finish([error] * len(entries))
+
+    def finish(errors: CommitAnswer) -> TxnOffsetCommitResponse:
         for entry, error in zip(entries, errors, strict=True):
             entry.error_code = 0 if error is None else error_code(_told(error, context.version))
         return response
 
-    return _commit(request, context.version, offsets, groups, transactions).map(finish)
+    return _commit(request, context.version, offsets, groups, transactions).map(finish, refuse)
 
 
 def _offset(name: str, wanted: Any, directory: PartitionDirectory) -> OffsetToCommit:
@@ -103,14 +104,11 @@ def _commit(
     offsets: list[OffsetToCommit],
     groups: Groups,
     transactions: Transactions,
-) -> Deferred:
-    answer = Deferred()
+) -> Deferred[CommitAnswer]:
+    answer: Deferred[CommitAnswer] = Deferred()
     producer = ProducerIdentity(request.producer_id, request.producer_epoch)
 
-    def commit(refusal: BrokerError | None) -> None:
-        if refusal is not None:
-            answer.resolve(refusal)
-            return
+    def commit(_: None) -> None:
         groups.commit_transactional(
             request.group_id,
             request.member_id,
@@ -119,15 +117,16 @@ def _commit(
             producer.epoch,
             offsets,
             request.group_instance_id,
-        ).on_resolved(answer.resolve)
+        ).forward(answer)
 
     if version >= FIRST_ADDING_VERSION:
-        transactions.add_offsets(request.transactional_id, producer, request.group_id, V2).on_resolved(commit)
+        added = transactions.add_offsets(request.transactional_id, producer, request.group_id, V2)
+        added.when_settled(commit, answer.refuse)
         return answer
     try:
         transactions.verify(request.transactional_id, producer, transactions.offsets_place(request.group_id))
     except BrokerError as error:
-        answer.resolve(error)
+        answer.refuse(error)
     else:
         commit(None)
     return answer

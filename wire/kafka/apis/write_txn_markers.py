@@ -60,10 +60,10 @@ def _merged(request: WriteTxnMarkersRequest) -> dict[Marker, dict[str, dict[int,
 
 def _write(
     marker: Marker, topic: str, index: int, entry: WritableTxnMarkerPartitionResult, transactions: Transactions
-) -> Deferred:
+) -> Deferred[None]:
     producer, end = marker
 
-    def written(outcome: Any) -> None:
-        entry.error_code = error_code(outcome) if isinstance(outcome, BrokerError) else 0
+    def refuse(error: BrokerError) -> None:
+        entry.error_code = error_code(error)
 
-    return transactions.write_marker((topic, index), producer, end).map(written)
+    return transactions.write_marker((topic, index), producer, end).map(lambda _: None, refuse)

@@ -42,7 +42,7 @@ def test_several_members_are_removed_in_one_epoch(shard: ConsumerShard) -> None:
     for name in "abc":
         shard.joined(name, "t")
     members = [shard.group.members[name] for name in "ab"]
-    shard.ask(lambda machine: machine.consumers.remove(shard.group, members))
+    shard.ask(lambda machine: machine.consumers.remove(shard.group, members, None))
     assert (set(shard.group.members), shard.group.epoch) == ({"c"}, 4)
 
 
