@@ -1,6 +1,7 @@
 """Measures Tidegate and Kafka side by side and prints the table: `make bench`, or `python -m tools.bench --help`.
 
-After a run of all rows on all brokers docs/benchmarks.md and its plot are written; `--page` does it after any other.
+After a run of all rows on all brokers docs/benchmarks.md, its plot and build/bench/benchmarks.md (every figure) are
+written; `--page` does it after any other.
 """
 
 import argparse
@@ -21,7 +22,6 @@ from tools.bench.runner import Plan, run
 from tools.bench.summary import before_table, text_table
 
 QUICK = 0.01
-RESULTS = Path("build/bench")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -71,7 +71,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _results(path: Path | None, scale: float) -> Results:
     """Those of a file to go on with, or new ones."""
-    path = path or RESULTS / time.strftime("%Y-%m-%d-%H%M%S.json")
+    path = path or page.DETAILS / time.strftime("%Y-%m-%d-%H%M%S.json")
     if not path.exists():
         return Results(describe(), scale, path=path)
     try:

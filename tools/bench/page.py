@@ -1,7 +1,7 @@
-"""Makes docs/benchmarks.md, its plot and a copy of the results: `python -m tools.bench.page RESULTS.json`.
+"""Makes docs/benchmarks.md and its plot, and a page of every figure: `python -m tools.bench.page RESULTS.json`.
 
-Without a file it makes the page anew from the results that lie in docs/, as after a change of notes.toml, which holds
-by hand what the profile of a row says.
+What goes into docs/ is the summary: how to run it, the ratios, the machine. Every figure of every row, with its goal
+and what the profile says (notes.toml, by hand), goes to build/bench/benchmarks.md, beside the results.
 """
 
 import argparse
@@ -19,17 +19,19 @@ from tools.bench.summary import OURS, Line, bound_by, lines, tally
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 NOTES = Path(__file__).resolve().parent / "notes.toml"
-PAGE, PLOT, DATA = "benchmarks.md", "benchmarks.svg", "benchmarks.json"
+DETAILS = Path("build/bench")
+PAGE, PLOT = "benchmarks.md", "benchmarks.svg"
 TITLES = {TIDEGATE: "Tidegate", TIDEGATE_OS: "`flush.mode=os`", KAFKA: "Kafka"}
 OVERVIEW = ("records_per_s", "cpu_s_per_1000", "p99_ms", "memory_mb")
 INTRODUCTION = """\
 # Benchmarks
 
-<!-- Written by `python -m tools.bench.page`; what stands under "held back by" comes from tools/bench/notes.toml. -->
+<!-- Written by `python -m tools.bench.page`. -->
 
 Tidegate and Apache Kafka on the same machine, in turn, each measurement on a freshly started and warmed-up broker with
-an empty directory, the same client and the same load. `make bench` runs all of it, prints the table and writes this
-page; `make bench BENCH_ARGS="--rows unbatched-java --rounds 1"` runs a part.
+an empty directory, the same client and the same load. `make bench` runs all of it, prints the table and writes the
+summary to docs/benchmarks.md and every figure to build/bench/benchmarks.md;
+`make bench BENCH_ARGS="--rows unbatched-java --rounds 1"` runs a part.
 
 Figures are medians over the rounds; a ratio is Tidegate / Kafka. A measurement during which the host took over a
 tenth of a core away is made again, at most twice; the least disturbed counts. Kafka does not sync before it
@@ -37,8 +39,7 @@ acknowledges; Tidegate does by default (*sync*), and does not with `log.flush.mo
 ratio keeps to its goal.
 Clients: *Java* is Kafka's own tool (ProducerPerformance, ConsumerPerformance, EndToEndLatency), *native* the load
 generator of `tools/bench/native`: requests encoded beforehand and answers that are only counted, or franz-go where a
-client's own behaviour matters. "Limit" names the core that was full, with the cores that broker and client used:
-a Java client's CPU includes the start of its virtual machine.
+client's own behaviour matters. A Java client's CPU includes the start of its virtual machine.
 """
 
 
@@ -50,8 +51,8 @@ def load_notes(path: Path = NOTES) -> dict[str, str]:
     return {name: note.strip() for name, note in notes.items()}
 
 
-def render(results: Results, notes: dict[str, str]) -> str:
-    """The page."""
+def summary(results: Results) -> str:
+    """The page for docs/: how to run it, the ratios, the machine."""
     parts = [INTRODUCTION]
     if not results.measurements:
         return f"{INTRODUCTION}\n**Nothing has been measured since the rows were last changed: run `make bench`.**\n"
@@ -64,6 +65,15 @@ def render(results: Results, notes: dict[str, str]) -> str:
     parts += _overview(results)
     parts.append("\n## The machine\n\n| | |\n|---|---|")
     parts += [f"| {name} | {value} |" for name, value in results.machine.items()]
+    return "\n".join(parts) + "\n"
+
+
+def details(results: Results, notes: dict[str, str]) -> str:
+    """Every figure of every row, with its goal and what holds it back."""
+    parts = [
+        "# Benchmarks: every figure\n",
+        '"Limit" names the core that was full, with the cores that broker and client used.',
+    ]
     sections = dict.fromkeys(row.section for row in ROWS)
     for section in sections:
         found = [text for row in ROWS if row.section == section for text in _row(results, row, notes)]
@@ -75,7 +85,7 @@ def render(results: Results, notes: dict[str, str]) -> str:
 def _overview(results: Results) -> Iterator[str]:
     """The figures that nearly every row has, as ratios: sync / os."""
     yield "## Ratios at a glance\n"
-    yield "Tidegate / Kafka, with sync and with `flush.mode=os`; the goals stand with each row below.\n"
+    yield "Tidegate / Kafka, with sync and with `flush.mode=os`; ✗ is short of the goal.\n"
     yield f"| row | client | {' | '.join(kind_of(figure).title for figure in OVERVIEW)} | goals met |"
     yield f"|---|---|{'---:|' * (len(OVERVIEW) + 1)}"
     for row in ROWS:
@@ -84,7 +94,7 @@ def _overview(results: Results) -> Iterator[str]:
         met, judged = tally(results, (row,))
         if judged:
             shown = f"{met} of {judged} {'✓' if met == judged else '✗'}"
-            yield f"| [{row.name}](#{row.name}) | {row.client} | {' | '.join(cells)} | {shown} |"
+            yield f"| {row.name} | {row.client} | {' | '.join(cells)} | {shown} |"
 
 
 def _pair(line: Line) -> str:
@@ -145,21 +155,25 @@ def _value(line: Line, broker: str) -> str:
     return f"{shown} (goal {absolute[0]} {'✓' if absolute[1] else '✗'})" if absolute else shown
 
 
-def write(results: Results, docs: Path = DOCS) -> None:
-    """The page, its plot, and the results they were made of."""
-    docs.joinpath(PAGE).write_text(render(results, load_notes()), encoding="utf-8")
+def write(results: Results, docs: Path = DOCS, beside: Path = DETAILS) -> None:
+    """The summary and its plot into one folder, every figure into another."""
+    docs.joinpath(PAGE).write_text(summary(results), encoding="utf-8")
     docs.joinpath(PLOT).write_text(draw(results, ROWS), encoding="utf-8")
-    results.save(docs / DATA)
+    beside.mkdir(parents=True, exist_ok=True)
+    beside.joinpath(PAGE).write_text(details(results, load_notes()), encoding="utf-8")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Read results, write the page."""
+    """Read results, write the pages."""
     parser = argparse.ArgumentParser(prog="python -m tools.bench.page", description=__doc__)
-    parser.add_argument("results", nargs="?", type=Path, default=DOCS / DATA, metavar="RESULTS.json")
-    parser.add_argument("--docs", type=Path, default=DOCS, metavar="DIR", help="where the page goes (default: docs)")
+    parser.add_argument("results", type=Path, metavar="RESULTS.json")
+    parser.add_argument("--docs", type=Path, default=DOCS, metavar="DIR", help="where the summary goes (default: docs)")
+    parser.add_argument(
+        "--details", type=Path, default=DETAILS, metavar="DIR", help=f"where every figure goes (default: {DETAILS})"
+    )
     options = parser.parse_args(arguments)
     try:
-        write(Results.load(options.results), options.docs)
+        write(Results.load(options.results), options.docs, options.details)
     except (FileNotFoundError, ResultsUnreadable) as error:
         sys.exit(f"error: {error}")
     return 0

@@ -1,6 +1,7 @@
 """Draws the ratios as SVG: a dot per row and way of running, on a logarithmic axis, with the goal as a tick.
 
-Nothing but text is needed for that, so there is no plotting library.
+Nothing but text is needed for that, so there is no plotting library. The picture is kept in the repository, so it is
+kept small: what looks the same is one path.
 """
 
 import math
@@ -54,31 +55,31 @@ def _legend() -> list[str]:
 
 
 def _panel(figure: str, found: Sequence[Line], y: float) -> list[str]:
+    """The figure's rows: names, then all goals as one path and all dots of a colour as another."""
     kind = kind_of(figure)
     better = "more is better" if kind.more_is_better else "less is better"
     bottom = y + (len(found) + 1) * LINE
     shown = [f'<text x="10" y="{y}" font-weight="bold">{escape(kind.title)} ({better})</text>']
     for tick in TICKS:
         colour = "#888" if tick == 1 else "#ddd"
-        shown.append(f'<path d="M{_x(tick):.1f} {y + 6}V{bottom}" stroke="{colour}"/>')
-        shown.append(f'<text x="{_x(tick):.1f}" y="{bottom + 12}" text-anchor="middle" fill="#666">{tick:g}</text>')
-    for number, line in enumerate(found, 1):
-        shown += _dots(line, y + number * LINE)
-    return shown
-
-
-def _dots(line: Line, y: float) -> list[str]:
-    shown = [f'<text x="{LEFT - 12}" y="{y + 4}" text-anchor="end">{escape(line.row.name)}</text>']
-    goal = line.row.goal(line.figure)
-    for broker in OURS:
-        ratio = line.ratio(broker)
-        if ratio is None:
-            continue
-        if goal is not None:
-            at = _x(goal.bound(broker))
-            shown.append(f'<path d="M{at:.1f} {y - 5}v10" stroke="#c22" stroke-width="2"/>')
+        shown.append(f'<path d="M{_x(tick):.0f} {y + 6}V{bottom}" stroke="{colour}"/>')
+        shown.append(f'<text x="{_x(tick):.0f}" y="{bottom + 12}" text-anchor="middle" fill="#666">{tick:g}</text>')
+    heights = {line.row.name: y + number * LINE for number, line in enumerate(found, 1)}
+    names = [f'<text x="{LEFT - 12}" y="{height + 4}">{escape(name)}</text>' for name, height in heights.items()]
+    goals: dict[str, None] = {}
+    dots: dict[str, list[str]] = {broker: [] for broker in OURS}
+    for line in found:
+        height, goal = heights[line.row.name], line.row.goal(line.figure)
+        for broker in OURS:
+            ratio = line.ratio(broker)
+            if ratio is not None:
+                dots[broker].append(f"M{_x(ratio):.0f} {height}h0")
+                if goal is not None:
+                    goals[f"M{_x(goal.bound(broker)):.0f} {height - 5}v10"] = None
+    shown += ['<g text-anchor="end">', *names, "</g>"]
+    shown.append(f'<path d="{"".join(goals)}" stroke="#c22" stroke-width="2"/>')
+    for broker, places in dots.items():
         shown.append(
-            f'<circle cx="{_x(ratio):.1f}" cy="{y}" r="4" fill="{COLOURS[broker]}">'
-            f"<title>{escape(line.row.name)}, {NAMES[broker]}: {ratio:.2f}</title></circle>"
+            f'<path d="{"".join(places)}" stroke="{COLOURS[broker]}" stroke-width="8" stroke-linecap="round"/>'
         )
     return shown
