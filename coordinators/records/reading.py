@@ -22,7 +22,7 @@ from msgspec import Struct
 
 from coordinators.records.directory import PartitionDirectory
 from coordinators.records.long_polls import LongPolls
-from coordinators.records.portions import Portion, Wanted
+from coordinators.records.portions import NO_EPOCH, Portion, Wanted
 from coordinators.tracing.members import Client
 from coordinators.tracing.tracing import Tracing
 from engine.clock import Clock
@@ -99,16 +99,21 @@ class Read(Struct, eq=False):
 
     def begin(self) -> list[Portion] | Deferred[list[Portion]]:
         """Read, and answer at once if there is enough, an error, or no wish to wait."""
-        self._look()
+        self.max_bytes = min(self.max_bytes, self.reading.max_bytes)
+        for wanted in self.wanted:
+            self._look_at(wanted)
         if self.unordered and self._puts_in_order():
             return self._wait_for_order()
         if not self._is_enough():
             return self._wait(self.wait_s, committed=self.committed)
-        return self._settle() if self._may_miss_own_writes() else self._sent()
+        if not self.size and self._may_miss_own_writes():
+            return self._settle()
+        return self._sent()
 
     def begin_in_steps(self) -> Steps[list[Portion] | Deferred[Steps[list[Portion]]]]:
         """The same for many partitions; here a Deferred brings further steps. What becomes readable of a partition that
         was looked at, while others are, counts too."""
+        self.max_bytes = min(self.max_bytes, self.reading.max_bytes)
         self.is_large = True
         has_grown = False
 
@@ -128,7 +133,7 @@ class Read(Struct, eq=False):
             answer = self._wait_for_order()
         elif not self._is_enough():
             answer = self._wait(self.wait_s, committed=self.committed)
-        elif self._may_miss_own_writes():
+        elif not self.size and self._may_miss_own_writes():
             answer = self._settle()
         else:
             return (yield from self._sent_in_steps())
@@ -138,7 +143,7 @@ class Read(Struct, eq=False):
 
     # -- looking at every partition, within the byte budget
 
-    def _look(self) -> None:
+    def _look_again(self) -> None:
         self._forget()
         for wanted in self.wanted:
             self._look_at(wanted)
@@ -154,7 +159,6 @@ class Read(Struct, eq=False):
             yield
 
     def _forget(self) -> None:
-        self.max_bytes = min(self.max_bytes, self.reading.max_bytes)
         self.size = self.hollow_size = 0
         self.portions, self.found, self.unordered = [], [], []
 
@@ -180,7 +184,7 @@ class Read(Struct, eq=False):
     def _portion(self, wanted: Wanted, topic: str, partition: Partition) -> Portion:
         if self.replica_id >= 0:
             raise NotLeader("this node has no replicas to serve")
-        if wanted.leader_epoch != partition.leader_epoch:
+        if wanted.leader_epoch not in (NO_EPOCH, partition.leader_epoch):
             partition.check_leader_epoch(wanted.leader_epoch)
         offset = wanted.offset
         max_bytes, at_least_one = min(wanted.max_bytes, self.max_bytes - self.size), self.size == 0
@@ -251,7 +255,7 @@ class Read(Struct, eq=False):
                 return False
             if self._is_order_awaited():
                 return True
-            self._look()
+            self._look_again()
             if self.size > self.hollow_size:
                 return False
         return False
@@ -275,9 +279,7 @@ class Read(Struct, eq=False):
 
     def _may_miss_own_writes(self) -> bool:
         """Whether nothing was found although records lie ahead that were acknowledged (acks=1) and not yet synced."""
-        if self.size or self.failed:
-            return False
-        return any(partition.has_unsynced for partition in self.found)
+        return not self.failed and any(partition.has_unsynced for partition in self.found)
 
     def _settle(self) -> Deferred[Any]:
         """Answer after the next sync: who does not want to wait for records still finds those acknowledged before."""
@@ -320,7 +322,7 @@ class Read(Struct, eq=False):
                 return True
             if self.is_large or self.size < self.min_bytes:
                 return False
-            self._look()
+            self._look_again()
             return 0 < self.size == self.hollow_size and self._puts_in_order()
         finally:
             self.is_ordering = False
@@ -334,7 +336,7 @@ class Read(Struct, eq=False):
             self.deferred.resolve_by(self._read_again)
 
     def _read_again(self) -> list[Portion]:
-        self._look()
+        self._look_again()
         return self._sent()
 
     def _read_again_in_steps(self) -> Steps[list[Portion]]:

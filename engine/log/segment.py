@@ -229,6 +229,15 @@ class Segment:
         end = positions[number + 1] if number + 1 < len(positions) else self.size
         return positions[number], end - positions[number]
 
+    def recent_bound(self, offset: int, size: int) -> int | None:
+        """Where the last batch ends that lies, if only in part, within `size` bytes from the batch that holds `offset`;
+        None if that one is not among the last that were written."""
+        lasts, positions = self._recent_lasts, self._recent_positions
+        if not lasts or not lasts[0] < offset <= lasts[-1]:
+            return None
+        number = bisect_left(lasts, offset)
+        return lasts[bisect_left(positions, positions[number] + size, number + 1) - 1] + 1
+
     def _walk_from(self, entry: tuple[int, int] | None) -> Iterator[tuple[int, BatchHeader]]:
         """Batches from an index entry on, if the batch there proves to be the entry's; else the index is rebuilt."""
         if entry is not None:

@@ -93,10 +93,11 @@ class LogView:
         number = segments.number_of(offset)
         try:
             while offset < upto.offset and number < len(segments):
-                found = segments[number].locate(offset)
+                segment = segments[number]
+                found = segment.locate(offset)
                 limit = segments.limit(number, upto)
                 if found is not None and found[0] < limit:
-                    return self._slice(segments[number].file(), found, max_bytes, limit, at_least_one)
+                    return self._slice(segment.file(), found, max_bytes, limit, at_least_one)
                 number += 1
         except FileNotFoundError:
             # Segments below a start offset that is just being raised go first.
@@ -186,9 +187,12 @@ class LogView:
             raise StorageError(f"{self.name} cannot be read: {error}") from error
 
     def offset_bound(self, offset: int, size: int, upto: LogPosition) -> int:
-        """An offset that `size` bytes from the batch that holds `offset` do not go beyond, found by the index."""
+        """An offset that `size` bytes from the batch that holds `offset` do not go beyond; they are not read."""
         number = self._segments.number_of(offset)
         segment = self._segments[number]
+        bound = segment.recent_bound(offset, size)
+        if bound is not None:
+            return min(bound, upto.offset)
         found = segment.locate(offset)
         if found is None:
             return upto.offset

@@ -124,7 +124,8 @@ class FetchSessions:
     ) -> tuple[FetchSession | None, list[FetchedPartition], bool]:
         """The session (None without one), the partitions to read, and whether the answer is incremental."""
         if request.session_epoch in (FINAL_EPOCH, INITIAL_EPOCH):
-            self._end(request.session_id)
+            if request.session_id != NO_SESSION:
+                self._end(request.session_id)
             partitions = partitions_of(request.topics, by_topic_id=by_topic_id)
             if len(partitions) > 1:
                 # One that is named twice is fetched once, as the last mention says.

@@ -283,3 +283,13 @@ def test_a_bound_on_what_was_read_is_found_by_the_index() -> None:
         log.append(batch(), 0)
     assert log.offset_bound(0, 1, log.end) <= 4
     assert log.offset_bound(0, 10**6, log.end) == 20
+
+
+def test_a_bound_on_what_was_read_of_the_last_batches_is_exact() -> None:
+    log = open_log(memory_files())
+    for _ in range(20):
+        log.append(batch(), 0)
+    size = len(batch())
+    assert log.offset_bound(5, 2 * size, log.end) == 7
+    assert log.offset_bound(5, 2 * size + 1, log.end) == 8
+    assert log.offset_bound(19, size, log.end) == 20
