@@ -5,7 +5,7 @@ coordinator of a key is the leader of that partition.
 """
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -41,7 +41,6 @@ class InternalTopic:
     partition_count: int
     configs: Mapping[str, str]
     runtime: Runtime[Any]
-    unloaded: Callable[[int], object] = lambda _index: None
 
 
 @define(eq=False)
@@ -119,8 +118,7 @@ class InternalTopics:
         elif before is not None:
             for index in range(before.partition_count):
                 kept.runtime.unload(index)
-                kept.unloaded(index)
 
     def _load(self, kept: InternalTopic, topic: Topic, first: int) -> None:
         for partition in self.controller.partitions.of_topic(topic.topic_id)[first:]:
-            kept.runtime.load(partition.index, partition)
+            kept.runtime.load(partition.index, partition, partition.leader_epoch)

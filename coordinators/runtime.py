@@ -10,6 +10,8 @@ Rules:
 3. If a write fails, the shard is loaded again: what was replayed too early is forgotten.
 4. Timers run operations like any request; they die with the load that set them.
 5. What is replayed is what was written: a batch that is damaged ends the load, and the shard refuses everything.
+6. A shard belongs to one leader epoch of its partition. What an older epoch brings is ignored or refused.
+7. Transactions end in the shard's own log: whoever writes the marker, here or on another node, the shard sees it there.
 """
 
 import logging
@@ -22,8 +24,9 @@ from attrs import define, field, frozen
 from engine.clock import Clock
 from engine.damage import DamagedFile
 from engine.deferred import Deferred
-from engine.errors import BrokerError, CoordinatorLoadInProgress, NotCoordinator, StorageError
+from engine.errors import BrokerError, CoordinatorLoadInProgress, NotCoordinator, NotLeader, StorageError
 from engine.log.replay import replayed_batches
+from engine.log.transactions import EndedTransaction, EndWatcher
 from engine.log.types import LogPosition, Origin
 from engine.partition.partition import Partition
 from engine.records.layout import (
@@ -44,7 +47,8 @@ DAMAGED_RETRY_S = 60.0
 """When to look again at a partition whose files are damaged: somebody may have put sound ones there."""
 ANSWERED_AT_ONCE = 200
 LOAD_CHUNK_BYTES = 512 * 1024
-"""What is replayed in one go: so long nothing else runs on the loop."""
+"""What is replayed in one go, while nothing else runs on the loop."""
+NO_EPOCH = -1
 
 
 R = TypeVar("R")
@@ -99,6 +103,9 @@ class Machine(Protocol):
     def loaded(self) -> None:
         """Everything has been replayed: timers may be set."""
 
+    def unloaded(self) -> None:
+        """This node does not use the state any more: whoever waits for an answer asks anew."""
+
 
 M = TypeVar("M", bound=Machine)
 Operation = Callable[[M], Outcome[R]]
@@ -142,8 +149,10 @@ class Shard(Generic[M]):
 
     index: int
     partition: Partition
+    leader_epoch: int
     machine: M
     timers: ShardTimers[M]
+    watch_end: EndWatcher
     is_loaded: bool = False
     last_written: int = -1
     damage: DamagedFile | None = None
@@ -165,37 +174,62 @@ class Runtime(Generic[M]):
     told: Callable[[BrokerError], BrokerError] = lambda error: error
     """A refusal as clients of this coordinator are told it."""
     _shards: dict[int, Shard[M]] = field(factory=dict, init=False)
+    _epochs: dict[int, int] = field(factory=dict, init=False)
+    """The latest leader epoch that was heard of, by shard."""
     _damages: dict[int, DamagedFile] = field(factory=dict, init=False)
     """Of shards that could not be loaded the last time."""
 
     # -- leadership
 
-    def load(self, index: int, partition: Partition) -> None:
-        """Become the coordinator for a partition: replay it, then serve. `partition` is opened and durable."""
-        self.unload(index)
+    def load(self, index: int, partition: Partition, leader_epoch: int) -> None:
+        """This node leads a partition in this epoch: replay it, then serve. `partition` is opened."""
+        if leader_epoch > self._epochs.get(index, NO_EPOCH):
+            self._epochs[index] = leader_epoch
+            self._load(index, partition, leader_epoch)
+
+    def unload(self, index: int, leader_epoch: int | None = None) -> None:
+        """Another node leads the partition in this epoch, or where it is None the partition is gone: operations on its
+        shard are refused from now on."""
+        if leader_epoch is None:
+            self._epochs.pop(index, None)
+        elif leader_epoch <= self._epochs.get(index, NO_EPOCH):
+            return
+        else:
+            self._epochs[index] = leader_epoch
+        self._drop(index)
+
+    def _drop(self, index: int) -> None:
+        shard = self._shards.pop(index, None)
+        if shard is not None:
+            shard.timers.cancel_all()
+            shard.partition.log.unwatch_ends(shard.watch_end)
+            shard.machine.unloaded()
+
+    def _load(self, index: int, partition: Partition, leader_epoch: int) -> None:
+        self._drop(index)
         timers: ShardTimers[M] = ShardTimers(
             self.timers, self.clock, lambda operation: self._run_timer(index, operation)
         )
-        shard = Shard(index, partition, self.new_machine(index, timers), timers)
+        watch_end = partial(self._transaction_ended, index)
+        shard = Shard(index, partition, leader_epoch, self.new_machine(index, timers), timers, watch_end)
         self._shards[index] = shard
+        partition.log.watch_ends(watch_end)
         if partition.offline is not None or partition.log.end_offset != partition.high_watermark.offset:
             # What is written and not yet durable may still count: the log has to settle first.
             self._retry_later(shard, SETTLE_S)
         elif partition.high_watermark.offset == partition.log.start_offset:
             self._finish_load(shard)
         else:
-            self._load_all(shard)
+            self._read_on(shard, None)
 
-    def unload(self, index: int) -> None:
-        """Resign: operations on this shard are refused from now on."""
-        shard = self._shards.pop(index, None)
-        if shard is not None:
-            shard.timers.cancel_all()
+    def _load_again(self, shard: Shard[M]) -> None:
+        if self._shards.get(shard.index) is shard:
+            self._load(shard.index, shard.partition, shard.leader_epoch)
 
-    def _load_all(self, shard: Shard[M]) -> None:
+    def _read_on(self, shard: Shard[M], start: LogPosition | None) -> None:
         """Read the partition in a thread, chunk by chunk, and replay each on the loop."""
         end = shard.partition.log.end
-        batches = opened_batches(shard.partition, end)
+        batches = opened_batches(shard.partition, end, start)
 
         def done(chunk: Any, error: BaseException | None) -> None:
             if self._shards.get(shard.index) is not shard:
@@ -214,8 +248,8 @@ class Runtime(Generic[M]):
             if chunk:
                 self.workers.submit(partial(_next_chunk, batches), done)
             elif shard.partition.log.end_offset != end.offset:
-                # A marker of a transaction came meanwhile.
-                self.load(shard.index, shard.partition)
+                # Markers of transactions came meanwhile.
+                self._read_on(shard, end)
             else:
                 self._finish_load(shard)
 
@@ -230,14 +264,14 @@ class Runtime(Generic[M]):
 
     def _retry_later(self, shard: Shard[M], delay_s: float) -> None:
         def retry() -> None:
-            if self._shards.get(shard.index) is shard and not shard.partition.removed:
-                self.load(shard.index, shard.partition)
+            if not shard.partition.removed:
+                self._load_again(shard)
 
         self.timers.call_at(self.clock.monotonic() + delay_s, retry)
 
     def _finish_load(self, shard: Shard[M]) -> None:
         shard.is_loaded = True
-        shard.last_written = shard.partition.high_watermark.offset - 1
+        shard.last_written = shard.partition.log.end_offset - 1
         mended = self._damages.pop(shard.index, None)
         if mended is not None:
             shard.partition.note_mended(mended)
@@ -248,6 +282,14 @@ class Runtime(Generic[M]):
     def machines(self) -> Iterator[M]:
         """The state of every shard that can be used, to read from."""
         return (shard.machine for shard in self._shards.values() if shard.is_loaded)
+
+    def all_machines(self) -> list[M]:
+        """The same; refused while any shard of this node cannot be used."""
+        return [self._ready(index).machine for index in self._shards]
+
+    def indexes(self) -> tuple[int, ...]:
+        """The shards of this node, whether they can be used or not."""
+        return tuple(self._shards)
 
     def loaded(self) -> Iterator[tuple[int, M]]:
         """The same with their numbers."""
@@ -264,7 +306,7 @@ class Runtime(Generic[M]):
             shard = self._ready(index)
             outcome = operation(shard.machine)
         except BrokerError as error:
-            answer.refuse(self.told(error))
+            answer.refuse(self._told(error))
             return answer
         try:
             if outcome.records:
@@ -272,7 +314,7 @@ class Runtime(Generic[M]):
         except BrokerError as error:
             if outcome.reload_if_refused:
                 self._reload(shard)
-            refusal = self.told(error)
+            refusal = self._told(error)
             for complete in outcome.completions:
                 complete(refusal)
             answer.refuse(refusal)
@@ -281,7 +323,7 @@ class Runtime(Generic[M]):
         def durable(error: BrokerError | None) -> None:
             if error is not None:
                 self._reload(shard)
-                error = self.told(error)
+                error = self._told(error)
             if outcome.completions:
                 self._complete(outcome.completions, error)
             refusal = error or outcome.refusal
@@ -295,6 +337,9 @@ class Runtime(Generic[M]):
         shard.partition.when_durable(shard.last_written, self.clock.monotonic() + WRITE_TIMEOUT_S, durable)
         return answer
 
+    def _told(self, error: BrokerError) -> BrokerError:
+        return NotCoordinator(str(error)) if isinstance(error, NotLeader) else self.told(error)
+
     def _complete(self, completions: Sequence[Completion], error: BrokerError | None) -> None:
         """Give others their answers; when there are very many, others go on in between."""
         for complete in completions[:ANSWERED_AT_ONCE]:
@@ -303,11 +348,18 @@ class Runtime(Generic[M]):
         if left:
             self.timers.call_at(self.clock.monotonic(), lambda: self._complete(left, error))
 
-    def note_marker(self, index: int, producer_id: int, *, committed: bool) -> None:
-        """A transaction marker was appended to the shard's partition from outside."""
-        shard = self._ready(index)
-        shard.last_written = shard.partition.log.end_offset - 1
-        shard.machine.replay_marker(producer_id, committed)
+    def _transaction_ended(self, index: int, ended: EndedTransaction) -> None:
+        """A marker was appended to the shard's partition; one that comes while it is loaded is read with the rest."""
+        shard = self._shards[index]
+        if not shard.is_loaded:
+            return
+        shard.last_written = ended.last_offset
+        try:
+            shard.machine.replay_marker(ended.producer_id, ended.committed)
+        except Exception:
+            # A bug: the state is half changed, the log is the truth.
+            logger.exception("%s-%d cannot take the end of a transaction", self.name, index)
+            self._load_again(shard)
 
     def _run_timer(self, index: int, operation: Operation[M, Any]) -> None:
         def failed(error: BrokerError) -> None:
@@ -317,7 +369,7 @@ class Runtime(Generic[M]):
 
     def _ready(self, index: int) -> Shard[M]:
         shard = self._shards.get(index)
-        if shard is None:
+        if shard is None or shard.partition.leader_epoch != shard.leader_epoch:
             raise NotCoordinator(f"this node does not coordinate {self.name}-{index}")
         if shard.damage is not None:
             raise StorageError(str(shard.damage))
@@ -348,7 +400,7 @@ class Runtime(Generic[M]):
     def _reload(self, shard: Shard[M]) -> None:
         if self._shards.get(shard.index) is shard:
             logger.warning("%s-%d is loaded again after a failed write", self.name, shard.index)
-            self.load(shard.index, shard.partition)
+            self._load_again(shard)
 
 
 def answered(waiting: Deferred[R], response: R) -> Completion:
@@ -383,14 +435,18 @@ def replay_batch(machine: Machine, header: BatchHeader, records: Sequence[Record
         machine.replay(record, producer_id)
 
 
-def opened_batches(partition: Partition, upto: LogPosition) -> Iterator[tuple[BatchHeader, list[Record]]]:
-    """[thread] All that the partition holds, each batch vouched for; `DamagedFile` where one cannot be."""
+def opened_batches(
+    partition: Partition, upto: LogPosition, start: LogPosition | None = None
+) -> Iterator[tuple[BatchHeader, list[Record]]]:
+    """[thread] What the partition holds, from its beginning if `start` is None, each batch vouched for; `DamagedFile`
+    where one cannot be."""
     # Imported late: the package brings a whole client along, a tenth of the broker's start.
     from aiokafka.record.default_records import DefaultRecordBatch
 
     log = partition.log
     segments = log.segments
-    start = LogPosition(log.start_offset, segments[0].base_offset if segments else upto.segment, 0)
+    if start is None:
+        start = LogPosition(log.start_offset, segments[0].base_offset if segments else upto.segment, 0)
     for header, batch, _segment, _position in replayed_batches(segments, start, upto, gaps_allowed=True):
         try:
             # The compiled reader: a coordinator's load is little else than this.

@@ -46,7 +46,7 @@ async def open_tracing(
     def committed(key: OffsetKey, offset: int) -> None:
         tracing.committed(key.group_id, key.topic, key.partition, offset)
 
-    groups.on_committed = committed
+    groups.on_committed.append(committed)
     return tracing
 
 

@@ -15,9 +15,9 @@ from coordinators.group.consumer.group import ConsumerGroupState
 from coordinators.group.consumer.removal import group_tombstones
 from coordinators.group.consumer.requests import DescribedConsumerGroup, HeartbeatAnswer, HeartbeatRequest
 from coordinators.group.descriptions import describe, listed
-from coordinators.group.formats import OffsetKey
 from coordinators.group.lag import PartitionLag, lag_of
 from coordinators.group.machine import GroupMachine
+from coordinators.group.offsets import CommitObserver
 from coordinators.group.requests import (
     CommitAnswer,
     CommitRequest,
@@ -71,8 +71,7 @@ class Groups:
     clock: Clock
     random_bytes: Callable[[int], bytes]
     runtime: Runtime[GroupMachine] = field(init=False)
-    on_committed: Callable[[OffsetKey, int], object] | None = field(default=None, init=False)
-    _machines: dict[int, GroupMachine] = field(factory=dict, init=False)
+    on_committed: list[CommitObserver] = field(factory=list, init=False)
 
     @classmethod
     def compose(
@@ -93,26 +92,19 @@ class Groups:
             "segment.bytes": str(settings.integer("offsets.topic.segment.bytes")),
         }
         count = settings.integer("offsets.topic.num.partitions")
-        internal_topics.add(InternalTopic(OFFSETS_TOPIC, count, configs, groups.runtime, groups._unloaded))
+        internal_topics.add(InternalTopic(OFFSETS_TOPIC, count, configs, groups.runtime))
         internal_topics.controller.clean_ups.append(groups.forget_topics)
         internal_topics.controller.on_change.append(groups.topic_changed)
         return groups
 
-    def _new_machine(self, index: int, timers: ShardTimers[Any]) -> GroupMachine:
-        self._unloaded(index)
+    def _new_machine(self, _index: int, timers: ShardTimers[Any]) -> GroupMachine:
         topics = self.internal_topics.controller.topics.view
-        machine = GroupMachine(timers, self.clock, self.settings, self.random_bytes, topics, self._consumer_members)
-        machine.offsets.on_stored = self.on_committed
-        self._machines[index] = machine
-        return machine
+        return GroupMachine(
+            timers, self.clock, self.settings, self.random_bytes, topics, self._consumer_members, self.on_committed
+        )
 
     def _consumer_members(self) -> int:
-        return sum(len(machine.consumers.sessions) for machine in self._machines.values())
-
-    def _unloaded(self, index: int) -> None:
-        former = self._machines.pop(index, None)
-        if former is not None:
-            former.unloaded()
+        return sum(len(machine.consumers.sessions) for machine in self.runtime.machines())
 
     # -- members
 
@@ -165,7 +157,7 @@ class Groups:
         topic = after or before
         is_same = before is not None and after is not None and before.partition_count == after.partition_count
         if topic is not None and not is_same:
-            for machine in self._machines.values():
+            for machine in self.runtime.machines():
                 machine.consumers.topics_changed(topic.name)
 
     # -- offsets
@@ -217,7 +209,7 @@ class Groups:
         ids: dict[str, set[TopicId]] = {}
         for record in deleted:
             ids.setdefault(record.name, set()).add(record.id)
-        for index in tuple(self._machines):
+        for index in self.runtime.indexes():
             while await self._forget_some(index, ids):
                 pass
 
@@ -252,10 +244,7 @@ class Groups:
 
     def list_groups(self) -> list[ListedGroup]:
         """Every group; `CoordinatorLoadInProgress` while some are not known yet."""
-        found: list[ListedGroup] = []
-        for index in self._machines:
-            found += listed(self.runtime.machine(index))
-        return found
+        return [group for machine in self.runtime.all_machines() for group in listed(machine)]
 
     def delete(self, group_id: str) -> Deferred[None]:
         """Done when an empty group is gone."""
@@ -269,7 +258,7 @@ class Groups:
     def statistics(self) -> dict[str, int]:
         """Groups, members and offsets over all shards."""
         total: dict[str, int] = {}
-        for machine in self._machines.values():
+        for machine in self.runtime.machines():
             for name, count in machine.statistics().items():
                 total[name] = total.get(name, 0) + count
         return total

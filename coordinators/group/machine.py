@@ -4,7 +4,7 @@ What a record is about is in its key's version; each kind has one function that 
 """
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from attrs import define, field
@@ -28,7 +28,7 @@ from coordinators.group.formats import (
     decode_offset_key,
     key_version,
 )
-from coordinators.group.offsets import Offsets
+from coordinators.group.offsets import CommitObserver, Offsets
 from coordinators.group.settings import GroupSettings
 from coordinators.runtime import Outcome, Record, ShardTimers
 from coordinators.topic_view import TopicView
@@ -53,8 +53,9 @@ class GroupMachine:
     topics: TopicView = field(factory=TopicView)
     # How many members of the new consumer protocol this node has, if there are more shards than this.
     population: Callable[[], int] | None = None
+    commit_observers: Sequence[CommitObserver] = ()
     groups: dict[str, ClassicGroup] = field(factory=dict, init=False)
-    offsets: Offsets = field(factory=Offsets, init=False)
+    offsets: Offsets = field(init=False)
     rebalances: Rebalances = field(init=False)
     joins: Joins = field(init=False)
     membership: Membership = field(init=False)
@@ -65,6 +66,7 @@ class GroupMachine:
     _replays: dict[int, Replay] = field(init=False)
 
     def __attrs_post_init__(self) -> None:
+        self.offsets = Offsets(self.commit_observers)
         self.rebalances = Rebalances(self.groups, self.clock, self.timers, self.settings)
         self.membership = Membership(self.rebalances)
         self.consumers = ConsumerGroups(

@@ -4,7 +4,7 @@ A transactional commit is pending until its transaction ends. If it commits, the
 written: a later commit outside of the transaction is not undone by it.
 """
 
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterator, Sequence
 from typing import NamedTuple
 
 from attrs import define, field
@@ -12,6 +12,7 @@ from attrs import define, field
 from coordinators.group.formats import OffsetKey, OffsetValue
 
 TopicPartition = tuple[str, int]
+CommitObserver = Callable[[OffsetKey, int], object]
 
 
 class Committed(NamedTuple):
@@ -25,12 +26,12 @@ class Committed(NamedTuple):
 class Offsets:
     """By group, topic and partition."""
 
+    observers: Sequence[CommitObserver] = ()
+    """Told of every offset that counts from now on."""
     _committed: dict[str, dict[TopicPartition, Committed]] = field(factory=dict)
     _pending: dict[str, dict[TopicPartition, dict[int, Committed]]] = field(factory=dict)
     _by_producer: dict[int, set[OffsetKey]] = field(factory=dict)
     _sequence: int = 0
-    on_stored: Callable[[OffsetKey, int], object] | None = None
-    """Told of every offset that counts from now on."""
 
     # -- replay
 
@@ -66,8 +67,8 @@ class Offsets:
         if group is None:
             group = self._committed[key.group_id] = {}
         group[key.topic, key.partition] = committed
-        if self.on_stored is not None:
-            self.on_stored(key, committed.value.offset)
+        for observe in self.observers:
+            observe(key, committed.value.offset)
 
     def _drop_pending(self, key: OffsetKey, producer_id: int) -> Committed:
         place = (key.topic, key.partition)

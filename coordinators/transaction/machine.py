@@ -119,6 +119,9 @@ class TransactionMachine:
                 self.on_prepared(transaction, Deferred())
         self._expire_later()
 
+    def unloaded(self) -> None:
+        """Who waits for a decision to be carried out is answered by whoever carries it out."""
+
     # -- operations
 
     def init_producer_id(

@@ -9,7 +9,6 @@ from collections.abc import Callable
 
 from attrs import define, field
 
-from coordinators.group.groups import OFFSETS_TOPIC, Groups
 from coordinators.topics import Topics
 from coordinators.transaction.transaction import TopicPartition, Transaction
 from engine.clock import Clock
@@ -37,11 +36,10 @@ TELL_S = 60.0
 
 @define(eq=False)
 class MarkerTargets:
-    """The partitions that markers go to. Those of groups' offsets are told of them besides."""
+    """The partitions that markers go to."""
 
     topics: Topics
     partitions: Partitions
-    groups: Groups
     clock: Clock
 
     def find(self, place: TopicPartition) -> Partition:
@@ -55,17 +53,11 @@ class MarkerTargets:
     def append(self, place: TopicPartition, producer_id: int, epoch: int, marker: EndMarker, done: Done) -> None:
         """Write a marker; `done` is called once it is durable, or with why it will not be. Raises if it is refused."""
         partition = self.find(place)
-        is_group_shard = place[0] == OFFSETS_TOPIC
-        if is_group_shard:
-            # Refused while it is being loaded: the load might end before the marker, and the shard not know of it.
-            self.groups.runtime.machine(place[1])
         if partition.staged is not None:
             partition.staged.end_transaction(producer_id, epoch, marker, done)
             return
         batch = build_marker(producer_id, epoch, marker, self.clock.now_ms())
         result = partition.append(batch, origin=Origin.COORDINATOR)
-        if is_group_shard:
-            self.groups.runtime.note_marker(place[1], producer_id, committed=marker.committed)
         partition.when_durable(result.last_offset, self.clock.monotonic() + DURABLE_WITHIN_S, done)
 
 

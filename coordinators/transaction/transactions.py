@@ -71,7 +71,7 @@ class Transactions:
         transactions = cls(internal_topics, groups, producer_ids, TransactionSettings.of(settings), clock, timers)
         transactions.runtime = Runtime(STATE_TOPIC, transactions._new_machine, clock, timers, workers)
         controller = internal_topics.controller
-        transactions.targets = MarkerTargets(controller.topics, controller.partitions, groups, clock)
+        transactions.targets = MarkerTargets(controller.topics, controller.partitions, clock)
         configs = {
             "cleanup.policy": "compact",
             "compression.type": "uncompressed",

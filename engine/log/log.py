@@ -34,7 +34,7 @@ from engine.log.segments import SegmentList
 from engine.log.set_aside import SetAside
 from engine.log.staged_producers import StagedProducers
 from engine.log.tail import cut_tail, remove_all, rewrite_tail, void_journaled
-from engine.log.transactions import EndMarker, Undecided, note_producer, parse_marker, stable_offset
+from engine.log.transactions import EndWatcher, Markers, Undecided, note_producer, parse_marker, stable_offset
 from engine.log.types import (
     AppendResult,
     LogConfig,
@@ -84,6 +84,7 @@ class Log(StagedProducers):
         self._offline: str | None = None
         self._closed = False
         self._unsynced_directories: set[str] = set()
+        self._end_watchers: dict[EndWatcher, None] = {}
         self._life = LogLife()
         self._adopt(state)
 
@@ -220,7 +221,7 @@ class Log(StagedProducers):
     def _write(self, pieces: list[Piece], leader_epoch: int, origin: Origin, now_ms: int) -> None:
         buffers: list[Buffer] = []
         headers: list[BatchHeader] = []
-        markers: dict[int, EndMarker | None] = {}
+        markers: Markers = {}
         offset = self.end_offset
         for header, rest in pieces:
             if origin is not Origin.REPLICA:
@@ -314,14 +315,7 @@ class Log(StagedProducers):
         for segment in self._segments:
             segment.gapless = not marked
 
-    def _note(
-        self,
-        segment: Segment,
-        headers: list[BatchHeader],
-        markers: dict[int, EndMarker | None],
-        total: int,
-        now_ms: int,
-    ) -> None:
+    def _note(self, segment: Segment, headers: list[BatchHeader], markers: Markers, total: int, now_ms: int) -> None:
         """Takes written batches into account: from here on they are part of the log."""
         if segment is not self._segments.active:
             self._activate(segment)
@@ -341,6 +335,8 @@ class Log(StagedProducers):
             self.end_offset = base_offset + header.last_offset_delta + 1
         self._end = None
         self._upkeep.note_append(total, len(headers))
+        if markers:
+            self._tell_ends(headers[0].base_offset)
 
     def _activate(self, segment: Segment) -> None:
         assert segment.base_offset == self.end_offset  # invariant 2

@@ -6,7 +6,7 @@ still counts as undecided until the high watermark has passed its marker, for th
 """
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from attrs import define, field, frozen
 
@@ -42,10 +42,17 @@ class EndMarker:
 
 @frozen
 class EndedTransaction:
-    """From its first record to its marker."""
+    """From its first record to its marker, and how it ended."""
 
+    producer_id: int
     first_offset: int
     last_offset: int
+    committed: bool
+
+
+Markers = dict[int, EndMarker | None]
+"""Of control batches, by their offsets."""
+EndWatcher = Callable[[EndedTransaction], object]
 
 
 def build_marker(producer_id: int, producer_epoch: int, marker: EndMarker, timestamp_ms: int) -> bytes:
@@ -88,6 +95,10 @@ class Undecided:
     def add(self, ended: EndedTransaction) -> None:
         self._ended.append(ended)
 
+    def since(self, offset: int) -> list[EndedTransaction]:
+        """Those whose markers stand at this offset or behind it."""
+        return [ended for ended in self._ended if ended.last_offset >= offset]
+
     def passed(self, high_watermark: int) -> None:
         """The high watermark has moved."""
         self._ended = [ended for ended in self._ended if ended.last_offset >= high_watermark]
@@ -110,7 +121,7 @@ def note_producer(
     if not marker.committed:
         stable = stable_offset(producers, header.next_offset)
         aborted.add(AbortedTransaction(header.producer_id, first_offset, header.last_offset, stable))
-    return EndedTransaction(first_offset, header.last_offset)
+    return EndedTransaction(header.producer_id, first_offset, header.last_offset, marker.committed)
 
 
 def stable_offset(producers: ProducerState, end_offset: int) -> int:

@@ -14,7 +14,7 @@ from engine.log.producer_state import ProducerInfo, ProducerState
 from engine.log.segment import Segment
 from engine.log.segments import SegmentList
 from engine.log.time_search import find_by_time, find_max_timestamp
-from engine.log.transactions import Undecided, aborted_transactions
+from engine.log.transactions import EndWatcher, Undecided, aborted_transactions
 from engine.log.types import LogExtent, LogPosition, LogRead, TimedOffset
 from engine.log.upkeep import Upkeep
 
@@ -29,6 +29,7 @@ class LogView:
     _producers: ProducerState
     _epochs: LeaderEpochs
     _undecided: Undecided
+    _end_watchers: dict[EndWatcher, None]
     _offline: str | None
     _end: LogPosition | None
     _upkeep: Upkeep
@@ -169,6 +170,19 @@ class LogView:
         """The high watermark has moved: markers below it are certain."""
         if self._undecided:
             self._undecided.passed(high_watermark)
+
+    def watch_ends(self, watcher: EndWatcher) -> None:
+        """Tell `watcher` of every transaction that ends here from now on, whoever writes its marker."""
+        self._end_watchers[watcher] = None
+
+    def unwatch_ends(self, watcher: EndWatcher) -> None:
+        """Stop telling it."""
+        self._end_watchers.pop(watcher, None)
+
+    def _tell_ends(self, since_offset: int) -> None:
+        for ended in self._undecided.since(since_offset) if self._end_watchers else ():
+            for watcher in tuple(self._end_watchers):
+                watcher(ended)
 
     def has_open_transaction(self, producer_id: int, epoch: int) -> bool:
         """Whether this producer has written in a transaction that has not ended."""

@@ -7,14 +7,22 @@ import pytest
 from attrs import define, field
 
 from coordinators.runtime import ANSWERED_AT_ONCE, Outcome, Producer, Record, Runtime, ShardTimers, answered
+from engine.catalogue.records import PartitionRecord
 from engine.clock import ManualClock
 from engine.damage import DamagedFile
 from engine.deferred import Deferred
-from engine.errors import BrokerError, CoordinatorLoadInProgress, InvalidRequest, NotCoordinator, StorageError
+from engine.errors import (
+    BrokerError,
+    CoordinatorLoadInProgress,
+    InvalidRequest,
+    NotCoordinator,
+    StorageError,
+)
 from engine.files.memory import MemoryFiles
 from engine.log.transactions import EndMarker, build_marker
 from engine.log.types import Origin
 from engine.partition.partition import Partition
+from engine.partition.replicas import THIS_NODE
 from engine.partition.sync import SyncRounds
 from engine.records.layout import build_batch
 from engine.timers import Timers
@@ -43,6 +51,9 @@ class Counters:
 
     def loaded(self) -> None:
         self.is_loaded = True
+
+    def unloaded(self) -> None:
+        self.is_loaded = False
 
 
 def increment(name: bytes) -> Any:
@@ -78,7 +89,15 @@ class Bench:
 
     def open(self) -> None:
         self.partition = Partition(b"\1" * 16, 0, open_log(self.files), self.rounds)
-        self.runtime.load(0, self.partition)
+        self.reload()
+
+    def reload(self) -> None:
+        self.runtime.unload(0)
+        self.runtime.load(0, self.partition, self.partition.leader_epoch)
+
+    def end(self, producer_id: int, *, committed: bool) -> None:
+        marker = build_marker(producer_id, 0, EndMarker(committed, 0), 0)
+        self.partition.append(marker, origin=Origin.COORDINATOR)
 
     def run(self, operation: Any) -> list[Any]:
         heard: list[Any] = []
@@ -208,8 +227,11 @@ def test_records_of_a_transaction_count_when_it_ends(bench: Bench, committed: bo
     bench.run(lambda _: Outcome([Record(b"a", b"")], producer=Producer(9, 0)))
     bench.sync()
     assert bench.run(look(b"a")) == [0]
-    bench.runtime.note_marker(0, 9, committed=committed)
-    assert bench.run(look(b"a")) == [expected]
+    bench.end(9, committed=committed)
+    seen = bench.run(look(b"a"))
+    assert seen == [], "the marker is not durable yet"
+    bench.sync()
+    assert seen == [expected]
 
 
 def _written(bench: Bench) -> dict[bytes, int]:
@@ -217,9 +239,7 @@ def _written(bench: Bench) -> dict[bytes, int]:
     for name in (b"alpha", b"beta", b"alpha"):
         bench.run(increment(name))
     bench.run(lambda _: Outcome([Record(b"gamma", b"1")], producer=Producer(9, 0)))
-    marker = build_marker(9, 0, EndMarker(True, 0), 0)
-    bench.partition.append(marker, origin=Origin.COORDINATOR)
-    bench.runtime.note_marker(0, 9, committed=True)
+    bench.end(9, committed=True)
     bench.sync()
     return dict(bench.runtime.machine(0).counts)
 
@@ -230,7 +250,7 @@ def test_a_bit_that_turned_over_in_its_log_is_refused_or_does_no_harm(bench: Ben
     refused = 0
     for position in range(segment.size):
         bench.files.flip_bit(segment.path, position, position % 8)
-        bench.runtime.load(0, bench.partition)
+        bench.reload()
         (answer,) = bench.run(look(b"alpha"))
         if isinstance(answer, StorageError):
             assert segment.path in str(answer)
@@ -239,7 +259,7 @@ def test_a_bit_that_turned_over_in_its_log_is_refused_or_does_no_harm(bench: Ben
             assert bench.runtime.machine(0).counts == expected
         bench.files.flip_bit(segment.path, position, position % 8)
     assert refused > segment.size * 0.8
-    bench.runtime.load(0, bench.partition)
+    bench.reload()
     assert bench.runtime.machine(0).counts == expected
 
 
@@ -251,7 +271,7 @@ def test_damage_is_reported_with_its_place_and_looked_at_again(bench: Bench) -> 
         b"\1" * 16, 0, bench.partition.log, bench.rounds, on_damage=lambda _, damage: found.append(damage)
     )
     bench.files.flip_bit(segment.path, 70)
-    bench.runtime.load(0, bench.partition)
+    bench.reload()
     assert [(damage.path, damage.position, damage.offset) for damage in found] == [(segment.path, 0, 0)]
     bench.files.flip_bit(segment.path, 70)
     bench.pass_time(59_000)
@@ -265,7 +285,7 @@ def test_what_a_machine_cannot_replay_is_refused(bench: Bench) -> None:
     batch = build_batch([(b"b", b"not a number")], timestamp_ms=0)
     bench.partition.append(batch, origin=Origin.COORDINATOR)
     bench.sync()
-    bench.runtime.load(0, bench.partition)
+    bench.reload()
     (refusal,) = bench.run(look(b"a"))
     assert isinstance(refusal, StorageError)
     assert "offset 1" in str(refusal)
@@ -275,13 +295,54 @@ def test_a_marker_that_comes_while_it_loads_is_replayed(bench: Bench) -> None:
     bench.run(lambda _: Outcome([Record(b"a", b"1")], producer=Producer(9, 0)))
     bench.sync()
     bench.readers.hold = True
-    bench.runtime.load(0, bench.partition)
-    bench.partition.append(build_marker(9, 0, EndMarker(True, 0), 0), origin=Origin.COORDINATOR)
-    bench.sync()
+    bench.reload()
+    bench.end(9, committed=True)
     bench.readers.run_held()
     bench.readers.hold = False
     bench.readers.run_held()
-    assert bench.runtime.machine(0).counts == {b"a": 1}
+    seen = bench.run(look(b"a"))
+    assert seen == [], "the marker is not durable yet"
+    bench.sync()
+    assert seen == [1]
+
+
+def led_by(node: int, epoch: int) -> PartitionRecord:
+    return PartitionRecord((THIS_NODE, 2), (THIS_NODE,), node, epoch)
+
+
+def test_a_shard_is_led_in_one_epoch_and_older_news_of_it_do_nothing(bench: Bench) -> None:
+    bench.run(increment(b"a"))
+    bench.sync()
+    partition, runtime = bench.partition, bench.runtime
+    partition.assume(led_by(2, 5))
+    assert isinstance(bench.run(increment(b"a"))[0], NotCoordinator), "written in an older epoch"
+    runtime.unload(0, 5)
+    runtime.load(0, partition, 4)
+    assert runtime.indexes() == ()
+    partition.assume(led_by(THIS_NODE, 6))
+    runtime.load(0, partition, 6)
+    runtime.unload(0, 5)
+    machine = runtime.machine(0)
+    runtime.load(0, partition, 6)
+    assert runtime.machine(0) is machine, "there is nothing new to load"
+    assert bench.run(look(b"a")) == [1]
+
+
+def test_a_write_under_way_is_refused_when_the_leader_changes(bench: Bench) -> None:
+    written = bench.run(increment(b"a"))
+    bench.partition.assume(led_by(2, 1))
+    bench.runtime.unload(0, 1)
+    assert [type(each) for each in written] == [NotCoordinator]
+    bench.sync()
+    assert isinstance(bench.run(look(b"a"))[0], NotCoordinator)
+
+
+def test_a_shard_that_is_given_up_hears_no_more_of_its_log(bench: Bench) -> None:
+    bench.run(lambda _: Outcome([Record(b"a", b"1")], producer=Producer(9, 0)))
+    machine = bench.runtime.machine(0)
+    bench.runtime.unload(0)
+    bench.end(9, committed=True)
+    assert (machine.counts, machine.is_loaded) == ({}, False)
 
 
 def test_very_many_answers_are_given_in_slices() -> None:

@@ -69,7 +69,7 @@ class Shard:
             "__consumer_offsets", self._new_machine, self.clock, self.timers, InlineWorkers()
         )
         self.partition = Partition(b"\1" * 16, 0, open_log(self.files), self.rounds)
-        self.runtime.load(0, self.partition)
+        self.runtime.load(0, self.partition, self.partition.leader_epoch)
 
     def _new_machine(self, _index: int, timers: ShardTimers[Any]) -> GroupMachine:
         return GroupMachine(timers, self.clock, self.settings, self.random_bytes)

@@ -73,7 +73,6 @@ class Groups(RuleBasedStateMachine):
         flags = TRANSACTIONAL_FLAG | CONTROL_FLAG
         batch = build_batch([(key, value)], timestamp_ms=1, producer_id=producer_id, producer_epoch=0, attributes=flags)
         self.shard.partition.append(batch, origin=Origin.COORDINATOR)
-        self.shard.runtime.note_marker(0, producer_id, committed=committed)
         self.shard.settle()
 
     @rule(place=PLACES)

@@ -7,7 +7,8 @@ import pytest
 from coordinators.group.groups import OFFSETS_TOPIC
 from coordinators.transaction.transaction import ProducerIdentity, State
 from engine.errors import StorageError
-from engine.log.transactions import EndMarker
+from engine.log.transactions import EndMarker, build_marker
+from engine.log.types import Origin
 from tests.coordinators.transaction.world import World
 
 PLACES = (("t", 0), ("t", 1))
@@ -69,19 +70,23 @@ def test_a_decision_that_no_longer_stands_is_not_carried_out() -> None:
     assert world.read(PLACES[1]) == ["v"]
 
 
-def test_a_groups_shard_gets_no_marker_while_it_is_loaded() -> None:
+@pytest.mark.parametrize("is_loaded", [True, False])
+def test_a_groups_shard_learns_of_a_marker_from_its_log_whoever_wrote_it(is_loaded: bool) -> None:
     world = World()
     producer = begun(world)
     world.heard(world.transactions.add_offsets("a", producer, "g"))
     world.commit_offset("g", producer, ("t", 0), 5)
-    index = world.transactions.offsets_place("g")[1]
-    shard = world.groups.runtime._shards[index]
-    shard.is_loaded = False
-    world.end("a", producer, commit=True)
-    assert state(world) is State.PREPARE_COMMIT
-    shard.is_loaded = True
-    world.advance(101)
-    assert state(world) is State.COMPLETE_COMMIT
+    place = world.transactions.offsets_place("g")
+    runtime, partition = world.groups.runtime, world.partition(place)
+    if not is_loaded:
+        runtime.unload(place[1])
+    partition.append(
+        build_marker(producer.producer_id, producer.epoch, EndMarker(True, 0), 1), origin=Origin.COORDINATOR
+    )
+    world.settle()
+    if not is_loaded:
+        runtime.load(place[1], partition, partition.leader_epoch)
+        world.settle()
     assert world.fetch_offset("g", ("t", 0)).offset == 5
 
 

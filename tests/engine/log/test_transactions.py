@@ -7,7 +7,7 @@ from engine.files.memory import MemoryFiles
 from engine.log.aborted_index import AbortedTransaction
 from engine.log.log import Log, LogConfig
 from engine.log.segment_writer import SegmentWriter
-from engine.log.transactions import EndMarker, build_marker, parse_marker
+from engine.log.transactions import EndedTransaction, EndMarker, build_marker, parse_marker
 from engine.log.types import Origin
 from engine.records.layout import CONTROL_FLAG, TRANSACTIONAL_FLAG, build_batch, parse_header
 from tests.engine.logs import NOW_MS, batch, idempotent, memory_files, open_log, snapshot, sync
@@ -65,6 +65,20 @@ def test_a_control_record_that_is_cut_short_is_refused() -> None:
 def test_clients_may_not_write_markers() -> None:
     with pytest.raises(InvalidRecord):
         open_log(memory_files()).append(build_marker(P, 0, COMMIT, NOW_MS), 0)
+
+
+def test_who_watches_a_log_is_told_of_the_transactions_that_end_in_it() -> None:
+    log, told = open_log(memory_files()), list[EndedTransaction]()
+    for producer_id in (P, Q):
+        write(log, producer_id)
+    log.watch_ends(told.append)
+    end(log, COMMIT)
+    end(log, ABORT, 99)  # nothing was open
+    end(log, ABORT, Q)
+    log.unwatch_ends(told.append)
+    write(log)
+    end(log, COMMIT)
+    assert told == [EndedTransaction(P, 0, 2, True), EndedTransaction(Q, 1, 4, False)]
 
 
 def test_a_marker_is_stored_as_it_is_whatever_the_topic_compresses_or_allows() -> None:
