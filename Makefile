@@ -23,10 +23,11 @@ venv:  ## make .venv with the project and its development tools
 serve: venv  ## run a broker on 127.0.0.1:9092 (SERVE_ARGS="--data-dir DIR ...")
 	@exec $(PY) -m tidegate serve $(SERVE_ARGS)
 
-setup: venv  ## install what the tests need: kcat, Java, Maven, the jars of Kafka and of Spark's connector
+setup: venv  ## install what the tests need: kcat, Java, Maven, etcd, the jars of Kafka and of Spark's connector
 	@sh tools/setup/system.sh
 	@sh tools/setup/promtool.sh
 	@sh tools/setup/valgrind.sh
+	@sh tools/setup/etcd.sh
 	@echo "== setup: Kafka's jars"
 	@$(PY) -m tools.reference.install
 	@$(PY) -m tools.reference.spark

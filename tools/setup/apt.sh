@@ -14,10 +14,15 @@ _become_root() {
     fi
 }
 
-apt_install() {
+# Reads anew which packages there are.
+apt_update() {
     command -v apt-get >/dev/null 2>&1 || return 1
     root="$(_become_root)" || return 1
+    $root DEBIAN_FRONTEND=noninteractive apt-get update -qq </dev/null >&2
+}
+
+apt_install() {
+    apt_update || return 1
     echo "== system: installing $* with apt-get" >&2
-    $root DEBIAN_FRONTEND=noninteractive apt-get update -qq </dev/null >&2 || return 1
     $root DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends "$@" </dev/null >&2
 }

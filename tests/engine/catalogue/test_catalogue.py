@@ -1,65 +1,93 @@
 """What every catalogue promises: revisions, comparisons, watches. Each implementation runs all of it."""
 
+import os
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from engine.catalogue.catalogue import Catalogue, CatalogueConflict, Commit, Compare, Delete, Event, Put
+from engine.catalogue.catalogue import Catalogue, CatalogueConflict, Commit, Compare, Delete, Event, Put, Watch
+from engine.catalogue.etcd.catalogue import EtcdCatalogue
+from engine.catalogue.etcd.gateway import Endpoint, Gateway
 from engine.catalogue.memory import MemoryCatalogue
 from engine.catalogue.sqlite import SqliteCatalogue
+from tidegate.etcd import RunningEtcd
 
-IMPLEMENTATIONS: dict[str, Callable[[Path], Catalogue]] = {
-    "memory": lambda _directory: MemoryCatalogue(),
-    "sqlite": lambda directory: SqliteCatalogue.open(str(directory / "catalogue.sqlite")),
+
+def _etcd(request: pytest.FixtureRequest, directory: Path) -> Catalogue:
+    running: RunningEtcd = request.getfixturevalue("etcd")
+    gateway = Gateway([Endpoint.parse(running.url)])
+    return EtcdCatalogue(gateway, f"/{directory.name}", os.urandom)
+
+
+IMPLEMENTATIONS: dict[str, Callable[[pytest.FixtureRequest, Path], Catalogue]] = {
+    "memory": lambda _request, _directory: MemoryCatalogue(),
+    "sqlite": lambda _request, directory: SqliteCatalogue.open(str(directory / "catalogue.sqlite")),
+    "etcd": _etcd,
 }
 
 
-@pytest.fixture(params=IMPLEMENTATIONS)
+@pytest.fixture(params=["memory", "sqlite", pytest.param("etcd", marks=pytest.mark.slow)])
 def catalogue(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Catalogue]:
-    opened = IMPLEMENTATIONS[request.param](tmp_path)
+    opened = IMPLEMENTATIONS[request.param](request, tmp_path)
     yield opened
     opened.close()
+
+
+@pytest.fixture
+def start(catalogue: Catalogue) -> int:
+    """The revision before the test changed anything; others may have written to the same etcd before."""
+    return catalogue.revision()
+
+
+def _all(watch: Watch, count: int) -> list[Event]:
+    """So many events, which may come one after the other."""
+    seen: list[Event] = []
+    while len(seen) < count:
+        events = watch.next(10)
+        assert events, "no more events came"
+        seen += events
+    watch.close()
+    return seen
 
 
 def put(catalogue: Catalogue, key: str, value: bytes) -> int:
     return catalogue.commit(Commit(changes=(Put(key, value),)))
 
 
-def test_a_new_catalogue_is_empty_at_revision_zero(catalogue: Catalogue) -> None:
-    assert catalogue.revision() == 0
-    assert catalogue.entries("") == (0, [])
+def test_a_new_catalogue_is_empty(catalogue: Catalogue, start: int) -> None:
+    assert catalogue.entries("") == (start, [])
     assert catalogue.get("a") is None
 
 
-def test_a_commit_raises_the_revision_by_one(catalogue: Catalogue) -> None:
-    assert [put(catalogue, "a", b"1"), put(catalogue, "b", b"2")] == [1, 2]
-    assert catalogue.revision() == 2
+def test_a_commit_raises_the_revision_by_one(catalogue: Catalogue, start: int) -> None:
+    assert [put(catalogue, "a", b"1"), put(catalogue, "b", b"2")] == [start + 1, start + 2]
+    assert catalogue.revision() == start + 2
 
 
-def test_an_entry_remembers_the_revision_of_its_last_change(catalogue: Catalogue) -> None:
+def test_an_entry_remembers_the_revision_of_its_last_change(catalogue: Catalogue, start: int) -> None:
     put(catalogue, "a", b"1")
     put(catalogue, "b", b"2")
     put(catalogue, "a", b"3")
     entry = catalogue.get("a")
     assert entry is not None
-    assert (entry.value, entry.revision) == (b"3", 3)
+    assert (entry.value, entry.revision) == (b"3", start + 3)
 
 
-def test_entries_are_those_under_the_prefix_in_order(catalogue: Catalogue) -> None:
+def test_entries_are_those_under_the_prefix_in_order(catalogue: Catalogue, start: int) -> None:
     for key in ("topics/b", "topics/a", "topic", "topics0", "nodes/1"):
         put(catalogue, key, b"")
     revision, entries = catalogue.entries("topics/")
-    assert revision == 5
+    assert revision == start + 5
     assert [entry.key for entry in entries] == ["topics/a", "topics/b"]
 
 
-def test_a_transaction_changes_several_keys_at_one_revision(catalogue: Catalogue) -> None:
+def test_a_commit_changes_several_keys_at_one_revision(catalogue: Catalogue, start: int) -> None:
     put(catalogue, "gone", b"")
-    assert catalogue.commit(Commit(changes=(Put("a", b"1"), Put("b", b"2"), Delete("gone")))) == 2
+    assert catalogue.commit(Commit(changes=(Put("a", b"1"), Put("b", b"2"), Delete("gone")))) == start + 2
     _revision, entries = catalogue.entries("")
-    assert [(entry.key, entry.revision) for entry in entries] == [("a", 2), ("b", 2)]
+    assert [(entry.key, entry.revision) for entry in entries] == [("a", start + 2), ("b", start + 2)]
 
 
 def test_a_comparison_that_holds_lets_the_transaction_through(catalogue: Catalogue) -> None:
@@ -68,22 +96,22 @@ def test_a_comparison_that_holds_lets_the_transaction_through(catalogue: Catalog
     assert catalogue.commit(Commit(compares, (Put("a", b"2"),))) == revision + 1
 
 
-@pytest.mark.parametrize("compare", [Compare("a", 0), Compare("a", 99), Compare("b", 1)])
-def test_a_comparison_that_fails_refuses_the_whole_transaction(catalogue: Catalogue, compare: Compare) -> None:
+@pytest.mark.parametrize("compare", [Compare("a", 0), Compare("a", 9999), Compare("b", 1)])
+def test_a_comparison_that_fails_refuses_the_whole_commit(catalogue: Catalogue, start: int, compare: Compare) -> None:
     put(catalogue, "a", b"1")
     with pytest.raises(CatalogueConflict, match=compare.key):
         catalogue.commit(Commit((compare,), (Put("a", b"2"), Put("c", b"3"))))
-    assert catalogue.revision() == 1
+    assert catalogue.revision() == start + 1
     assert [entry.value for entry in catalogue.entries("")[1]] == [b"1"]
 
 
 def test_of_two_that_planned_against_the_same_revision_one_wins(catalogue: Catalogue) -> None:
-    put(catalogue, "counter", b"0")
+    known = put(catalogue, "counter", b"0")
     outcomes: list[object] = []
 
     def increment(value: bytes) -> None:
         try:
-            outcomes.append(catalogue.commit(Commit((Compare("counter", 1),), (Put("counter", value),))))
+            outcomes.append(catalogue.commit(Commit((Compare("counter", known),), (Put("counter", value),))))
         except CatalogueConflict as conflict:
             outcomes.append(conflict)
 
@@ -92,60 +120,62 @@ def test_of_two_that_planned_against_the_same_revision_one_wins(catalogue: Catal
         thread.start()
     for thread in threads:
         thread.join()
-    assert outcomes.count(2) == 1
+    assert outcomes.count(known + 1) == 1
     assert sum(isinstance(outcome, CatalogueConflict) for outcome in outcomes) == 7
 
 
-def test_a_transaction_without_changes_only_compares(catalogue: Catalogue) -> None:
-    assert catalogue.commit(Commit((Compare("a", 0),))) == 0
+def test_a_commit_without_changes_only_compares(catalogue: Catalogue, start: int) -> None:
+    assert catalogue.commit(Commit((Compare("a", 0),))) == start
     with pytest.raises(CatalogueConflict):
         catalogue.commit(Commit((Compare("a", 7),)))
 
 
 def test_a_key_made_again_has_a_new_revision(catalogue: Catalogue) -> None:
-    put(catalogue, "a", b"1")
+    first = put(catalogue, "a", b"1")
     catalogue.commit(Commit(changes=(Delete("a"),)))
     assert catalogue.get("a") is None
     with pytest.raises(CatalogueConflict):
-        catalogue.commit(Commit((Compare("a", 1),), (Put("a", b"2"),)))
-    assert catalogue.commit(Commit((Compare("a", 0),), (Put("a", b"2"),))) == 3
+        catalogue.commit(Commit((Compare("a", first),), (Put("a", b"2"),)))
+    assert catalogue.commit(Commit((Compare("a", 0),), (Put("a", b"2"),))) == first + 2
 
 
 def test_a_watch_tells_what_changed_since_a_revision(catalogue: Catalogue) -> None:
-    put(catalogue, "a", b"1")
+    first = put(catalogue, "a", b"1")
     put(catalogue, "a", b"2")
     catalogue.commit(Commit(changes=(Delete("a"),)))
-    assert list(catalogue.watch(1).next(1)) == [Event(2, "a", b"2"), Event(3, "a", None)]
+    assert _all(catalogue.watch(first), 2) == [Event(first + 1, "a", b"2"), Event(first + 2, "a", None)]
 
 
-def test_a_watch_tells_of_its_prefix_alone(catalogue: Catalogue) -> None:
+def test_a_watch_tells_of_its_prefix_alone(catalogue: Catalogue, start: int) -> None:
     put(catalogue, "nodes/1", b"1")
     put(catalogue, "topics/a", b"2")
-    assert list(catalogue.watch(0, "topics/").next(1)) == [Event(2, "topics/a", b"2")]
+    assert _all(catalogue.watch(start, "topics/"), 1) == [Event(start + 2, "topics/a", b"2")]
 
 
-def test_a_watch_waits_for_the_next_change(catalogue: Catalogue) -> None:
-    watch = catalogue.watch(0)
+def test_a_watch_waits_for_the_next_change(catalogue: Catalogue, start: int) -> None:
+    watch = catalogue.watch(start)
     seen: list[Event] = []
     waiting = threading.Thread(target=lambda: seen.extend(watch.next(10)))
     waiting.start()
     put(catalogue, "a", b"1")
     waiting.join(10)
-    assert seen == [Event(1, "a", b"1")]
+    watch.close()
+    assert seen == [Event(start + 1, "a", b"1")]
 
 
-def test_a_watch_tells_each_change_once(catalogue: Catalogue) -> None:
-    watch = catalogue.watch(0)
+def test_a_watch_tells_each_change_once(catalogue: Catalogue, start: int) -> None:
+    watch = catalogue.watch(start)
     put(catalogue, "a", b"1")
     assert len(watch.next(1)) == 1
     catalogue.commit(Commit(changes=(Delete("was never there"),)))
-    assert list(watch.next(1)) == []
+    assert list(watch.next(0.1)) == []
     put(catalogue, "b", b"2")
-    assert list(watch.next(1)) == [Event(3, "b", b"2")]
+    assert list(watch.next(1)) == [Event(start + 3, "b", b"2")]
+    watch.close()
 
 
-def test_closing_a_watch_ends_the_waiting(catalogue: Catalogue) -> None:
-    watch = catalogue.watch(0)
+def test_closing_a_watch_ends_the_waiting(catalogue: Catalogue, start: int) -> None:
+    watch = catalogue.watch(start)
     waiting = threading.Thread(target=watch.next, args=(60,))
     waiting.start()
     watch.close()
