@@ -6,7 +6,7 @@ import trio
 from attrs import define
 
 from engine.cleaner.cleaner import Cleaner
-from engine.cleaner.pace import Pace
+from engine.cleaner.throttle import Throttle
 from engine.clock import Clock
 from engine.config.resolve import BrokerSettings
 from engine.partition.partitions import Partitions
@@ -34,11 +34,11 @@ class Cleaning:
     ) -> "Cleaning":
         """`workers` are for compaction alone; `pause` sleeps in them."""
 
-        def make_pace(is_stopped: Callable[[], bool]) -> Pace:
-            return Pace(clock.monotonic, pause, is_stopped)
+        def make_throttle(is_stopped: Callable[[], bool]) -> Throttle:
+            return Throttle(clock.monotonic, pause, is_stopped)
 
         together = settings.integer("log.cleaner.threads")
-        return cls(Cleaner(partitions, workers, clock, make_pace, together=together), settings)
+        return cls(Cleaner(partitions, workers, clock, make_throttle, together=together), settings)
 
     def start(self, nursery: trio.Nursery) -> None:
         """Begin the tasks; the nursery's end is theirs."""

@@ -14,7 +14,7 @@ from engine.metrics import Family, Labels
 
 
 @frozen
-class _Row:
+class _GroupFigures:
     group_id: str
     state: str
     members: int
@@ -35,7 +35,7 @@ class GroupMetrics:
 
     def collect(self) -> Iterator[Family | None]:
         """Everything about groups that are loaded."""
-        rows = [row for machine in self.groups.runtime.machines() for row in _rows(machine)]
+        rows = [row for machine in self.groups.runtime.machines() for row in _figures(machine)]
         self._labels.update(row.group_id for row in rows)
         yield Family.gauge(
             "tidegate_consumergroups",
@@ -48,7 +48,7 @@ class GroupMetrics:
         yield from _of_groups(named)
         yield from self._of_places(named)
 
-    def _of_places(self, named: list[_Row]) -> Iterator[Family | None]:
+    def _of_places(self, named: list[_GroupFigures]) -> Iterator[Family | None]:
         sums: list[tuple[Labels, float]] = []
         places: list[tuple[Labels, PartitionLag]] = []
         for row in named:
@@ -72,7 +72,7 @@ class GroupMetrics:
         )
 
 
-def _of_groups(rows: list[_Row]) -> Iterator[Family]:
+def _of_groups(rows: list[_GroupFigures]) -> Iterator[Family]:
     yield Family.gauge(
         "tidegate_consumergroup_state",
         "1 for the state that a group is in.",
@@ -90,8 +90,8 @@ def _of_groups(rows: list[_Row]) -> Iterator[Family]:
     )
 
 
-def _rows(machine: GroupMachine) -> Iterator[_Row]:
+def _figures(machine: GroupMachine) -> Iterator[_GroupFigures]:
     for group_id, group in machine.groups.items():
-        yield _Row(group_id, group.state.value, len(group.members), group.generation)
+        yield _GroupFigures(group_id, group.state.value, len(group.members), group.generation)
     for group_id, consumers in machine.consumers.groups.items():
-        yield _Row(group_id, consumers.state.value, len(consumers.members), consumers.epoch)
+        yield _GroupFigures(group_id, consumers.state.value, len(consumers.members), consumers.epoch)

@@ -37,7 +37,7 @@ from engine.records.layout import (
     walk_records,
 )
 from engine.stage.events import DeadLetterProducer
-from engine.stage.pending import Row
+from engine.stage.pending import PendingRow
 
 logger = logging.getLogger("tidegate.dead_letters")
 
@@ -145,7 +145,7 @@ class DeadLetters:
         await _in_turn(staged, lambda: staged.stage.note(event))
         await self._durable(staged.store, staged.store.log.end_offset - 1)
 
-    def _letters(self, staged: StagedPartition, row: Row) -> Iterator[Letter]:
+    def _letters(self, staged: StagedPartition, row: PendingRow) -> Iterator[Letter]:
         """The records of a row, with their create times."""
         data = staged.stage.read(row)
         if row.count == 1:

@@ -18,7 +18,7 @@ from coordinators.waiting import in_worker
 from engine.errors import InvalidRequest, StorageError
 from engine.files.files import File
 from engine.records.layout import HEADER_SIZE, RecordSpan, parse_header, walk_records
-from engine.stage.pending import Row
+from engine.stage.pending import PendingRow
 from engine.stage.state import NONE
 from engine.workers import Workers
 
@@ -71,7 +71,7 @@ class _Place(NamedTuple):
     staged: StagedPartition
 
 
-def delayed_rows(stages: Iterable[StagedPartition]) -> Iterator[tuple[StagedPartition, Row, int] | None]:
+def delayed_rows(stages: Iterable[StagedPartition]) -> Iterator[tuple[StagedPartition, PendingRow, int] | None]:
     """What waits for its time, with when it is due by the wall clock; None after every slice: time for others."""
     walked = 0
     for staged in stages:
@@ -142,7 +142,7 @@ class _Earliest:
     window: Window
     _heap: list[tuple[int, int, int]] = field(factory=list)
 
-    def see(self, _place: int, due_ms: int, staged: StagedPartition, row: Row) -> None:
+    def see(self, _place: int, due_ms: int, staged: StagedPartition, row: PendingRow) -> None:
         item = (-due_ms, -staged.partition.index, -row.number)
         if len(self._heap) < self.window.skip + self.window.limit:
             heappush(self._heap, item)
@@ -160,7 +160,7 @@ class _InTurn:
     window: Window
     _places: list[tuple[int, int]] = field(factory=list)
 
-    def see(self, place: int, _due_ms: int, staged: StagedPartition, row: Row) -> None:
+    def see(self, place: int, _due_ms: int, staged: StagedPartition, row: PendingRow) -> None:
         if 0 <= place - self.window.skip < self.window.limit:
             self._places.append((staged.partition.index, row.number))
 
@@ -172,7 +172,7 @@ class _InTurn:
 
 
 async def shown_record(
-    staged: StagedPartition, number: int, workers: Workers, row: Row | None = None
+    staged: StagedPartition, number: int, workers: Workers, row: PendingRow | None = None
 ) -> tuple[PendingRecord, bytes | None] | None:
     """A record as callers are shown it, and its value; None if it has gone. `row` is that of one which has left the
     table and is on its way."""
@@ -203,7 +203,7 @@ async def shown_record(
     return record, None if span.value is None else bytes(span.value)
 
 
-def _file_of(staged: StagedPartition, row: Row) -> File:
+def _file_of(staged: StagedPartition, row: PendingRow) -> File:
     """The file that holds the row. A reference to it outlives the segment, should that go meanwhile."""
     for segment in staged.store.log.segments:
         if segment.base_offset == row.segment:
@@ -214,7 +214,7 @@ def _file_of(staged: StagedPartition, row: Row) -> File:
     raise StorageError(f"{staged.store.log.name} lacks the segment {row.segment}")
 
 
-def _read(file: File, row: Row, number: int) -> tuple[RecordSpan, int]:
+def _read(file: File, row: PendingRow, number: int) -> tuple[RecordSpan, int]:
     """[thread] The record and its create time."""
     try:
         data = file.pread(row.size, row.position)
@@ -231,7 +231,7 @@ def _read(file: File, row: Row, number: int) -> tuple[RecordSpan, int]:
     raise StorageError(f"record {number} is not in its batch of {header.record_count}")
 
 
-def _id_of(span: RecordSpan, row: Row, number: int) -> str:
+def _id_of(span: RecordSpan, row: PendingRow, number: int) -> str:
     if row.id_hash:
         for name, value in span.headers:
             if bytes(name) == SCHEDULE_ID and value is not None:

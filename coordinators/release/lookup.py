@@ -11,7 +11,7 @@ from typing import NamedTuple
 from coordinators.release.pending_records import Fate, FateName, StateName
 from engine.errors import InvalidRequest
 from engine.stage.fates import FateKind, id_hash
-from engine.stage.pending import Row
+from engine.stage.pending import PendingRow
 from engine.stage.stage import Stage
 from engine.stage.state import HELD, HOLE, NONE, READY, WAITING, StageState
 
@@ -32,27 +32,27 @@ class TooLate(InvalidRequest):
     """The record is no longer, or not now, one that can be cancelled or moved to another time."""
 
 
-class Found(NamedTuple):
+class FoundRecord(NamedTuple):
     """A pending record. `number` is its own, which may lie inside the row of a run."""
 
     number: int
-    row: Row
+    row: PendingRow
     state: StateName
 
 
-def state_of(row: Row) -> StateName | None:
+def state_of(row: PendingRow) -> StateName | None:
     """The state that callers are told; None for a row that they do not see."""
     if row.state == WAITING and row.due_ms == NONE:
         return "releasing"
     return _STATES.get(row.state)
 
 
-def is_delayed(row: Row) -> bool:
+def is_delayed(row: PendingRow) -> bool:
     """Whether it waits for its time, and everybody may know."""
     return row.state in (WAITING, HELD) and row.due_ms != NONE
 
 
-def find(state: StageState, record_id: str) -> Found | None:
+def find(state: StageState, record_id: str) -> FoundRecord | None:
     """The pending record of this id. A schedule id goes before a number: it may look like one."""
     key = id_hash(record_id.encode())
     number = state.table.by_id(key)
@@ -60,25 +60,25 @@ def find(state: StageState, record_id: str) -> Found | None:
         return found
     for row in state.intended.values():
         if row.id_hash == key:
-            return Found(row.number, row, "releasing")
+            return FoundRecord(row.number, row, "releasing")
     matched = _NUMBER.fullmatch(record_id)
     return None if matched is None else _by_number(state, int(matched[1]))
 
 
-def _by_number(state: StageState, number: int) -> Found | None:
+def _by_number(state: StageState, number: int) -> FoundRecord | None:
     for intent in state.intents:
         for piece in intent.pieces:
             if piece.number <= number < piece.number + piece.count and piece.lane < HOLE:
-                return Found(number, state.intended[piece.number], "releasing")
+                return FoundRecord(number, state.intended[piece.number], "releasing")
     return _in_table(state, number)
 
 
-def _in_table(state: StageState, number: int) -> Found | None:
+def _in_table(state: StageState, number: int) -> FoundRecord | None:
     row = state.table.get(number)
     if row is None or number < row.number + row.skip:
         return None
     name = state_of(row)
-    return None if name is None else Found(number, row, name)
+    return None if name is None else FoundRecord(number, row, name)
 
 
 def fate(stage: Stage, record_id: str) -> Fate:
@@ -92,7 +92,7 @@ def fate(stage: Stage, record_id: str) -> Fate:
     return Fate(FATES[known.kind], offset, known.at_ms + ahead_ms(stage))
 
 
-def to_change(stage: Stage, record_id: str) -> Row:
+def to_change(stage: Stage, record_id: str) -> PendingRow:
     """The row of a record that waits; NoSuchRecord or TooLate say why there is none."""
     found = find(stage.state, record_id)
     if found is None:
@@ -122,6 +122,6 @@ def ahead_ms(stage: Stage) -> int:
     return known_ms if stepped_ms is None else stepped_ms
 
 
-def due_wall_ms(row: Row, ahead: int) -> int:
+def due_wall_ms(row: PendingRow, ahead: int) -> int:
     """When a row is due, by the wall clock as it stands now."""
     return row.due_ms + ahead if row.relative else row.due_ms

@@ -13,7 +13,7 @@ from engine.records.batch import Publisher
 from engine.stage.events import Intent
 from engine.stage.fates import FateKind
 from engine.stage.headers import OpenedRecord
-from engine.stage.pending import Row
+from engine.stage.pending import PendingRow
 from engine.stage.state import HOLE, NORMAL_LANE, due_time
 from engine.trace.context import TraceContext
 from engine.trace.kinds import EventKind
@@ -36,16 +36,16 @@ class StageObserver(Protocol):
     ) -> None:
         """A client's batch was staged, its first record as `first_number`."""
 
-    def ready(self, row: Row) -> None:
+    def ready(self, row: PendingRow) -> None:
         """A delayed record has entered its lane."""
 
-    def ended(self, row: Row, kind: FateKind) -> None:
+    def ended(self, row: PendingRow, kind: FateKind) -> None:
         """It was cancelled or has expired."""
 
-    def dead_lettered(self, row: Row) -> None:
+    def dead_lettered(self, row: PendingRow) -> None:
         """It has reached the dead-letter topic."""
 
-    def released(self, intent: Intent, rows: Mapping[int, Row]) -> None:
+    def released(self, intent: Intent, rows: Mapping[int, PendingRow]) -> None:
         """These were just appended to the log."""
 
 
@@ -99,23 +99,23 @@ class StageTraces:
                 store=self.partition.staged.store,
             )
 
-    def ready(self, row: Row) -> None:
+    def ready(self, row: PendingRow) -> None:
         """It is due, and waits for a reader."""
         self._tell(row.number, EventKind.DELAY_READY)
         self._tell(row.number, EventKind.PRIORITY_QUEUED, lane=row.lane)
 
-    def ended(self, row: Row, kind: FateKind) -> None:
+    def ended(self, row: PendingRow, kind: FateKind) -> None:
         """It will not be released."""
         cancelled = kind is FateKind.CANCELLED
         for number in range(row.number + row.skip, row.number + row.count):
             self._tell(number, EventKind.DELAY_CANCELLED if cancelled else EventKind.DELAY_EXPIRED)
 
-    def dead_lettered(self, row: Row) -> None:
+    def dead_lettered(self, row: PendingRow) -> None:
         """It is in the dead-letter topic."""
         for number in range(row.number, row.number + row.count):
             self._tell(number, EventKind.DLQ_ROUTED)
 
-    def released(self, intent: Intent, rows: Mapping[int, Row]) -> None:
+    def released(self, intent: Intent, rows: Mapping[int, PendingRow]) -> None:
         """From now on the log's offsets name them."""
         offset = intent.first_offset
         in_lanes = self.partition.staged.stage.prioritised

@@ -18,7 +18,7 @@ from engine.clock import Clock
 from engine.errors import BrokerError
 from engine.partition.partitions import Partitions
 from engine.stage import checkpoint
-from engine.stage.pending import Row
+from engine.stage.pending import PendingRow
 from engine.stage.tidying import Tidying, bound_bytes
 from engine.timers import Timers
 
@@ -191,7 +191,7 @@ class StageUpkeep:
             # They are not in memory: a thread reads them, so that a slow disk never stops the loop.
             self.partitions.workers.submit(job, lambda _result, _error: self._move(staged, tidying, rows))
 
-    def _move(self, staged: StagedPartition, tidying: Tidying, rows: Sequence[Row]) -> None:
+    def _move(self, staged: StagedPartition, tidying: Tidying, rows: Sequence[PendingRow]) -> None:
         def move() -> None:
             tidying.move(rows)
             later = partial(self._trying, staged, partial(self._go_on, staged, tidying))

@@ -33,7 +33,7 @@ _NO_EPOCH = -1
 
 
 @frozen
-class Cleaning:
+class CleaningRules:
     """What a pass goes by."""
 
     offsets: OffsetMap
@@ -69,7 +69,7 @@ def note_keys(header: BatchHeader, batch: bytes, offsets: OffsetMap) -> None:
     offsets.end = header.next_offset
 
 
-def clean_batch(header: BatchHeader, batch: bytes, cleaning: Cleaning) -> bytes | None:
+def clean_batch(header: BatchHeader, batch: bytes, cleaning: CleaningRules) -> bytes | None:
     """What remains of a batch; the very same bytes if nothing changes, None if nothing remains."""
     if header.base_offset >= cleaning.offsets.end:
         return batch
@@ -86,20 +86,20 @@ def clean_batch(header: BatchHeader, batch: bytes, cleaning: Cleaning) -> bytes 
     return _rebuilt(header, section, kept, cleaning.horizon_ms if horizon_due else None)
 
 
-def what_is_left(header: BatchHeader, batch: bytes, cleaning: Cleaning) -> bytes | None:
+def what_is_left(header: BatchHeader, batch: bytes, cleaning: CleaningRules) -> bytes | None:
     """What remains of a batch that loses all its records."""
     producer = cleaning.producers.get(header.producer_id)
     is_last = producer is not None and producer.last_offset == header.last_offset
     return emptied(header, batch) if is_last else None
 
 
-def with_delete_horizon(header: BatchHeader, batch: bytes, cleaning: Cleaning) -> bytes:
+def with_delete_horizon(header: BatchHeader, batch: bytes, cleaning: CleaningRules) -> bytes:
     """The batch with all its records, which may go from the horizon on."""
     opened = open_keyed(header, batch)
     return batch if opened is None else _rebuilt(header, *opened, cleaning.horizon_ms)
 
 
-def is_past_horizon(header: BatchHeader, cleaning: Cleaning) -> bool:
+def is_past_horizon(header: BatchHeader, cleaning: CleaningRules) -> bool:
     return bool(header.attributes & DELETE_HORIZON_FLAG) and header.base_timestamp <= cleaning.now_ms
 
 
@@ -124,7 +124,7 @@ def place_holder(header: BatchHeader) -> bytes:
     return seal_batch(nobodys, b"")
 
 
-def _retained(header: BatchHeader, records: list[KeyedRecord], cleaning: Cleaning) -> list[KeyedRecord]:
+def _retained(header: BatchHeader, records: list[KeyedRecord], cleaning: CleaningRules) -> list[KeyedRecord]:
     kept = cleaning.offsets.latest(header.base_offset, records)
     if is_past_horizon(header, cleaning):
         return [record for record in kept if record[4]]

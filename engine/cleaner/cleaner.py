@@ -1,6 +1,6 @@
 """Retention and compaction of all partitions, never both on one partition at a time."""
 
-from engine.cleaner.compactor import Compactor, MakePace
+from engine.cleaner.compactor import Compactor, MakeThrottle
 from engine.cleaner.offset_map import DEFAULT_BYTES
 from engine.cleaner.retainer import Retainer
 from engine.clock import Clock
@@ -20,7 +20,7 @@ class Cleaner:
         partitions: Partitions,
         workers: Workers,
         clock: Clock,
-        make_pace: MakePace,
+        make_throttle: MakeThrottle,
         *,
         together: int = 1,
         map_bytes: int = DEFAULT_BYTES,
@@ -29,7 +29,9 @@ class Cleaner:
         self._busy = busy
         self._stopped = False
         self._retainer = Retainer(partitions, partitions.workers, clock, busy)
-        self._compactor = Compactor(partitions, workers, clock, make_pace, busy, together=together, map_bytes=map_bytes)
+        self._compactor = Compactor(
+            partitions, workers, clock, make_throttle, busy, together=together, map_bytes=map_bytes
+        )
         self._retainer.is_stopped = self._compactor.is_stopped = lambda: self._stopped
 
     def retain(self) -> None:

@@ -9,12 +9,12 @@ from collections.abc import Iterator, Sequence
 
 from attrs import define, field, frozen
 
-from engine.cleaner.batch_cleaning import Cleaning, clean_batch, note_keys, place_holder
+from engine.cleaner.batch_cleaning import CleaningRules, clean_batch, note_keys, place_holder
 from engine.cleaner.batches import read_batches
 from engine.cleaner.dirtiness import Dirtiness
 from engine.cleaner.offset_map import DEFAULT_BYTES, OffsetMap
-from engine.cleaner.output import Output, remove_cleaned
-from engine.cleaner.pace import Pace
+from engine.cleaner.output import NewSegments, remove_cleaned
+from engine.cleaner.throttle import Throttle
 from engine.cleaner.transaction_cleaning import OF_TRANSACTION, TransactionCleaning, TransactionKeys
 from engine.cleaner.transactions import AbortedRanges, read_aborted
 from engine.files.files import Files
@@ -29,7 +29,7 @@ GROUP_SEGMENTS = 64
 
 
 @frozen
-class Group:
+class SegmentGroup:
     """Segments of the log, and what is to stand in their place."""
 
     old: tuple[Segment, ...]
@@ -59,7 +59,7 @@ class Compaction:
     producers: dict[int, ProducerInfo]
     copies: Sequence[Segment]
     """All segments of the log, `detached`."""
-    pace: Pace
+    throttle: Throttle
     capacity_bytes: int = DEFAULT_BYTES
     last_markers: dict[int, int] = field(factory=dict)
     """Where the last marker of each producer stands, as far as passes have come across them."""
@@ -67,7 +67,7 @@ class Compaction:
     offsets: OffsetMap = field(init=False)
     _aborted: list[AbortedTransaction] = field(factory=list, init=False)
     _stable_offsets: dict[int, int] = field(factory=dict, init=False)
-    _groups: Iterator[Group] = field(init=False)
+    _groups: Iterator[SegmentGroup] = field(init=False)
 
     def __attrs_post_init__(self) -> None:
         self.offsets = OffsetMap(self.capacity_bytes, end=self.dirt.first_dirty)
@@ -96,24 +96,24 @@ class Compaction:
                 else:
                     note_keys(header, batch, self.offsets)
 
-    def next_group(self) -> Group | None:
+    def next_group(self) -> SegmentGroup | None:
         """Written and synced, ready to be committed; None at the end."""
         return next(self._groups, None)
 
     def _count(self, batch: bytes) -> None:
         self.read_bytes += len(batch)
-        self.pace.step()
+        self.throttle.step()
 
     def _with_ends(self) -> Iterator[tuple[Segment, int]]:
         segments = self.dirt.segments
         yield from zip(segments, [*(s.base_offset for s in segments[1:]), self.dirt.end], strict=True)
 
-    def _write_groups(self) -> Iterator[Group]:
+    def _write_groups(self) -> Iterator[SegmentGroup]:
         segments = [(segment, end) for segment, end in self._with_ends() if segment.base_offset < self.offsets.end]
-        cleaning = Cleaning(self.offsets, self.now_ms, self.delete_retention_ms, self.producers)
+        cleaning = CleaningRules(self.offsets, self.now_ms, self.delete_retention_ms, self.producers)
         transactions = TransactionCleaning(cleaning, AbortedRanges(self._aborted), self.last_markers)
         while segments:
-            output = Output(
+            output = NewSegments(
                 self.files, self.directory, segments[0][0].base_offset, self.now_ms,
                 self.segment_bytes, self.index_interval_bytes,
             )  # fmt: skip
@@ -127,7 +127,9 @@ class Compaction:
             if group is not None:
                 yield group
 
-    def _fill(self, output: Output, segments: Sequence[tuple[Segment, int]], transactions: TransactionCleaning) -> int:
+    def _fill(
+        self, output: NewSegments, segments: Sequence[tuple[Segment, int]], transactions: TransactionCleaning
+    ) -> int:
         """Writes what stays of segment after segment until there is enough for a group; how many it took."""
         cleaning = transactions.cleaning
         dropped: BatchHeader | None = None
@@ -153,11 +155,11 @@ class Compaction:
             output.append(place_holder(dropped))
         return count
 
-    def _is_enough(self, output: Output, count: int, next_offsets: int) -> bool:
+    def _is_enough(self, output: NewSegments, count: int, next_offsets: int) -> bool:
         full = output.size >= self.segment_bytes * FULL_SHARE or count == GROUP_SEGMENTS
         return full or next_offsets > MAX_RELATIVE_OFFSET
 
-    def _group(self, old: tuple[Segment, ...], output: Output) -> Group | None:
+    def _group(self, old: tuple[Segment, ...], output: NewSegments) -> SegmentGroup | None:
         if len(old) == 1 and not output.changed:
             output.abandon()
             return None
@@ -165,4 +167,4 @@ class Compaction:
         for segment in old:
             # Loaded here, in the thread: the commit needs it on the loop.
             segment.loaded_index()
-        return Group(old, new)
+        return SegmentGroup(old, new)

@@ -10,10 +10,10 @@ from weakref import WeakKeyDictionary, WeakSet
 from attrs import define, frozen
 
 from engine.cleaner.checkpoint import read_checkpoint, write_checkpoint
-from engine.cleaner.compaction import Compaction, Group
+from engine.cleaner.compaction import Compaction, SegmentGroup
 from engine.cleaner.dirtiness import CompactionView, Dirtiness, dirtiness
 from engine.cleaner.offset_map import DEFAULT_BYTES
-from engine.cleaner.pace import Pace, Stopped
+from engine.cleaner.throttle import Stopped, Throttle
 from engine.cleaner.transactions import detached
 from engine.clock import Clock
 from engine.errors import BrokerError, CorruptMessage
@@ -22,14 +22,14 @@ from engine.partition.partition import Partition
 from engine.partition.partitions import Partitions
 from engine.workers import Workers
 
-MakePace = Callable[[Callable[[], bool]], Pace]
+MakeThrottle = Callable[[Callable[[], bool]], Throttle]
 
 # Of the sealed segments the latest may not lie before the recovery point yet; these many are left for the next time.
 LEFT_MOST = 4
 
 
 @frozen
-class Candidate:
+class DirtyPartition:
     """A partition that is due."""
 
     partition: Partition
@@ -58,7 +58,7 @@ class Compactor:
         partitions: Partitions,
         workers: Workers,
         clock: Clock,
-        make_pace: MakePace,
+        make_throttle: MakeThrottle,
         busy: set[Partition],
         *,
         together: int = 1,
@@ -67,7 +67,7 @@ class Compactor:
         self._partitions = partitions
         self._workers = workers
         self._clock = clock
-        self._make_pace = make_pace
+        self._make_throttle = make_throttle
         self._busy = busy
         self._together = together
         self._map_bytes = map_bytes
@@ -144,7 +144,7 @@ class Compactor:
             self._partitions.run_jobs(partition, log.maintenance())
         return None
 
-    def _look(self, views: list[tuple[Partition, CompactionView]]) -> list[Candidate]:
+    def _look(self, views: list[tuple[Partition, CompactionView]]) -> list[DirtyPartition]:
         """[thread]"""
         now_ms = self._clock.now_ms()
         found = []
@@ -156,7 +156,7 @@ class Compactor:
                     self._partitions.log_error(f"compaction cannot look at {partition.log.name}: {error}")
                 continue
             if dirt.is_due(view.config):
-                found.append(Candidate(partition, dirt))
+                found.append(DirtyPartition(partition, dirt))
         return sorted(found, key=lambda candidate: candidate.urgency, reverse=True)
 
     def _checkpoint(self, partition: Partition) -> int | None:
@@ -164,7 +164,7 @@ class Compactor:
             self._cleaned_to[partition] = read_checkpoint(self._partitions.files, partition.log.directory)
         return self._cleaned_to[partition]
 
-    def _looked(self, found: list[Candidate] | None, error: BaseException | None) -> None:
+    def _looked(self, found: list[DirtyPartition] | None, error: BaseException | None) -> None:
         self._looking = False
         if error is not None:
             self._partitions.log_error(f"compaction failed: {error}")
@@ -175,7 +175,7 @@ class Compactor:
 
     # -- a pass
 
-    def _begin(self, candidate: Candidate) -> None:
+    def _begin(self, candidate: DirtyPartition) -> None:
         partition, log = candidate.partition, candidate.partition.log
         producers = {producer.producer_id: producer for producer in log.producers()}
         last_markers = self._last_markers.get(partition, {})
@@ -189,7 +189,7 @@ class Compactor:
             now_ms=self._clock.now_ms(),
             producers=producers,
             copies=[detached(segment) for segment in log.segments],
-            pace=self._make_pace(lambda: self.is_stopped() or partition.removed),
+            throttle=self._make_throttle(lambda: self.is_stopped() or partition.removed),
             capacity_bytes=self._map_bytes,
             last_markers={key: offset for key, offset in last_markers.items() if key in producers},
         )
@@ -209,14 +209,14 @@ class Compactor:
 
     def _next(self, this: Pass) -> None:
         def then(group: object) -> None:
-            if isinstance(group, Group):
+            if isinstance(group, SegmentGroup):
                 self._commit(this, group)
             else:
                 self._submit(this, lambda: self._note(this), lambda _: self._end(this, None))
 
         self._submit(this, this.work.next_group, then)
 
-    def _commit(self, this: Pass, group: Group) -> None:
+    def _commit(self, this: Pass, group: SegmentGroup) -> None:
         partition, log = this.partition, this.partition.log
         present = set(group.old) <= set(log.segments)
         if partition.offline is not None or self.is_stopped() or not present or not log.can_replace(group.old):
@@ -238,7 +238,7 @@ class Compactor:
 
         self._partitions.run_jobs(partition, [job], then)
 
-    def _give_up(self, this: Pass, group: Group, error: BaseException) -> None:
+    def _give_up(self, this: Pass, group: SegmentGroup, error: BaseException) -> None:
         self._submit(this, group.abandon, lambda _: self._end(this, error))
 
     def _note(self, this: Pass) -> None:

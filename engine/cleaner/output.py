@@ -11,7 +11,7 @@ from engine.records.layout import BatchHeader, parse_header
 SYNC_BYTES = 1024 * 1024
 
 
-class Output:
+class NewSegments:
     """[thread] The new segments of a group. `end` is where the last batch ends; at the latest old segment that was
     done with, everything below `stable_offset` was decided."""
 

@@ -12,7 +12,7 @@
 from attrs import define, field
 
 from engine.cleaner.batch_cleaning import (
-    Cleaning,
+    CleaningRules,
     clean_batch,
     is_past_horizon,
     note_keys,
@@ -64,7 +64,7 @@ class TransactionKeys:
 class TransactionCleaning:
     """The way through the log from its first segment on: what goes, and which transactions still have batches."""
 
-    cleaning: Cleaning
+    cleaning: CleaningRules
     aborted: AbortedRanges
     last_markers: dict[int, int]
     _remaining: set[int] = field(factory=set)

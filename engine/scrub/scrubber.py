@@ -23,7 +23,7 @@ from engine.log.segment import Segment
 from engine.partition.partition import Partition
 from engine.partition.partitions import Partitions
 from engine.scrub.progress import Cursor, Place, ScrubProgress, kept, known
-from engine.scrub.segment_check import Problem, SegmentCheck
+from engine.scrub.segment_check import FileFault, SegmentCheck
 from engine.scrub.small_files import is_small_file
 from engine.scrub.steps import (
     JournalStep,
@@ -135,7 +135,7 @@ class Scrubber:
         for other in self.others:
             looked = OtherStep(other)
             yield looked
-            self._replace(other.path, [] if looked.problem is None else [Problem(0, -1, looked.problem)], None)
+            self._replace(other.path, [] if looked.problem is None else [FileFault(0, -1, looked.problem)], None)
         others = {other.path for other in self.others}
         damages = [damage for damage in self.partitions.damages if damage.file not in others]
         missing = MissingStep(self.partitions.files, damages)
@@ -173,7 +173,7 @@ class Scrubber:
     def _segment_steps(
         self, place: Place, store: Partition, segment: Segment, check: SegmentCheck
     ) -> Iterator[Step | None]:
-        found: list[Problem] = []
+        found: list[FileFault] = []
         was_resumed, doubted, is_done = check.position > 0, False, False
         while (step := self._segment_step(place, store, segment, check)) is not None:
             yield step
@@ -245,7 +245,7 @@ class Scrubber:
 
     # -- what was found
 
-    def _replace(self, path: str, problems: Sequence[Problem], store: Partition | None) -> None:
+    def _replace(self, path: str, problems: Sequence[FileFault], store: Partition | None) -> None:
         """What is now known of a file, in the place of what was."""
         damages = self.partitions.damages
         before = {damage.position: damage for damage in damages if damage.file == path}

@@ -18,7 +18,7 @@ CHECKSUM_PROBLEM = "the checksum of this batch does not hold"
 OnBatch = Callable[[int, BatchHeader, bool], object]
 
 
-class Problem(NamedTuple):
+class FileFault(NamedTuple):
     """What is wrong in a file, and where; `offset` is the one that is expected there."""
 
     position: int
@@ -38,10 +38,10 @@ class SegmentCheck:
     batches: int = 0
     records: int = 0
 
-    def look(self, file: File, limit: int, budget_bytes: int, on_batch: OnBatch | None = None) -> list[Problem]:
+    def look(self, file: File, limit: int, budget_bytes: int, on_batch: OnBatch | None = None) -> list[FileFault]:
         """[thread] Look at the next batches before `limit`: some `budget_bytes`, at least one. `on_batch` is told
         position, header and whether the checksum holds."""
-        problems: list[Problem] = []
+        problems: list[FileFault] = []
         chunk = memoryview(file.pread(min(max(budget_bytes, HEADER_SIZE), limit - self.position), self.position))
         start = self.position
         while self.position < limit:
@@ -51,7 +51,7 @@ class SegmentCheck:
             header = parse_header(chunk, at) if len(chunk) - at >= HEADER_SIZE else None
             if header is None or not is_framed(header) or header.size > limit - self.position:
                 text = f"no batch begins here; {limit - self.position} bytes are left"
-                problems.append(Problem(self.position, self.next_offset, text))
+                problems.append(FileFault(self.position, self.next_offset, text))
                 self.is_broken = True
                 break
             if at and at + header.size > len(chunk):
@@ -63,10 +63,10 @@ class SegmentCheck:
             self.position += header.size
         return problems
 
-    def _take(self, header: BatchHeader, sound: bool) -> list[Problem]:
-        problems: list[Problem] = []
+    def _take(self, header: BatchHeader, sound: bool) -> list[FileFault]:
+        problems: list[FileFault] = []
         if not sound:
-            problems.append(Problem(self.position, self.next_offset, CHECKSUM_PROBLEM))
+            problems.append(FileFault(self.position, self.next_offset, CHECKSUM_PROBLEM))
         base_offset, expected = header.base_offset, self.next_offset
         delta = max(header.last_offset_delta, 0)
         if base_offset < expected or (base_offset > expected and not self.gaps_allowed):
@@ -75,7 +75,7 @@ class SegmentCheck:
                 if base_offset < expected
                 else f"offset {base_offset} where {expected} is expected"
             )
-            problems.append(Problem(self.position, expected, text))
+            problems.append(FileFault(self.position, expected, text))
             base_offset = expected
         self.next_offset = base_offset + delta + 1
         self.batches += 1

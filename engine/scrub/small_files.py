@@ -9,7 +9,7 @@ from engine.log.leader_epochs import LeaderEpochs
 from engine.log.recovery import JOURNAL_FLOOR_FILE, START_FILE, read_journal_floor, read_start_offset
 from engine.log.snapshot import SUFFIX as SNAPSHOT_SUFFIX
 from engine.log.snapshot import Snapshot
-from engine.scrub.segment_check import Problem
+from engine.scrub.segment_check import FileFault
 from engine.stage import checkpoint
 
 SNAPSHOT_PROBLEM = "this snapshot is damaged"
@@ -44,11 +44,11 @@ def small_file_problem(files: Files, directory: str, name: str) -> str | None:
     return None
 
 
-def small_file_problems(files: Files, directory: str) -> dict[str, Problem]:
+def small_file_problems(files: Files, directory: str) -> dict[str, FileFault]:
     """[thread] Of all there are, by path."""
-    found: dict[str, Problem] = {}
+    found: dict[str, FileFault] = {}
     for name in files.list(directory):
         problem = small_file_problem(files, directory, name) if is_small_file(name) else None
         if problem is not None:
-            found[os.path.join(directory, name)] = Problem(0, -1, problem)
+            found[os.path.join(directory, name)] = FileFault(0, -1, problem)
     return found

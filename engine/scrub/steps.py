@@ -14,7 +14,7 @@ from engine.files.page_cache import is_resident, let_go
 from engine.journal.format import SlotExtent, damaged_at
 from engine.log.segment import Segment
 from engine.scrub.progress import Cursor, Place, ScrubProgress
-from engine.scrub.segment_check import Problem, SegmentCheck
+from engine.scrub.segment_check import FileFault, SegmentCheck
 from engine.scrub.small_files import is_small_file, small_file_problems
 
 JOURNAL_PROBLEM = "a frame of the journal is not as it was written"
@@ -53,7 +53,7 @@ class SegmentStep:
         self.limit = limit
         self.check = check
         self.after = check
-        self.problems: list[Problem] = []
+        self.problems: list[FileFault] = []
         self.size_bytes = 0
         self._budget_bytes = budget_bytes
         self._end_offset = end_offset
@@ -67,7 +67,7 @@ class SegmentStep:
         try:
             self.problems = check.look(self.file, self.limit, self._budget_bytes)
         except OSError as error:
-            self.problems = [Problem(check.position, check.next_offset, unreadable(error))]
+            self.problems = [FileFault(check.position, check.next_offset, unreadable(error))]
             check.is_broken = True
         self.size_bytes = check.position - start
         if is_cold and descriptor is not None:
@@ -76,7 +76,7 @@ class SegmentStep:
         is_at_end = check.position == self.limit and self._end_offset is not None and not check.gaps_allowed
         if is_at_end and check.next_offset != self._end_offset:
             text = f"the segment ends at offset {check.next_offset}, the next begins at {self._end_offset}"
-            self.problems.append(Problem(check.position, check.next_offset, text))
+            self.problems.append(FileFault(check.position, check.next_offset, text))
 
     @property
     def is_last(self) -> bool:
@@ -94,7 +94,7 @@ class SmallFilesStep:
 
     def __init__(self, files: Files, directory: str) -> None:
         self.directory = directory
-        self.problems: Mapping[str, Problem] = {}
+        self.problems: Mapping[str, FileFault] = {}
         self.size_bytes = 0
         self._files = files
 
@@ -114,7 +114,7 @@ class JournalStep:
 
     def __init__(self, files: Files, extent: SlotExtent) -> None:
         self.extent = extent
-        self.problem: Problem | None = None
+        self.problem: FileFault | None = None
         self.size_bytes = 0
         self._files = files
 
@@ -123,9 +123,9 @@ class JournalStep:
         try:
             at = damaged_at(self._files, self.extent)
             if at is not None:
-                self.problem = Problem(at, -1, JOURNAL_PROBLEM)
+                self.problem = FileFault(at, -1, JOURNAL_PROBLEM)
         except OSError as error:
-            self.problem = Problem(0, -1, unreadable(error))
+            self.problem = FileFault(0, -1, unreadable(error))
         directory, name = os.path.split(self.extent.path)
         self.size_bytes = self._files.list(directory).get(name, 0)
 

@@ -19,7 +19,7 @@ from engine.files.files import Buffer, Files, read_whole, replacing
 from engine.stage.events import Intent
 from engine.stage.fates import Fates
 from engine.stage.lanes import LaneRules, Lanes, Piece
-from engine.stage.pending import PendingTable, Row
+from engine.stage.pending import PendingRow, PendingTable
 from engine.stage.state import OpenTransaction, StageState
 from engine.stage.steady_clock import Anchor
 from engine.stage.wheel import Wheel
@@ -135,7 +135,7 @@ def _decode(data: bytes, rules: LaneRules) -> StageState:
         table=table,
         fates=fates,
         intents=deque(_intent(*fields) for fields in small["intents"]),
-        intended={number: Row(*fields) for number, fields in small["intended"]},
+        intended={number: PendingRow(*fields) for number, fields in small["intended"]},
         transactions={
             int(producer_id): OpenTransaction([(number, key) for number, key in numbers], holds)
             for producer_id, (numbers, holds) in small["transactions"].items()

@@ -13,7 +13,7 @@ from engine.errors import InvalidRecord
 from engine.files.files import Buffer
 from engine.records.layout import CONTROL_FLAG, CONTROL_KEY, BatchHeader, build_batch, walk_records
 from engine.stage.lanes import Piece
-from engine.stage.pending import Row
+from engine.stage.pending import PendingRow
 from engine.stage.steady_clock import Anchor
 
 VERSION = 0
@@ -26,7 +26,7 @@ _ROW_FIELDS = 14
 """What a record came in stays as it is when it is moved."""
 
 
-class EventKind(enum.IntEnum):
+class StageEventKind(enum.IntEnum):
     """The numbers as they lie on disk."""
 
     READY = 100
@@ -92,7 +92,7 @@ class Priority(NamedTuple):
 class Moved(NamedTuple):
     """A record that was copied to the end of the stage, so that old segments can go. Its number stays its own."""
 
-    row: Row
+    row: PendingRow
     record: bytes
 
 
@@ -154,7 +154,7 @@ def read_events(header: BatchHeader, section: Buffer) -> Iterator[tuple[Event, i
         if len(key) != CONTROL_KEY.size or span.value is None:
             continue
         version, kind = CONTROL_KEY.unpack(key)
-        if kind < EventKind.READY:
+        if kind < StageEventKind.READY:
             continue
         if version != VERSION:
             raise InvalidRecord(f"an event of version {version}; this broker knows version {VERSION}")
@@ -165,65 +165,65 @@ def read_events(header: BatchHeader, section: Buffer) -> Iterator[tuple[Event, i
 def _encode(event: Event) -> tuple[bytes, bytes]:
     match event:
         case Ready(numbers):
-            return _key(EventKind.READY), _pack_numbers(numbers)
+            return _key(StageEventKind.READY), _pack_numbers(numbers)
         case Intent(first_offset, released_ms, pieces):
             value = _INTENT.pack(first_offset, released_ms, len(pieces))
-            return _key(EventKind.INTENT), value + b"".join([_PIECE.pack(*piece) for piece in pieces])
+            return _key(StageEventKind.INTENT), value + b"".join([_PIECE.pack(*piece) for piece in pieces])
         case Expired(numbers, dead_letters):
-            return _key(EventKind.EXPIRED), bytes([dead_letters]) + _pack_numbers(numbers)
+            return _key(StageEventKind.EXPIRED), bytes([dead_letters]) + _pack_numbers(numbers)
         case Cancelled(numbers):
-            return _key(EventKind.CANCELLED), _pack_numbers(numbers)
+            return _key(StageEventKind.CANCELLED), _pack_numbers(numbers)
         case Rescheduled(number, due_ms, relative):
-            return _key(EventKind.RESCHEDULED), _RESCHEDULED.pack(number, due_ms, relative)
+            return _key(StageEventKind.RESCHEDULED), _RESCHEDULED.pack(number, due_ms, relative)
         case Priority(enabled):
-            return _key(EventKind.PRIORITY), bytes([enabled])
+            return _key(StageEventKind.PRIORITY), bytes([enabled])
         case Moved(row, record):
-            return _key(EventKind.MOVED), _ROW.pack(*row[:_ROW_FIELDS]) + record
+            return _key(StageEventKind.MOVED), _ROW.pack(*row[:_ROW_FIELDS]) + record
         case ClockMoved(ahead_ms):
-            return _key(EventKind.CLOCK), struct.pack(">q", ahead_ms)
+            return _key(StageEventKind.CLOCK), struct.pack(">q", ahead_ms)
         case DeadLetterProducer(producer_id):
-            return _key(EventKind.DEAD_LETTER_PRODUCER), struct.pack(">q", producer_id)
+            return _key(StageEventKind.DEAD_LETTER_PRODUCER), struct.pack(">q", producer_id)
         case CodecChanged(codec):
-            return _key(EventKind.CODEC), bytes([codec])
+            return _key(StageEventKind.CODEC), bytes([codec])
         case DeadLettered(numbers):
-            return _key(EventKind.DEAD_LETTERED), _pack_numbers(numbers)
+            return _key(StageEventKind.DEAD_LETTERED), _pack_numbers(numbers)
         case Anchored(anchor):
-            return _key(EventKind.ANCHORED), struct.pack(">q", anchor.origin_us) + anchor.boot.encode()
+            return _key(StageEventKind.ANCHORED), struct.pack(">q", anchor.origin_us) + anchor.boot.encode()
 
 
 def _decode(kind: int, value: bytes) -> Event:
     try:
         match kind:
-            case EventKind.READY:
+            case StageEventKind.READY:
                 return Ready(_unpack_numbers(value))
-            case EventKind.INTENT:
+            case StageEventKind.INTENT:
                 return _unpack_intent(value)
-            case EventKind.EXPIRED:
+            case StageEventKind.EXPIRED:
                 return Expired(_unpack_numbers(value[1:]), bool(value[0]))
-            case EventKind.CANCELLED:
+            case StageEventKind.CANCELLED:
                 return Cancelled(_unpack_numbers(value))
-            case EventKind.RESCHEDULED:
+            case StageEventKind.RESCHEDULED:
                 return Rescheduled(*_RESCHEDULED.unpack(value))
-            case EventKind.PRIORITY:
+            case StageEventKind.PRIORITY:
                 return Priority(bool(value[0]))
-            case EventKind.MOVED:
-                return Moved(Row(*_ROW.unpack_from(value)), value[_ROW.size :])
-            case EventKind.CLOCK:
+            case StageEventKind.MOVED:
+                return Moved(PendingRow(*_ROW.unpack_from(value)), value[_ROW.size :])
+            case StageEventKind.CLOCK:
                 return ClockMoved(*struct.unpack(">q", value))
-            case EventKind.DEAD_LETTER_PRODUCER:
+            case StageEventKind.DEAD_LETTER_PRODUCER:
                 return DeadLetterProducer(*struct.unpack(">q", value))
-            case EventKind.CODEC:
+            case StageEventKind.CODEC:
                 return CodecChanged(value[0])
-            case EventKind.DEAD_LETTERED:
+            case StageEventKind.DEAD_LETTERED:
                 return DeadLettered(_unpack_numbers(value))
-            case EventKind.ANCHORED:
+            case StageEventKind.ANCHORED:
                 return Anchored(Anchor(value[8:].decode(errors="replace"), *struct.unpack_from(">q", value)))
     except (struct.error, IndexError) as error:
         raise InvalidRecord(f"an event of kind {kind} is damaged: {error}") from None
     raise InvalidRecord(f"an event of the unknown kind {kind}")
 
 
-def _key(kind: EventKind) -> bytes:
+def _key(kind: StageEventKind) -> bytes:
     return CONTROL_KEY.pack(VERSION, kind)
 
 

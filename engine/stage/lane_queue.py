@@ -3,7 +3,7 @@
 An entry is a record, or a run of records with consecutive numbers. It costs 32 bytes, in chunks of some hundred
 entries: pushing and taking is constant work; finding one by its number scans the bounds of the chunks, and a chunk.
 
-Encoding, little endian: the number of entries (u32), then the columns one after the other (see `Entry`).
+Encoding, little endian: the number of entries (u32), then the columns one after the other (see `LaneEntry`).
 """
 
 from array import array
@@ -20,7 +20,7 @@ from engine.stage.sorted_rows import Buffer, from_little_endian, little_endian
 CHUNK_ENTRIES = 512
 
 
-class Entry(NamedTuple):
+class LaneEntry(NamedTuple):
     """Records `number` and following of `size` bytes each; `order` is how many were ready in all lanes before."""
 
     number: int
@@ -67,7 +67,7 @@ class _Chunk:
         if self.shared:
             self.columns, self.shared = [column[:] for column in self.columns], False
 
-    def push(self, entry: Entry) -> None:
+    def push(self, entry: LaneEntry) -> None:
         self.own()
         for column, value in zip(self.columns, entry, strict=True):
             column.append(value)
@@ -77,11 +77,11 @@ class _Chunk:
         )
         self.records += entry.count
 
-    def read(self, index: int) -> Entry:
-        return Entry._make([column[index] for column in self.columns])
+    def read(self, index: int) -> LaneEntry:
+        return LaneEntry._make([column[index] for column in self.columns])
 
-    def entries(self) -> Iterator[Entry]:
-        return map(Entry._make, islice(zip(*self.columns, strict=True), self.head, None))
+    def entries(self) -> Iterator[LaneEntry]:
+        return map(LaneEntry._make, islice(zip(*self.columns, strict=True), self.head, None))
 
     def shorten(self, index: int, count: int) -> None:
         """Takes the first `count` records off an entry that has more."""
@@ -128,16 +128,16 @@ class LaneQueue:
     records: int = field(default=0, init=False)
     _chunks: list[_Chunk] = field(factory=list, init=False)
 
-    def push(self, entry: Entry) -> None:
+    def push(self, entry: LaneEntry) -> None:
         if not self._chunks or len(self._chunks[-1].columns[0]) >= CHUNK_ENTRIES:
             self._chunks.append(_Chunk())
         self._chunks[-1].push(entry)
         self.records += entry.count
 
-    def first(self) -> Entry | None:
+    def first(self) -> LaneEntry | None:
         return self._chunks[0].read(self._chunks[0].head) if self._chunks else None
 
-    def entries(self) -> Iterator[Entry]:
+    def entries(self) -> Iterator[LaneEntry]:
         """All entries, the first first. The queue must not change meanwhile."""
         return chain.from_iterable(chunk.entries() for chunk in self._chunks)
 

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from attrs import define, field
 
-from engine.stage.lane_queue import Entry, LaneQueue, Stretch
+from engine.stage.lane_queue import LaneEntry, LaneQueue, Stretch
 from engine.stage.sorted_rows import Buffer
 from engine.stage.turns import LANES, NEVER, LaneRules, Turns
 
@@ -65,7 +65,7 @@ class _Lane:
 class _Cursor:
     """Reads a lane from its front, up to records of an order, without taking anything."""
 
-    entries: Iterator[Entry]
+    entries: Iterator[LaneEntry]
     end_order: int | None
     number: int = 0
     left: int = 0
@@ -136,7 +136,7 @@ class Lanes:
         into = self._lanes[lane]
         if not into.queue.records:
             self._scheduled().begin_waiting(lane, now_ms)
-        into.queue.push(Entry(number, count, max(-(-size // count), 1), now_ms, self._order))
+        into.queue.push(LaneEntry(number, count, max(-(-size // count), 1), now_ms, self._order))
         into.enqueued += count
         self._order += count
         self._records += count

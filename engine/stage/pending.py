@@ -24,7 +24,7 @@ NO_ID = 0
 _GREATEST = 2**63 - 1
 
 
-class Row(NamedTuple):
+class PendingRow(NamedTuple):
     """A staged record, or a run of `count` records from `number` on, of which the first `skip` have already gone.
 
     None of the records of a run was created after `created_ms`, which may be later than all of them."""
@@ -149,7 +149,7 @@ class PendingTable:
     def row_count(self) -> int:
         return len(self._rows)
 
-    def add(self, row: Row) -> None:
+    def add(self, row: PendingRow) -> None:
         """Adds a row. ValueError: it overlaps one that is there, or a value is out of range; then nothing changed."""
         number, count, skip = row[:3]
         if number < 0 or number + count > _GREATEST or not 0 <= skip <= count or not count:
@@ -166,7 +166,7 @@ class PendingTable:
         if row.id_hash != NO_ID:
             self._name(row.id_hash, number)
 
-    def get(self, number: int) -> Row | None:
+    def get(self, number: int) -> PendingRow | None:
         """The row of this record. For a number inside a run it is the run's, also if that record has already gone."""
         place = self._rows.find(number)
         if place is None:
@@ -174,12 +174,12 @@ class PendingTable:
         row = self._read(place)
         return row if number < row.number + row.count else None
 
-    def remove(self, number: int) -> Row | None:
+    def remove(self, number: int) -> PendingRow | None:
         """Removes the row that begins with this number, and gives it; None if no row begins there."""
         place = self._rows.find_exactly(number)
         return None if place is None else self._remove(number, place, self._rows.read(place))
 
-    def remove_single(self, number: int) -> Row | None:
+    def remove_single(self, number: int) -> PendingRow | None:
         """The same for a row of one record; None also if a run begins there."""
         place = self._rows.find_exactly(number)
         if place is None:
@@ -187,7 +187,7 @@ class PendingTable:
         values = self._rows.read(place)
         return self._remove(number, place, values) if values[_COUNTS] == 1 else None
 
-    def _remove(self, number: int, place: Place, values: tuple[int, ...]) -> Row:
+    def _remove(self, number: int, place: Place, values: tuple[int, ...]) -> PendingRow:
         row = self._row(number, values)
         self._tally.remove(values[_SEGMENTS], row.size)
         self._rows.delete(place)
@@ -197,7 +197,7 @@ class PendingTable:
             self._unname(row.id_hash, number)
         return row
 
-    def update(self, number: int, **fields: int) -> Row:
+    def update(self, number: int, **fields: int) -> PendingRow:
         """Changes the row that begins with this number, and gives it as it is now. KeyError: no row begins there;
         ValueError: no such field, or a value that cannot be; then nothing changed."""
         place = self._rows.find_exactly(number)
@@ -221,7 +221,7 @@ class PendingTable:
         place = self._ids.find_exactly(id_hash)
         return None if place is None else self._ids.read(place)[0]
 
-    def rows(self, from_number: int = 0) -> Iterator[Row]:
+    def rows(self, from_number: int = 0) -> Iterator[PendingRow]:
         """Rows that hold `from_number` or a later one, in order. The table may change meanwhile: a row that comes or
         goes then may be seen or not, and as it was a moment ago; every other is seen once."""
         for number, values in self._rows.rows(from_number):
@@ -264,7 +264,7 @@ class PendingTable:
         table.bytes = sum(table._tally.bytes)
         return table, position
 
-    def _check_gap(self, row: Row, place: Place | None) -> None:
+    def _check_gap(self, row: PendingRow, place: Place | None) -> None:
         rows = self._rows
         if place is not None and rows.key(place) + rows.read(place)[_COUNTS] > row.number:
             raise ValueError(f"{row} begins inside the row {rows.key(place)}")
@@ -272,7 +272,7 @@ class PendingTable:
         if following is not None and rows.key(following) < row.number + row.count:
             raise ValueError(f"{row} reaches into the row {rows.key(following)}")
 
-    def _pack(self, row: Row) -> Buffer:
+    def _pack(self, row: PendingRow) -> Buffer:
         """The row as it is stored, counted into its segment."""
         _, count, skip, state, lane, due, relative, segment, position, size, created, expires, ttl, id_hash, codec = row
         place = self._tally.add(segment, size)
@@ -284,13 +284,13 @@ class PendingTable:
             self._tally.remove(place, size)
             raise ValueError(f"{row}: {error}") from None
 
-    def _read(self, place: Place) -> Row:
+    def _read(self, place: Place) -> PendingRow:
         return self._row(self._rows.key(place), self._rows.read(place))
 
-    def _row(self, number: int, values: tuple[int, ...]) -> Row:
+    def _row(self, number: int, values: tuple[int, ...]) -> PendingRow:
         count, skip, segment, position, size, due, created, expires, ttl, id_hash, state, lane, relative, codec = values
         base = self._tally.bases[segment]
-        return Row(
+        return PendingRow(
             number,
             count,
             skip,
@@ -320,7 +320,7 @@ class PendingTable:
         if place is not None and self._ids.read(place)[0] == number:
             self._ids.delete(place)
 
-    def _rename(self, before: Row, after: Row) -> None:
+    def _rename(self, before: PendingRow, after: PendingRow) -> None:
         if before.id_hash == after.id_hash:
             return
         if before.id_hash != NO_ID:

@@ -22,7 +22,7 @@ from engine.records.layout import (
 from engine.stage.codecs import asking_for
 from engine.stage.events import Intent
 from engine.stage.lanes import Piece
-from engine.stage.pending import Row
+from engine.stage.pending import PendingRow
 from engine.stage.repack import hole_batch, released_batch
 from engine.stage.state import HOLE
 from engine.stage.vouching import OnDamage, Voucher
@@ -41,14 +41,14 @@ class ReleaseBatches:
         self._log = log
         self._voucher = Voucher(log, on_damage)
 
-    def read(self, row: Row) -> bytes:
+    def read(self, row: PendingRow) -> bytes:
         """The bytes of one row: a record, or a run's whole batch."""
         data = self._log.read_at(row.segment, row.position, row.size)
         if len(data) != row.size:
             raise StorageError(f"{self._log.name} lacks {row.size} bytes at {row.position} of segment {row.segment}")
         return data
 
-    def warming(self, rows: Sequence[Row]) -> Callable[[], None] | None:
+    def warming(self, rows: Sequence[PendingRow]) -> Callable[[], None] | None:
         """A job that reads what of these rows is not in memory, and vouches for those that are not our own; None if
         there is nothing to do."""
         cold: list[tuple[File, int, int]] = []
@@ -61,17 +61,17 @@ class ReleaseBatches:
         strange = [row for row in rows if not self._voucher.is_own(row)]
         return partial(self._warm, cold, strange) if cold or strange else None
 
-    def _warm(self, cold: Sequence[tuple[File, int, int]], strange: Sequence[Row]) -> None:
+    def _warm(self, cold: Sequence[tuple[File, int, int]], strange: Sequence[PendingRow]) -> None:
         """[thread]"""
         _warm(cold)
         self._voucher.look(strange)
 
-    def is_damaged(self, row: Row) -> bool:
+    def is_damaged(self, row: PendingRow) -> bool:
         """Whether a row is known not to be what was staged: `warming` has looked."""
         return self._voucher.is_damaged(row)
 
     def build(
-        self, intent: Intent, skip: int, rows: Mapping[int, Row], max_bytes: int, limit_bytes: int | None = None
+        self, intent: Intent, skip: int, rows: Mapping[int, PendingRow], max_bytes: int, limit_bytes: int | None = None
     ) -> bytes:
         """The batches of an intent without its first `skip` records, each of at most `max_bytes` where it can be.
 
@@ -87,11 +87,11 @@ class ReleaseBatches:
             out.append(batch)
         return b"".join(out)
 
-    def _built(self, pieces: Sequence[tuple[Piece, Row]], intent: Intent, max_bytes: int) -> Iterator[bytes]:
+    def _built(self, pieces: Sequence[tuple[Piece, PendingRow]], intent: Intent, max_bytes: int) -> Iterator[bytes]:
         single: list[Timed] = []
         codecs: Counter[int] = Counter()
         for part in self._parts(pieces, max_bytes):
-            if not isinstance(part, int | Row):
+            if not isinstance(part, int | PendingRow):
                 record, created_ms, codec = part
                 if single and codecs.total() + len(record) > max_bytes - HEADER_SIZE - 16 * (len(single) + 1):
                     yield released_batch(single, intent.released_ms, _most(codecs))
@@ -106,9 +106,9 @@ class ReleaseBatches:
         if single:
             yield released_batch(single, intent.released_ms, _most(codecs))
 
-    def _parts(self, pieces: Sequence[tuple[Piece, Row]], max_bytes: int) -> Iterator[Part | int | Row]:
+    def _parts(self, pieces: Sequence[tuple[Piece, PendingRow]], max_bytes: int) -> Iterator[Part | int | PendingRow]:
         """What the batches are made of: records with create time and codec, numbers of holes, runs to copy whole."""
-        waiting: list[Row] = []
+        waiting: list[PendingRow] = []
         holes = 0
         for piece, row in pieces:
             if piece.lane >= HOLE or self._voucher.is_damaged(row):
@@ -133,7 +133,7 @@ class ReleaseBatches:
         if holes:
             yield holes
 
-    def _records(self, rows: Sequence[Row]) -> Iterator[Part]:
+    def _records(self, rows: Sequence[PendingRow]) -> Iterator[Part]:
         """Records one by one, neighbours on disk read together."""
         for group in _neighbours(rows):
             first, last = group[0], group[-1]
@@ -145,7 +145,7 @@ class ReleaseBatches:
                 at = row.position - first.position
                 yield data[at : at + row.size], row.created_ms, row.codec
 
-    def _part_of_run(self, row: Row, piece: Piece) -> Iterator[Part]:
+    def _part_of_run(self, row: PendingRow, piece: Piece) -> Iterator[Part]:
         batch = memoryview(self.read(row))
         header = parse_header(batch)
         first = piece.number - row.number
@@ -157,7 +157,7 @@ class ReleaseBatches:
                     row.codec,
                 )
 
-    def _whole(self, row: Row, intent: Intent) -> bytes:
+    def _whole(self, row: PendingRow, intent: Intent) -> bytes:
         batch = memoryview(self.read(row))
         header = parse_header(batch)
         records = list(walk_records(batch[HEADER_SIZE:], header.record_count))
@@ -181,7 +181,7 @@ def _most(codecs: Counter[int]) -> int:
     return codecs.most_common(1)[0][0]
 
 
-def _neighbours(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
+def _neighbours(rows: Sequence[PendingRow]) -> Iterator[Sequence[PendingRow]]:
     """Rows that lie close together on disk and follow one another."""
     start = 0
     while start < len(rows):
@@ -200,7 +200,7 @@ def _warm(cold: Sequence[tuple[File, int, int]]) -> None:
             warm(descriptor, position, size)
 
 
-def _follows(first: Row, previous: Row, row: Row) -> bool:
+def _follows(first: PendingRow, previous: PendingRow, row: PendingRow) -> bool:
     gap = row.position - previous.position - previous.size
     return (
         row.segment == first.segment
@@ -209,9 +209,9 @@ def _follows(first: Row, previous: Row, row: Row) -> bool:
     )
 
 
-def _without(pieces: Sequence[tuple[Piece, Row]], skip: int) -> list[tuple[Piece, Row]]:
+def _without(pieces: Sequence[tuple[Piece, PendingRow]], skip: int) -> list[tuple[Piece, PendingRow]]:
     """The pieces less their first `skip` records."""
-    left: list[tuple[Piece, Row]] = []
+    left: list[tuple[Piece, PendingRow]] = []
     for piece, row in pieces:
         passed = min(skip, piece.count)
         skip -= passed

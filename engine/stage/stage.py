@@ -70,7 +70,7 @@ from engine.stage.events import (
 )
 from engine.stage.headers import OpenedRecord
 from engine.stage.lanes import Piece
-from engine.stage.pending import Row
+from engine.stage.pending import PendingRow
 from engine.stage.release_batches import ReleaseBatches
 from engine.stage.state import (
     HOLE,
@@ -102,8 +102,8 @@ LOOKED_AT = 20
 class Due(NamedTuple):
     """Rows whose time has come, or is over."""
 
-    ready: list[Row]
-    expired: list[Row]
+    ready: list[PendingRow]
+    expired: list[PendingRow]
 
 
 @frozen
@@ -335,8 +335,8 @@ class Stage:
         """Rows whose time has come or is over, the earliest first, taken out of the wheels; `release_due` or `put_back`
         must follow."""
         now_ms, wall_ms = self.clock.now_ms(), self.clock.wall_ms()
-        ready: dict[int, Row] = {}
-        expired: dict[int, Row] = {}
+        ready: dict[int, PendingRow] = {}
+        expired: dict[int, PendingRow] = {}
         for _, number in due_by_either(self.state.steady, self.state.wall, now_ms, wall_ms, limit):
             row = self.state.table.get(number)
             if row is None or row.state not in (WAITING, READY):
@@ -363,7 +363,7 @@ class Stage:
             if row.expires_ms != NONE:
                 state.wall.add(row.expires_ms, row.number)
 
-    def has_expired(self, row: Row, now_ms: int, wall_ms: int) -> bool:
+    def has_expired(self, row: PendingRow, now_ms: int, wall_ms: int) -> bool:
         """Whether a record that waits for its time or for a reader is past its own."""
         if row.expires_ms != NONE:
             return wall_ms >= row.expires_ms
@@ -388,7 +388,7 @@ class Stage:
             self.note(*events)
         return intent
 
-    def _expired(self, rows: Sequence[Row]) -> Expired:
+    def _expired(self, rows: Sequence[PendingRow]) -> Expired:
         return Expired(tuple(row.number for row in rows), self._config.expiry_policy == "dlq")
 
     # -- lanes (rules 4 and 5)
@@ -425,7 +425,7 @@ class Stage:
         if not pieces:
             return None
         now_ms, wall_ms = self.clock.now_ms(), self.clock.wall_ms()
-        expired: dict[int, Row] = {}
+        expired: dict[int, PendingRow] = {}
         marked: list[Piece] = []
         for piece in pieces:
             row = self.state.table.get(piece.number)
@@ -454,7 +454,7 @@ class Stage:
         """What brings the records of an intent into memory, for a thread; None if they are there."""
         return self._batches.warming([self.state.intended[piece.number] for piece in intent.pieces])
 
-    def warming_rows(self, rows: Sequence[Row]) -> Callable[[], None] | None:
+    def warming_rows(self, rows: Sequence[PendingRow]) -> Callable[[], None] | None:
         """The same for rows that wait."""
         return self._batches.warming(rows)
 
@@ -477,7 +477,7 @@ class Stage:
         """The log's high watermark has moved: what is under it is released."""
         return self.state.settle(high_watermark)
 
-    def read(self, row: Row) -> bytes:
+    def read(self, row: PendingRow) -> bytes:
         """The bytes of one row: a record, or a run's whole batch."""
         return self._batches.read(row)
 
@@ -487,7 +487,7 @@ class Stage:
 
     # -- keeping it small
 
-    def move(self, rows: Sequence[Row]) -> int:
+    def move(self, rows: Sequence[PendingRow]) -> int:
         """Copy what still waits in an old segment to the end, so that the segment can go. What is damaged there is
         over: copied, it would look sound."""
         damaged = [row for row in rows if row.state in (WAITING, READY) and self._batches.is_damaged(row)]

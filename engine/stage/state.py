@@ -49,7 +49,7 @@ from engine.stage.headers import (
     sniff,
 )
 from engine.stage.lanes import LaneRules, Lanes, Piece
-from engine.stage.pending import PendingTable, Row
+from engine.stage.pending import PendingRow, PendingTable
 from engine.stage.steady_clock import Anchor
 from engine.stage.wheel import Wheel
 
@@ -137,13 +137,13 @@ class Counters:
 class StateObserver(Protocol):
     """Who follows single records."""
 
-    def ready(self, row: Row) -> None:
+    def ready(self, row: PendingRow) -> None:
         """A delayed record has entered its lane."""
 
-    def ended(self, row: Row, kind: FateKind) -> None:
+    def ended(self, row: PendingRow, kind: FateKind) -> None:
         """It was cancelled, or has expired."""
 
-    def dead_lettered(self, row: Row) -> None:
+    def dead_lettered(self, row: PendingRow) -> None:
         """It has reached the dead-letter topic."""
 
 
@@ -158,7 +158,7 @@ class StageState:
     fates: Fates = field(factory=Fates)
     intents: deque[Intent] = field(factory=deque)
     """Those whose records are not yet under the log's high watermark, in order."""
-    intended: dict[int, Row] = field(factory=dict)
+    intended: dict[int, PendingRow] = field(factory=dict)
     """The rows of their pieces, by the pieces' numbers: where the records lie."""
     transactions: dict[int, OpenTransaction] = field(factory=dict)
     held_by: dict[int, set[int]] = field(factory=dict)
@@ -225,7 +225,7 @@ class StageState:
     def _stage_run(self, batch: Placed, transaction: OpenTransaction | None) -> None:
         """A batch whose records ask for nothing: one row for all of them."""
         header = batch.header
-        row = Row(
+        row = PendingRow(
             header.base_offset, header.record_count, 0, UNCOMMITTED, NORMAL_LANE, NONE, True,
             batch.segment, batch.position - HEADER_SIZE, header.size, latest_created(header), NONE, NONE, 0, self.codec,
         )  # fmt: skip
@@ -237,7 +237,7 @@ class StageState:
         header, directive = batch.header, opened.directive
         due_ms, relative = due_time(directive, header.max_timestamp)
         lane = NORMAL_LANE if directive.priority is None else directive.priority
-        row = Row(
+        row = PendingRow(
             number, 1, 0, UNCOMMITTED, lane, due_ms, relative,
             batch.segment, batch.position + opened.start, opened.end - opened.start,
             _in_range(header.base_timestamp + opened.timestamp_delta), _or_none(directive.expires_at_ms),
@@ -247,7 +247,12 @@ class StageState:
         self._enter(row, key, header.max_timestamp, transaction, header.producer_id)
 
     def _enter(
-        self, row: Row, key: int, now_ms: int, transaction: OpenTransaction | None, producer_id: int = NO_PRODUCER_ID
+        self,
+        row: PendingRow,
+        key: int,
+        now_ms: int,
+        transaction: OpenTransaction | None,
+        producer_id: int = NO_PRODUCER_ID,
     ) -> None:
         if transaction is not None:
             self.table.add(row)
@@ -261,7 +266,7 @@ class StageState:
         self.table.add(eligible)
         self._expect(eligible, now_ms)
 
-    def _eligible(self, row: Row, now_ms: int) -> Row:
+    def _eligible(self, row: PendingRow, now_ms: int) -> PendingRow:
         """The row from when its time counts: an undelayed record is ready at once (rule 2: the append is the event)."""
         if row.due_ms == NONE and self.prioritised:
             return row._replace(state=READY, due_ms=now_ms, relative=True)
@@ -273,7 +278,7 @@ class StageState:
         first have been read."""
         return max(due_ms, now_ms if relative else now_ms + self.ahead_ms)
 
-    def _expect(self, row: Row, now_ms: int) -> None:
+    def _expect(self, row: PendingRow, now_ms: int) -> None:
         """Have its time come."""
         if row.state == READY:
             self.lanes.push(row.lane, row.number, row.count, row.size, now_ms)
@@ -285,14 +290,14 @@ class StageState:
         if row.expires_ms != NONE:
             self.wall.add(row.expires_ms, row.number)
 
-    def _become_ready(self, row: Row, now_ms: int) -> None:
+    def _become_ready(self, row: PendingRow, now_ms: int) -> None:
         if self.observer is not None:
             self.observer.ready(row)
         self._expect(self.table.update(row.number, state=READY, due_ms=now_ms, relative=True), now_ms)
 
     # -- cancelling and replacing
 
-    def _pending(self, key: int) -> Row | None:
+    def _pending(self, key: int) -> PendingRow | None:
         number = self.table.by_id(key)
         row = self.table.get(number) if number is not None else None
         return row if row is not None and _can_be_withdrawn(row) else None
@@ -424,7 +429,7 @@ class StageState:
                     if row.state == DEAD:
                         self._forget(row)
 
-    def _rows(self, numbers: Iterable[int]) -> Iterator[Row]:
+    def _rows(self, numbers: Iterable[int]) -> Iterator[PendingRow]:
         for number in numbers:
             row = self.table.get(number)
             if row is not None:
@@ -465,7 +470,7 @@ class StageState:
                 return True
         return False
 
-    def _expire(self, row: Row, dead_letters: bool, now_ms: int) -> None:
+    def _expire(self, row: PendingRow, dead_letters: bool, now_ms: int) -> None:
         self.counters.expired += row.count - row.skip
         if self.observer is not None:
             self.observer.ended(row, FateKind.EXPIRED)
@@ -487,7 +492,7 @@ class StageState:
             live[row.segment] = live.get(row.segment, 0) + row.size
         return live
 
-    def _take_back(self, row: Row, now_ms: int) -> None:
+    def _take_back(self, row: PendingRow, now_ms: int) -> None:
         """An administrator cancels it: what was promised leaves a hole, what is on its way stays so. Records of a run
         share everything, their end too: none of them is cancelled."""
         if _can_be_withdrawn(row):
@@ -499,7 +504,7 @@ class StageState:
             return
         self.counters.cancelled += 1
 
-    def _move(self, row: Row, batch: Placed, position: int, size: int) -> None:
+    def _move(self, row: PendingRow, batch: Placed, position: int, size: int) -> None:
         known = self.table.get(row.number)
         if known is not None:
             self.table.update(row.number, segment=batch.segment, position=batch.position + position, size=size)
@@ -525,29 +530,29 @@ class StageState:
                     self._note_delivered(row, offset, intent.released_ms)
             offset += piece.count
 
-    def _note_delivered(self, row: Row, offset: int, at_ms: int) -> None:
+    def _note_delivered(self, row: PendingRow, offset: int, at_ms: int) -> None:
         """After a restart this comes after the replay of all that followed: a later fate of the same id stands."""
         later = self.fates.get(row.id_hash) if row.id_hash else None
         if later is None or later.at_ms <= at_ms:
             self._note_fate(row, FateKind.DELIVERED, offset, at_ms)
 
-    def _end(self, row: Row, kind: FateKind, now_ms: int) -> None:
+    def _end(self, row: PendingRow, kind: FateKind, now_ms: int) -> None:
         if self.observer is not None:
             self.observer.ended(row, kind)
         self._note_fate(row, kind, NONE, now_ms)
         self._forget(row)
 
-    def _note_fate(self, row: Row, kind: FateKind, offset: int, now_ms: int) -> None:
+    def _note_fate(self, row: PendingRow, kind: FateKind, offset: int, now_ms: int) -> None:
         """A record has met its fate. Of those that only stood in a lane, nobody will ask without an id."""
         if row.id_hash or not (self.prioritised and kind is FateKind.DELIVERED):
             self.fates.note(row.id_hash or number_key(row.number), kind, offset, now_ms)
 
-    def _forget(self, row: Row) -> None:
+    def _forget(self, row: PendingRow) -> None:
         self.held_by.pop(row.number, None)
         self.table.remove(row.number)
 
 
-def _can_be_withdrawn(row: Row) -> bool:
+def _can_be_withdrawn(row: PendingRow) -> bool:
     """Whether it can still be cancelled, replaced or moved to another time. An undelayed record never can: it waits
     for nothing but the intent that follows it."""
     return row.state in (WAITING, HELD) and row.due_ms != NONE

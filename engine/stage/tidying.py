@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from attrs import define
 
-from engine.stage.pending import Row
+from engine.stage.pending import PendingRow
 from engine.stage.stage import MOVED_BYTES, Stage
 
 FACTOR = 3
@@ -67,11 +67,11 @@ class Tidying:
         """Whether nothing that waits lies in those segments any more."""
         return self._next_number is None
 
-    def next_rows(self) -> list[Row]:
+    def next_rows(self) -> list[PendingRow]:
         """Some rows that have to move; none may mean that none were met yet."""
         if self._next_number is None:
             return []
-        found: list[Row] = []
+        found: list[PendingRow] = []
         size = 0
         for looked_at, row in enumerate(self.stage.state.table.rows(self._next_number)):
             if looked_at == LOOKED_AT or len(found) == MOVED_TOGETHER or size >= MOVED_BYTES:
@@ -83,7 +83,7 @@ class Tidying:
         self._next_number = None
         return found
 
-    def move(self, rows: Sequence[Row]) -> None:
+    def move(self, rows: Sequence[PendingRow]) -> None:
         """Copy what of these still waits where it was; they may have been looked at a while ago."""
         table = self.stage.state.table
         waiting = [now for now in (table.get(row.number) for row in rows) if now and now.segment < self.kept_segment]

@@ -21,7 +21,7 @@ from engine.log.segment import Segment
 from engine.records.layout import HEADER_SIZE, parse_header, walk_records
 from engine.stage.events import Intent
 from engine.stage.lane_queue import Stretch
-from engine.stage.pending import PendingTable, Row
+from engine.stage.pending import PendingRow, PendingTable
 from engine.stage.state import HOLE, READY
 
 _NO_NUMBER = 2**63
@@ -40,13 +40,13 @@ class Unread:
 
     intents: Sequence[Intent]
     """Those whose records are not yet under the high watermark: they have their offsets already."""
-    intended: Mapping[int, Row]
+    intended: Mapping[int, PendingRow]
     lanes: Sequence[Sequence[Stretch]]
     lanes_offset: int
     """The first offset that a record of a lane can get."""
     table: PendingTable
     segments: Mapping[int, Segment]
-    is_over: Callable[[Row], bool]
+    is_over: Callable[[PendingRow], bool]
     """Whether its records have outlived their time."""
 
     def first_offset(self) -> int:
@@ -73,14 +73,14 @@ class Unread:
                     greatest = self._greater(greatest, row, row.number + row.skip, row.count - row.skip)
         return greatest
 
-    def _greater(self, known: int | None, row: Row, number: int, count: int) -> int | None:
+    def _greater(self, known: int | None, row: PendingRow, number: int, count: int) -> int | None:
         """The later of what is known, and of the latest of these records."""
         if (known is not None and row.created_ms <= known) or self.is_over(row):
             return known
         latest = max(self._created(row, number, count))
         return latest if known is None else max(known, latest)
 
-    def _pieces(self) -> Iterator[tuple[tuple[int, int, int], Row]]:
+    def _pieces(self) -> Iterator[tuple[tuple[int, int, int], PendingRow]]:
         """What is on its way: offset, number and count of each piece, and its row."""
         for intent in self.intents:
             offset = intent.first_offset
@@ -114,17 +114,17 @@ class Unread:
                 best = UnreadTime(offset + found[0], found[1])
         return best
 
-    def _find_ready(self, row: Row, number: int, count: int, timestamp_ms: int) -> tuple[int, int] | None:
+    def _find_ready(self, row: PendingRow, number: int, count: int, timestamp_ms: int) -> tuple[int, int] | None:
         return self._find_in_row(row, number, count, timestamp_ms) if row.state == READY else None
 
-    def _find_in_row(self, row: Row, number: int, count: int, timestamp_ms: int) -> tuple[int, int] | None:
+    def _find_in_row(self, row: PendingRow, number: int, count: int, timestamp_ms: int) -> tuple[int, int] | None:
         """Of `count` records of a row from `number` on: the place of the first match among them, and its time."""
         if row.created_ms < timestamp_ms or self.is_over(row):
             return None
         created = enumerate(self._created(row, number, count))
         return next(((place, created_ms) for place, created_ms in created if created_ms >= timestamp_ms), None)
 
-    def _created(self, row: Row, number: int, count: int) -> Sequence[int]:
+    def _created(self, row: PendingRow, number: int, count: int) -> Sequence[int]:
         """When `count` records of a row from `number` on were created."""
         if row.count == 1:
             return (row.created_ms,)

@@ -12,7 +12,7 @@ from engine.errors import CorruptMessage
 from engine.log.log import Log
 from engine.log.segment import Segment, walk_headers
 from engine.records.layout import BatchHeader, checksum
-from engine.stage.pending import Row
+from engine.stage.pending import PendingRow
 
 OnDamage = Callable[[DamagedFile], object]
 _Place = tuple[int, int]
@@ -28,11 +28,11 @@ class Voucher:
         self._damaged: dict[_Place, DamagedFile] = {}
         self._told: set[tuple[str, int]] = set()
 
-    def is_own(self, row: Row) -> bool:
+    def is_own(self, row: PendingRow) -> bool:
         """Whether this process has written it."""
         return (row.segment, row.position) >= self._own_from
 
-    def look(self, rows: Sequence[Row]) -> None:
+    def look(self, rows: Sequence[PendingRow]) -> None:
         """[thread] Look at the batches of those that are not our own. Raises OSError."""
         batches: dict[_Place, DamagedFile | None] = {}
         segments = {segment.base_offset: segment for segment in self._log.segments}
@@ -43,7 +43,7 @@ class Voucher:
             if damage is not None:
                 self._damaged[row.segment, row.position] = damage
 
-    def is_damaged(self, row: Row) -> bool:
+    def is_damaged(self, row: PendingRow) -> bool:
         """Whether `look` found it so; its batch is told once."""
         if not self._damaged:
             return False
@@ -57,7 +57,7 @@ class Voucher:
         return True
 
 
-def _damage(segment: Segment, row: Row, batches: dict[_Place, DamagedFile | None]) -> DamagedFile | None:
+def _damage(segment: Segment, row: PendingRow, batches: dict[_Place, DamagedFile | None]) -> DamagedFile | None:
     """What is wrong with the batch that holds a row; `batches` are those that were looked at."""
     found = _batch_around(segment, row.position)
     if found is None:

@@ -27,7 +27,7 @@ from attrs import define, field
 from engine.stage.sorted_pairs import SortedPairs
 from engine.stage.sorted_rows import Buffer, from_little_endian, little_endian
 
-Entry = tuple[int, int]
+WheelEntry = tuple[int, int]
 
 TICK_MS = 10
 _SECOND_MS = 1_000
@@ -127,7 +127,7 @@ class Wheel:
             below.add(due_ms, number)
             self._far_count += 1
 
-    def due(self, now_ms: int, limit: int) -> list[Entry]:
+    def due(self, now_ms: int, limit: int) -> list[WheelEntry]:
         """Removes and gives what is due, the earliest first. See the module about how much."""
         return self._near.take(self.gather(now_ms), limit)
 
@@ -138,7 +138,7 @@ class Wheel:
         # Beyond the horizon the buffer may hold a part of a slot only.
         return min(now_ms, self._levels[0].horizon_ms - 1)
 
-    def take(self, until_ms: int, limit: int) -> list[Entry]:
+    def take(self, until_ms: int, limit: int) -> list[WheelEntry]:
         """Removes and gives the earliest entries up to a time that `gather` gave, or an earlier one."""
         return self._near.take(until_ms, limit)
 
@@ -150,14 +150,14 @@ class Wheel:
         times += [start - level.lead_ms for level in self._levels if (start := level.start_ms) is not None]
         return min(times, default=None)
 
-    def entries(self) -> Iterator[Entry]:
+    def entries(self) -> Iterator[WheelEntry]:
         """All entries, in no order. The wheel must not change meanwhile."""
         yield from self._near
         for level in self._levels:
             for slot in level.slots.values():
                 yield from zip(slot[::2], slot[1::2], strict=True)
 
-    def soonest(self) -> list[Entry]:
+    def soonest(self) -> list[WheelEntry]:
         """Some of the earliest entries in order, the very earliest among them: the caller may find that the first ones
         mean nothing any more. Of a large slot one alone is given."""
         found = list(islice(self._near, _COUNTED_ENTRIES))
@@ -231,7 +231,7 @@ class Wheel:
             add(due_ms, number)
 
 
-def due_by_either(steady: Wheel, wall: Wheel, steady_ms: int, wall_ms: int, limit: int) -> list[Entry]:
+def due_by_either(steady: Wheel, wall: Wheel, steady_ms: int, wall_ms: int, limit: int) -> list[WheelEntry]:
     """Removes and gives what is due in two wheels of two clocks, the earliest first, with its time by the first clock.
 
     Of neither wheel anything is given that is due after what the other one still has to give: one order over both."""
@@ -245,7 +245,7 @@ def due_by_either(steady: Wheel, wall: Wheel, steady_ms: int, wall_ms: int, limi
     return [_entry_of(one) for one in found[:limit]]
 
 
-def _entry_of(found: tuple[int, int, int, Wheel]) -> Entry:
+def _entry_of(found: tuple[int, int, int, Wheel]) -> WheelEntry:
     return found[:2]
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from tools.schema_tables import merged, table_module
-from wire.kafka.codec.rows import Row, StructRows
+from wire.kafka.codec.rows import FieldRow, StructRows
 from wire.kafka.codec.schema import FieldSchema, StructSchema, at_version
 
 
@@ -24,7 +24,7 @@ def test_fields_keep_the_order_of_every_version() -> None:
 
 def test_a_field_that_changes_gets_a_row_for_each_run_of_versions() -> None:
     schemas = {version: struct(member("a", nullable=version >= 2)) for version in range(4)}
-    assert merged(schemas).rows == (Row("a", "string", 0, 1), Row("a", "string", 2, 3, nullable=True))
+    assert merged(schemas).rows == (FieldRow("a", "string", 0, 1), FieldRow("a", "string", 2, 3, nullable=True))
 
 
 def test_a_field_that_was_away_gets_two_rows() -> None:

@@ -17,13 +17,13 @@ from engine.stage.events import (
     DeadLettered,
     DeadLetterProducer,
     Event,
-    EventKind,
     Expired,
     Intent,
     Moved,
     Priority,
     Ready,
     Rescheduled,
+    StageEventKind,
     read_events,
 )
 from tools.cli.asked import PRIORITIES
@@ -69,7 +69,7 @@ def meanings(topic: str, header: BatchHeader, section: Buffer) -> Iterator[tuple
 
 def _control(key: bytes, events: Iterator[Event]) -> str:
     _, kind = CONTROL_KEY.unpack_from(key)
-    if kind < EventKind.READY:
+    if kind < StageEventKind.READY:
         return _MARKERS.get(kind, f"control record of kind {kind}")
     event = next(events, None)
     return f"event of kind {kind}" if event is None else event_text(event)

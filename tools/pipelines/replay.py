@@ -60,19 +60,19 @@ class _Writer:
         self._group = group
 
     def write(self, rows: Iterator[Any]) -> int:
-        written, pace = 0, Pace(self._target.per_second)
+        written, limit = 0, RateLimit(self._target.per_second)
         for chunk in chunks(rows, self._target.transaction_records):
-            self._transact(chunk, pace)
+            self._transact(chunk, limit)
             written += len(chunk)
         return written
 
-    def _transact(self, rows: list[Any], pace: "Pace") -> None:
+    def _transact(self, rows: list[Any], limit: "RateLimit") -> None:
         from confluent_kafka import TopicPartition
 
         self._producer.begin_transaction()
         try:
             for row in rows:
-                pace.wait()
+                limit.wait()
                 self._produce(row)
             reached = TopicPartition(self._target.topic, self._partition, rows[-1].offset + 1)
             self._producer.send_offsets_to_transaction([reached], self._group, TIMEOUT_S)
@@ -112,7 +112,7 @@ def chunks(rows: Iterator[Any], size: int) -> Iterator[list[Any]]:
         yield chunk
 
 
-class Pace:
+class RateLimit:
     """Lets so many pass per second, evenly; a delay is made up for by a second's worth at most."""
 
     def __init__(

@@ -31,7 +31,7 @@ from wire.kafka.connection import FrameBuffer, Outbox, Place
 from wire.kafka.large_requests import EXEMPT_BYTES, LargeRequests
 from wire.kafka.limits import Limits
 from wire.kafka.request import Context, Deferred, Endpoint, Peer
-from wire.kafka.routes import Route, Routes
+from wire.kafka.served_apis import ServedApi, ServedApis
 from wire.kafka.socket_options import tune
 from wire.kafka.steps import Steps, TooLarge, Work
 from wire.kafka.transmit import Pumped, Transmitter
@@ -225,7 +225,7 @@ class KafkaConnection:
             return None
         return self._settle(place, response)
 
-    async def _handle_large(self, route: Route, frame: bytes, position: int) -> None:
+    async def _handle_large(self, route: ServedApi, frame: bytes, position: int) -> None:
         request = await Work(route.decode_in_steps(frame, position), self._now).finish()
         rest = self._handle(memoryview(frame), request)
         if rest is not None:
@@ -274,7 +274,7 @@ class KafkaConnection:
         response = route.handle(None, Context(self.peer, version, None))
         self._answer(self._outbox.reserve(route, correlation_id, self._now()), response)
 
-    def _fail(self, route: Route, error: Exception) -> None:
+    def _fail(self, route: ServedApi, error: Exception) -> None:
         if isinstance(error, TooLarge):
             most = self._limits.max_response_bytes
             reason = f"the answer to API key {route.api_key} is larger than socket.response.max.bytes={most}"
@@ -299,7 +299,7 @@ class KafkaConnection:
         """Encode an answer and send it when its turn has come; a coroutine if that takes longer than a moment."""
         if self.peer.gone:
             return None
-        route: Route = place.route
+        route: ServedApi = place.route
         try:
             if type(message) is GeneratorType:
                 return self._work(place, message)
@@ -342,7 +342,7 @@ class KafkaConnection:
 
     def _fulfil(self, place: Place, message: Any, parts: list[Part] | None = None) -> None:
         """Hand out an answer, encoded now unless its parts are there."""
-        route: Route = place.route
+        route: ServedApi = place.route
         if self.peer.gone:
             return
         if type(message) is GeneratorType:
@@ -449,7 +449,7 @@ class KafkaServer:
         self.requests: Counter[int] = Counter()
         # From when a request was decoded to when its answer is handed out, by API.
         self.latencies = {key: Histogram() for key in self.apis}
-        self.routes = Routes(self.apis, self.latencies, limits.max_request_elements)
+        self.routes = ServedApis(self.apis, self.latencies, limits.max_request_elements)
         self.received_bytes = 0
         self.sent_bytes = 0
         # Connections that we ended, by reason.

@@ -2,13 +2,13 @@
 
 from coordinators.release.pace import LATENESS_BOUNDS_MS, LEAST_TOGETHER, MOST_TOGETHER, TURN_S, Pace
 from engine.clock import ManualClock
-from engine.stage.pending import Row
+from engine.stage.pending import PendingRow
 from engine.stage.stage import Due
 from engine.stage.steady_clock import SteadyClock
 
 
-def row(due_ms: int, *, relative: bool) -> Row:
-    return Row(0, 1, 0, 1, 2, due_ms, relative, 0, 0, 10, 0)
+def row(due_ms: int, *, relative: bool) -> PendingRow:
+    return PendingRow(0, 1, 0, 1, 2, due_ms, relative, 0, 0, 10, 0)
 
 
 def test_lateness_counts_in_the_clock_that_the_record_goes_by() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.cleaner.batch_cleaning import Cleaning, clean_batch, emptied, note_keys, place_holder
+from engine.cleaner.batch_cleaning import CleaningRules, clean_batch, emptied, note_keys, place_holder
 from engine.cleaner.keyed_records import keyed_records
 from engine.cleaner.offset_map import OffsetMap
 from engine.log.producer_state import ProducerInfo
@@ -42,7 +42,7 @@ def cleaned(data: bytes, later: dict[bytes, int] | None = None, *, now_ms: int =
     offsets.end = 10_000
     ids = {int(name.removeprefix("producer")): offset for name, offset in last.items()}
     producers = {key: ProducerInfo(key, 2, 40, NOW_MS, -1, -1, offset) for key, offset in ids.items()}
-    return clean_batch(header, data, Cleaning(offsets, now_ms, 60_000, producers))
+    return clean_batch(header, data, CleaningRules(offsets, now_ms, 60_000, producers))
 
 
 @pytest.mark.parametrize("codec", CODECS)
@@ -179,7 +179,7 @@ def test_records_that_cannot_be_opened_are_left_alone() -> None:
 
 def test_what_the_map_does_not_cover_is_left_alone() -> None:
     data = batch((b"a", b"1"), (b"a", b"2"))
-    cleaning = Cleaning(OffsetMap(end=BASE), LATER_MS, 60_000, {})
+    cleaning = CleaningRules(OffsetMap(end=BASE), LATER_MS, 60_000, {})
     assert clean_batch(parse_header(data), data, cleaning) is data
 
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from engine.cleaner.compaction import GROUP_SEGMENTS, Compaction, Group
+from engine.cleaner.compaction import GROUP_SEGMENTS, Compaction, SegmentGroup
 from engine.cleaner.dirtiness import CompactionView, dirtiness
 from engine.cleaner.offset_map import DEFAULT_BYTES, ENTRY_OVERHEAD
-from engine.cleaner.pace import Pace, Stopped
+from engine.cleaner.throttle import Stopped, Throttle
 from engine.cleaner.transactions import detached
 from tests.engine.cleaner.world import COMPACT, World
 
@@ -26,12 +26,12 @@ def compaction(
         now_ms=world.clock.now_ms(),
         producers={},
         copies=[detached(segment) for segment in log.segments],
-        pace=Pace(world.clock.monotonic, lambda _: None, lambda: stopped, work_s=0),
+        throttle=Throttle(world.clock.monotonic, lambda _: None, lambda: stopped, work_s=0),
         capacity_bytes=capacity_bytes,
     )
 
 
-def run(work: Compaction) -> list[Group]:
+def run(work: Compaction) -> list[SegmentGroup]:
     work.build_map()
     groups = []
     while (group := work.next_group()) is not None:
@@ -111,7 +111,7 @@ def test_what_is_given_up_leaves_no_files() -> None:
     world = segments_of(World(), [b"a"], [b"a"])
     work = compaction(world)
     work.build_map()
-    work.pace.is_stopped = lambda: True
+    work.throttle.is_stopped = lambda: True
     with pytest.raises(Stopped):
         work.next_group()
     assert not [name for name in world.files.list(world.log.directory) if name.endswith(".cleaned")]

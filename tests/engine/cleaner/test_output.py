@@ -1,6 +1,6 @@
 """New segments, none larger than allowed, that tile the offsets."""
 
-from engine.cleaner.output import Output
+from engine.cleaner.output import NewSegments
 from engine.files.memory import MemoryFiles
 from engine.log.aborted_index import AbortedTransaction
 from engine.log.replacement import CLEANED_SUFFIX
@@ -15,10 +15,10 @@ def batch(offset: int) -> bytes:
     return build_batch([(b"k", b"v")], timestamp_ms=NOW_MS, base_offset=offset)
 
 
-def output(segment_bytes: int, base_offset: int = 0) -> tuple[MemoryFiles, Output]:
+def output(segment_bytes: int, base_offset: int = 0) -> tuple[MemoryFiles, NewSegments]:
     files = memory_files()
     files.make_directories(DIRECTORY)
-    return files, Output(files, DIRECTORY, base_offset, NOW_MS, segment_bytes, 100)
+    return files, NewSegments(files, DIRECTORY, base_offset, NOW_MS, segment_bytes, 100)
 
 
 def test_it_begins_a_segment_when_one_is_full() -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from attrs import frozen
 
 from engine.cleaner.cleaner import Cleaner
-from engine.cleaner.pace import Pace
+from engine.cleaner.throttle import Throttle
 from engine.clock import ManualClock
 from engine.files.memory import MemoryFiles
 from engine.log.aborted_index import AbortedTransaction
@@ -79,10 +79,10 @@ class World:
         return self.partition.log
 
     def make_cleaner(self, workers: InlineWorkers | None = None) -> Cleaner:
-        def make_pace(is_stopped: Callable[[], bool]) -> Pace:
-            return Pace(self.clock.monotonic, lambda _: None, is_stopped, work_s=0)
+        def make_throttle(is_stopped: Callable[[], bool]) -> Throttle:
+            return Throttle(self.clock.monotonic, lambda _: None, is_stopped, work_s=0)
 
-        return Cleaner(self.partitions, workers or self.workers, self.clock, make_pace, map_bytes=self.map_bytes)
+        return Cleaner(self.partitions, workers or self.workers, self.clock, make_throttle, map_bytes=self.map_bytes)
 
     def write(self, *pairs: Pair, timestamp_ms: int | None = None, **fields: int) -> int:
         """Appends one batch and syncs it; its base offset."""

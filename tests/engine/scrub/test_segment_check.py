@@ -5,7 +5,7 @@ import pytest
 from engine.files.memory import MemoryFiles
 from engine.log.log import Log, LogConfig
 from engine.log.types import Origin
-from engine.scrub.segment_check import CHECKSUM_PROBLEM, PIECE_BYTES, Problem, SegmentCheck
+from engine.scrub.segment_check import CHECKSUM_PROBLEM, PIECE_BYTES, FileFault, SegmentCheck
 from tests.engine.logs import batch, memory_files, open_log, sync
 
 
@@ -17,11 +17,11 @@ def written(files: MemoryFiles, sizes: list[int]) -> Log:
     return log
 
 
-def look(log: Log, budget_bytes: int, *, gaps_allowed: bool = False) -> tuple[SegmentCheck, list[Problem], int]:
+def look(log: Log, budget_bytes: int, *, gaps_allowed: bool = False) -> tuple[SegmentCheck, list[FileFault], int]:
     """All of the only segment: how it ended, what was found, in how many looks."""
     (segment,) = log.segments
     check = SegmentCheck(segment.base_offset, gaps_allowed=gaps_allowed)
-    found: list[Problem] = []
+    found: list[FileFault] = []
     looks = 0
     while check.position < segment.size and not check.is_broken:
         found += check.look(segment.file(), segment.size, budget_bytes)
@@ -51,7 +51,7 @@ def test_the_checksum_of_each_is_looked_at() -> None:
     second = log.position_of(2).position
     files.flip_bit(segment.path, second + 2 * PIECE_BYTES)
     check, found, _ = look(log, 500)
-    assert found == [Problem(second, 2, CHECKSUM_PROBLEM)]
+    assert found == [FileFault(second, 2, CHECKSUM_PROBLEM)]
     assert check.batches == 3
 
 
@@ -74,7 +74,7 @@ def test_where_there_can_be_no_gaps_a_wrong_offset_is_told_once() -> None:
     (segment,) = log.segments
     second = log.position_of(2).position
     files.flip_bit(segment.path, second + 7, 2)
-    assert look(log, 10**6)[1] == [Problem(second, 2, "offset 6 where 2 is expected")]
+    assert look(log, 10**6)[1] == [FileFault(second, 2, "offset 6 where 2 is expected")]
 
 
 def test_where_there_are_gaps_offsets_must_still_rise() -> None:
@@ -83,7 +83,7 @@ def test_where_there_are_gaps_offsets_must_still_rise() -> None:
     (segment,) = log.segments
     second, third = log.position_of(2).position, log.position_of(4).position
     files.flip_bit(segment.path, second + 7, 2)
-    assert look(log, 10**6, gaps_allowed=True)[1] == [Problem(third, 8, "offset 4 comes after 7")]
+    assert look(log, 10**6, gaps_allowed=True)[1] == [FileFault(third, 8, "offset 4 comes after 7")]
 
 
 def test_where_framing_breaks_the_look_ends() -> None:
@@ -94,4 +94,4 @@ def test_where_framing_breaks_the_look_ends() -> None:
     files.flip_bit(segment.path, second + 16)
     check, found, _ = look(log, 10**6)
     assert check.is_broken
-    assert found == [Problem(second, 2, f"no batch begins here; {segment.size - second} bytes are left")]
+    assert found == [FileFault(second, 2, f"no batch begins here; {segment.size - second} bytes are left")]

@@ -26,13 +26,13 @@ from engine.stage.events import (
     read_events,
 )
 from engine.stage.lanes import Piece
-from engine.stage.pending import Row
+from engine.stage.pending import PendingRow
 from engine.stage.steady_clock import Anchor
 
 NUMBERS = st.integers(0, 2**62)
 numbers = st.lists(NUMBERS, max_size=5).map(tuple)
 pieces = st.lists(st.builds(Piece, st.integers(0, 20), NUMBERS, st.integers(1, 2**31 - 1)), max_size=5).map(tuple)
-ROW = Row(7, 1, 0, 1, 2, 1000, True, 5, 70, 6, 900, -1, 50, 2**63 - 1)
+ROW = PendingRow(7, 1, 0, 1, 2, 1000, True, 5, 70, 6, 900, -1, 50, 2**63 - 1)
 events = st.one_of(
     st.builds(Ready, numbers),
     st.builds(Intent, NUMBERS, NUMBERS, pieces),

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from engine.stage import lane_queue
-from engine.stage.lane_queue import Entry, LaneQueue, Stretch
+from engine.stage.lane_queue import LaneEntry, LaneQueue, Stretch
 
 
 def encoded(queue: LaneQueue) -> bytes:
@@ -37,7 +37,7 @@ class LaneQueueMachine(RuleBasedStateMachine):
     def push(self, count: int, gap: int, size: int, ready_ms: int) -> None:
         self.number += gap
         self.order += gap
-        self.queue.push(Entry(self.number, count, size, ready_ms, self.order))
+        self.queue.push(LaneEntry(self.number, count, size, ready_ms, self.order))
         for _ in range(count):
             self.model.append((self.number, self.order, size, ready_ms))
             self.number += 1
@@ -109,7 +109,7 @@ TestLaneQueue.settings = settings(max_examples=80, stateful_step_count=40)
 def queue_of(*numbers: int, count: int = 1) -> LaneQueue:
     queue = LaneQueue()
     for order, number in enumerate(numbers):
-        queue.push(Entry(number, count, 10, 0, order * count))
+        queue.push(LaneEntry(number, count, 10, 0, order * count))
     return queue
 
 

@@ -8,15 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from engine.stage.pending import PendingTable, Row
+from engine.stage.pending import PendingRow, PendingTable
 from engine.stage.sorted_rows import CHUNK_ROWS
 
 MS = st.integers(-1, 2**63 - 1)
 IDS = st.sampled_from((0, 0, 1, 2, 2**63 - 1))
 
 
-def row(number: int, count: int = 1, **fields: int) -> Row:
-    base = Row(number, count, 0, 1, 2, 1_000, False, 0, 64 * number % 2**32, 100, 500)
+def row(number: int, count: int = 1, **fields: int) -> PendingRow:
+    base = PendingRow(number, count, 0, 1, 2, 1_000, False, 0, 64 * number % 2**32, 100, 500)
     return base._replace(**fields)  # type: ignore[arg-type]
 
 
@@ -48,10 +48,10 @@ class PendingMachine(RuleBasedStateMachine):
     @initialize()
     def start(self) -> None:
         self.table = PendingTable()
-        self.rows: dict[int, Row] = {}
+        self.rows: dict[int, PendingRow] = {}
         self.ids: dict[int, int] = {}
 
-    def holder(self, number: int) -> Row | None:
+    def holder(self, number: int) -> PendingRow | None:
         return next((each for each in self.rows.values() if each.number <= number < each.number + each.count), None)
 
     @rule(
@@ -71,7 +71,7 @@ class PendingMachine(RuleBasedStateMachine):
         id_hash: int,
         data: st.DataObject,
     ) -> None:
-        new = Row(number, count, data.draw(st.integers(0, count)), *values, *place, id_hash)
+        new = PendingRow(number, count, data.draw(st.integers(0, count)), *values, *place, id_hash)
         if any(self.holder(each) for each in range(number, number + count)):
             with pytest.raises(ValueError):
                 self.table.add(new)
@@ -288,7 +288,7 @@ def test_damage_is_refused_or_gives_a_table(count: int, data: st.DataObject) -> 
 
 
 @pytest.mark.parametrize("rows", [(row(5, count=3), row(7)), (row(5, count=0),), (row(5, skip=2),)])
-def test_rows_that_cannot_be_are_refused(rows: tuple[Row, ...]) -> None:
+def test_rows_that_cannot_be_are_refused(rows: tuple[PendingRow, ...]) -> None:
     layout = struct.Struct("<IIIIIqqqqqBBBx")
     packed = b"".join(layout.pack(each.count, each.skip, 0, 0, 9, *(0,) * 8) for each in rows)
     numbers = struct.pack(f"<{len(rows)}q", *(each.number for each in rows))

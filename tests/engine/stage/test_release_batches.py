@@ -7,7 +7,7 @@ from engine.errors import StorageError
 from engine.records.layout import BatchHeader, split_batches
 from engine.stage.events import Intent
 from engine.stage.lanes import Piece
-from engine.stage.pending import Row
+from engine.stage.pending import PendingRow
 from engine.stage.release_batches import ReleaseBatches
 from engine.stage.stage import Held
 from engine.stage.state import HOLE
@@ -25,13 +25,13 @@ class Bench:
         self.leader.append(client_batch([record("", priority=0)]))
         self.built = ReleaseBatches(self.leader.store.log)
 
-    def send(self, *records: Record) -> Row:
+    def send(self, *records: Record) -> PendingRow:
         held = self.leader.append(client_batch(records))
         assert isinstance(held, Held)
         return self.leader.row(held.last_number - len(records) + 1)
 
     def build(
-        self, *parts: tuple[Row, Piece], skip: int = 0, max_bytes: int = LARGE, limit_bytes: int | None = None
+        self, *parts: tuple[PendingRow, Piece], skip: int = 0, max_bytes: int = LARGE, limit_bytes: int | None = None
     ) -> list[tuple[BatchHeader, list[Record]]]:
         intent = Intent(0, NOW_MS, tuple(piece for _, piece in parts))
         rows = {piece.number: row for row, piece in parts}
@@ -44,11 +44,11 @@ def bench() -> Bench:
     return Bench()
 
 
-def whole(row: Row) -> tuple[Row, Piece]:
+def whole(row: PendingRow) -> tuple[PendingRow, Piece]:
     return row, Piece(row.lane, row.number, row.count)
 
 
-def part(row: Row, first: int, count: int) -> tuple[Row, Piece]:
+def part(row: PendingRow, first: int, count: int) -> tuple[PendingRow, Piece]:
     return row, Piece(row.lane, row.number + first, count)
 
 

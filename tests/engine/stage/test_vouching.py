@@ -5,7 +5,7 @@ from engine.damage import DamagedFile
 from engine.records.layout import split_batches
 from engine.stage.events import Intent
 from engine.stage.lanes import Piece
-from engine.stage.pending import Row
+from engine.stage.pending import PendingRow
 from engine.stage.release_batches import ReleaseBatches
 from engine.stage.vouching import Voucher
 from tests.engine.logs import NOW_MS
@@ -22,7 +22,7 @@ def staged() -> Leader:
     return leader
 
 
-def rows_of(leader: Leader) -> list[Row]:
+def rows_of(leader: Leader) -> list[PendingRow]:
     return list(leader.state.table.rows())
 
 
@@ -36,7 +36,7 @@ class Bench:
         self.rows = rows_of(self.leader)
         (self.segment,) = self.leader.store.log.segments
 
-    def flip(self, row: Row) -> None:
+    def flip(self, row: PendingRow) -> None:
         self.leader.node.files.flip_bit(self.segment.path, row.position + row.size - 3)
 
     def release(self) -> list[tuple[bool, int]]:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from engine.stage import wheel as wheel_module
-from engine.stage.pending import PendingTable, Row
+from engine.stage.pending import PendingRow, PendingTable
 from engine.stage.wheel import LEVELS, MOVES, Wheel, due_by_either
 
 NOW_MS = 1_700_000_000_000
@@ -243,7 +243,7 @@ def test_a_million_rows_and_entries_take_well_under_120_mb() -> None:
     try:
         for number in range(count):
             due_ms = NOW_MS + number * 7_919 % 86_400_000
-            table.add(Row(number, 1, 0, 1, 2, due_ms, True, number // 5_000, number, 200, NOW_MS))
+            table.add(PendingRow(number, 1, 0, 1, 2, due_ms, True, number // 5_000, number, 200, NOW_MS))
             wheel.add(due_ms, number)
         held, _ = tracemalloc.get_traced_memory()
     finally:

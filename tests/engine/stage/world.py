@@ -36,7 +36,7 @@ from engine.stage.config import ExtensionConfig
 from engine.stage.events import Intent
 from engine.stage.headers import NO_DIRECTIVE, OpenedRecord, open_records, sniff
 from engine.stage.opening import load_state, stage_log_config
-from engine.stage.pending import Row
+from engine.stage.pending import PendingRow
 from engine.stage.repack import ONE_SHOT_HEADERS, RENAMED_PREFIX
 from engine.stage.stage import Held, Stage
 from engine.stage.state import StageState
@@ -374,7 +374,7 @@ class Leader:
 
     # -- reading
 
-    def row(self, number: int) -> Row:
+    def row(self, number: int) -> PendingRow:
         found = self.state.table.get(number)
         assert found is not None
         return found

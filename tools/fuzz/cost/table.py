@@ -16,7 +16,7 @@ HEAD = """| API | version | requests | longest turn, ms | memory, MiB | answer, 
 
 
 @frozen
-class Row:
+class CostRow:
     """The worst of one API version."""
 
     api: str
@@ -40,9 +40,9 @@ class Row:
         return f"{self.another_alone_ms:.1f} → {self.another_meanwhile_ms:.1f}" if self.another_meanwhile_ms else ""
 
 
-def row(worst: Worst) -> Row:
+def row(worst: Worst) -> CostRow:
     """What a search found, as a row."""
-    return Row(
+    return CostRow(
         api=registered()[worst.api_key].name,
         version=worst.version,
         requests=len(worst.findings),
@@ -55,24 +55,24 @@ def row(worst: Worst) -> Row:
     )
 
 
-def merged(old: Sequence[Row], new: Sequence[Row]) -> list[Row]:
+def merged(old: Sequence[CostRow], new: Sequence[CostRow]) -> list[CostRow]:
     """The newer rows in the places of the older ones, in order."""
     by_version = {(one.api, one.version): one for one in (*old, *new)}
     return [by_version[key] for key in sorted(by_version)]
 
 
-def load(path: Path) -> list[Row]:
+def load(path: Path) -> list[CostRow]:
     """The rows of an earlier campaign, none if there was none."""
-    return [Row(**fields) for fields in json.loads(path.read_text())] if path.exists() else []
+    return [CostRow(**fields) for fields in json.loads(path.read_text())] if path.exists() else []
 
 
-def save(path: Path, rows: Sequence[Row]) -> None:
+def save(path: Path, rows: Sequence[CostRow]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     fields: list[dict[str, Any]] = [asdict(one) for one in rows]
     path.write_text(json.dumps(fields, indent=1) + "\n")
 
 
-def written_into(page: str, rows: Sequence[Row]) -> str:
+def written_into(page: str, rows: Sequence[CostRow]) -> str:
     """The page with the table between its marks replaced."""
     before, _, rest = page.partition(BEGIN)
     _, _, after = rest.partition(END)

@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 
-class Row(NamedTuple):
+class FieldRow(NamedTuple):
     """A field in the versions from first to last; one that changes has several rows. See `FieldSchema`."""
 
     name: str
@@ -21,4 +21,4 @@ class StructRows(NamedTuple):
     """A struct by Kafka's name."""
 
     name: str
-    rows: tuple[Row, ...]
+    rows: tuple[FieldRow, ...]

@@ -11,7 +11,7 @@ from attrs import frozen
 
 from wire.kafka.codec.api_table import API_TABLE
 from wire.kafka.codec.errors import WireError
-from wire.kafka.codec.rows import Row, StructRows
+from wire.kafka.codec.rows import FieldRow, StructRows
 
 Direction = Literal["request", "response"]
 
@@ -86,6 +86,6 @@ def at_version(rows: StructRows, version: int, *, flexible: bool) -> StructSchem
     return StructSchema(rows.name, flexible, tuple(members))
 
 
-def _field(row: Row, version: int, flexible: bool) -> FieldSchema:
+def _field(row: FieldRow, version: int, flexible: bool) -> FieldSchema:
     struct = None if row.struct is None else at_version(row.struct, version, flexible=flexible)
     return FieldSchema(row.name, row.type, row.is_array, row.nullable, row.tag, row.default, struct)

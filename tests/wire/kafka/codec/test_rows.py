@@ -1,16 +1,16 @@
 """A table of rows says of each version which fields it has, and what they are like there."""
 
-from wire.kafka.codec.rows import Row, StructRows
+from wire.kafka.codec.rows import FieldRow, StructRows
 from wire.kafka.codec.schema import FieldSchema, StructSchema, at_version
 
-INNER = StructRows("Inner", (Row("old", "int8", 0, 1, 0), Row("new", "int8", 2, 3, -1)))
+INNER = StructRows("Inner", (FieldRow("old", "int8", 0, 1, 0), FieldRow("new", "int8", 2, 3, -1)))
 TABLE = StructRows(
     "Outer",
     (
-        Row("name", "string", 0, 1, ""),
-        Row("name", "string", 2, 3, nullable=True),
-        Row("parts", "struct", 1, 3, [], is_array=True, struct=INNER),
-        Row("extra", "int32", 3, 3, 0, tag=7),
+        FieldRow("name", "string", 0, 1, ""),
+        FieldRow("name", "string", 2, 3, nullable=True),
+        FieldRow("parts", "struct", 1, 3, [], is_array=True, struct=INNER),
+        FieldRow("extra", "int32", 3, 3, 0, tag=7),
     ),
 )
 

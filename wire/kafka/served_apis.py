@@ -21,7 +21,7 @@ FETCH_KEY = 1
 WHOLE_BYTES = 8 * 1024
 
 
-class Route:
+class ServedApi:
     """See the module. `pack_start` makes what an answer begins with, out of its length and correlation id."""
 
     __slots__ = (
@@ -63,7 +63,7 @@ class Route:
         return response_encoder_in_steps(self.api_key, self.version)(message)
 
 
-class Routes(dict[tuple[int, int], "Route | None"]):
+class ServedApis(dict[tuple[int, int], "ServedApi | None"]):
     """By API key and version, made at the first request; None for what is not served."""
 
     def __init__(
@@ -74,10 +74,10 @@ class Routes(dict[tuple[int, int], "Route | None"]):
         self._apis = apis
         self._latencies = latencies
 
-    def __missing__(self, place: tuple[int, int]) -> Route | None:
+    def __missing__(self, place: tuple[int, int]) -> ServedApi | None:
         key, version = place
         api = self._apis.get(key)
         if api is None or not api.serves(version):
             return None  # not kept: a client could ask for 2^32 of them
-        route = self[place] = Route(api, version, self._latencies[key], self._max_elements)
-        return route
+        served = self[place] = ServedApi(api, version, self._latencies[key], self._max_elements)
+        return served

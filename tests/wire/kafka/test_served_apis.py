@@ -1,30 +1,30 @@
-"""A route is made once and holds what its API and version need; what is not served has none."""
+"""What an API version needs is put together once; there is nothing for what is not served."""
 
 from engine.metrics import Histogram
 from wire.kafka.apis import registered
 from wire.kafka.codec import MAX_REQUEST_ELEMENTS, request_decoder, response_encoder
-from wire.kafka.routes import Routes
+from wire.kafka.served_apis import ServedApis
 
 PRODUCE = 0
 
 
-def routes() -> Routes:
+def served() -> ServedApis:
     apis = registered()
-    return Routes(apis, {key: Histogram() for key in apis})
+    return ServedApis(apis, {key: Histogram() for key in apis})
 
 
-def test_a_route_is_made_at_the_first_request_and_kept() -> None:
-    found = routes()
-    route = found[PRODUCE, 9]
-    assert route is not None
-    assert route is found[PRODUCE, 9]
-    assert route.handle is registered()[PRODUCE].handle
-    assert route.decode is request_decoder(PRODUCE, 9, MAX_REQUEST_ELEMENTS)
-    assert route.encode is response_encoder(PRODUCE, 9)
+def test_it_is_made_at_the_first_request_and_kept() -> None:
+    found = served()
+    api = found[PRODUCE, 9]
+    assert api is not None
+    assert api is found[PRODUCE, 9]
+    assert api.handle is registered()[PRODUCE].handle
+    assert api.decode is request_decoder(PRODUCE, 9, MAX_REQUEST_ELEMENTS)
+    assert api.encode is response_encoder(PRODUCE, 9)
 
 
 def test_the_start_of_an_answer_follows_the_version() -> None:
-    found = routes()
+    found = served()
     old, flexible = found[PRODUCE, 8], found[PRODUCE, 9]
     assert old is not None
     assert flexible is not None
@@ -33,7 +33,7 @@ def test_the_start_of_an_answer_follows_the_version() -> None:
 
 
 def test_what_is_not_served_has_none_and_is_not_remembered() -> None:
-    found = routes()
+    found = served()
     assert found[PRODUCE, 2] is None
     assert found[PRODUCE, 99] is None
     assert found[9_999, 0] is None

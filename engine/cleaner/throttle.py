@@ -1,4 +1,4 @@
-"""Pacing: long work in a thread that leaves the event loop its share of the interpreter.
+"""Long work in a thread that leaves the event loop its share of the interpreter.
 
 A thread that computes takes the interpreter from the loop for a switch interval each time the loop waits for
 anything. So the work rests after every millisecond, and while it rests the loop runs undisturbed: what one request
@@ -18,7 +18,7 @@ class Stopped(Exception):
 
 
 @define(eq=False)
-class Pace:
+class Throttle:
     """[thread] `step` is called often: it rests when it is time to, and raises `Stopped` when told to stop."""
 
     monotonic: Callable[[], float]
