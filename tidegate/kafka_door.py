@@ -7,7 +7,11 @@ from coordinators.records.deleting import Deleting
 from coordinators.records.directory import PartitionDirectory
 from coordinators.records.long_polls import LongPolls
 from coordinators.records.offset_lookup import OffsetLookup
+from coordinators.records.opening import Opener
+from coordinators.records.opening_room import OpeningRoom
+from coordinators.records.publishing import Publishing
 from coordinators.records.reading import Reading
+from coordinators.records.refused_headers import RefusedHeaders
 from coordinators.release.releases import Releases
 from coordinators.tracing.tracing import Tracing
 from coordinators.transaction.transactions import Transactions
@@ -19,9 +23,6 @@ from tidegate.descriptors import DescriptorPlan
 from tidegate.node import Node
 from wire.kafka.fetch_sessions import FetchSessions
 from wire.kafka.limits import Limits
-from wire.kafka.opening_room import OpeningRoom
-from wire.kafka.record_services import ProduceServices
-from wire.kafka.refused_headers import RefusedHeaders
 from wire.kafka.server import KafkaServer
 from wire.services import Services
 
@@ -43,22 +44,22 @@ def door_services(
         settings.integer("socket.request.max.elements"),
     )
     long_polls = LongPolls(settings.integer("fetch.max.waiting.requests"))
-    refused_headers, opening_room = RefusedHeaders(clock), OpeningRoom(limits.max_decompressed_bytes)
-    tracing = services[Tracing]
-    producing = ProduceServices(
-        directory,
+    refused_headers, tracing = RefusedHeaders(clock), services[Tracing]
+    room = OpeningRoom(settings.integer("queued.max.decompressed.bytes"))
+    opener = Opener(
         services[Releases],
-        services[Transactions],
-        tracing,
-        refused_headers,
-        opening_room,
-        limits,
-        clock,
+        room,
         workers,
+        clock,
+        settings.integer("decompression.max.ratio"),
+        settings.integer("request.max.decompressed.bytes"),
+    )
+    publishing = Publishing(
+        directory, services[Releases], services[Transactions], tracing, opener, refused_headers, clock
     )
     reading = Reading(directory, tracing, clock, services[Timers], long_polls, limits.max_fetch_bytes)
     deleting, lookup = Deleting(directory), OffsetLookup(directory, clock, workers)
-    made = (limits, sessions, long_polls, refused_headers, opening_room, producing, reading, deleting, lookup)
+    made = (limits, sessions, long_polls, refused_headers, room, publishing, reading, deleting, lookup)
     return {type(each): each for each in made}
 
 
@@ -83,7 +84,4 @@ def kafka_limits(settings: BrokerSettings, descriptors: DescriptorPlan) -> Limit
         max_response_bytes=settings.integer("socket.response.max.bytes"),
         request_progress_timeout_ms=settings.integer("socket.request.progress.timeout.ms"),
         max_fetch_bytes=settings.integer("fetch.max.bytes"),
-        max_decompression_ratio=settings.integer("decompression.max.ratio"),
-        max_request_decompressed_bytes=settings.integer("request.max.decompressed.bytes"),
-        max_decompressed_bytes=settings.integer("queued.max.decompressed.bytes"),
     )

@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 import trio
 from attrs import define
 
+from coordinators.records.refused_headers import RefusedHeaders
 from coordinators.scrubbing import Scrubbing
 from engine.config.resolve import BrokerSettings
 from engine.metrics import Metrics
@@ -22,7 +23,6 @@ from wire.http.life import Life, Phase
 from wire.http.limits import HttpLimits
 from wire.http.server import HttpServer
 from wire.kafka.metrics import KafkaMetrics
-from wire.kafka.refused_headers import RefusedHeaders
 from wire.kafka.server import KafkaServer
 
 logger = logging.getLogger("tidegate")

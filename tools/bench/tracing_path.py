@@ -16,6 +16,7 @@ from collections.abc import Sequence
 import trio
 from attrs import define, field
 
+from coordinators.records.publishing import Publishing
 from coordinators.records.reading import Reading
 from coordinators.topics import TopicSpec
 from coordinators.waiting import result_of
@@ -29,7 +30,6 @@ from wire.kafka.codec import request_decoder, request_encoder, response_encoder
 from wire.kafka.fetch_sessions import FetchSessions
 from wire.kafka.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from wire.kafka.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from wire.kafka.record_services import ProduceServices
 from wire.kafka.request import Context, Endpoint, Peer
 
 TOPICS = {"off": {"trace.enable": "false"}, "plain": {}, "traced": {}}
@@ -74,7 +74,7 @@ class Way:
         rounds = self.node.partitions.rounds
         rounds.held = True
         answer = produce.handle(
-            request_decoder(*PRODUCE)(frame, 0), self._context(PRODUCE[1]), self.node.services[ProduceServices]
+            request_decoder(*PRODUCE)(frame, 0), self._context(PRODUCE[1]), self.node.services[Publishing]
         )
         rounds.held = False
         rounds.start_round()

@@ -19,6 +19,3 @@ class Limits:
     max_response_bytes: int = 32 * 1024 * 1024
     request_progress_timeout_ms: int = 30_000
     max_fetch_bytes: int = 55 * 1024 * 1024
-    max_decompression_ratio: int = 1_000
-    max_request_decompressed_bytes: int = 256 * 1024 * 1024
-    max_decompressed_bytes: int = 256 * 1024 * 1024

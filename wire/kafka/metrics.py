@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
+from coordinators.records.refused_headers import RefusedHeaders
 from engine.metrics import Family
 from wire.kafka.errors import told
-from wire.kafka.refused_headers import RefusedHeaders
 from wire.kafka.server import KafkaServer
 
 

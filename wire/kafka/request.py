@@ -11,9 +11,10 @@ It returns None for a request that has no answer (Produce with acks=0).
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
-from attrs import define, frozen
+from attrs import define, field, frozen
 
 from engine.deferred import Deferred as Deferred
+from engine.records.batch import Publisher
 
 T = TypeVar("T")
 Later = Deferred[T] | Coroutine[Any, Any, T]
@@ -50,3 +51,8 @@ class Context:
     peer: Peer
     version: int
     client_id: str | None
+    publisher: Publisher = field(init=False)
+    """Whoever sends it, as one who publishes."""
+
+    def __attrs_post_init__(self) -> None:
+        self.publisher = Publisher(self.client_id, self.peer.address)

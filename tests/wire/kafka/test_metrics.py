@@ -5,12 +5,12 @@ from pathlib import Path
 import trio
 from trio.testing import trio_test
 
+from coordinators.records.refused_headers import RefusedHeaders
 from tests.engine.stage.world import client_batch, record
 from tests.wire.http.scraping import Scrape, collected
 from tests.wire.kafka.door import Door, open_door, until
 from tests.wire.kafka.requests import BY_NAME, batch, create_topic, fetch, produce, produced
 from wire.kafka.metrics import KafkaMetrics, api_name
-from wire.kafka.refused_headers import RefusedHeaders
 
 UNKNOWN_TOPIC_OR_PARTITION = "UNKNOWN_TOPIC_OR_PARTITION"
 

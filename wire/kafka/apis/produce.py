@@ -6,7 +6,11 @@ where the range begins later (as Kafka 4 does it too, KIP-896). From version 13 
 refreshes its metadata. acks=1 is answered after the write, acks=-1 once the batch is under the high
 watermark. An error with per-record reasons means that the whole batch was refused (KIP-467). From version 12 a
 partition that is written in a transaction is added to it (KIP-890); before, the producer has added it.
-Batches with `tide-` headers go to the partition's stage (wire/kafka/extended_produce.py) and have no offset yet.
+The publishing itself is `coordinators/records/publishing.py`.
+
+A producer whose batch was staged (`tide-` headers) is told no offset, for there is none yet: base offset -1.
+librdkafka, franz-go and aiokafka add a record's place in the batch to it; they are told a base so far below zero that
+no sum looks like an offset.
 """
 
 from collections.abc import Coroutine
@@ -15,27 +19,36 @@ from typing import Any
 
 import trio
 
-from coordinators.release.client_batch import Outcome, Staged
+from coordinators.records.opening import FEW_PARTITIONS
+from coordinators.records.publication import NO_OFFSET, Publication
+from coordinators.records.publishing import Publishing, Submission
+from coordinators.records.transactional import TransactionalPublishing
 from engine.errors import (
     BrokerError,
+    ConcurrentTransactions,
+    CoordinatorLoadInProgress,
+    CoordinatorNotAvailable,
     CorruptMessage,
+    InvalidProducerEpoch,
     InvalidRecord,
     InvalidRequiredAcks,
-    InvalidTopic,
+    InvalidTxnState,
+    NotCoordinator,
+    NotEnoughReplicas,
+    ProducerFenced,
     RefusedRecords,
-    TransactionalIdAuthorizationFailed,
+    RequestTimedOut,
+    StorageError,
+    TransactionAbortable,
     UnsupportedCompressionType,
-    fresh,
 )
 from engine.files.files import Buffer
 from engine.log.validation import NAMED_ERRORS_MAX
-from engine.partition.partition import Partition
 from engine.records.batch import Batch, Publisher
 from engine.records.compression import ZSTD
-from engine.records.layout import CODEC_MASK, HEADER_SIZE, LENGTH_OVERHEAD, MAGIC, TRANSACTIONAL_FLAG, parse_header
+from engine.records.layout import CODEC_MASK, HEADER_SIZE, LENGTH_OVERHEAD, MAGIC, parse_header
 from wire.kafka.codec import WireError
 from wire.kafka.errors import error_code
-from wire.kafka.extended_produce import ExtendedProduce
 from wire.kafka.messages.produce import (
     BatchIndexAndErrorMessage,
     PartitionProduceData,
@@ -45,127 +58,163 @@ from wire.kafka.messages.produce import (
     TopicProduceData,
     TopicProduceResponse,
 )
-from wire.kafka.opening import FEW_PARTITIONS, Opening, is_plain_and_small, needs_a_look
-from wire.kafka.record_services import ProduceServices
 from wire.kafka.request import Context, Deferred
-from wire.kafka.transactional_produce import Addition, TransactionalProduce
 
 KEY = 0
 VERSIONS = (3, 13)
 FIRST_ADVERTISED_VERSION = 0
 
 FIRST_ZSTD_VERSION = 7
+FIRST_ABORTABLE_VERSION = 11
+FIRST_ADDING_VERSION = 12
 FIRST_TOPIC_ID_VERSION = 13
-PARTITIONS_PER_TURN = 50
+ALL, LEADER, NONE = -1, 1, 0
+"""What a producer wants acknowledged."""
+TRANSLATED_PER_TURN = 50
+FAR_BELOW_ZERO = -(2**40)
+ADDING_CLIENTS = ("librdkafka", "confluent-kafka", "rust-rdkafka", "kgo", "franz-go", "aiokafka")
+"""How clients name themselves that add a record's place to whatever base offset they get."""
+# What older producers do not try again although they could; NOT_ENOUGH_REPLICAS they do.
+_RETRIABLE = (
+    ConcurrentTransactions,
+    CoordinatorLoadInProgress,
+    CoordinatorNotAvailable,
+    NotCoordinator,
+    RequestTimedOut,
+    StorageError,
+)
+
 Answer = Deferred[ProduceResponse] | ProduceResponse | None
 
 
-class _Durability:
-    """Counts down the partitions that a producer waits for, then answers it."""
+class _Produce:
+    """One request: what it is answered, and which of its partitions' answers depend on which publication."""
 
-    __slots__ = ("acks", "deadline", "deferred", "failure", "response", "waiting")
+    __slots__ = ("context", "deferred", "entries", "failure", "publications", "publishing", "request", "response")
 
-    def __init__(self, request: ProduceRequest, now: float) -> None:
+    def __init__(self, request: ProduceRequest, context: Context, publishing: Publishing) -> None:
+        self.request = request
+        self.context = context
+        self.publishing = publishing
         self.response = ProduceResponse()
-        self.acks = request.acks
-        self.deadline = now + max(request.timeout_ms, 0) / 1000
-        self.waiting = 1
+        self.entries: list[PartitionProduceResponse] = []
+        self.publications: list[Publication] = []
+        """Of each entry."""
         self.deferred: Deferred[ProduceResponse] = Deferred()
         self.failure = ""
         """Why the first batch was refused that was."""
 
-    def wait_for(self, partition: Partition, last_offset: int, entry: PartitionProduceResponse) -> None:
-        if self.acks != -1:
-            return
-        self.waiting += 1
-
-        def durable(error: BrokerError | None) -> None:
-            if error is not None:
-                _set_error(entry, error)
-                entry.log_start_offset = -1
-            self.one_done()
-
-        partition.when_durable(last_offset, self.deadline, durable)
-
-    def wait_for_outcome(self, partition: Partition, entry: PartitionProduceResponse, outcome: Outcome) -> None:
-        """A batch that passed through the stage has its outcome, maybe later than the request was handled."""
-        if isinstance(outcome, BrokerError):
-            _set_error(entry, outcome)
-            if isinstance(outcome, RefusedRecords):
-                entry.log_start_offset = partition.log.start_offset
-        elif isinstance(outcome, Staged):
-            self.wait_for(partition.staged.store, outcome.last_number, entry)
-            if outcome.log_end_offset is not None:
-                self.wait_for(partition, outcome.log_end_offset - 1, entry)
+    def translate(
+        self, topic_data: TopicProduceData, data: PartitionProduceData, answered: TopicProduceResponse
+    ) -> None:
+        """Have a partition's batch published, and an entry for the answer."""
+        context, publishing, acks = self.context, self.publishing, self.request.acks
+        entry = PartitionProduceResponse(index=data.index)
+        answered.partition_responses.append(entry)
+        try:
+            if acks not in (ALL, LEADER, NONE):
+                raise InvalidRequiredAcks(f"acks must be 0, 1 or -1 (all), not {acks}")
+            by_id = context.version >= FIRST_TOPIC_ID_VERSION
+            topic = publishing.directory.topic(topic_data.topic_id if by_id else topic_data.name)
+            publisher = context.publisher
+            partition = publishing.destination(publisher, topic, data.index, durable=acks == ALL)
+            batch = _batch(data.records, context.version, publisher)
+        except BrokerError as error:
+            _refuse(entry, error)
+            self.failure = self.failure or str(error)
         else:
-            self.wait_for(partition, outcome.last_offset, entry)
-        self.one_done()
+            self.entries.append(entry)
+            self.publications.append(Publication(topic, partition, batch))
 
-    def wait_for_addition(self, addition: Addition, transactional: TransactionalProduce) -> None:
-        self.waiting += 1
+    def submission(self) -> Submission:
+        """What is to be published, once everything is translated."""
+        request, publishing = self.request, self.publishing
+        return Submission(
+            publishing,
+            self.context.publisher,
+            self.publications,
+            request.acks == ALL,
+            publishing.clock.monotonic() + max(request.timeout_ms, 0) / 1000,
+            self.published,
+            None if request.transactional_id is None else self._transaction(request.transactional_id),
+        )
 
-        def added(_: None) -> None:
-            self.one_done()
+    def _transaction(self, transactional_id: str) -> TransactionalPublishing:
+        version = self.context.version
+        # Producers of transactions wait for all replicas; one that does not is taken for one that adds by itself.
+        adds = version >= FIRST_ADDING_VERSION and self.request.acks == ALL
+        told = partial(_told, version)
+        return TransactionalPublishing(self.publishing.transactions, transactional_id, adds, told)
 
-        def not_added(error: BrokerError) -> None:
-            for entry in addition.entries:
-                _set_error(entry, transactional.told(error))
-                entry.log_start_offset = -1
-            self.one_done()
+    def published(self) -> None:
+        """Every publication is done with: the answer is complete."""
+        for entry, publication in zip(self.entries, self.publications, strict=True):
+            refusal, receipt = publication.refusal, publication.receipt
+            if refusal is not None:
+                _refuse(entry, refusal)
+                if receipt is None and isinstance(refusal, RefusedRecords):
+                    entry.log_start_offset = publication.partition.log.start_offset
+                continue
+            assert receipt is not None, "a publication ends with a receipt or a refusal"
+            offset = receipt.base_offset
+            entry.base_offset = offset if offset != NO_OFFSET else _unknown_offset(self.context)
+            entry.log_append_time_ms = receipt.append_time_ms
+            entry.log_start_offset = receipt.start_offset
+        self.deferred.resolve(self.response)
 
-        addition.answer.when_settled(added, not_added)
+    def end(self, submission: Submission) -> Answer:
+        """What the handler returns when everything was published, though perhaps not durable yet."""
+        response = self.response
+        response.throttle_time_ms = submission.throttle_ms
+        if self.request.acks == NONE:
+            refusals = (str(each.refusal) for each in self.publications if each.refusal is not None)
+            failure = self.failure or next(refusals, "")
+            if failure:
+                raise WireError(f"a produce request with acks=0 failed: {failure}")
+            return None
+        return response if submission.is_done else self.deferred
 
-    def one_done(self) -> None:
-        self.waiting -= 1
-        if self.waiting == 0:
-            self.deferred.resolve(self.response)
 
-
-def handle(
-    request: ProduceRequest, context: Context, services: ProduceServices
-) -> Answer | Coroutine[Any, Any, Answer]:
+def handle(request: ProduceRequest, context: Context, publishing: Publishing) -> Answer | Coroutine[Any, Any, Answer]:
     """Append every partition's batch; what fails is reported for its partition alone."""
-    opening = None
-    if needs_a_look(request):
-        opening = Opening(context, services)
-        if _has_many(request) or not opening.is_done_at_once(request):
-            return _handle_slowly(request, context, services, opening)
-    extended = ExtendedProduce(context, services, opening)
-    durability = _Durability(request, services.clock.monotonic())
-    transactional = None if request.transactional_id is None else _transactional(request, context, services)
+    if _has_many(request):
+        return _handle_many(request, context, publishing)
+    produce = _Produce(request, context, publishing)
     for topic_data in request.topic_data:
         answered = TopicProduceResponse(topic_id=topic_data.topic_id, name=topic_data.name)
-        durability.response.responses.append(answered)
+        produce.response.responses.append(answered)
         for data in topic_data.partition_data:
-            _try_append(topic_data, data, context, services, transactional, extended, answered, durability)
-    return _end(durability, transactional)
+            produce.translate(topic_data, data, answered)
+    submission = produce.submission()
+    rest = submission.publish()
+    return produce.end(submission) if rest is None else _end_later(produce, submission, rest)
 
 
-async def _handle_slowly(
-    request: ProduceRequest, context: Context, services: ProduceServices, opening: Opening
-) -> Answer:
-    """The same for a request of which something takes longer than the loop may wait: one batch after the other, and the
-    others have their turn now and then."""
-    opening.begin_slowly(request)
-    extended = ExtendedProduce(context, services, opening)
-    durability = _Durability(request, services.clock.monotonic())
-    transactional = None if request.transactional_id is None else _transactional(request, context, services)
-    appended = 0
+async def _end_later(produce: _Produce, submission: Submission, rest: Coroutine[Any, Any, None]) -> Answer:
+    await rest
+    return produce.end(submission)
+
+
+async def _handle_many(request: ProduceRequest, context: Context, publishing: Publishing) -> Answer:
+    """The same for so many partitions that translating them takes longer than a moment: others have their turn now and
+    then."""
+    for topic_data in request.topic_data:
+        for data in topic_data.partition_data:
+            # The buffer that all connections share is filled by another one while this one waits.
+            data.records = None if data.records is None else bytes(data.records)
+    produce = _Produce(request, context, publishing)
+    translated = 0
     for topic_data in request.topic_data:
         answered = TopicProduceResponse(topic_id=topic_data.topic_id, name=topic_data.name)
-        durability.response.responses.append(answered)
+        produce.response.responses.append(answered)
         for data in topic_data.partition_data:
-            if is_plain_and_small(data.records):
-                _try_append(topic_data, data, context, services, transactional, extended, answered, durability)
-                await extended.until_taken()
-            else:
-                async with opening.opened_slowly(topic_data, data):
-                    _try_append(topic_data, data, context, services, transactional, extended, answered, durability)
-                    await extended.until_taken()
-            appended += 1
-            if appended % PARTITIONS_PER_TURN == 0:
+            produce.translate(topic_data, data, answered)
+            translated += 1
+            if translated % TRANSLATED_PER_TURN == 0:
                 await trio.lowlevel.checkpoint()
-    return _end(durability, transactional)
+    submission = produce.submission()
+    await submission.publish_slowly()
+    return produce.end(submission)
 
 
 def _has_many(request: ProduceRequest) -> bool:
@@ -176,101 +225,7 @@ def _has_many(request: ProduceRequest) -> bool:
     return count > FEW_PARTITIONS
 
 
-def _transactional(request: ProduceRequest, context: Context, services: ProduceServices) -> TransactionalProduce:
-    assert request.transactional_id is not None
-    transactional = TransactionalProduce(request.transactional_id, context, services)
-    # Producers of transactions wait for all replicas; one that does not is taken for one that adds by itself.
-    if request.acks == -1:
-        transactional.add(request)
-    return transactional
-
-
-def _end(durability: _Durability, transactional: TransactionalProduce | None) -> Answer:
-    if durability.acks == 0:
-        if durability.failure:
-            raise WireError(f"a produce request with acks=0 failed: {durability.failure}")
-        return None
-    if transactional is not None:
-        for addition in transactional.additions:
-            durability.wait_for_addition(addition, transactional)
-    durability.one_done()
-    return durability.response if durability.deferred.settled else durability.deferred
-
-
-def _try_append(
-    topic_data: TopicProduceData,
-    data: PartitionProduceData,
-    context: Context,
-    services: ProduceServices,
-    transactional: TransactionalProduce | None,
-    extended: ExtendedProduce,
-    answered: TopicProduceResponse,
-    durability: _Durability,
-) -> None:
-    entry = PartitionProduceResponse(index=data.index)
-    answered.partition_responses.append(entry)
-    try:
-        if durability.acks not in (0, 1, -1):
-            raise InvalidRequiredAcks(f"acks must be 0, 1 or -1 (all), not {durability.acks}")
-        _append(topic_data, data, context, services, transactional, extended, entry, durability)
-    except BrokerError as error:
-        _set_error(entry, error)
-        # The text alone: an error kept in a frame of its own traceback would live until a collection.
-        durability.failure = durability.failure or str(error)
-
-
-def _append(
-    topic_data: TopicProduceData,
-    data: PartitionProduceData,
-    context: Context,
-    services: ProduceServices,
-    transactional: TransactionalProduce | None,
-    extended: ExtendedProduce,
-    entry: PartitionProduceResponse,
-    durability: _Durability,
-) -> None:
-    directory = services.directory
-    by_id = context.version >= FIRST_TOPIC_ID_VERSION
-    topic = directory.topic(topic_data.topic_id if by_id else topic_data.name)
-    if topic.internal:
-        raise InvalidTopic(f"{topic.name} is written by the broker alone")
-    partition = directory.partition(topic, data.index)
-    if directory.partitions.refusal is not None:
-        raise fresh(directory.partitions.refusal)
-    if durability.acks == -1 and partition.replicas.shortage is not None:
-        raise fresh(partition.replicas.shortage)
-    batch = _batch(data.records, context.version)
-    header = batch.header
-    if header.attributes & TRANSACTIONAL_FLAG:
-        if transactional is None:
-            raise TransactionalIdAuthorizationFailed("a transactional batch in a request without a transactional id")
-        transactional.check((topic.name, data.index), partition, batch.header, entry)
-    try:
-        batch = extended.known(batch.data) or batch
-        batch.publisher = Publisher(context.client_id, context.peer.address)
-        if extended.must_pass_stage(topic, partition, batch):
-            durability.waiting += 1
-            then = partial(durability.wait_for_outcome, partition, entry)
-            extended.append(topic, partition, batch, entry, then, durability.deadline)
-            partition.traffic.received(header.record_count, len(batch.data))
-            return
-        result = partition.append(batch)
-    except RefusedRecords as error:
-        entry.log_start_offset = partition.log.start_offset
-        if error.header_fault:
-            client = context.client_id, context.peer.address
-            services.refused_headers.note(topic.name, partition.index, error, *client)
-        raise
-    entry.base_offset = result.base_offset
-    entry.log_append_time_ms = result.append_time_ms
-    entry.log_start_offset = result.start_offset
-    if not result.duplicate:
-        partition.traffic.received(header.record_count, len(batch.data))
-    services.tracing.received(topic, partition, batch, result)
-    durability.wait_for(partition, result.last_offset, entry)
-
-
-def _batch(records: Buffer | None, version: int) -> Batch:
+def _batch(records: Buffer | None, version: int, publisher: Publisher) -> Batch:
     """The batch that a partition is sent, as far as the request itself requires something of it; the log checks the
     rest."""
     if records is None or len(records) < HEADER_SIZE:
@@ -283,19 +238,36 @@ def _batch(records: Buffer | None, version: int) -> Batch:
         raise InvalidRecord(f"a produce request of version {version} may only hold batches of magic 2, not {magic}")
     if header.length + LENGTH_OVERHEAD != len(records):
         raise InvalidRecord(f"a produce request of version {version} must hold exactly one record batch per partition")
-    if header.attributes & CODEC_MASK == ZSTD and version < FIRST_ZSTD_VERSION:
+    if version < FIRST_ZSTD_VERSION and header.attributes & CODEC_MASK == ZSTD:
         raise UnsupportedCompressionType(
             f"zstd needs produce version {FIRST_ZSTD_VERSION}, the request is version {version}"
         )
-    return Batch(records, header)
+    return Batch(records, header, publisher=publisher)
 
 
-def _set_error(entry: PartitionProduceResponse, error: BrokerError) -> None:
+def _refuse(entry: PartitionProduceResponse, error: BrokerError) -> None:
     entry.error_code = error_code(error)
     entry.error_message = str(error)
-    entry.base_offset = -1
-    entry.log_append_time_ms = -1
+    entry.base_offset = NO_OFFSET
     if isinstance(error, RefusedRecords):
         entry.record_errors = [
             BatchIndexAndErrorMessage(index, reason) for index, reason in error.record_errors[:NAMED_ERRORS_MAX]
         ]
+
+
+def _unknown_offset(context: Context) -> int:
+    """What this client is told as the base offset of a batch that has none yet."""
+    # aiokafka speaks an ApiVersions too old to name itself in; there is only the client id that it makes up.
+    name = context.peer.software_name or context.client_id or ""
+    return FAR_BELOW_ZERO if name.startswith(ADDING_CLIENTS) else NO_OFFSET
+
+
+def _told(version: int, error: BrokerError) -> BrokerError:
+    """An error of the transaction's coordinator as one that producers of this version expect."""
+    if isinstance(error, _RETRIABLE):
+        return NotEnoughReplicas(f"the partition cannot be added to the transaction now: {error}")
+    if isinstance(error, ProducerFenced):
+        return InvalidProducerEpoch(str(error))
+    if isinstance(error, TransactionAbortable) and version < FIRST_ABORTABLE_VERSION:
+        return InvalidTxnState(str(error))
+    return error

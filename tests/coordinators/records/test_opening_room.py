@@ -3,7 +3,7 @@
 import trio
 from trio.testing import trio_test, wait_all_tasks_blocked
 
-from wire.kafka.opening_room import OpeningRoom
+from coordinators.records.opening_room import OpeningRoom
 
 
 @trio_test

@@ -11,6 +11,7 @@ from attrs import define, field
 
 from engine.clock import Clock
 from engine.errors import RefusedRecords
+from engine.records.batch import Publisher
 
 logger = logging.getLogger("tidegate.kafka")
 
@@ -29,7 +30,7 @@ class RefusedHeaders:
     _told: dict[tuple[str, str], tuple[float, int]] = field(factory=dict, init=False)
     """When the last line was written, and how many there had been by then."""
 
-    def note(self, topic: str, partition: int, error: RefusedRecords, client_id: str | None, address: str) -> None:
+    def note(self, topic: str, partition: int, error: RefusedRecords, publisher: Publisher) -> None:
         """A batch for this partition was refused."""
         pair = (topic, error.header_fault)
         if pair not in self.counts and len(self.counts) >= COUNTED_MAX:
@@ -47,8 +48,8 @@ class RefusedHeaders:
                 "topic": topic,
                 "partition": partition,
                 "fault": error.header_fault,
-                "client_id": client_id,
-                "address": address,
+                "client_id": publisher.client_id,
+                "address": publisher.address,
                 "since_last": count - told,
             },
         )

@@ -12,7 +12,7 @@ from engine.records.layout import DELETE_HORIZON_FLAG, HEADER_SIZE, parse_header
 from engine.stage.state import PLAIN_FLAG
 from tests.engine.stage.world import Record, client_batch, record
 from tests.wire.kafka.door import Client, Door, open_door
-from wire.kafka.extended_produce import FAR_BELOW_ZERO
+from wire.kafka.apis.produce import FAR_BELOW_ZERO
 from wire.kafka.messages.api_versions import ApiVersionsRequest
 from wire.kafka.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from wire.kafka.messages.fetch import FetchPartition, FetchRequest, FetchTopic

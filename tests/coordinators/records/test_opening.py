@@ -9,6 +9,8 @@ import pytest
 import trio
 from trio.testing import trio_test
 
+from coordinators.records.opening import AT_ONCE_BYTES, Sent
+from coordinators.records.opening_room import OpeningRoom
 from engine.errors import BrokerError
 from engine.log.types import LogConfig
 from engine.records import batch
@@ -19,8 +21,6 @@ from engine.stage.config import ExtensionConfig
 from tests.wire.kafka.door import Client, open_door
 from tests.wire.kafka.requests import BY_NAME, bodies, client_of_topic, create_topic, fetched, produce, produced
 from wire.kafka.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from wire.kafka.opening import AT_ONCE_BYTES, _Sent
-from wire.kafka.opening_room import OpeningRoom
 
 MESSAGE_TOO_LARGE, INVALID_RECORD, CORRUPT_MESSAGE = 10, 87, 2
 MEBIBYTE = 2**20
@@ -272,9 +272,9 @@ async def test_room_that_is_taken_is_waited_for(tmp_path: Path) -> None:
     ],
 )
 def test_a_small_batch_is_compressed_at_once_unless_the_level_is_high(log: LogConfig, soon: bool) -> None:
-    batch = _Sent(whole(values(100, 10)), log, ExtensionConfig(), has_stage=False)
+    batch = Sent(whole(values(100, 10)), log, ExtensionConfig(), has_stage=False)
     assert batch.is_soon_compressed() is soon
-    large = _Sent(whole(values(100, 1_000)), log, ExtensionConfig(), has_stage=False)
+    large = Sent(whole(values(100, 1_000)), log, ExtensionConfig(), has_stage=False)
     assert large.is_soon_compressed() is (log.compression_type in ("producer", "uncompressed"))
 
 

@@ -1,0 +1,270 @@
+"""Publishing: batches into partitions, for every door and for what the broker itself writes among its clients' records.
+
+A door says which batch goes to which partition, and gets a receipt for each, or a refusal. The rules:
+1. What was sent together is taken in its order, each batch whole or not at all; one that is refused keeps no other
+   back.
+2. What takes longer than the loop may wait (opening.py) is done in threads and slices, one batch after the other.
+3. A transactional batch goes only into a partition that its producer's transaction has (transactional.py).
+4. A batch whose records ask for a delay, a lane, a cancellation passes through the partition's stage; so does whatever
+   comes while a release is in the way, and everything for a prioritised topic. It has no offset yet.
+5. Who asks for durability is answered once the records are under the high watermark, or staged durably, or when its
+   time is over.
+6. What the broker itself writes is no client's: neither admission, nor a full disk, nor traces, nor the counts of
+   traffic concern a dead letter or an event of a trace, and their headers are plain data. `Batch.origin` tells.
+"""
+
+from collections.abc import Callable, Coroutine, Sequence
+from functools import partial
+from typing import Any
+
+import trio
+from msgspec import Struct
+
+from coordinators.records.admission import Admission, Everybody
+from coordinators.records.directory import PartitionDirectory
+from coordinators.records.opening import (
+    Opener,
+    Opening,
+    is_plain_and_small,
+    needs_a_look,
+    open_in_haste,
+    read_headers,
+)
+from coordinators.records.publication import NO_OFFSET, Publication
+from coordinators.records.refused_headers import RefusedHeaders
+from coordinators.records.transactional import Addition, TransactionalPublishing
+from coordinators.release.client_batch import Outcome, Staged
+from coordinators.release.releases import Releases
+from coordinators.topics import Topic
+from coordinators.tracing.tracing import Tracing
+from coordinators.transaction.transactions import Transactions
+from engine.clock import Clock
+from engine.errors import (
+    BrokerError,
+    InvalidTopic,
+    RefusedRecords,
+    TransactionalIdAuthorizationFailed,
+    fresh,
+    kept,
+)
+from engine.log.types import AppendResult, Origin
+from engine.partition.partition import Partition
+from engine.records.batch import Publisher
+from engine.records.layout import CODEC_MASK, TRANSACTIONAL_FLAG
+from engine.stage.headers import sniff
+
+PUBLISHED_PER_TURN = 50
+
+
+class Publishing:
+    """What every publication needs of the broker around it."""
+
+    def __init__(
+        self,
+        directory: PartitionDirectory,
+        releases: Releases,
+        transactions: Transactions,
+        tracing: Tracing,
+        opener: Opener,
+        refused_headers: RefusedHeaders,
+        clock: Clock,
+        admission: Admission | None = None,
+    ) -> None:
+        self.directory = directory
+        self.releases = releases
+        self.transactions = transactions
+        self.tracing = tracing
+        self.opener = opener
+        self.refused_headers = refused_headers
+        self.clock = clock
+        self.admission: Admission = admission or Everybody()
+
+    def destination(self, publisher: Publisher, topic: Topic, index: int, *, durable: bool) -> Partition:
+        """The partition to which a client's batch goes, if it may."""
+        self.admission.check_write(publisher, topic)
+        if topic.internal:
+            raise InvalidTopic(f"{topic.name} is written by the broker alone")
+        partition = self.directory.partition(topic, index)
+        refusal = self.directory.partitions.refusal or (partition.replicas.shortage if durable else None)
+        if refusal is not None:
+            raise fresh(refusal)
+        return partition
+
+
+class Submission(Struct, eq=False):
+    """Batches that one publisher sends together, to be answered together."""
+
+    publishing: Publishing
+    publisher: Publisher
+    publications: Sequence[Publication]
+    durable: bool
+    """Whether the publisher waits until its records are durable."""
+    deadline: float
+    """Of that wait, and of one for a turn behind a release."""
+    done: Callable[[], object]
+    """Called once, when every publication is done with."""
+    transaction: TransactionalPublishing | None = None
+    throttle_ms: int = 0
+    """How long the publisher should pause before it sends more."""
+    waiting: int = 1
+    """For so many things, one of them the end of `publish` itself."""
+    taken: trio.Event | None = None
+    """Set when the stage has taken, or refused, what it was handed last."""
+
+    @property
+    def is_done(self) -> bool:
+        """Whether every publication is."""
+        return self.waiting == 0
+
+    def publish(self) -> Coroutine[Any, Any, None] | None:
+        """Publish everything; a coroutine that does so, if that takes longer than the loop may wait."""
+        publications = self.publications
+        if needs_a_look(publications) and not Opening(self.publishing.opener).is_done_at_once(publications):
+            return self.publish_slowly()
+        self.publish_at_once()
+        return None
+
+    def publish_at_once(self) -> None:
+        """Publish what needs no opening: what the broker itself writes is not compressed."""
+        if self.transaction is not None:
+            self.transaction.begin(self.publications)
+        for publication in self.publications:
+            self._publish(publication)
+        self._end()
+
+    async def publish_slowly(self) -> None:
+        """The same for batches of which something takes long: one after the other, and others have their turn now and
+        then."""
+        for publication in self.publications:
+            # The buffer that all connections share is filled by another one while this one waits.
+            publication.batch.data = bytes(publication.batch.data)
+        opening = Opening(self.publishing.opener)
+        if self.transaction is not None:
+            self.transaction.begin(self.publications)
+        for number, publication in enumerate(self.publications, 1):
+            if is_plain_and_small(publication.batch):
+                self._publish(publication)
+                await self._until_taken()
+            else:
+                async with opening.opened(publication):
+                    self._publish(publication)
+                    await self._until_taken()
+            if number % PUBLISHED_PER_TURN == 0:
+                await trio.lowlevel.checkpoint()
+        self._end()
+
+    async def _until_taken(self) -> None:
+        """Wait until the stage, if it was handed a batch, needs its bytes no more."""
+        if self.taken is not None:
+            await self.taken.wait()
+
+    def _end(self) -> None:
+        if self.transaction is not None:
+            for addition in self.transaction.additions if self.durable else ():
+                self.waiting += 1
+                addition.answer.when_settled(self._added, partial(self._not_added, addition))
+        size = sum([len(publication.batch.data) for publication in self.publications])
+        self.throttle_ms = self.publishing.admission.throttle_ms(self.publisher, size)
+        self._one_done()
+
+    # -- one batch
+
+    def _publish(self, publication: Publication) -> None:
+        try:
+            if publication.refusal is not None:
+                raise publication.refusal
+            if publication.batch.header.attributes & TRANSACTIONAL_FLAG:
+                self._check_transaction(publication)
+            if self._passes_stage(publication):
+                self._stage(publication)
+                return
+            result = publication.partition.append(publication.batch)
+        except BrokerError as error:
+            self._refuse(publication, error)
+        else:
+            self._appended(publication, result)
+
+    def _check_transaction(self, publication: Publication) -> None:
+        if self.transaction is None:
+            raise TransactionalIdAuthorizationFailed("a transactional batch in a request without a transactional id")
+        self.transaction.check(publication)
+
+    def _passes_stage(self, publication: Publication) -> bool:
+        """Whether the batch has to pass through the stage or queue behind it; else it may go straight to the log."""
+        batch, staged = publication.batch, publication.partition.staged
+        config = self.publishing.releases.config(publication.topic)
+        in_the_way: bool = staged is not None and staged.in_the_way
+        if not config.extensions_enable and not in_the_way:
+            return False
+        if batch.opened is None and batch.header.attributes & CODEC_MASK:
+            open_in_haste(batch)
+        can_ask = config.extensions_enable and batch.origin is Origin.CLIENT
+        if can_ask and (batch.asked is not None or sniff(batch.section())):
+            read_headers(batch, config, self.publishing.clock.now_ms())
+        batch.shows_lanes = config.priority_enable != "false"
+        return batch.hold or in_the_way or config.priority_enable == "true"
+
+    def _stage(self, publication: Publication) -> None:
+        self.waiting += 1
+        self.taken = trio.Event()
+        staged = self.publishing.releases.stage_of(publication.partition, publication.topic)
+        staged.append(publication.batch, partial(self._staged, publication, self.taken), self.deadline)
+
+    def _staged(self, publication: Publication, taken: trio.Event, outcome: Outcome) -> None:
+        """What has passed through the stage has its outcome, maybe later than the others."""
+        partition = publication.partition
+        if isinstance(outcome, BrokerError):
+            self._refuse(publication, outcome)
+        elif isinstance(outcome, Staged):
+            publication.receipt = AppendResult(NO_OFFSET, NO_OFFSET, NO_OFFSET, partition.log.start_offset)
+            self._count(publication)
+            self._wait_for(partition.staged.store, outcome.last_number, publication)
+            if outcome.log_end_offset is not None:
+                self._wait_for(partition, outcome.log_end_offset - 1, publication)
+        else:
+            self._appended(publication, outcome)
+        taken.set()
+        self._one_done()
+
+    def _appended(self, publication: Publication, result: AppendResult) -> None:
+        publication.receipt = result
+        if not result.duplicate and publication.batch.origin is Origin.CLIENT:
+            self._count(publication)
+            self.publishing.tracing.received(publication.topic, publication.partition, publication.batch, result)
+        self._wait_for(publication.partition, result.last_offset, publication)
+
+    def _count(self, publication: Publication) -> None:
+        batch = publication.batch
+        publication.partition.traffic.received(batch.header.record_count, len(batch.data))
+
+    def _refuse(self, publication: Publication, error: BrokerError) -> None:
+        publication.refusal = kept(error)
+        if isinstance(error, RefusedRecords) and error.header_fault:
+            topic, index = publication.topic.name, publication.partition.index
+            self.publishing.refused_headers.note(topic, index, error, self.publisher)
+
+    # -- durability
+
+    def _wait_for(self, partition: Partition, last_offset: int, publication: Publication) -> None:
+        if self.durable:
+            self.waiting += 1
+            partition.when_durable(last_offset, self.deadline, partial(self._durable, publication))
+
+    def _durable(self, publication: Publication, error: BrokerError | None) -> None:
+        if error is not None:
+            publication.refusal = error
+        self._one_done()
+
+    def _added(self, _: None) -> None:
+        self._one_done()
+
+    def _not_added(self, addition: Addition, error: BrokerError) -> None:
+        assert self.transaction is not None
+        for publication in addition.publications:
+            publication.refusal = self.transaction.told(error)
+        self._one_done()
+
+    def _one_done(self) -> None:
+        self.waiting -= 1
+        if self.waiting == 0:
+            self.done()
