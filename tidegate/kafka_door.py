@@ -21,6 +21,7 @@ from engine.timers import Timers
 from engine.workers import Workers
 from tidegate.descriptors import DescriptorPlan
 from tidegate.node import Node
+from wire.kafka.cork import Cork
 from wire.kafka.fetch_sessions import FetchSessions
 from wire.kafka.limits import Limits
 from wire.kafka.server import KafkaServer
@@ -63,10 +64,10 @@ def door_services(
     return {type(each): each for each in made}
 
 
-def kafka_server(node: Node) -> KafkaServer:
+def kafka_server(node: Node, cork: Cork) -> KafkaServer:
     """The door of a node whose services are complete."""
     services = node.services
-    return KafkaServer(services, services[Limits], node.clock, node.workers, node.partitions.rounds, node.tracing)
+    return KafkaServer(services, services[Limits], node.clock, node.workers, node.partitions.rounds, cork, node.tracing)
 
 
 def kafka_limits(settings: BrokerSettings, descriptors: DescriptorPlan) -> Limits:

@@ -13,6 +13,7 @@ from typing import Protocol
 import trio
 from attrs import define, evolve, field
 
+from coordinators.background import Background
 from coordinators.controller import Controller
 from coordinators.group.groups import Groups
 from coordinators.internal_topics import InternalTopics
@@ -53,6 +54,7 @@ from tidegate.operations import Operations, http_limits
 from tidegate.tracing import close_tracing, open_tracing
 from tidegate.world import World
 from wire.http.life import Phase
+from wire.kafka.cork import Cork
 from wire.kafka.server import KafkaServer
 from wire.services import Services
 
@@ -95,6 +97,8 @@ class NodeRuntime:
     journal: Journal = field(init=False)
     _rounds: SyncRounds = field(init=False)
     _timers: Timers = field(init=False)
+    _cork: Cork = field(factory=Cork, init=False)
+    _background: Background = field(factory=Background, init=False)
     _marked: trio.Event = field(factory=trio.Event, init=False)
     _earlier: trio.Event = field(factory=trio.Event, init=False)
     _abandoned: bool = field(default=False, init=False)
@@ -112,7 +116,7 @@ class NodeRuntime:
             slot_count=settings.integer("log.journal.segments"),
         )
         self._rounds = SyncRounds(
-            world.sync_workers, lambda: self._marked.set(), world.round_sync, self.journal, world.workers
+            world.sync_workers, lambda: self._marked.set(), world.round_sync, self.journal, world.workers, self._cork
         )
 
     # -- life
@@ -145,25 +149,22 @@ class NodeRuntime:
 
     async def _open_logs(self, node: Node, mark: CleanMark | None) -> None:
         clean, now_ms = mark is not None, self.world.clock.now_ms()
-        node.partitions.left = mark.logs if mark is not None else {}
-        # Stages first: coordinators go on where they were, and what they decided must reach what is staged.
-        await in_worker(self.world.workers, partial(self.journal.open, now_ms, clean=clean))
-        await node.controller.open_all(clean=clean, then=partial(node.releases.open_all, clean=clean))
-        node.partitions.left = {}
-        self.journal.start()
+        with node.partitions.expecting(mark.logs if mark is not None else {}):
+            # Stages first: coordinators go on where they were, and what they decided must reach what is staged.
+            await in_worker(self.world.workers, partial(self.journal.open, now_ms, clean=clean))
+            await node.controller.open_all(clean=clean, then=partial(node.releases.open_all, clean=clean))
+        self.journal.start(self._rounds.settle)
 
     @asynccontextmanager
     async def _serving(self, node: Node) -> AsyncIterator[None]:
         try:
             async with trio.open_nursery() as nursery:
-                node.controller.start_soon = nursery.start_soon
-                self._start_tasks(nursery, node)
-                self.operations.enter(Phase.READY)
-                yield
+                with self._background.open(nursery):
+                    self._start_tasks(nursery, node)
+                    self.operations.enter(Phase.READY)
+                    yield
                 nursery.cancel_scope.cancel()
         finally:
-            # What would begin now is left to the next start.
-            node.controller.start_soon = lambda *_: None
             self.operations.enter(Phase.STOPPING)
             if not self._abandoned:
                 with trio.CancelScope(shield=True):
@@ -180,7 +181,8 @@ class NodeRuntime:
         topics = await in_worker(workers, Topics.load, self.catalogue, settings, config.node_id, random_bytes)
         partitions = self._make_partitions(topics.settings)
         self.descriptors.tell(config.settings)
-        controller = Controller(topics, partitions, lambda *call: in_worker(workers, *call))
+        start_soon = self._background.start_soon
+        controller = Controller(topics, partitions, lambda *call: in_worker(workers, *call), start_soon)
         internal_topics = InternalTopics(controller)
         groups = Groups.compose(internal_topics, topics.settings, clock, self._timers, workers, random_bytes)
         tracing = await open_tracing(controller, groups, clock, self._timers, workers, random_bytes, self.data_dir)
@@ -211,7 +213,7 @@ class NodeRuntime:
         self.scrubbing = await Scrubbing.make(
             partitions, self.journal, self.other_files, workers, clock, topics.settings
         )
-        self.server = kafka_server(self.node)
+        self.server = kafka_server(self.node, self._cork)
         self.operations = Operations.compose(
             self.node,
             self.metrics,
@@ -244,7 +246,6 @@ class NodeRuntime:
 
     def _start_tasks(self, nursery: trio.Nursery, node: Node) -> None:
         server = self.server
-        self._rounds.before_outcomes, self._rounds.after_outcomes = server.cork, server.uncork
         node.partitions.storage.keep_reserve(node.topics.settings.integer("log.deletion.reserve.bytes"))
         nursery.start_soon(self._drive_syncs)
         nursery.start_soon(self._drive_timers)

@@ -69,9 +69,14 @@ class Groups:
     internal_topics: InternalTopics
     settings: GroupSettings
     clock: Clock
+    timers: Timers
+    workers: Workers
     random_bytes: Callable[[int], bytes]
     runtime: Runtime[GroupMachine] = field(init=False)
     on_committed: list[CommitObserver] = field(factory=list, init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.runtime = Runtime(OFFSETS_TOPIC, self._new_machine, self.clock, self.timers, self.workers, _retriable)
 
     @classmethod
     def compose(
@@ -84,8 +89,7 @@ class Groups:
         random_bytes: Callable[[int], bytes],
     ) -> "Groups":
         """The coordinator, and its topic among those that are looked after."""
-        groups = cls(internal_topics, GroupSettings.of(settings), clock, random_bytes)
-        groups.runtime = Runtime(OFFSETS_TOPIC, groups._new_machine, clock, timers, workers, _retriable)
+        groups = cls(internal_topics, GroupSettings.of(settings), clock, timers, workers, random_bytes)
         configs = {
             "cleanup.policy": "compact",
             "compression.type": "producer",

@@ -52,9 +52,15 @@ class Transactions:
     settings: TransactionSettings
     clock: Clock
     timers: Timers
+    workers: Workers
     runtime: Runtime[TransactionMachine] = field(init=False)
     targets: MarkerTargets = field(init=False)
     _full_until: float = field(default=0.0, init=False)
+
+    def __attrs_post_init__(self) -> None:
+        controller = self.internal_topics.controller
+        self.runtime = Runtime(STATE_TOPIC, self._new_machine, self.clock, self.timers, self.workers)
+        self.targets = MarkerTargets(controller.topics, controller.partitions, self.clock)
 
     @classmethod
     def compose(
@@ -68,10 +74,8 @@ class Transactions:
         workers: Workers,
     ) -> "Transactions":
         """The coordinator, and its topic among those that are looked after."""
-        transactions = cls(internal_topics, groups, producer_ids, TransactionSettings.of(settings), clock, timers)
-        transactions.runtime = Runtime(STATE_TOPIC, transactions._new_machine, clock, timers, workers)
-        controller = internal_topics.controller
-        transactions.targets = MarkerTargets(controller.topics, controller.partitions, clock)
+        wanted = TransactionSettings.of(settings)
+        transactions = cls(internal_topics, groups, producer_ids, wanted, clock, timers, workers)
         configs = {
             "cleanup.policy": "compact",
             "compression.type": "uncompressed",

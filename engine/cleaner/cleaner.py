@@ -28,11 +28,10 @@ class Cleaner:
         busy: set[Partition] = set()
         self._busy = busy
         self._stopped = False
-        self._retainer = Retainer(partitions, partitions.workers, clock, busy)
+        self._retainer = Retainer(partitions, partitions.workers, clock, busy, self._is_stopped)
         self._compactor = Compactor(
-            partitions, workers, clock, make_throttle, busy, together=together, map_bytes=map_bytes
+            partitions, workers, clock, make_throttle, busy, self._is_stopped, together=together, map_bytes=map_bytes
         )
-        self._retainer.is_stopped = self._compactor.is_stopped = lambda: self._stopped
 
     def retain(self) -> None:
         """Drop segments that are too old or too many."""
@@ -45,6 +44,9 @@ class Cleaner:
     def stop(self) -> None:
         """Begin nothing more, and give up what is under way; it has ended once `idle`."""
         self._stopped = True
+
+    def _is_stopped(self) -> bool:
+        return self._stopped
 
     @property
     def idle(self) -> bool:

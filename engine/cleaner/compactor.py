@@ -60,6 +60,7 @@ class Compactor:
         clock: Clock,
         make_throttle: MakeThrottle,
         busy: set[Partition],
+        is_stopped: Callable[[], bool],
         *,
         together: int = 1,
         map_bytes: int = DEFAULT_BYTES,
@@ -79,7 +80,7 @@ class Compactor:
         self._damaged: WeakSet[Partition] = WeakSet()
         self._finished = 0
         self._freed_bytes = 0
-        self.is_stopped: Callable[[], bool] = lambda: False
+        self._is_stopped = is_stopped
 
     @property
     def idle(self) -> bool:
@@ -101,7 +102,7 @@ class Compactor:
         self._find()
 
     def _find(self) -> None:
-        if self._looking or self.is_stopped() or len(self._passes) >= self._together:
+        if self._looking or self._is_stopped() or len(self._passes) >= self._together:
             return
         views = []
         for partition in self._partitions:
@@ -169,7 +170,7 @@ class Compactor:
         if error is not None:
             self._partitions.log_error(f"compaction failed: {error}")
         for candidate in found or ():
-            free = self._is_free(candidate.partition) and not self.is_stopped()
+            free = self._is_free(candidate.partition) and not self._is_stopped()
             if free and len(self._passes) < self._together:
                 self._begin(candidate)
 
@@ -189,7 +190,7 @@ class Compactor:
             now_ms=self._clock.now_ms(),
             producers=producers,
             copies=[detached(segment) for segment in log.segments],
-            throttle=self._make_throttle(lambda: self.is_stopped() or partition.removed),
+            throttle=self._make_throttle(lambda: self._is_stopped() or partition.removed),
             capacity_bytes=self._map_bytes,
             last_markers={key: offset for key, offset in last_markers.items() if key in producers},
         )
@@ -219,7 +220,7 @@ class Compactor:
     def _commit(self, this: Pass, group: SegmentGroup) -> None:
         partition, log = this.partition, this.partition.log
         present = set(group.old) <= set(log.segments)
-        if partition.offline is not None or self.is_stopped() or not present or not log.can_replace(group.old):
+        if partition.offline is not None or self._is_stopped() or not present or not log.can_replace(group.old):
             self._give_up(this, group, Stopped())
             return
         try:

@@ -19,14 +19,21 @@ Found = list[tuple[Partition, RetentionView, int]]
 class Retainer:
     """See the module. `busy` holds the partitions that somebody works on; who does puts it in there."""
 
-    def __init__(self, partitions: Partitions, workers: Workers, clock: Clock, busy: set[Partition]) -> None:
+    def __init__(
+        self,
+        partitions: Partitions,
+        workers: Workers,
+        clock: Clock,
+        busy: set[Partition],
+        is_stopped: Callable[[], bool],
+    ) -> None:
         self._partitions = partitions
         self._workers = workers
         self._clock = clock
         self._busy = busy
         self._looking = False
         self._dropped_segments = 0
-        self.is_stopped: Callable[[], bool] = lambda: False
+        self._is_stopped = is_stopped
 
     @property
     def idle(self) -> bool:
@@ -43,7 +50,7 @@ class Retainer:
             self._workers.submit(lambda: self._look(views), self._looked)
 
     def _is_free(self, partition: Partition) -> bool:
-        ready = partition.offline is None and partition not in self._busy and not self.is_stopped()
+        ready = partition.offline is None and partition not in self._busy and not self._is_stopped()
         return ready and bool(partition.log.segments)
 
     def _look(self, views: list[tuple[Partition, RetentionView]]) -> Found:

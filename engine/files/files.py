@@ -10,7 +10,7 @@ import os
 import shutil
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, MutableSequence, Sequence
 from typing import Protocol
 
 from msgspec import Struct
@@ -92,8 +92,8 @@ class Files(Protocol):
     def room(self, path: str) -> Room:
         """[thread] Of the file system that `path` is on."""
 
-    on_full: Callable[[], bool]
-    """[thread] Asked by `make_room`."""
+    room_makers: MutableSequence[Callable[[], bool]]
+    """[thread] Asked by `make_room`, one after the other."""
 
     def make_room(self) -> bool:
         """[thread] On a full disk, for something that will free more: whether some room could be made for it."""
@@ -281,8 +281,8 @@ class OsFiles:
         self._recent: OrderedDict[str, File] = OrderedDict()
         self._open: set[int] = set()
         self.most_open = most_open
-        self.relief: Relief | None = None
-        self.on_full: Callable[[], bool] = lambda: False
+        self._relief: Relief | None = None
+        self.room_makers: MutableSequence[Callable[[], bool]] = []
 
     def open(self, path: str, *, create: bool = False) -> File:
         if self.is_crowded:
@@ -307,7 +307,7 @@ class OsFiles:
         return self.most_open is not None and len(self._open) >= self.most_open
 
     def _relieve(self, path: str) -> None:
-        relief = self.relief
+        relief = self._relief
         if relief is None:
             return
         if not self.is_full:
@@ -351,8 +351,12 @@ class OsFiles:
         found = os.statvfs(path)
         return Room(found.f_frsize * found.f_blocks, found.f_frsize * found.f_bavail)
 
+    def use(self, relief: Relief) -> None:
+        """Have it close files when too many are open."""
+        self._relief = relief
+
     def make_room(self) -> bool:
-        return self.on_full()
+        return any(make_room() for make_room in self.room_makers)
 
     def remove_tree(self, path: str) -> None:
         # Background work that has not yet stopped may remove a file under our hands, or make one: then once more.

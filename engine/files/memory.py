@@ -8,7 +8,7 @@ import contextlib
 import errno as error_numbers
 import os
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, MutableSequence, Sequence
 from typing import Union
 
 from attrs import define, field
@@ -161,7 +161,7 @@ class MemoryFiles:
 
     calls: int = field(default=0, init=False)
     capacity_bytes: int | None = None
-    on_full: Callable[[], bool] = field(default=lambda: False)
+    room_makers: MutableSequence[Callable[[], bool]] = field(factory=list)
     _fail: tuple[int, int, int, frozenset[str] | None] | None = field(default=None, init=False)
     _root: _Directory = field(factory=_Directory, init=False)
 
@@ -273,7 +273,7 @@ class MemoryFiles:
         return Room(size, max(size - self.used_bytes(), 0))
 
     def make_room(self) -> bool:
-        return self.on_full()
+        return any(make_room() for make_room in self.room_makers)
 
     def keep_open(self, file: File) -> None:
         pass

@@ -52,7 +52,7 @@ class FileRelief:
         self._loop_thread = threading.get_ident()
         self._called = self._settling = self._resting = False
         self._closed = 0
-        files.relief = self
+        files.use(self)
 
     def relieve_soon(self) -> None:
         """Many files are open: close some in the background."""

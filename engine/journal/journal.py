@@ -103,7 +103,7 @@ class Journal:
         self._rounds_without = 0
         self._place = 0
         self._frames = self._bytes = self._settled = 0
-        self.settle: Settle = _settle_nothing
+        self._settle: Settle | None = None
 
     # --- after a crash ----------------------------------------------------------------------------------
 
@@ -130,9 +130,11 @@ class Journal:
         """[thread] All that is journaled so far has a lower place, what is under way included."""
         return self._place
 
-    def start(self) -> None:
-        """All logs have got back what is theirs, and are synced: the slots may be written again."""
+    def start(self, settle: Settle) -> None:
+        """All logs have got back what is theirs, and are synced: the slots may be written again, and again after
+        `settle` has synced the logs that are in them."""
         self._read = None
+        self._settle = settle
         self._running = True
         if self._surplus:
             self._workers.submit(self._remove_surplus, self._surplus_removed)
@@ -259,7 +261,8 @@ class Journal:
                 self._settled += not slot.owners
                 (self._full if slot.owners else self._ready).append(slot)
 
-        self.settle(owners, done)
+        assert self._settle is not None, "slots are filled by a journal that was started"
+        self._settle(owners, done)
 
     # --- the rest ---------------------------------------------------------------------------------------
 
@@ -297,7 +300,3 @@ class Journal:
             slot.device.close()
         self._full, self._active = [], None
         self._ready.clear()
-
-
-def _settle_nothing(_: Sequence[Owner], done: Callable[[Sequence[Owner]], object]) -> None:
-    done(())

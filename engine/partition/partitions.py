@@ -5,7 +5,7 @@ objects: its directory appears with the first append.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 
 from attrs import define, field, frozen
 
@@ -59,7 +59,7 @@ class Partitions:
     """The room on the disk."""
     damages: Damages = field(factory=Damages, init=False)
     """What is known to be damaged of their files."""
-    left: Mapping[str, LogExtent] = field(factory=dict)
+    _left: Mapping[str, LogExtent] = field(factory=dict, init=False)
     """What the last broker says to have left, by the log's directory inside the data directory."""
     producer_room: ProducerRoom | None = None
     _by_topic: dict[bytes, list[Partition]] = field(factory=dict, init=False)
@@ -72,7 +72,7 @@ class Partitions:
         self.storage = Storage(
             self.files, self.data_dir, self.clock, self.workers, self.call_later, reserve, self._refuse_clients
         )
-        self.files.on_full = self.storage.make_room
+        self.files.room_makers.append(self.storage.make_room)
 
     def _refuse_clients(self, refusal: StorageError | None) -> None:
         """The reserve for deletions is in use, or there again; others may have their own reason."""
@@ -120,9 +120,18 @@ class Partitions:
             left=self.left_in(self.directory(spec.topic_id, spec.index)),
         )
 
+    @contextmanager
+    def expecting(self, left: Mapping[str, LogExtent]) -> Iterator[None]:
+        """While logs are opened that the last broker says to have left so."""
+        self._left = left
+        try:
+            yield
+        finally:
+            self._left = {}
+
     def left_in(self, directory: str) -> LogExtent | None:
         """What must be there, if that is known."""
-        return self.left.get(directory.removeprefix(f"{self.data_dir}/"))
+        return self._left.get(directory.removeprefix(f"{self.data_dir}/"))
 
     def extents(self) -> dict[str, LogExtent]:
         """What all logs hold, for the next broker."""

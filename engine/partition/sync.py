@@ -188,6 +188,16 @@ def _outcome(ticket: SyncTicket) -> BaseException | None:
     return None
 
 
+class Answers(Protocol):
+    """What is answered to clients when a round ends: collected, and sent once, however many records it made durable."""
+
+    def collect(self) -> None:
+        """Outcomes follow."""
+
+    def send(self) -> None:
+        """All of them have been told."""
+
+
 class SyncRounds:
     """Marks, and one round at a time."""
 
@@ -198,12 +208,11 @@ class SyncRounds:
         round_sync: RoundSync | None = None,
         journal: Journal | None = None,
         settle_workers: Workers | None = None,
+        answers: Answers | None = None,
     ) -> None:
         self._workers = workers
         self._journal = journal
         self._settle_workers = settle_workers or workers
-        if journal is not None:
-            journal.settle = self.settle
         self._on_marked = on_marked
         self._round_sync = round_sync or RoundSync(1)
         self._marked: dict[Syncable, None] = {}
@@ -211,17 +220,23 @@ class SyncRounds:
         self._rounds = 0
         self._syncs = 0
         self._failures = 0
-        self.held = False
-        """Set while several requests are handled in a row by somebody who calls `start_round` at the end."""
-        self.before_outcomes: Callable[[], object] = _nothing
-        self.after_outcomes: Callable[[], object] = _nothing
-        """Called around the outcomes of a round, so that answers can be collected and sent once."""
+        self._answers = answers
+        self._held = False
 
     def mark(self, item: Syncable) -> None:
         """`item` was written: it takes part in the next round."""
-        if not self._marked and not self._under_way and not self.held:
+        if not self._marked and not self._under_way and not self._held:
             self._on_marked()
         self._marked[item] = None
+
+    def hold(self) -> None:
+        """Several requests are handled in a row: what they write waits for `release`, and is synced together."""
+        self._held = True
+
+    def release(self) -> None:
+        """The last of them has been handled."""
+        self._held = False
+        self.start_round()
 
     def forget(self, item: Syncable) -> None:
         """It was removed: nobody waits for its syncs, and nothing of it is kept."""
@@ -305,12 +320,15 @@ class SyncRounds:
     def _tell(self, told: Sequence[Told], settled: bool) -> None:
         if not told:
             return
-        self.before_outcomes()
+        answers = self._answers
+        if answers is not None:
+            answers.collect()
         try:
             for item, ticket, error in told:
                 self._tell_one(item, ticket, error, settled)
         finally:
-            self.after_outcomes()
+            if answers is not None:
+                answers.send()
 
     def _tell_one(self, item: Syncable, ticket: SyncTicket, error: BaseException | None, settled: bool) -> None:
         try:
@@ -346,7 +364,3 @@ class SyncRounds:
                 for name, value in (self._journal.statistics() if self._journal else {}).items()
             },
         }
-
-
-def _nothing() -> None:
-    """Nothing to do."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from engine.files.files import File
 from engine.files.memory import MemoryFiles
 from engine.journal.device import Slot, Written
-from engine.journal.journal import Journal, Owner
+from engine.journal.journal import Journal, Owner, Settle
 from engine.workers import InlineWorkers
 from tests.engine.logs import NOW_MS
 
@@ -88,6 +88,11 @@ def _salt(size: int) -> bytes:
     return next(_salts).to_bytes(size, "big")
 
 
+def settle_at_once(_: Sequence[Owner], settled: Callable[[Sequence[Owner]], object]) -> None:
+    """For logs that are always synced."""
+    settled(())
+
+
 def open_journal(
     files: MemoryFiles,
     device: MemoryDevice | None = None,
@@ -96,6 +101,7 @@ def open_journal(
     started: bool = True,
     clean: bool = False,
     workers: InlineWorkers | None = None,
+    settle: Settle | None = None,
 ) -> Journal:
     """A journal of small slots; `started` where no log needs what is in it."""
     journal = Journal(
@@ -109,5 +115,5 @@ def open_journal(
     )
     journal.open(NOW_MS, clean=clean)
     if started:
-        journal.start()
+        journal.start(settle or settle_at_once)
     return journal

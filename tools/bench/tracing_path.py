@@ -72,12 +72,11 @@ class Way:
 
     async def _publish(self, frame: memoryview) -> None:
         rounds = self.node.partitions.rounds
-        rounds.held = True
+        rounds.hold()
         answer = produce.handle(
             request_decoder(*PRODUCE)(frame, 0), self._context(PRODUCE[1]), self.node.services[Publishing]
         )
-        rounds.held = False
-        rounds.start_round()
+        rounds.release()
         assert isinstance(answer, Deferred), "a batch with acks=all waits for its sync"
         response_encoder(*PRODUCE)(await result_of(answer))
 

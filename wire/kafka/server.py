@@ -28,6 +28,7 @@ from engine.workers import Workers
 from wire.kafka.apis import registered
 from wire.kafka.codec import Part, WireError, decode_request_header
 from wire.kafka.connection import FrameBuffer, Outbox, Place
+from wire.kafka.cork import Cork
 from wire.kafka.large_requests import EXEMPT_BYTES, LargeRequests
 from wire.kafka.limits import Limits
 from wire.kafka.request import Context, Deferred, Endpoint, Peer
@@ -60,6 +61,7 @@ class KafkaConnection:
         self._server = server
         self._now = server.clock.monotonic
         self._rounds = server.rounds
+        self._cork = server.cork
         self._context = Context(peer, -1, None)
         self._socket = sock
         self._limits = server.limits
@@ -159,7 +161,8 @@ class KafkaConnection:
         """Handle frames up to one whose handler needs the task, or until answers have piled up: what they wrote is
         synced together, what they answer is sent together."""
         rounds = self._rounds
-        rounds.held = self._handling = True
+        self._handling = True
+        rounds.hold()
         waiting = None
         grace = LATE_REQUESTS
         try:
@@ -175,8 +178,8 @@ class KafkaConnection:
                 if waiting is not None:
                     break
         finally:
-            rounds.held = self._handling = False
-            rounds.start_round()
+            self._handling = False
+            rounds.release()
             self.flush()
         return waiting
 
@@ -244,7 +247,7 @@ class KafkaConnection:
             # Nothing is sent, but those behind it may be.
             self._outbox.fulfil(place, [], 0)
             place.route.latencies.observe(self._now() - place.began)
-            self._server.flush(self)
+            self._cork.flush(self)
             return
         rest = self._settle(place, answer)
         if rest is not None:
@@ -358,10 +361,9 @@ class KafkaConnection:
                 size += sum(len(p) if isinstance(p, bytes) else p.size for p in parts[1:])
             parts[0] = route.pack_start(size, place.correlation_id) + first
             self._outbox.fulfil(place, parts, size)
-            server = self._server
-            server.sent_bytes += size
+            self._server.sent_bytes += size
             route.latencies.observe(self._now() - place.began)
-            server.flush(self)
+            self._cork.flush(self)
         except Exception as error:
             self._fail(route, error)
 
@@ -438,12 +440,20 @@ class KafkaServer:
     """The listener and its connections."""
 
     def __init__(
-        self, services: Services, limits: Limits, clock: Clock, workers: Workers, rounds: SyncRounds, tracing: Tracing
+        self,
+        services: Services,
+        limits: Limits,
+        clock: Clock,
+        workers: Workers,
+        rounds: SyncRounds,
+        cork: Cork,
+        tracing: Tracing,
     ) -> None:
         self.limits = limits
         self.clock = clock
         self.workers = workers
         self.rounds = rounds
+        self.cork = cork
         self._tracing = tracing
         self.apis = {key: api.bound(services) for key, api in registered().items()}
         self.requests: Counter[int] = Counter()
@@ -458,7 +468,6 @@ class KafkaServer:
         self.large_requests = LargeRequests(limits.max_large_request_bytes)
         self.connections: dict[int, KafkaConnection] = {}
         self._per_address: Counter[str] = Counter()
-        self._corked: dict[KafkaConnection, None] | None = None
         self._accepted = 0
         self._refused = 0
 
@@ -546,23 +555,6 @@ class KafkaServer:
             for holder in self.large_requests.overdue(now - idle_s):
                 assert isinstance(holder, KafkaConnection)
                 holder.close("its request has not arrived whole for connections.max.idle.ms, and others wait")
-
-    def cork(self) -> None:
-        """Collect answers until `uncork`: one send per connection instead of one per answer."""
-        self._corked = {}
-
-    def uncork(self) -> None:
-        """Send what was collected."""
-        corked, self._corked = self._corked, None
-        for connection in corked or ():
-            connection.flush()
-
-    def flush(self, connection: KafkaConnection) -> None:
-        """An answer of `connection` is ready: send it now, or with others."""
-        if self._corked is None:
-            connection.flush()
-        else:
-            self._corked[connection] = None
 
     def under_way(self) -> tuple[int, int, int]:
         """As each connection tells it, over all of them."""

@@ -22,9 +22,8 @@ class World:
     def __init__(self, files: MemoryFiles | None = None, slots: int = 2) -> None:
         self.files = files or memory_files()
         self.device = MemoryDevice(self.files)
-        self.journal = open_journal(self.files, self.device, slots=slots)
         self.settle = SettleLater()
-        self.journal.settle = self.settle
+        self.journal = open_journal(self.files, self.device, slots=slots, settle=self.settle)
         self.files.make_directories(LOG)
         self.file = self.files.open(f"{LOG}/0.log", create=True)
         self.written = b""
@@ -230,7 +229,7 @@ def test_without_a_device_it_is_only_read() -> None:
     reader = Journal("/data", files, None, InlineWorkers(), os.urandom, slot_bytes=SLOT_BYTES, slot_count=2)
     reader.open(0, clean=False)
     assert _content(reader) == b"one"
-    reader.start()
+    reader.start(world.settle)
     assert not reader.take([], [], world.taken.append)
     assert reader.idle()
 

@@ -56,7 +56,7 @@ class World:
         for number in range(count):
             spec = PartitionSpec(TOPIC, number, LogConfig(), 0, True, "t")
             self.partitions.add(spec, self.partitions.open_log(spec, clean=clean))
-        self.journal.start()
+        self.journal.start(self.rounds.settle)
         self.all = self.partitions.of_topic(TOPIC)
 
     def write(self, partition: Partition, value: bytes = b"v") -> bool:

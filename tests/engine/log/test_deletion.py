@@ -32,7 +32,8 @@ def test_records_can_be_deleted_on_a_full_disk() -> None:
         made.append(1)
         return len(made) == 1
 
-    files.on_full, files.capacity_bytes = make_room, files.used_bytes()
+    files.room_makers.append(make_room)
+    files.capacity_bytes = files.used_bytes()
     before = files.used_bytes()
     assert log.delete_records(11) == 11
     assert made == [1]
@@ -88,7 +89,8 @@ def test_a_snapshot_before_a_deletion_may_have_the_room_that_is_kept() -> None:
         asked.append(1)
         return True
 
-    files.on_full, files.capacity_bytes = make_room, files.used_bytes()
+    files.room_makers.append(make_room)
+    files.capacity_bytes = files.used_bytes()
     assert delete(log, 5) is None
     assert asked == [1]
     assert log.size_bytes == 0

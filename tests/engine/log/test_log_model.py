@@ -51,9 +51,8 @@ class LogMachine(RuleBasedStateMachine):
 
     def open(self, *, clean: bool = False) -> None:
         self.journal = open_journal(self.files, slots=3, started=False, clean=clean)
-        self.journal.settle = self.settle
         self.log = open_log(self.files, clock=self.clock, config=CONFIG, clean=clean, journal=self.journal)
-        self.journal.start()
+        self.journal.start(self.settle)
         # The first round finds no slot and has one laid out.
         assert not self.journal.take([], [], lambda _: None)
 

@@ -313,9 +313,10 @@ class JournalWorld:
         self.files = memory_files()
         self.device = MemoryDevice(self.files)
         self.workers = InlineWorkers()
-        self.journal = open_journal(self.files, self.device, slots=2)
+        self.journal = open_journal(self.files, self.device, slots=2, started=False)
         self.settling = InlineWorkers(hold=True)
         self.rounds = SyncRounds(self.workers, lambda: None, None, self.journal, self.settling)
+        self.journal.start(self.rounds.settle)
         self.items = [Journaling(self.files, str(number)) for number in range(count)]
         self.journal.take([], [], lambda _: None)
 
