@@ -10,6 +10,7 @@ from attrs import define, field
 from engine.catalogue.memory import MemoryCatalogue
 from engine.files.memory import MemoryFiles
 from engine.log.types import LogExtent
+from tests.simulation.harm import harm_indexes
 from tests.simulation.world import make_world
 from tidegate.config import BrokerConfig
 from tidegate.data_directory import CleanMark
@@ -119,6 +120,7 @@ class SimulatedNode:
         self.runtime = None
         if self._life.cancelled_caught:
             self.files.crash(self.chance)
+            harm_indexes(self.files, self.chance, DATA_DIR)
             await trio.sleep(self.chance.random() * LONGEST_DARKNESS_S)
 
     def _make_runtime(self, threads: trio.Nursery) -> NodeRuntime:

@@ -7,6 +7,9 @@ import pytest
 
 from coordinators.transaction.markers import MarkerTargets
 from engine.log import producer_state
+from engine.log.aborted_index import AbortedIndex
+from engine.log.index import SparseIndex
+from engine.log.segment import Segment
 from engine.partition.partition import Partition
 from engine.stage.stage import Stage
 
@@ -46,7 +49,24 @@ def window_of_four(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(producer_state, "BATCHES_KEPT", producer_state.BATCHES_KEPT - 1)
 
 
+def index_not_rebuilt(patch: pytest.MonkeyPatch) -> None:
+    """An index that was harmed counts for what is left of it: as one of a segment in which nothing was aborted."""
+
+    def trusting(self: Segment, _interval_bytes: int = 0) -> SparseIndex:
+        self.index = self.index or SparseIndex()
+        self.aborted = self.aborted or AbortedIndex()
+        return self.index
+
+    patch.setattr(Segment, "rebuild_index", trusting)
+
+
 PLANTED: dict[str, Plant] = {
     plant.__name__: plant
-    for plant in (acknowledged_before_synced, abort_marker_lost, release_forgotten_after_a_crash, window_of_four)
+    for plant in (
+        acknowledged_before_synced,
+        abort_marker_lost,
+        release_forgotten_after_a_crash,
+        window_of_four,
+        index_not_rebuilt,
+    )
 }
