@@ -334,7 +334,7 @@ class Runtime(Generic[M]):
             else:
                 answer.resolve(outcome.response)
 
-        shard.partition.when_durable(shard.last_written, self.clock.monotonic() + WRITE_TIMEOUT_S, durable)
+        shard.partition.when_durable_to(shard.last_written, self.clock.monotonic() + WRITE_TIMEOUT_S, durable)
         return answer
 
     def _told(self, error: BrokerError) -> BrokerError:
@@ -387,7 +387,7 @@ class Runtime(Generic[M]):
             producer_epoch=producer.epoch if producer else -1,
             attributes=TRANSACTIONAL_FLAG if producer else 0,
         )
-        result = shard.partition.append(batch, origin=Origin.COORDINATOR)
+        result = shard.partition.write(batch, origin=Origin.COORDINATOR)
         shard.last_written = result.last_offset
         try:
             for record in outcome.records:

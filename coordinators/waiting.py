@@ -2,15 +2,14 @@
 
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
 from typing import Any, NoReturn, TypeVar
 
 import trio
 
 from engine.clock import Clock
-from engine.deferred import Deferred, settle
+from engine.deferred import Deferred
 from engine.errors import BrokerError, fresh
-from engine.partition.partition import Partition
+from engine.partition.durable_log import DurableLog
 from engine.workers import Workers
 
 T = TypeVar("T")
@@ -53,14 +52,12 @@ def _raise_refusal(error: BrokerError) -> NoReturn:
     raise fresh(error)
 
 
-async def until_durable(partition: Partition, offset: int, deadline: float) -> None:
+async def until_durable(log: DurableLog, offset: int, deadline: float) -> None:
     """Wait until the record at `offset` can be read; raises why it will not be, or not in time."""
-    answer: Deferred[None] = Deferred()
-    partition.when_durable(offset, deadline, partial(settle, answer))
-    await result_of(answer)
+    await result_of(log.durability_of(offset, deadline))
 
 
-async def until_settled(partition: Partition, clock: Clock) -> None:
-    """Wait until what is written to the partition now can be read, or will not be."""
+async def until_settled(log: DurableLog, clock: Clock) -> None:
+    """Wait until what is written to the log now can be read, or will not be."""
     with suppress(BrokerError):
-        await until_durable(partition, partition.log.end_offset - 1, clock.monotonic() + SETTLE_S)
+        await until_durable(log, log.log.end_offset - 1, clock.monotonic() + SETTLE_S)

@@ -80,7 +80,7 @@ class Operations:
 
     def recovered(self, took_s: float, *, clean: bool) -> None:
         """The logs are open."""
-        reports = [each.log.recovery for each in self.partitions.with_stages()]
+        reports = [each.log.recovery for each in self.partitions.logs()]
         start = self.start
         start.recovery_s = took_s
         start.recovered_bytes = sum(report.scanned_bytes for report in reports)

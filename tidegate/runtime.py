@@ -240,7 +240,7 @@ class NodeRuntime:
             producer_room=ProducerRoom(settings.integer("max.producer.ids")),
         )
         if isinstance(world.files, OsFiles):
-            relief = FileRelief(world.files, partitions.with_stages, self._rounds.settle, self._call_later)
+            relief = FileRelief(world.files, partitions.logs, self._rounds.settle, self._call_later)
             self.metrics.register(relief.collect)
         return partitions
 

@@ -5,12 +5,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from attrs import define, field
 
 from coordinators.metrics.labels import OTHER, BoundedLabels
-from coordinators.release.pace import LATENESS_BOUNDS_MS
-from coordinators.release.staged import StagedPartition
 from coordinators.topics import Topic, Topics
 from engine.ids import TopicId
 from engine.metrics import Family, Histogram, Labels
+from engine.partition.pace import LATENESS_BOUNDS_MS
+from engine.partition.partition import stages_of
 from engine.partition.partitions import Partitions
+from engine.partition.staging import Staging
 from engine.stage.headers import PRIORITIES
 
 SLICE_TOPICS = 50
@@ -49,9 +50,9 @@ class Totals:
     lateness: list[int] = field(factory=lambda: [0] * (len(LATENESS_BOUNDS_MS) + 1))
     lateness_sum_ms: int = 0
 
-    def add_stage(self, staged: StagedPartition) -> None:
+    def add_stage(self, staged: Staging) -> None:
         """Count a stage in."""
-        counters, pace = staged.stage.state.counters, staged.pace
+        counters, pace = staged.stage.state.counters, staged.due.pace
         for name in _COUNTED:
             self.counted[name] += getattr(counters, name)
         self._add_lateness(pace.lateness, pace.lateness_sum_ms)
@@ -83,7 +84,7 @@ class Figures:
     ready: list[int] = field(factory=_zeros)
     starved_turns: list[int] = field(factory=_zeros)
 
-    def see(self, staged: StagedPartition) -> None:
+    def see(self, staged: Staging) -> None:
         """Take a stage into account, as it is now."""
         state, clock = staged.stage.state, staged.stage.clock
         self.totals.add_stage(staged)
@@ -162,7 +163,7 @@ class StageMetrics:
 
     def _reckon(self, rows: list[tuple[Labels, Figures]]) -> Iterator[None]:
         """Fill the rows, with a moment for others after every stage."""
-        staged: list[tuple[Topic, list[StagedPartition]]] = []
+        staged: list[tuple[Topic, list[Staging]]] = []
         for walked, topic in enumerate(list(self.topics.view), 1):
             if stages := self._stages(topic):
                 staged.append((topic, stages))
@@ -189,9 +190,8 @@ class StageMetrics:
         if others or any(self._gone.counted.values()):
             rows.append(({"topic": OTHER}, together))
 
-    def _stages(self, topic: Topic) -> list[StagedPartition]:
-        found = self.partitions.of_topic(topic.topic_id)
-        return [partition.staged for partition in found if partition.staged is not None]
+    def _stages(self, topic: Topic) -> list[Staging]:
+        return stages_of(self.partitions.of_topic(topic.topic_id))
 
 
 def _spread(

@@ -18,6 +18,7 @@ from coordinators.waiting import in_worker, until_settled
 from engine.clock import Clock
 from engine.errors import BrokerError
 from engine.log.types import LogPosition, TimedOffset
+from engine.partition.durable_log import DurableLog
 from engine.partition.partition import Partition
 from engine.stage.unread import Unread, UnreadTime
 from engine.workers import Workers
@@ -96,23 +97,22 @@ class OffsetLookup:
             return self._search(unsynced, sought, committed)
         return [_found(each, self._view(each, committed)) for each in sought]
 
-    def _unsynced(self, sought: Sequence[Sought]) -> list[Partition]:
-        """Partitions with records that were acknowledged (acks=0 or 1) and are not durable yet."""
-        found: list[Partition] = []
+    def _unsynced(self, sought: Sequence[Sought]) -> list[DurableLog]:
+        """Logs with records that were acknowledged (acks=0 or 1) and are not durable yet."""
+        found: list[DurableLog] = []
         for each in sought:
             if not each.depends_on_end:
                 continue
             with suppress(BrokerError):
                 partition = self._directory.find(each.topic, each.index)
-                stores = [partition] if partition.staged is None else [partition, partition.staged.store]
-                found += [store for store in stores if store.has_unsynced]
+                found += [log for log in partition.logs if log.has_unsynced]
         return found
 
     async def _search(
-        self, unsynced: Sequence[Partition], sought: Sequence[Sought], committed: bool
+        self, unsynced: Sequence[DurableLog], sought: Sequence[Sought], committed: bool
     ) -> list[FoundOffset]:
-        for partition in unsynced:
-            await until_settled(partition, self._clock)
+        for log in unsynced:
+            await until_settled(log, self._clock)
         views = [self._view(each, committed) for each in sought]
         if not any(each.is_search for each in sought):
             return [*map(_found, sought, views)]
@@ -128,8 +128,8 @@ class OffsetLookup:
         is_stable = upto.offset == partition.high_watermark.offset
         end, log_end = partition.reported_end if is_stable else upto.offset, partition.log.end_offset
         unread = None
-        if sought.is_search and is_stable and partition.staged is not None:
-            unread = partition.staged.stage.unread(log_end)
+        if sought.is_search and is_stable:
+            unread = partition.unread()
         # What is promised beyond the log's end has no epoch yet: clients that compare would see a truncation.
         end_epoch = partition.leader_epoch if end <= log_end else NONE
         return _View(partition, upto, end, end_epoch, unread, self._clock.now_ms())

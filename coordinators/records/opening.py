@@ -134,7 +134,7 @@ class Opening:
         config = partition.log.config
         if len(batch.data) > config.max_message_bytes:
             return None
-        return Sent(batch, config, self._opener.releases.config(publication.topic), partition.staged is not None)
+        return Sent(batch, config, self._opener.releases.config(publication.topic), partition.has_stage)
 
     # -- at once
 

@@ -34,7 +34,7 @@ class Wanted(Struct):
         takes a closer look."""
         return (
             self.offset == partition.high_watermark.offset == self.told_end
-            and partition.staged is None
+            and not partition.has_stage
             and partition.log.start_offset == self.told_start
             and self.last_epoch < 0
             and self.leader_epoch in (NO_EPOCH, partition.leader_epoch)

@@ -4,7 +4,7 @@ from msgspec import Struct
 
 from coordinators.topics import Topic
 from engine.errors import BrokerError
-from engine.log.types import AppendResult
+from engine.log.types import Receipt
 from engine.partition.partition import Partition
 from engine.records.batch import Batch
 
@@ -18,6 +18,6 @@ class Publication(Struct, eq=False):
     topic: Topic
     partition: Partition
     batch: Batch
-    receipt: AppendResult | None = None
+    receipt: Receipt | None = None
     """Where it was written. Records that wait in a stage have no offset yet: `NO_OFFSET`."""
     refusal: BrokerError | None = None

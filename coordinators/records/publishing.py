@@ -30,15 +30,15 @@ from coordinators.records.opening import (
     open_in_haste,
     read_headers,
 )
-from coordinators.records.publication import NO_OFFSET, Publication
+from coordinators.records.publication import Publication
 from coordinators.records.refused_headers import RefusedHeaders
 from coordinators.records.transactional import Addition, TransactionalPublishing
-from coordinators.release.client_batch import Outcome, Staged
 from coordinators.release.releases import Releases
 from coordinators.topics import Topic
 from coordinators.tracing.tracing import Tracing
 from coordinators.transaction.transactions import Transactions
 from engine.clock import Clock
+from engine.deferred import Deferred
 from engine.errors import (
     BrokerError,
     InvalidTopic,
@@ -47,7 +47,7 @@ from engine.errors import (
     fresh,
     kept,
 )
-from engine.log.types import AppendResult, Origin
+from engine.log.types import Origin, Receipt
 from engine.partition.partition import Partition
 from engine.records.batch import Publisher
 from engine.records.layout import CODEC_MASK, TRANSACTIONAL_FLAG
@@ -109,7 +109,7 @@ class Submission(Struct, eq=False):
     waiting: int = 1
     """For so many things, one of them the end of `publish` itself."""
     taken: trio.Event | None = None
-    """Set when the stage has taken, or refused, what it was handed last."""
+    """Set when the batch that had to wait for its turn behind a release is taken or refused."""
 
     @property
     def is_done(self) -> bool:
@@ -154,7 +154,7 @@ class Submission(Struct, eq=False):
         self._end()
 
     async def _until_taken(self) -> None:
-        """Wait until the stage, if it was handed a batch, needs its bytes no more."""
+        """Wait until the bytes of the last batch are no longer needed, if it had to wait for its turn."""
         if self.taken is not None:
             await self.taken.wait()
 
@@ -175,14 +175,17 @@ class Submission(Struct, eq=False):
                 raise publication.refusal
             if publication.batch.header.attributes & TRANSACTIONAL_FLAG:
                 self._check_transaction(publication)
+            partition = publication.partition
             if self._passes_stage(publication):
-                self._stage(publication)
-                return
-            result = publication.partition.append(publication.batch)
+                self.publishing.releases.stage_of(partition, publication.topic)
+            outcome = partition.append(publication.batch, deadline=self.deadline)
         except BrokerError as error:
             self._refuse(publication, error)
         else:
-            self._appended(publication, result)
+            if isinstance(outcome, Receipt):
+                self._appended(publication, outcome)
+            else:
+                self._await_turn(publication, outcome)
 
     def _check_transaction(self, publication: Publication) -> None:
         if self.transaction is None:
@@ -191,9 +194,8 @@ class Submission(Struct, eq=False):
 
     def _passes_stage(self, publication: Publication) -> bool:
         """Whether the batch has to pass through the stage or queue behind it; else it may go straight to the log."""
-        batch, staged = publication.batch, publication.partition.staged
+        batch, in_the_way = publication.batch, publication.partition.has_release_in_the_way
         config = self.publishing.releases.config(publication.topic)
-        in_the_way: bool = staged is not None and staged.in_the_way
         if not config.extensions_enable and not in_the_way:
             return False
         if batch.opened is None and batch.header.attributes & CODEC_MASK:
@@ -204,34 +206,35 @@ class Submission(Struct, eq=False):
         batch.shows_lanes = config.priority_enable != "false"
         return batch.hold or in_the_way or config.priority_enable == "true"
 
-    def _stage(self, publication: Publication) -> None:
+    def _await_turn(self, publication: Publication, receipt: Deferred[Receipt]) -> None:
+        """A release is in the way: the batch is taken, or refused, later than the others."""
         self.waiting += 1
-        self.taken = trio.Event()
-        staged = self.publishing.releases.stage_of(publication.partition, publication.topic)
-        staged.append(publication.batch, partial(self._staged, publication, self.taken), self.deadline)
+        taken = self.taken = trio.Event()
 
-    def _staged(self, publication: Publication, taken: trio.Event, outcome: Outcome) -> None:
-        """What has passed through the stage has its outcome, maybe later than the others."""
-        partition = publication.partition
-        if isinstance(outcome, BrokerError):
-            self._refuse(publication, outcome)
-        elif isinstance(outcome, Staged):
-            publication.receipt = AppendResult(NO_OFFSET, NO_OFFSET, NO_OFFSET, partition.log.start_offset)
-            self._count(publication)
-            self._wait_for(partition.staged.store, outcome.last_number, publication)
-            if outcome.log_end_offset is not None:
-                self._wait_for(partition, outcome.log_end_offset - 1, publication)
-        else:
-            self._appended(publication, outcome)
-        taken.set()
-        self._one_done()
+        def resolved(receipt: Receipt) -> None:
+            self._appended(publication, receipt)
+            ended()
 
-    def _appended(self, publication: Publication, result: AppendResult) -> None:
-        publication.receipt = result
-        if not result.duplicate and publication.batch.origin is Origin.CLIENT:
+        def refused(error: BrokerError) -> None:
+            self._refuse(publication, error)
+            ended()
+
+        def ended() -> None:
+            taken.set()
+            self._one_done()
+
+        receipt.when_settled(resolved, refused)
+
+    def _appended(self, publication: Publication, receipt: Receipt) -> None:
+        publication.receipt = receipt
+        if not receipt.duplicate and publication.batch.origin is Origin.CLIENT:
             self._count(publication)
-            self.publishing.tracing.received(publication.topic, publication.partition, publication.batch, result)
-        self._wait_for(publication.partition, result.last_offset, publication)
+            if not receipt.is_staged:
+                # Of staged ones the stage's observer tells.
+                self.publishing.tracing.received(publication.topic, publication.partition, publication.batch, receipt)
+        if self.durable:
+            self.waiting += 1
+            publication.partition.when_durable(receipt, self.deadline, partial(self._durable, publication))
 
     def _count(self, publication: Publication) -> None:
         batch = publication.batch
@@ -244,11 +247,6 @@ class Submission(Struct, eq=False):
             self.publishing.refused_headers.note(topic, index, error, self.publisher)
 
     # -- durability
-
-    def _wait_for(self, partition: Partition, last_offset: int, publication: Publication) -> None:
-        if self.durable:
-            self.waiting += 1
-            partition.when_durable(last_offset, self.deadline, partial(self._durable, publication))
 
     def _durable(self, publication: Publication, error: BrokerError | None) -> None:
         if error is not None:

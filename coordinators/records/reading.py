@@ -29,7 +29,8 @@ from engine.clock import Clock
 from engine.deferred import Deferred
 from engine.errors import BrokerError, NotLeader, OffsetOutOfRange
 from engine.log.types import LogRead
-from engine.partition.partition import Partition, PartitionRead, Watcher
+from engine.partition.durable_log import Watcher
+from engine.partition.partition import Partition, PartitionRead
 from engine.timers import Timer, Timers
 
 T = TypeVar("T")
@@ -193,7 +194,7 @@ class Read(Struct, eq=False):
             divergence = _divergence(partition, wanted.last_epoch, offset)
             if divergence is not None:
                 self.failed, max_bytes, at_least_one = True, 0, False
-        if partition.staged is None:
+        if not partition.has_stage:
             read = partition.read(offset, max(0, max_bytes), at_least_one=at_least_one, committed=self.committed)
             end, stable = read.high_watermark, read.last_stable_offset
         else:
@@ -244,7 +245,7 @@ class Read(Struct, eq=False):
         anything that is appended does."""
         waiting = False
         for partition, offset, wanted in self._still_unordered():
-            waiting = partition.staged.linearise(offset, wanted) or waiting
+            waiting = partition.linearise(offset, wanted) or waiting
         return waiting
 
     def _puts_in_order(self) -> bool:
@@ -293,8 +294,7 @@ class Read(Struct, eq=False):
         deferred.on_abandoned(self._stop_waiting)
         for partition in self.found:
             partition.watch(self._more_readable, committed=committed)
-            if partition.staged is not None:
-                partition.staged.watch(self._promise_grew)
+            partition.watch_promises(self._promise_grew)
         self.watched = self.found
         # What was read is read again: until then it would only keep files open.
         self.portions = []
@@ -349,8 +349,7 @@ class Read(Struct, eq=False):
         self.reading.long_polls.end(self)
         for partition in self.watched:
             partition.unwatch(self._more_readable)
-            if partition.staged is not None:
-                partition.staged.unwatch(self._promise_grew)
+            partition.unwatch_promises(self._promise_grew)
         self.watched = []
 
     # -- answering

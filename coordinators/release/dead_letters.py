@@ -10,23 +10,23 @@ is logged once a minute; meanwhile it stays in the stage, and nothing is lost.
 
 import logging
 from collections.abc import Callable, Iterator
-from functools import partial
+from contextlib import suppress
 
 import trio
 from attrs import define, field
 
 from coordinators.controller import Controller
 from coordinators.producer_ids import ProducerIds
-from coordinators.release.client_batch import Outcome
-from coordinators.release.staged import StagedPartition
 from coordinators.topics import Topic, TopicSpec
 from coordinators.waiting import result_of, until_durable
 from engine.clock import Clock
-from engine.deferred import Deferred, settle
+from engine.deferred import Deferred
 from engine.errors import BrokerError, DuplicateSequence, OutOfOrderSequence, TopicAlreadyExists
 from engine.log.producer_state import SEQUENCES
-from engine.log.types import Origin
-from engine.partition.partition import Partition
+from engine.log.types import Origin, Receipt
+from engine.partition.durable_log import DurableLog
+from engine.partition.partition import Partition, stages_of
+from engine.partition.staging import Staging
 from engine.records.batch import Batch, whole
 from engine.records.layout import (
     HEADER_SIZE,
@@ -57,23 +57,22 @@ class DeadLetters:
     controller: Controller
     producer_ids: ProducerIds
     clock: Clock
-    _under_way: set[StagedPartition] = field(factory=set)
+    _under_way: set[Staging] = field(factory=set)
     _started: bool = False
 
     def start(self) -> None:
         """The broker runs: go on with what was left."""
         self._started = True
-        for partition in self.controller.partitions:
-            if partition.staged is not None:
-                self.wake(partition.staged)
+        for staging in stages_of(self.controller.partitions):
+            self.wake(staging)
 
-    def wake(self, staged: StagedPartition) -> None:
+    def wake(self, staged: Staging) -> None:
         """There may be something to send."""
         if self._started and staged.stage.state.dead_letters and staged not in self._under_way:
             self._under_way.add(staged)
             self.controller.start_soon(self._deliver, staged)
 
-    async def _deliver(self, staged: StagedPartition) -> None:
+    async def _deliver(self, staged: Staging) -> None:
         logged_at = -LOGGED_EVERY_S
         try:
             while staged.stage.state.dead_letters and not staged.partition.removed:
@@ -89,7 +88,7 @@ class DeadLetters:
         finally:
             self._under_way.discard(staged)
 
-    async def _deliver_some(self, staged: StagedPartition) -> None:
+    async def _deliver_some(self, staged: Staging) -> None:
         source = self.controller.topics.by_id.get(staged.partition.topic_id)
         if source is None:
             return
@@ -104,11 +103,11 @@ class DeadLetters:
             await self._take_producer(staged)
             return
         # Where they are, or were when they were sent before: in the topic's log, or in its own lanes.
-        for log in (target, *([] if target.staged is None else [target.staged.store])):
+        for log in target.logs:
             await self._durable(log, log.log.end_offset - 1)
         await _in_turn(staged, lambda: staged.stage.dead_lettered(sent))
 
-    async def _send(self, source: Topic, staged: StagedPartition, target: Partition) -> list[int]:
+    async def _send(self, source: Topic, staged: Staging, target: Partition) -> list[int]:
         """Append the first letters; which of them the topic has."""
         state, sent = staged.stage.state, list[int]()
         sequence = state.dead_letters_sent
@@ -117,14 +116,14 @@ class DeadLetters:
             try:
                 for letter in self._letters(staged, row) if row is not None else ():
                     batch = _batch(source.name, staged.partition.index, letter, state.dead_letter_producer, sequence)
-                    await _append(target, whole(batch, Origin.LETTER))
+                    await _append(target, whole(batch, Origin.LETTER), self.clock.monotonic() + DURABLE_WITHIN_S)
                     sequence += 1
             except OutOfOrderSequence:
                 break
             sent.append(number)
         return sent
 
-    async def _target(self, source: Topic, staged: StagedPartition) -> Partition:
+    async def _target(self, source: Topic, staged: Staging) -> Partition:
         """The partition of the dead-letter topic, which is made if it does not exist."""
         topics, name = self.controller.topics, staged.stage.config.dead_letters_of(source.name)
         if name not in topics.by_name:
@@ -137,7 +136,7 @@ class DeadLetters:
         partitions = self.controller.partitions.of_topic(topics.by_name[name].topic_id)
         return partitions[staged.partition.index % len(partitions)]
 
-    async def _take_producer(self, staged: StagedPartition) -> None:
+    async def _take_producer(self, staged: Staging) -> None:
         """From here on the stage's letters go under a producer id of their own, beginning with sequence number 0."""
         while (producer_id := self.producer_ids.take()) is None:
             self.producer_ids.add(await self.controller.in_thread(self.producer_ids.reserve))
@@ -145,7 +144,7 @@ class DeadLetters:
         await _in_turn(staged, lambda: staged.stage.note(event))
         await self._durable(staged.store, staged.store.log.end_offset - 1)
 
-    def _letters(self, staged: StagedPartition, row: PendingRow) -> Iterator[Letter]:
+    def _letters(self, staged: Staging, row: PendingRow) -> Iterator[Letter]:
         """The records of a row, with their create times."""
         data = staged.stage.read(row)
         if row.count == 1:
@@ -156,41 +155,32 @@ class DeadLetters:
             if index >= staged.stage.state.dead_letters[row.number]:
                 yield span, header.base_timestamp + span.timestamp_delta
 
-    async def _durable(self, partition: Partition, offset: int) -> None:
-        await until_durable(partition, offset, self.clock.monotonic() + DURABLE_WITHIN_S)
+    async def _durable(self, log: DurableLog, offset: int) -> None:
+        await until_durable(log, offset, self.clock.monotonic() + DURABLE_WITHIN_S)
 
 
-async def _in_turn(staged: StagedPartition, change: Callable[[], object]) -> None:
+async def _in_turn(staged: Staging, change: Callable[[], object]) -> None:
     """Make a change of the stage when its turn has come."""
-    answer: Deferred[None] = Deferred()
+    made = Deferred[None]()
 
     def operation() -> None:
         try:
             change()
         except BrokerError as error:
-            answer.refuse(error)
+            made.refuse(error)
         else:
-            answer.resolve(None)
+            made.resolve(None)
 
     staged.submit(operation)
-    await result_of(answer)
+    await result_of(made)
 
 
-async def _append(target: Partition, letter: Batch) -> None:
+async def _append(target: Partition, letter: Batch, deadline: float) -> None:
     """Write a letter, unless it is there already."""
-    answer: Deferred[None] = Deferred()
-    try:
-        if target.staged is None or not target.staged.in_the_way:
-            target.append(letter)
-            return
-        target.staged.append(letter, partial(_taken, answer))
-        await result_of(answer)
-    except DuplicateSequence:
-        pass
-
-
-def _taken(answer: Deferred[None], outcome: Outcome) -> None:
-    settle(answer, outcome if isinstance(outcome, BrokerError) else None)
+    with suppress(DuplicateSequence):
+        taken = target.append(letter, deadline=deadline)
+        if not isinstance(taken, Receipt):
+            await result_of(taken)
 
 
 def _batch(topic: str, partition: int, letter: Letter, producer_id: int, sequence: int) -> bytes:

@@ -23,9 +23,10 @@ from coordinators.release.pending_records import (
 )
 from coordinators.release.releases import Releases
 from coordinators.release.stage_statistics import delay_statistics, priority_statistics, together
-from coordinators.release.staged import StagedPartition
 from coordinators.topics import Topic
 from engine.errors import BrokerError, InvalidRequest, RequestTimedOut, UnknownTopicOrPartition
+from engine.partition.partition import stages_of
+from engine.partition.staging import Staging
 from engine.stage.headers import SCHEDULE_ID_BYTES_MAX
 from engine.workers import Workers
 
@@ -150,7 +151,7 @@ class Inspection:
         """Have a record that waits be due now; it is in the log, or its lane, a moment later."""
         await self.reschedule(topic, partition, record_id, delay_ms=0)
 
-    def _check_time(self, staged: StagedPartition, deliver_at_ms: int | None, delay_ms: int | None) -> None:
+    def _check_time(self, staged: Staging, deliver_at_ms: int | None, delay_ms: int | None) -> None:
         longest_ms = staged.stage.config.delay_max_ms
         if delay_ms is not None and not 0 <= delay_ms <= longest_ms:
             raise InvalidRequest(f"a delay must be 0 to {longest_ms} ms (delay.max.ms), not {delay_ms}")
@@ -197,9 +198,8 @@ class Inspection:
                 await trio.lowlevel.checkpoint()
         return found
 
-    def _stages_of(self, topic: Topic) -> list[StagedPartition]:
-        partitions = self.releases.partitions.of_topic(topic.topic_id)
-        return [partition.staged for partition in partitions if partition.staged is not None]
+    def _stages_of(self, topic: Topic) -> list[Staging]:
+        return stages_of(self.releases.partitions.of_topic(topic.topic_id))
 
     def _topic(self, name: str) -> Topic:
         topic = self.releases.controller.topics.by_name.get(name)
@@ -207,16 +207,16 @@ class Inspection:
             raise UnknownTopicOrPartition(f"no topic is called {name!r}")
         return topic
 
-    def _stages(self, name: str, partition: int | None) -> list[StagedPartition]:
+    def _stages(self, name: str, partition: int | None) -> list[Staging]:
         topic = self._topic(name)
         if partition is None:
             return self._stages_of(topic)
         found = self.releases.partitions.get(topic.topic_id, partition)
         if found is None:
             raise UnknownTopicOrPartition(f"topic {name!r} has no partition {partition}")
-        return [] if found.staged is None else [found.staged]
+        return stages_of([found])
 
-    def _staged(self, name: str, partition: int, record_id: str) -> StagedPartition:
+    def _staged(self, name: str, partition: int, record_id: str) -> Staging:
         _check_id(record_id)
         stages = self._stages(name, partition)
         if not stages:
@@ -237,7 +237,7 @@ def _unknown(topic: str, partition: int, record_id: str) -> NoSuchRecord:
     return NoSuchRecord(f"no record {record_id!r} is pending in partition {partition} of {topic!r}, nor remembered")
 
 
-async def _carry_out(staged: StagedPartition, change: Callable[[], int]) -> None:
+async def _carry_out(staged: Staging, change: Callable[[], int]) -> None:
     """Make a change of the stage when its turn has come, and wait until it is durable."""
     finished = trio.Event()
     errors: list[BrokerError] = []
@@ -258,7 +258,7 @@ async def _carry_out(staged: StagedPartition, change: Callable[[], int]) -> None
         except BrokerError as error:
             durable(error)
         else:
-            staged.store.when_durable(offset, float("inf"), durable)
+            staged.store.when_durable_to(offset, float("inf"), durable)
 
     staged.submit(operation)
     with trio.move_on_after(CHANGED_WITHIN_S):

@@ -13,10 +13,10 @@ from attrs import define, field, frozen
 
 from coordinators.release.lookup import ahead_ms, due_wall_ms, is_delayed, state_of
 from coordinators.release.pending_records import Header, PendingPage, PendingRecord, StateName
-from coordinators.release.staged import StagedPartition
 from coordinators.waiting import in_worker
 from engine.errors import InvalidRequest, StorageError
 from engine.files.files import File
+from engine.partition.staging import Staging
 from engine.records.layout import HEADER_SIZE, RecordSpan, parse_header, walk_records
 from engine.stage.pending import PendingRow
 from engine.stage.state import NONE
@@ -68,10 +68,10 @@ class _Place(NamedTuple):
     """A row that will be shown, if it is still there."""
 
     number: int
-    staged: StagedPartition
+    staged: Staging
 
 
-def delayed_rows(stages: Iterable[StagedPartition]) -> Iterator[tuple[StagedPartition, PendingRow, int] | None]:
+def delayed_rows(stages: Iterable[Staging]) -> Iterator[tuple[Staging, PendingRow, int] | None]:
     """What waits for its time, with when it is due by the wall clock; None after every slice: time for others."""
     walked = 0
     for staged in stages:
@@ -84,14 +84,14 @@ def delayed_rows(stages: Iterable[StagedPartition]) -> Iterator[tuple[StagedPart
                 yield staged, row, due_wall_ms(row, ahead)
 
 
-async def count(stages: Sequence[StagedPartition]) -> int:
+async def count(stages: Sequence[Staging]) -> int:
     """How many records wait for their time, exactly."""
     counts = [0]
     await count_between(stages, lambda _: 0, counts)
     return counts[0]
 
 
-async def count_between(stages: Sequence[StagedPartition], place_of: Callable[[int], int], counts: list[int]) -> None:
+async def count_between(stages: Sequence[Staging], place_of: Callable[[int], int], counts: list[int]) -> None:
     """Count each record at the place in `counts` that `place_of` gives for its due time."""
     for found in delayed_rows(stages):
         if found is None:
@@ -101,7 +101,7 @@ async def count_between(stages: Sequence[StagedPartition], place_of: Callable[[i
         counts[place_of(due_ms)] += row.count - row.skip
 
 
-async def page(stages: Sequence[StagedPartition], window: Window, workers: Workers) -> PendingPage:
+async def page(stages: Sequence[Staging], window: Window, workers: Workers) -> PendingPage:
     """The wanted records, in order of due time (then partition and number) or of partition and number."""
     window.check()
     total, places = await _walk(stages, window)
@@ -119,7 +119,7 @@ async def page(stages: Sequence[StagedPartition], window: Window, workers: Worke
     return PendingPage(tuple(records), total, next_skip if taken and next_skip < total else None)
 
 
-async def _walk(stages: Sequence[StagedPartition], window: Window) -> tuple[int, list[_Place]]:
+async def _walk(stages: Sequence[Staging], window: Window) -> tuple[int, list[_Place]]:
     """How many there are, and the places of those on the page."""
     total = 0
     kept = _Earliest(window) if window.order == "due" else _InTurn(window)
@@ -142,7 +142,7 @@ class _Earliest:
     window: Window
     _heap: list[tuple[int, int, int]] = field(factory=list)
 
-    def see(self, _place: int, due_ms: int, staged: StagedPartition, row: PendingRow) -> None:
+    def see(self, _place: int, due_ms: int, staged: Staging, row: PendingRow) -> None:
         item = (-due_ms, -staged.partition.index, -row.number)
         if len(self._heap) < self.window.skip + self.window.limit:
             heappush(self._heap, item)
@@ -160,7 +160,7 @@ class _InTurn:
     window: Window
     _places: list[tuple[int, int]] = field(factory=list)
 
-    def see(self, place: int, _due_ms: int, staged: StagedPartition, row: PendingRow) -> None:
+    def see(self, place: int, _due_ms: int, staged: Staging, row: PendingRow) -> None:
         if 0 <= place - self.window.skip < self.window.limit:
             self._places.append((staged.partition.index, row.number))
 
@@ -172,7 +172,7 @@ class _InTurn:
 
 
 async def shown_record(
-    staged: StagedPartition, number: int, workers: Workers, row: PendingRow | None = None
+    staged: Staging, number: int, workers: Workers, row: PendingRow | None = None
 ) -> tuple[PendingRecord, bytes | None] | None:
     """A record as callers are shown it, and its value; None if it has gone. `row` is that of one which has left the
     table and is on its way."""
@@ -203,7 +203,7 @@ async def shown_record(
     return record, None if span.value is None else bytes(span.value)
 
 
-def _file_of(staged: StagedPartition, row: PendingRow) -> File:
+def _file_of(staged: Staging, row: PendingRow) -> File:
     """The file that holds the row. A reference to it outlives the segment, should that go meanwhile."""
     for segment in staged.store.log.segments:
         if segment.base_offset == row.segment:

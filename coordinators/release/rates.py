@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from attrs import define, field
 
-from coordinators.release.staged import StagedPartition
 from engine.clock import Clock
+from engine.partition.staging import Staging
 from engine.stage.lanes import LANES
 from engine.timers import Timers
 
@@ -38,17 +38,17 @@ NOTHING = (0,) * LANES
 class LaneRates:
     """See the module. `stages` gives all stages of this node."""
 
-    stages: Callable[[], Sequence[StagedPartition]]
+    stages: Callable[[], Sequence[Staging]]
     clock: Clock
     timers: Timers
-    _notes: dict[StagedPartition, deque[LaneCounts]] = field(factory=dict, init=False)
+    _notes: dict[Staging, deque[LaneCounts]] = field(factory=dict, init=False)
     _noted_at: float | None = field(default=None, init=False)
 
     def start(self) -> None:
         """Take notes from now on."""
         self._note_all()
 
-    def rates(self, staged: StagedPartition) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    def rates(self, staged: Staging) -> tuple[tuple[float, ...], tuple[float, ...]]:
         """Records per second that entered and that left each lane."""
         now = _counts(staged, self.clock.monotonic())
         before = self._oldest(staged)
@@ -60,7 +60,7 @@ class LaneRates:
             _per_second(before.dequeued, now.dequeued, elapsed_s),
         )
 
-    def _oldest(self, staged: StagedPartition) -> LaneCounts:
+    def _oldest(self, staged: Staging) -> LaneCounts:
         notes = self._notes.get(staged)
         if notes:
             return notes[0]
@@ -76,7 +76,7 @@ class LaneRates:
         self._note_some(iter(stages), before)
         self.timers.call_at(self._noted_at + INTERVAL_S, self._note_all)
 
-    def _note_some(self, left: Iterator[StagedPartition], before: float | None) -> None:
+    def _note_some(self, left: Iterator[Staging], before: float | None) -> None:
         now = self.clock.monotonic()
         looked_at = 0
         for staged in islice(left, SLICE_STAGES):
@@ -85,7 +85,7 @@ class LaneRates:
         if looked_at == SLICE_STAGES:
             self.timers.call_at(now + PAUSE_S, lambda: self._note_some(left, before))
 
-    def _note(self, staged: StagedPartition, now: float, before: float | None) -> None:
+    def _note(self, staged: Staging, now: float, before: float | None) -> None:
         notes = self._notes.get(staged)
         if notes is None:
             notes = self._notes[staged] = deque()
@@ -96,7 +96,7 @@ class LaneRates:
             notes.popleft()
 
 
-def _counts(staged: StagedPartition, at: float) -> LaneCounts:
+def _counts(staged: Staging, at: float) -> LaneCounts:
     lanes = staged.stage.state.lanes.statistics(staged.stage.clock.now_ms())
     return LaneCounts(at, tuple(lane.enqueued for lane in lanes), tuple(lane.dequeued for lane in lanes))
 

@@ -11,17 +11,17 @@ from coordinators.release.dead_letters import DeadLetters
 from coordinators.release.rates import LaneRates
 from coordinators.release.stage_traces import StageTraces
 from coordinators.release.stage_upkeep import StageUpkeep
-from coordinators.release.staged import StagedPartition
 from coordinators.topic_view import Topic, TopicUpdate
 from coordinators.tracing.tracing import Tracing
 from engine.clock import Clock
 from engine.config.extension_config import extension_config
 from engine.errors import PolicyViolation, StorageError
 from engine.files.reserve import Reserve
-from engine.log.log import Log
-from engine.log.recovery import STAGE
-from engine.partition.partition import Partition
+from engine.log.log import Log, LogConfig
+from engine.log.recovery import STAGE, new_state
+from engine.partition.partition import Partition, stages_of
 from engine.partition.partitions import Partitions
+from engine.partition.staging import Staging
 from engine.stage.config import ExtensionConfig
 from engine.stage.opening import load_state, stage_log_config
 from engine.stage.stage import Stage
@@ -82,9 +82,9 @@ class Releases:
         """Of this node."""
         return self.controller.partitions
 
-    def stages(self) -> list[StagedPartition]:
+    def stages(self) -> list[Staging]:
         """All there are."""
-        return [partition.staged for partition in self.partitions if partition.staged is not None]
+        return stages_of(self.partitions)
 
     # -- what topics ask for
 
@@ -101,18 +101,12 @@ class Releases:
         self._configs.pop(topic.topic_id, None)
         if update.after is None:
             return
-        for partition in self.partitions.of_topic(topic.topic_id):
-            if partition.staged is not None:
-                partition.staged.stage.config = self.config(topic)
-                partition.staged.configured()
+        for staging in stages_of(self.partitions.of_topic(topic.topic_id)):
+            staging.configure(self.config(topic))
 
     def pending_bytes(self, topic_id: bytes) -> int:
         """What all stages of a topic hold."""
-        return sum(
-            partition.staged.stage.state.table.bytes
-            for partition in self.partitions.of_topic(topic_id)
-            if partition.staged is not None
-        )
+        return sum(staging.stage.state.table.bytes for staging in stages_of(self.partitions.of_topic(topic_id)))
 
     # -- opening
 
@@ -128,17 +122,26 @@ class Releases:
                     self._serve(partition, topic, log, state)
         self.rates.start()
 
-    def stage_of(self, partition: Partition, topic: Topic) -> StagedPartition:
-        """The partition's stage, made if there is none."""
-        if partition.staged is None:
-            log = self._open_log(partition, False)
-            self._serve(partition, topic, log, self._load(log, self.config(topic)))
-        staged = partition.staged
-        assert isinstance(staged, StagedPartition)
-        return staged
+    def stage_of(self, partition: Partition, topic: Topic) -> Staging:
+        """The partition's stage, made if there is none. Those that lie on the disk were opened at the start: of a new
+        one there is nothing to look for."""
+        if partition.staging is not None:
+            return partition.staging
+        log_config = self._log_config(partition)
+        directory, name = self._directory(partition), self._name(partition)
+        files, journal = self.partitions.files, self.partitions.journal
+        log = Log(directory, files, self.clock, log_config, name, new_state(log_config), journal)
+        now_ms = self.clock.now_ms()
+        return self._serve(partition, topic, log, StageState.empty(now_ms, now_ms, self.config(topic).lane_rules))
 
     def _directory(self, partition: Partition) -> str:
         return os.path.join(self.partitions.directory(partition.topic_id, partition.index), STAGE)
+
+    def _log_config(self, partition: Partition) -> LogConfig:
+        return stage_log_config(partition.log.config.producer_id_expiration_ms)
+
+    def _name(self, partition: Partition) -> str:
+        return f"{partition.log.name}/{STAGE}"
 
     def _open_log(self, partition: Partition, clean: bool) -> Log:
         """[thread]"""
@@ -146,9 +149,9 @@ class Releases:
             self._directory(partition),
             files=self.partitions.files,
             clock=self.clock,
-            config=stage_log_config(partition.log.config.producer_id_expiration_ms),
+            config=self._log_config(partition),
             clean=clean,
-            name=f"{partition.log.name}/stage",
+            name=self._name(partition),
             journal=self.partitions.journal,
             left=self.partitions.left_in(self._directory(partition)),
         )
@@ -158,54 +161,55 @@ class Releases:
         now_ms = self.clock.now_ms()
         return load_state(log, self.partitions.files, config.lane_rules, now_ms, now_ms)
 
-    def _serve(self, partition: Partition, topic: Topic, log: Log, state: StageState) -> None:
-        store = self.partitions.add_stage(partition, log)
+    def _serve(self, partition: Partition, topic: Topic, log: Log, state: StageState) -> Staging:
+        store = self.partitions.add_stage_log(partition, log)
         # What was replayed has been counted by the process that did it.
         state.counters = Counters()
         steady = SteadyClock(self.clock, state.ahead_ms, state.anchor)
         stage = Stage(store, state, steady, self.config(topic))
-        staged = StagedPartition(
-            partition,
-            stage,
-            self.timers,
-            self.partitions.workers,
-            self.clock,
-            has_room=lambda size: self._has_room(partition.topic_id, stage, size),
-            check_entries=self._check_entries,
-            after_change=self.upkeep.look_after,
-            on_dead_letters=self.dead_letters.wake,
-            on_full=self._make_room,
-            reload=self._reload,
-            observer=self._observer(partition),
-        )
-        self.upkeep.opened(staged)
+        workers, observer = self.partitions.workers, self._observer(partition, stage)
+        staging = partition.open_stage(stage, self.timers, workers, self.clock, self, observer)
+        self.upkeep.opened(staging)
         if not self._clock_is_watched:
             self._watch_clock()
         if not self.reserve.held and self.partitions.refusal is None:
             self._lay_by()
-        staged.resume()
+        staging.resume()
+        return staging
 
-    def _observer(self, partition: Partition) -> StageTraces | None:
-        tracing = self.tracing
-        return None if tracing is None else StageTraces(tracing, self.controller.topics.view, partition)
+    def _observer(self, partition: Partition, stage: Stage) -> StageTraces | None:
+        if self.tracing is None:
+            return None
+        return StageTraces(self.tracing, self.controller.topics.view, partition, stage)
 
-    def _reload(self, staged: StagedPartition) -> None:
-        state = self._load(staged.store.log, staged.stage.config)
-        state.counters = staged.stage.state.counters
-        staged.stage.adopt(state)
-        self.upkeep.opened(staged)
+    # -- what stages ask for and tell (StageKeeper)
 
-    def _has_room(self, topic_id: bytes, stage: Stage, size: int) -> bool:
-        limit = stage.config.stage_max_bytes
-        return limit < 0 or self.pending_bytes(topic_id) + size <= limit
+    def load(self, staging: Staging) -> StageState:
+        """The stage's state once more; its log may have lost its end."""
+        state = self._load(staging.store.log, staging.stage.config)
+        state.counters = staging.stage.state.counters
+        self.upkeep.opened(staging, state)
+        return state
 
-    def _check_entries(self, count: int) -> None:
+    def changed(self, staging: Staging) -> None:
+        """A checkpoint may be due."""
+        self.upkeep.look_after(staging)
+
+    def has_dead_letters(self, staging: Staging) -> None:
+        """Send them."""
+        self.dead_letters.wake(staging)
+
+    def check_room(self, staging: Staging, size: int, record_count: int) -> None:
+        """PolicyViolation if the topic's bytes or the node's records would be too many."""
+        limit = staging.stage.config.stage_max_bytes
+        if 0 <= limit < self.pending_bytes(staging.partition.topic_id) + size:
+            raise PolicyViolation(f"{size} bytes more would exceed stage.max.bytes={limit} pending in this topic")
         most = self.controller.topics.settings.integer("stage.max.entries")
-        if self._entries + count > most:
+        if self._entries + record_count > most:
             self._count_entries()
-        if self._entries + count > most:
+        if self._entries + record_count > most:
             raise PolicyViolation(f"{self._entries} records are pending in all topics, stage.max.entries={most} may be")
-        self._entries += count
+        self._entries += record_count
 
     def _count_entries(self) -> None:
         self._entries = sum(staged.stage.state.table.row_count for staged in self.stages())
@@ -224,7 +228,8 @@ class Releases:
 
     # -- a full disk (rule 11)
 
-    def _make_room(self) -> bool:
+    def make_room(self) -> bool:
+        """Give the reserve up for what was staged; clients are refused until there is one again."""
         if not self.reserve.give_up():
             return False
         logger.error("the disk is full: clients are refused until there is room again; what was staged goes on")
@@ -246,18 +251,15 @@ class Releases:
 
     async def close(self) -> None:
         """Leave a checkpoint of every stage, so that the next start replays nothing."""
-        for partition in tuple(self.partitions):
-            staged = partition.staged
-            if staged is None or staged.store.offline is not None:
-                continue
-            staged.watch_clock()
-            await self.upkeep.finish(staged, CLOSED_WITHIN_S)
+        for staging in self.stages():
+            if staging.store.offline is None:
+                staging.watch_clock()
+                await self.upkeep.finish(staging, CLOSED_WITHIN_S)
 
     def statistics(self) -> dict[str, int]:
         """Sums over all stages."""
         total: dict[str, int] = {}
-        for partition in self.partitions:
-            if partition.staged is not None:
-                for key, value in partition.staged.statistics().items():
-                    total[key] = total.get(key, 0) + value
+        for staging in self.stages():
+            for key, value in staging.statistics().items():
+                total[key] = total.get(key, 0) + value
         return total

@@ -6,18 +6,18 @@ All of it is counted as it happens; nothing here walks over what is pending.
 from collections.abc import Sequence
 
 from coordinators.release.lookup import ahead_ms, due_wall_ms, is_delayed
-from coordinators.release.pace import LATENESS_BOUNDS_MS
 from coordinators.release.pending_records import DelayStatistics, Lateness, PriorityStatistics
 from coordinators.release.rates import LaneRates
-from coordinators.release.staged import StagedPartition
+from engine.partition.pace import LATENESS_BOUNDS_MS
+from engine.partition.staging import Staging
 from engine.stage.lanes import LANES
 from engine.stage.stage import Stage
 from engine.stage.state import HOLE
 
 
-def delay_statistics(staged: StagedPartition) -> DelayStatistics:
+def delay_statistics(staged: Staging) -> DelayStatistics:
     """Of one stage."""
-    state, counters, pace = staged.stage.state, staged.stage.state.counters, staged.pace
+    state, counters, pace = staged.stage.state, staged.stage.state.counters, staged.due.pace
     return DelayStatistics(
         topic=None,
         pending=len(state.table) - len(state.lanes),
@@ -78,7 +78,7 @@ def next_due_ms(stage: Stage) -> int | None:
     return min(found, default=None)
 
 
-def priority_statistics(topic: str, staged: StagedPartition, rates: LaneRates) -> PriorityStatistics:
+def priority_statistics(topic: str, staged: Staging, rates: LaneRates) -> PriorityStatistics:
     """The lanes of one partition."""
     stage = staged.stage
     lanes = stage.state.lanes.statistics(stage.clock.now_ms())

@@ -1,19 +1,19 @@
 """What happens to traced records in a stage, told to their traces."""
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
 
 from attrs import define
 
 from coordinators.topic_view import Topic, TopicView
 from coordinators.tracing.tracing import Tracing
 from engine.files.files import Buffer
-from engine.partition.partition import Partition
+from engine.partition.durable_log import DurableLog
 from engine.records.batch import Publisher
 from engine.stage.events import Intent
 from engine.stage.fates import FateKind
 from engine.stage.headers import OpenedRecord
 from engine.stage.pending import PendingRow
+from engine.stage.stage import Stage
 from engine.stage.state import HOLE, NORMAL_LANE, due_time
 from engine.trace.context import TraceContext
 from engine.trace.kinds import EventKind
@@ -23,39 +23,14 @@ TRACED_TOGETHER = 100
 """Of one batch at most so many records are looked at for a trace."""
 
 
-class StageObserver(Protocol):
-    """Who wants to know what becomes of staged records. Called on the loop; must not wait."""
-
-    def held(
-        self,
-        section: Buffer,
-        opened: Sequence[OpenedRecord] | None,
-        first_number: int,
-        received_ms: int,
-        publisher: Publisher,
-    ) -> None:
-        """A client's batch was staged, its first record as `first_number`."""
-
-    def ready(self, row: PendingRow) -> None:
-        """A delayed record has entered its lane."""
-
-    def ended(self, row: PendingRow, kind: FateKind) -> None:
-        """It was cancelled or has expired."""
-
-    def dead_lettered(self, row: PendingRow) -> None:
-        """It has reached the dead-letter topic."""
-
-    def released(self, intent: Intent, rows: Mapping[int, PendingRow]) -> None:
-        """These were just appended to the log."""
-
-
 @define(eq=False)
 class StageTraces:
     """The traces of one partition's staged records."""
 
     tracing: Tracing
     topics: TopicView
-    partition: Partition
+    partition: DurableLog
+    stage: Stage
 
     @property
     def _topic(self) -> Topic | None:
@@ -73,7 +48,7 @@ class StageTraces:
         topic = self._topic
         if topic is None:
             return
-        in_lanes = self.partition.staged.stage.prioritised
+        in_lanes = self.stage.prioritised
         mark = mark_in(section)
         found = with_context(section, mark, TRACED_TOGETHER) if mark >= 0 else []
         # The first speaks for its batch, unless its producer has said no.
@@ -96,7 +71,7 @@ class StageTraces:
                 key=key,
                 client_id=publisher.client_id,
                 address=publisher.address,
-                store=self.partition.staged.store,
+                store=self.stage.store,
             )
 
     def ready(self, row: PendingRow) -> None:
@@ -118,7 +93,7 @@ class StageTraces:
     def released(self, intent: Intent, rows: Mapping[int, PendingRow]) -> None:
         """From now on the log's offsets name them."""
         offset = intent.first_offset
-        in_lanes = self.partition.staged.stage.prioritised
+        in_lanes = self.stage.prioritised
         kind = EventKind.PRIORITY_RELEASED if in_lanes else EventKind.DELAY_READY
         for piece in intent.pieces:
             if piece.lane < HOLE:

@@ -13,12 +13,13 @@ from itertools import pairwise
 import trio
 from attrs import define, field
 
-from coordinators.release.staged import StagedPartition
 from engine.clock import Clock
 from engine.errors import BrokerError
 from engine.partition.partitions import Partitions
+from engine.partition.staging import Staging
 from engine.stage import checkpoint
 from engine.stage.pending import PendingRow
+from engine.stage.state import StageState
 from engine.stage.tidying import Tidying, bound_bytes
 from engine.timers import Timers
 
@@ -45,17 +46,17 @@ class StageUpkeep:
     clock: Clock
     timers: Timers
     min_cleanable_bytes: int
-    _checkpoints: dict[StagedPartition, int] = field(factory=dict)
+    _checkpoints: dict[Staging, int] = field(factory=dict)
     """Up to where each stage's state is on disk; while one is being written, up to where it will be."""
-    _written: dict[StagedPartition, int] = field(factory=dict)
+    _written: dict[Staging, int] = field(factory=dict)
     """Up to where it is for certain: what lies behind that must not be dropped."""
-    _being_written: dict[StagedPartition, trio.Event] = field(factory=dict)
-    _rounds: dict[StagedPartition, Tidying] = field(factory=dict)
-    _not_before: dict[StagedPartition, float] = field(factory=dict)
+    _being_written: dict[Staging, trio.Event] = field(factory=dict)
+    _rounds: dict[Staging, Tidying] = field(factory=dict)
+    _not_before: dict[Staging, float] = field(factory=dict)
 
-    def opened(self, staged: StagedPartition) -> None:
-        """A stage was opened, or its state made anew."""
-        self._checkpoints[staged] = self._written[staged] = staged.stage.state.replayed_from
+    def opened(self, staged: Staging, state: StageState | None = None) -> None:
+        """A stage was opened, or is about to have this state, made anew."""
+        self._checkpoints[staged] = self._written[staged] = (state or staged.stage.state).replayed_from
 
     def forget_removed(self) -> None:
         """Drop what is known of stages that are gone."""
@@ -63,7 +64,7 @@ class StageUpkeep:
             for staged in [each for each in known if each.partition.removed]:
                 del known[staged]
 
-    def look_after(self, staged: StagedPartition) -> None:
+    def look_after(self, staged: Staging) -> None:
         """Do what is due; called after every change, and once in a while where there is none."""
         if staged in self._being_written or staged in self._rounds:
             return
@@ -81,7 +82,7 @@ class StageUpkeep:
 
     # -- checkpoints
 
-    def checkpoint(self, staged: StagedPartition, then: Callable[[], object] = _nothing) -> None:
+    def checkpoint(self, staged: Staging, then: Callable[[], object] = _nothing) -> None:
         """Write the state as it is now, once the log is durable so far; then drop what is no longer needed."""
         log = staged.store.log
         offset, directory = log.end_offset, log.directory
@@ -114,9 +115,9 @@ class StageUpkeep:
                 self._checkpoints[staged] = before
                 then()
 
-        staged.store.when_durable(offset - 1, float("inf"), durable)
+        staged.store.when_durable_to(offset - 1, float("inf"), durable)
 
-    async def finish(self, staged: StagedPartition, within_s: float) -> None:
+    async def finish(self, staged: Staging, within_s: float) -> None:
         """Leave a checkpoint of the stage as it is, for the next start."""
         if staged in self._being_written:
             await self._being_written[staged].wait()
@@ -125,7 +126,7 @@ class StageUpkeep:
         with trio.move_on_after(within_s):
             await written.wait()
 
-    def _drop_segments(self, staged: StagedPartition, then: Callable[[], object]) -> None:
+    def _drop_segments(self, staged: Staging, then: Callable[[], object]) -> None:
         """Drop from the front what nothing pending lies in, and what the checkpoint on disk does without."""
         checkpointed = self._written.get(staged, 0)
         store, log = staged.store, staged.store.log
@@ -149,7 +150,7 @@ class StageUpkeep:
             if not jobs:
                 then()
 
-    def _drop_after_snapshot(self, staged: StagedPartition, end_offset: int, then: Callable[[], object]) -> None:
+    def _drop_after_snapshot(self, staged: Staging, end_offset: int, then: Callable[[], object]) -> None:
         if staged.store.log.snapshot_offset >= end_offset:
             self._drop_segments(staged, then)
         else:
@@ -157,7 +158,7 @@ class StageUpkeep:
 
     # -- by bytes
 
-    def _tidy(self, staged: StagedPartition) -> None:
+    def _tidy(self, staged: Staging) -> None:
         """Begin a round when the stage's turn has come."""
 
         def begin() -> None:
@@ -168,7 +169,7 @@ class StageUpkeep:
 
         staged.submit(lambda: self._trying(staged, begin))
 
-    def _trying(self, staged: StagedPartition, step: Callable[[], object]) -> None:
+    def _trying(self, staged: Staging, step: Callable[[], object]) -> None:
         """Do a step of a round; if it cannot be done, leave the round for later."""
         try:
             if _can_be_written(staged):
@@ -179,7 +180,7 @@ class StageUpkeep:
         self._rounds.pop(staged, None)
         self._wait(staged, RETRY_S)
 
-    def _go_on(self, staged: StagedPartition, tidying: Tidying) -> None:
+    def _go_on(self, staged: Staging, tidying: Tidying) -> None:
         if tidying.done:
             self._drop_moved(staged)
             return
@@ -191,7 +192,7 @@ class StageUpkeep:
             # They are not in memory: a thread reads them, so that a slow disk never stops the loop.
             self.partitions.workers.submit(job, lambda _result, _error: self._move(staged, tidying, rows))
 
-    def _move(self, staged: StagedPartition, tidying: Tidying, rows: Sequence[PendingRow]) -> None:
+    def _move(self, staged: Staging, tidying: Tidying, rows: Sequence[PendingRow]) -> None:
         def move() -> None:
             tidying.move(rows)
             later = partial(self._trying, staged, partial(self._go_on, staged, tidying))
@@ -199,7 +200,7 @@ class StageUpkeep:
 
         staged.submit(lambda: self._trying(staged, move))
 
-    def _drop_moved(self, staged: StagedPartition) -> None:
+    def _drop_moved(self, staged: Staging) -> None:
         """Everything was moved: after a checkpoint the segments can go."""
         tries = 0
 
@@ -220,10 +221,10 @@ class StageUpkeep:
         else:
             self.checkpoint(staged, dropped)
 
-    def _wait(self, staged: StagedPartition, duration_s: float) -> None:
+    def _wait(self, staged: Staging, duration_s: float) -> None:
         """Do not try again at once."""
         self._not_before[staged] = self.clock.monotonic() + duration_s
 
 
-def _can_be_written(staged: StagedPartition) -> bool:
+def _can_be_written(staged: Staging) -> bool:
     return not staged.partition.removed and staged.store.offline is None

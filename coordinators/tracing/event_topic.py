@@ -106,7 +106,7 @@ class EventTopic:
         for _ in range(count):
             self._queue.popleft()
         try:
-            partition.append(pack_batch(records, (times[0], max(times[:count]))), origin=Origin.COORDINATOR)
+            partition.write(pack_batch(records, (times[0], max(times[:count]))), origin=Origin.COORDINATOR)
             self.written += count
         except BrokerError as error:
             self.dropped += count

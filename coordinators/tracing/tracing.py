@@ -19,6 +19,7 @@ from engine.clock import Clock
 from engine.errors import BrokerError
 from engine.files.files import Buffer, FileRegion
 from engine.log.types import AppendResult
+from engine.partition.durable_log import DurableLog
 from engine.partition.partition import Partition
 from engine.records.batch import Batch
 from engine.trace.context import TraceContext, parse_traceparent
@@ -165,7 +166,7 @@ class Tracing:
             if door is not None:
                 self._note(trace, EventKind.PUBLISH_PARTITIONED, {"door": door})
             traces.append(trace)
-        partition.when_durable(result.last_offset, float("inf"), lambda error: self._persisted(traces, error))
+        partition.when_durable_to(result.last_offset, float("inf"), lambda error: self._persisted(traces, error))
 
     def _persisted(self, traces: Sequence[RecordTrace], error: BrokerError | None) -> None:
         for trace in traces:
@@ -188,7 +189,7 @@ class Tracing:
         key: bytes | memoryview | None = None,
         client_id: str | None = None,
         address: str | None = None,
-        store: Partition | None = None,
+        store: DurableLog | None = None,
     ) -> None:
         """A record went into the stage, as `number` there: until `due_ms`, or into a lane (0 is critical) at once.
 
@@ -215,7 +216,7 @@ class Tracing:
         elif lane is not None:
             self._note(trace, EventKind.PRIORITY_QUEUED, {"lane": _lane(lane)})
         if store is not None:
-            store.when_durable(number, float("inf"), lambda error: self._persisted([trace], error))
+            store.when_durable_to(number, float("inf"), lambda error: self._persisted([trace], error))
 
     def stage_event(
         self,
@@ -224,7 +225,7 @@ class Tracing:
         number: int,
         kind: EventKind,
         *,
-        released_to: Partition | None = None,
+        released_to: DurableLog | None = None,
         offset: int | None = None,
         lane: int | None = None,
         traceparent: bytes | memoryview | None = None,

@@ -18,8 +18,7 @@ from engine.errors import (
     TransactionCoordinatorFenced,
     UnknownTopicOrPartition,
 )
-from engine.log.transactions import EndMarker, build_marker
-from engine.log.types import Origin
+from engine.log.transactions import EndMarker
 from engine.partition.partition import Partition
 from engine.partition.partitions import Partitions
 from engine.timers import Timers
@@ -53,12 +52,9 @@ class MarkerTargets:
     def append(self, place: TopicPartition, producer_id: int, epoch: int, marker: EndMarker, done: Done) -> None:
         """Write a marker; `done` is called once it is durable, or with why it will not be. Raises if it is refused."""
         partition = self.find(place)
-        if partition.staged is not None:
-            partition.staged.end_transaction(producer_id, epoch, marker, done)
-            return
-        batch = build_marker(producer_id, epoch, marker, self.clock.now_ms())
-        result = partition.append(batch, origin=Origin.COORDINATOR)
-        partition.when_durable(result.last_offset, self.clock.monotonic() + DURABLE_WITHIN_S, done)
+        deadline = self.clock.monotonic() + DURABLE_WITHIN_S
+        ended = partition.end_transaction(producer_id, epoch, marker, now_ms=self.clock.now_ms(), deadline=deadline)
+        ended.when_settled(done, done)
 
 
 @define(eq=False)

@@ -45,7 +45,7 @@ class Orphans:
         for topic in controller.topics.view:
             for partition in controller.partitions.of_topic(topic.topic_id):
                 # Of thousands of partitions hardly any has a transaction open.
-                if (partition.staged is None and partition.log.is_decided) or partition.offline is not None:
+                if (not partition.has_stage and partition.log.is_decided) or partition.offline is not None:
                     continue
                 for producer in partition.open_producers():
                     identity = ProducerIdentity(producer.producer_id, producer.epoch)

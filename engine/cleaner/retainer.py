@@ -102,5 +102,5 @@ def _view(partition: Partition) -> RetentionView:
         log.end_offset,
         partition.high_watermark.offset,
         log.config,
-        has_releases=partition.staged is not None,
+        has_releases=partition.has_stage,
     )

@@ -14,7 +14,7 @@ from enum import Enum
 
 from engine.files.files import OsFiles
 from engine.metrics import Family
-from engine.partition.partition import Partition
+from engine.partition.durable_log import DurableLog
 
 logger = logging.getLogger("tidegate.files")
 
@@ -24,7 +24,7 @@ ROOM_AT_ONCE = 16
 REST_S = 0.1
 """How long nobody goes round again when nothing was found to close."""
 
-Settle = Callable[[Sequence[Partition], Callable[[Sequence[object]], object]], object]
+Settle = Callable[[Sequence[DurableLog], Callable[[Sequence[object]], object]], object]
 
 
 class _Found(Enum):
@@ -40,7 +40,7 @@ class FileRelief:
     def __init__(
         self,
         files: OsFiles,
-        partitions: Callable[[], Iterator[Partition]],
+        partitions: Callable[[], Iterator[DurableLog]],
         settle: Settle,
         call_later: Callable[[float, Callable[[], object]], object],
     ) -> None:
@@ -48,7 +48,7 @@ class FileRelief:
         self._partitions = partitions
         self._settle = settle
         self._call_later = call_later
-        self._hand: Iterator[Partition] = iter(())
+        self._hand: Iterator[DurableLog] = iter(())
         self._loop_thread = threading.get_ident()
         self._called = self._settling = self._resting = False
         self._closed = 0
@@ -88,7 +88,7 @@ class FileRelief:
 
     def _relieve(self) -> None:
         self._called, closed = False, self._closed
-        unsynced: dict[Partition, None] = {}
+        unsynced: dict[DurableLog, None] = {}
         for partition, found in self._passed(lambda: self._files.is_crowded and len(unsynced) < SETTLED_AT_ONCE):
             if found is _Found.UNSYNCED:
                 unsynced[partition] = None
@@ -99,14 +99,14 @@ class FileRelief:
         elif closed == self._closed and not self._resting:
             self._rest()
 
-    def _settled(self, partitions: Sequence[Partition]) -> None:
+    def _settled(self, partitions: Sequence[DurableLog]) -> None:
         self._settling = self._resting = False
         closed = [self._close(partition) for partition in partitions].count(_Found.CLOSED)
         # If none could be closed, all are in use or their disk fails: the next one who opens a file calls again.
         if closed and self._files.is_crowded:
             self.relieve_soon()
 
-    def _passed(self, goes_on: Callable[[], bool]) -> Iterator[tuple[Partition, _Found]]:
+    def _passed(self, goes_on: Callable[[], bool]) -> Iterator[tuple[DurableLog, _Found]]:
         """Move the hand, round twice at most: what was left the first time is taken the second."""
         for _ in range(3):
             for partition in self._hand:
@@ -115,14 +115,14 @@ class FileRelief:
                     return
             self._hand = self._around()
 
-    def _around(self) -> Iterator[Partition]:
+    def _around(self) -> Iterator[DurableLog]:
         """All partitions; ends early when some were made or removed meanwhile."""
         try:
             yield from self._partitions()
         except RuntimeError:
             return
 
-    def _close(self, partition: Partition) -> _Found:
+    def _close(self, partition: DurableLog) -> _Found:
         log = partition.log
         segment = log.active_segment
         if segment is None or not segment.holds_file or log.offline is not None:

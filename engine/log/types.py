@@ -85,14 +85,26 @@ class LogExtent(Struct, frozen=True, array_like=True, gc=False):
     size_bytes: int
 
 
-class AppendResult(Struct, frozen=True, gc=False):
-    """What the producer is told. A duplicate answers the original's offsets; nothing was written."""
+class Receipt(Struct, frozen=True, gc=False):
+    """What the producer is told. A duplicate answers the original's offsets; nothing was written.
+
+    Records that the partition's stage has taken have no offset yet, so the base offset is -1. They are durable once the
+    stage is so far as `staged_number`, and the log as `last_offset`, which is -1 if none of them goes there at once."""
 
     base_offset: int
     last_offset: int
     append_time_ms: int
     start_offset: int
     duplicate: bool = False
+    staged_number: int = -1
+
+    @property
+    def is_staged(self) -> bool:
+        """Whether the stage has taken the records."""
+        return self.staged_number >= 0
+
+
+AppendResult = Receipt
 
 
 class LogRead(Struct, frozen=True):

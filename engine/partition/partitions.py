@@ -20,6 +20,7 @@ from engine.log.log import Log, LogConfig
 from engine.log.producer_room import ProducerRoom
 from engine.log.recovery import STAGE, new_state
 from engine.log.types import LogExtent
+from engine.partition.durable_log import DurableLog
 from engine.partition.partition import Partition
 from engine.partition.storage import Storage
 from engine.partition.sync import SyncRounds
@@ -64,7 +65,7 @@ class Partitions:
     producer_room: ProducerRoom | None = None
     _by_topic: dict[bytes, list[Partition]] = field(factory=dict, init=False)
     _under_way: int = field(default=0, init=False)
-    _to_verify: set[Partition] = field(factory=set, init=False)
+    _to_verify: set[DurableLog] = field(factory=set, init=False)
     """Those whose tail will be verified again, or is being."""
 
     def __attrs_post_init__(self) -> None:
@@ -135,7 +136,7 @@ class Partitions:
 
     def extents(self) -> dict[str, LogExtent]:
         """What all logs hold, for the next broker."""
-        logs = [partition.log for partition in self.with_stages()]
+        logs = [partition.log for partition in self.logs()]
         return {log.directory.removeprefix(f"{self.data_dir}/"): log.extent for log in logs if log.segments}
 
     def add(self, spec: PartitionSpec, log: Log) -> Partition:
@@ -149,11 +150,7 @@ class Partitions:
             self.rounds,
             leader_epoch=spec.leader_epoch,
             sync_writes=spec.sync_writes,
-            on_synced=self._after_sync,
-            on_offline=self._went_offline,
-            on_full=self.storage.note_full,
-            on_damage=self._damage_found,
-            on_mended=lambda _, damage: self.damages.forget(damage.path),
+            keeper=self,
         )
         partitions.append(partition)
         self._share_producers(log)
@@ -163,32 +160,25 @@ class Partitions:
         if self.producer_room is not None:
             log.share_producers(self.producer_room)
 
-    def add_stage(self, partition: Partition, log: Log) -> Partition:
-        """A partition's stage: its log, looked after like any other."""
-        store = Partition(
+    def add_stage_log(self, partition: Partition, log: Log) -> DurableLog:
+        """The log of a partition's stage, looked after like any other."""
+        store = DurableLog(
             partition.topic_id,
             partition.index,
             log,
             self.rounds,
             leader_epoch=partition.leader_epoch,
             sync_writes=partition.sync_writes,
-            on_synced=self._after_sync,
-            on_offline=self._went_offline,
-            on_full=self.storage.note_full,
-            on_damage=self._damage_found,
-            on_mended=lambda _, damage: self.damages.forget(damage.path),
+            is_patient=True,  # what follows its sync are releases, some milliseconds of work
+            keeper=self,
         )
-        # What follows its sync are releases, some milliseconds of work.
-        store.is_patient = True
         self._share_producers(log)
         return store
 
-    def with_stages(self) -> Iterator[Partition]:
-        """All partitions, and the stages of those that have one."""
+    def logs(self) -> Iterator[DurableLog]:
+        """Of all partitions, and of the stages of those that have one."""
         for partition in self:
-            yield partition
-            if partition.staged is not None:
-                yield partition.staged.store
+            yield from partition.logs
 
     def create(self, specs: Iterable[PartitionSpec]) -> None:
         """Serve new, empty partitions. Their topic's id is new, so there is nothing of them on the disk to look for."""
@@ -201,9 +191,8 @@ class Partitions:
         """A topic's configuration changed: it is in force at once."""
         for partition in self.of_topic(topic_id):
             partition.log.config = config
-            partition.sync_writes = sync_writes
-            if partition.staged is not None:
-                partition.staged.store.sync_writes = sync_writes
+            for each in partition.logs:
+                each.sync_writes = sync_writes
 
     def remove(self, topic_id: bytes) -> list[Partition]:
         """Stop serving a topic; its files are removed by `remove_files`."""
@@ -218,7 +207,7 @@ class Partitions:
 
     def retire(self, partition: Partition) -> None:
         """Whoever waits for a partition that was taken out is told, and its files are closed."""
-        for each in (partition,) if partition.staged is None else (partition, partition.staged.store):
+        for each in partition.logs:
             each.remove()
             self.rounds.forget(each)
             # Files that are still open keep their space on the disk; readers under way have their own references.
@@ -246,10 +235,10 @@ class Partitions:
     def close(self, *, clean: bool) -> None:
         """Close every log; a clean close leaves a snapshot at its end. Raises where one could not be closed cleanly."""
         offline = []
-        for partition in self.with_stages():
-            partition.log.close(clean=clean and partition.offline is None)
-            if partition.offline is not None:
-                offline.append(partition.log.name)
+        for durable in self.logs():
+            durable.log.close(clean=clean and durable.offline is None)
+            if durable.offline is not None:
+                offline.append(durable.log.name)
         if clean and offline:
             raise StorageError(f"offline and not verified again: {', '.join(offline)}")
 
@@ -258,14 +247,17 @@ class Partitions:
     def expire_waiters(self, now: float) -> None:
         """Answer producers whose deadline has passed."""
         error = RequestTimedOut("the records were not durable before the request's timeout")
-        for partition in self.with_stages():
-            partition.expire_waiters(now, error)
+        for durable in self.logs():
+            durable.expire_waiters(now, error)
 
-    def _after_sync(self, partition: Partition) -> None:
-        if partition.log.maintenance_due:
-            self.run_jobs(partition, partition.log.maintenance())
+    # -- what logs tell (LogKeeper)
 
-    def run_jobs(self, partition: Partition, jobs: Sequence[Job], then: Callable[[], object] = lambda: None) -> None:
+    def after_sync(self, durable: DurableLog) -> None:
+        """Do its chores, if any are due."""
+        if durable.log.maintenance_due:
+            self.run_jobs(durable, durable.log.maintenance())
+
+    def run_jobs(self, durable: DurableLog, jobs: Sequence[Job], then: Callable[[], object] = lambda: None) -> None:
         """Run a log's jobs one after the other in a thread, then finish them on the loop, then call `then`."""
         if not jobs:
             return
@@ -277,14 +269,14 @@ class Partitions:
         def done(_: object, error: BaseException | None) -> None:
             self._under_way -= 1
             try:
-                self._finish_jobs(partition, jobs, error)
+                self._finish_jobs(durable, jobs, error)
             finally:
                 then()
 
         self._under_way += 1
         self.workers.submit(run, done)
 
-    def _finish_jobs(self, partition: Partition, jobs: Sequence[Job], error: BaseException | None) -> None:
+    def _finish_jobs(self, durable: DurableLog, jobs: Sequence[Job], error: BaseException | None) -> None:
         for job in jobs:
             job.finish(error)
         failed = next((job.error for job in jobs if job.error is not None), None)
@@ -294,40 +286,50 @@ class Partitions:
                 job.error.__traceback__ = None
         if is_full(failed):
             self.storage.note_full("indexes and snapshots")
-        elif failed is not None and not partition.removed:
-            self.log_error(f"background work on {partition.log.name} failed: {failed}")
-        if partition.log.offline is not None and partition.offline is None and not partition.removed:
-            partition.take_offline(failed or StorageError(partition.log.offline))
+        elif failed is not None and not durable.removed:
+            self.log_error(f"background work on {durable.log.name} failed: {failed}")
+        if durable.log.offline is not None and durable.offline is None and not durable.removed:
+            durable.take_offline(failed or StorageError(durable.log.offline))
 
-    def _went_offline(self, partition: Partition, error: BaseException) -> None:
-        self.log_error(f"{partition.log.name} is offline: {error}")
-        if partition in self._to_verify:
+    def went_offline(self, durable: DurableLog, error: BaseException) -> None:
+        """Have its tail verified before long."""
+        self.log_error(f"{durable.log.name} is offline: {error}")
+        if durable in self._to_verify:
             return
-        self._to_verify.add(partition)
-        self.call_later(REVERIFY_DELAY_S, lambda: self._reverify(partition))
+        self._to_verify.add(durable)
+        self.call_later(REVERIFY_DELAY_S, lambda: self._reverify(durable))
 
-    def topic_of(self, partition: Partition) -> str:
+    def topic_of(self, durable: DurableLog) -> str:
         """The name of a partition's topic, also of a stage's."""
-        return partition.log.name.removesuffix(f"/{STAGE}").rpartition("-")[0]
+        return durable.log.name.removesuffix(f"/{STAGE}").rpartition("-")[0]
 
-    def _damage_found(self, partition: Partition, damage: DamagedFile) -> None:
-        place = (damage.path, damage.position, damage.problem, self.topic_of(partition), partition.index)
+    def disk_is_full(self, refused: str) -> None:
+        """What is named here was refused for want of room."""
+        self.storage.note_full(refused)
+
+    def damage_mended(self, damage: DamagedFile) -> None:
+        """What was met there before has been read again, and is sound."""
+        self.damages.forget(damage.path)
+
+    def damage_found(self, durable: DurableLog, damage: DamagedFile) -> None:
+        """Remember it."""
+        place = (damage.path, damage.position, damage.problem, self.topic_of(durable), durable.index)
         self.damages.add(Damage(*place, damage.offset, self.clock.now_ms()))
 
-    def _reverify(self, partition: Partition) -> None:
+    def _reverify(self, durable: DurableLog) -> None:
         def done(_: object, error: BaseException | None) -> None:
             self._under_way -= 1
-            self._to_verify.discard(partition)
-            if partition.removed:
+            self._to_verify.discard(durable)
+            if durable.removed:
                 return
             if error is None:
-                self._share_producers(partition.log)
-                partition.bring_online()
+                self._share_producers(durable.log)
+                durable.bring_online()
             else:
-                self._went_offline(partition, error)
+                self.went_offline(durable, error)
 
-        if partition.removed:
-            self._to_verify.discard(partition)
+        if durable.removed:
+            self._to_verify.discard(durable)
             return
         self._under_way += 1
-        self.workers.submit(partition.log.reverify, done)
+        self.workers.submit(durable.log.reverify, done)

@@ -20,7 +20,7 @@ from engine.clock import Clock
 from engine.damage import Damage
 from engine.journal.journal import Journal
 from engine.log.segment import Segment
-from engine.partition.partition import Partition
+from engine.partition.durable_log import DurableLog
 from engine.partition.partitions import Partitions
 from engine.scrub.progress import Cursor, Place, ScrubProgress, kept, known
 from engine.scrub.segment_check import FileFault, SegmentCheck
@@ -143,19 +143,18 @@ class Scrubber:
         for path in missing.gone:
             self._replace(path, [], None)
 
-    def _logs(self, cursor: Cursor | None) -> Iterator[tuple[Place, Partition]]:
+    def _logs(self, cursor: Cursor | None) -> Iterator[tuple[Place, DurableLog]]:
         begin = cursor.place if cursor is not None else Place("", -1)
         for topic_id in sorted(self.partitions.topic_ids()):
             if topic_id.hex() < begin.topic_id:
                 continue
             for partition in tuple(self.partitions.of_topic(topic_id)):
-                stores = (partition,) if partition.staged is None else (partition, partition.staged.store)
-                for number, store in enumerate(stores):
+                for number, store in enumerate(partition.logs):
                     place = Place(topic_id.hex(), partition.index, bool(number))
                     if place >= begin:
                         yield place, store
 
-    def _log_steps(self, place: Place, store: Partition, cursor: Cursor | None) -> Iterator[Step | None]:
+    def _log_steps(self, place: Place, store: DurableLog, cursor: Cursor | None) -> Iterator[Step | None]:
         base_offset, resumed = (cursor.segment, cursor) if cursor is not None else (-1, None)
         while (segment := _segment_from(store, base_offset)) is not None:
             check = SegmentCheck(segment.base_offset, gaps_allowed=not segment.gapless)
@@ -171,7 +170,7 @@ class Scrubber:
         yield None
 
     def _segment_steps(
-        self, place: Place, store: Partition, segment: Segment, check: SegmentCheck
+        self, place: Place, store: DurableLog, segment: Segment, check: SegmentCheck
     ) -> Iterator[Step | None]:
         found: list[FileFault] = []
         was_resumed, doubted, is_done = check.position > 0, False, False
@@ -196,7 +195,7 @@ class Scrubber:
             self._replace(segment.path, found, store)
 
     def _segment_step(
-        self, place: Place, store: Partition, segment: Segment, check: SegmentCheck
+        self, place: Place, store: DurableLog, segment: Segment, check: SegmentCheck
     ) -> SegmentStep | None:
         """The next part of a segment; None if there is none, or it cannot be looked at now."""
         log = store.log
@@ -219,7 +218,7 @@ class Scrubber:
         budget = min(max(self.rate_bytes // STEPS_PER_SECOND, STEP_BYTES_LEAST), STEP_BYTES_MOST)
         return SegmentStep(place, segment, file, limit, budget, check, end_offset)
 
-    def _note_small_files(self, step: SmallFilesStep, store: Partition) -> None:
+    def _note_small_files(self, step: SmallFilesStep, store: DurableLog) -> None:
         directory = step.directory
         known_before = {damage.file for damage in self.partitions.damages if os.path.dirname(damage.file) == directory}
         sound = {path for path in known_before - step.problems.keys() if is_small_file(os.path.basename(path))}
@@ -245,7 +244,7 @@ class Scrubber:
 
     # -- what was found
 
-    def _replace(self, path: str, problems: Sequence[FileFault], store: Partition | None) -> None:
+    def _replace(self, path: str, problems: Sequence[FileFault], store: DurableLog | None) -> None:
         """What is now known of a file, in the place of what was."""
         damages = self.partitions.damages
         before = {damage.position: damage for damage in damages if damage.file == path}
@@ -285,13 +284,13 @@ class Scrubber:
         }
 
 
-def _segment_from(store: Partition, base_offset: int) -> Segment | None:
+def _segment_from(store: DurableLog, base_offset: int) -> Segment | None:
     """The first segment that begins there or later."""
     if store.removed or store.log.offline is not None:
         return None
     return next((segment for segment in store.log.segments if segment.base_offset >= base_offset), None)
 
 
-def _is_of(store: Partition, segment: Segment) -> bool:
+def _is_of(store: DurableLog, segment: Segment) -> bool:
     """Whether the segment still is the log's, and the log is in order."""
     return not store.removed and store.log.offline is None and any(each is segment for each in store.log.segments)

@@ -43,7 +43,7 @@ from engine.damage import DamagedFile
 from engine.files.files import Buffer
 from engine.log.transactions import EndMarker, build_marker
 from engine.log.types import Origin
-from engine.partition.partition import Partition
+from engine.partition.durable_log import DurableLog
 from engine.records.layout import (
     HEADER_SIZE,
     LOG_APPEND_TIME_FLAG,
@@ -115,9 +115,9 @@ class Held:
 
 
 class Stage:
-    """See the module. `store` is the stage's own log, synced like any partition."""
+    """See the module. `store` is the stage's own log, synced like any log."""
 
-    def __init__(self, store: Partition, state: StageState, clock: SteadyClock, config: ExtensionConfig) -> None:
+    def __init__(self, store: DurableLog, state: StageState, clock: SteadyClock, config: ExtensionConfig) -> None:
         self.store = store
         self.clock = clock
         self._config = config
@@ -295,7 +295,7 @@ class Stage:
         log = self.store.log
         offset, at = log.end_offset, log.end
         readied = self.state.readied
-        self.store.append(b"".join([batch for batch, _ in batches]), origin=Origin.COORDINATOR)
+        self.store.write(b"".join([batch for batch, _ in batches]), origin=Origin.COORDINATOR)
         position = at.position if log.end.segment == at.segment else 0
         for batch, opened in batches:
             header = parse_header(batch)._replace(base_offset=offset)

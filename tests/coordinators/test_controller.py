@@ -63,7 +63,7 @@ class Bench:
     def write(self, topic: Topic, index: int = 0) -> None:
         partition = self.partitions.get(topic.topic_id, index)
         assert partition is not None
-        partition.append(batch())
+        partition.write(batch())
         self.rounds.start_round()
 
     async def run_started(self) -> None:

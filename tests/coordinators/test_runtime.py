@@ -21,6 +21,7 @@ from engine.errors import (
 from engine.files.memory import MemoryFiles
 from engine.log.transactions import EndMarker, build_marker
 from engine.log.types import Origin
+from engine.partition.durable_log import DurableLog, Unattended
 from engine.partition.partition import Partition
 from engine.partition.replicas import THIS_NODE
 from engine.partition.sync import SyncRounds
@@ -97,7 +98,7 @@ class Bench:
 
     def end(self, producer_id: int, *, committed: bool) -> None:
         marker = build_marker(producer_id, 0, EndMarker(committed, 0), 0)
-        self.partition.append(marker, origin=Origin.COORDINATOR)
+        self.partition.write(marker, origin=Origin.COORDINATOR)
 
     def run(self, operation: Any) -> list[Any]:
         heard: list[Any] = []
@@ -267,9 +268,12 @@ def test_damage_is_reported_with_its_place_and_looked_at_again(bench: Bench) -> 
     expected = _written(bench)
     (segment,) = bench.partition.log.segments
     found: list[DamagedFile] = []
-    bench.partition = Partition(
-        b"\1" * 16, 0, bench.partition.log, bench.rounds, on_damage=lambda _, damage: found.append(damage)
-    )
+
+    class Keeper(Unattended):
+        def damage_found(self, _log: DurableLog, damage: DamagedFile) -> None:
+            found.append(damage)
+
+    bench.partition = Partition(b"\1" * 16, 0, bench.partition.log, bench.rounds, keeper=Keeper())
     bench.files.flip_bit(segment.path, 70)
     bench.reload()
     assert [(damage.path, damage.position, damage.offset) for damage in found] == [(segment.path, 0, 0)]
@@ -283,7 +287,7 @@ def test_damage_is_reported_with_its_place_and_looked_at_again(bench: Bench) -> 
 def test_what_a_machine_cannot_replay_is_refused(bench: Bench) -> None:
     bench.run(increment(b"a"))
     batch = build_batch([(b"b", b"not a number")], timestamp_ms=0)
-    bench.partition.append(batch, origin=Origin.COORDINATOR)
+    bench.partition.write(batch, origin=Origin.COORDINATOR)
     bench.sync()
     bench.reload()
     (refusal,) = bench.run(look(b"a"))

@@ -48,14 +48,14 @@ async def test_a_task_waits_until_a_record_is_durable_or_is_told_why_not() -> No
     workers = InlineWorkers(hold=True)
     rounds = SyncRounds(workers, lambda: None)
     partition = Partition(b"\1" * 16, 0, open_log(memory_files()), rounds)
-    partition.append(batch())
+    partition.write(batch())
     async with trio.open_nursery() as nursery:
         nursery.start_soon(until_durable, partition, 0, math.inf)
         await wait_all_tasks_blocked()
         assert partition.statistics()["waiters"] == 1
         rounds.start_round()
         workers.run_held()
-    partition.append(batch())
+    partition.write(batch())
     async with trio.open_nursery() as nursery:
         nursery.start_soon(_refused, partition)
         await wait_all_tasks_blocked()
@@ -72,14 +72,14 @@ async def test_waiting_until_settled_ends_with_the_sync_and_raises_nothing() -> 
     workers = InlineWorkers(hold=True)
     rounds = SyncRounds(workers, lambda: None)
     partition = Partition(b"\1" * 16, 0, open_log(memory_files()), rounds)
-    partition.append(batch())
+    partition.write(batch())
     async with trio.open_nursery() as nursery:
         nursery.start_soon(until_settled, partition, ManualClock())
         await wait_all_tasks_blocked()
         rounds.start_round()
         workers.run_held()
     assert partition.high_watermark.offset == 1
-    partition.append(batch())
+    partition.write(batch())
     async with trio.open_nursery() as nursery:
         nursery.start_soon(until_settled, partition, ManualClock())
         await wait_all_tasks_blocked()

@@ -10,7 +10,7 @@ from engine.log import producer_state
 from engine.log.aborted_index import AbortedIndex
 from engine.log.index import SparseIndex
 from engine.log.segment import Segment
-from engine.partition.partition import Partition
+from engine.partition.durable_log import DurableLog
 from engine.stage.stage import Stage
 
 Plant = Callable[[pytest.MonkeyPatch], None]
@@ -18,12 +18,12 @@ Plant = Callable[[pytest.MonkeyPatch], None]
 
 def acknowledged_before_synced(patch: pytest.MonkeyPatch) -> None:
     """What is written counts as durable."""
-    create = Partition.__init__
+    create = DurableLog.__init__
 
-    def careless(self: Partition, *arguments: Any, **named: Any) -> None:
+    def careless(self: DurableLog, *arguments: Any, **named: Any) -> None:
         create(self, *arguments, **{**named, "sync_writes": False})
 
-    patch.setattr(Partition, "__init__", careless)
+    patch.setattr(DurableLog, "__init__", careless)
 
 
 def abort_marker_lost(patch: pytest.MonkeyPatch) -> None:

@@ -102,7 +102,7 @@ def calls(rounds: int) -> None:
                 continue
             tracing, topics, partition = bench_tracing(trace_sample_per_second="0")
             sent = whole(batch(count, size, every, header))
-            result = partition.append(sent)
+            result = partition.write(sent)
             call = partial(tracing.received, topics.by_name["t"], partition, sent, result)
             print(f"{f'{count} x {size} bytes, {label}':<58}{best_us(call, rounds):>8.2f}", flush=True)
 

@@ -72,7 +72,7 @@ class Groups(RuleBasedStateMachine):
         key, value = b"\0\0" + (b"\0\1" if committed else b"\0\0"), b"\0\0\0\0\0\0"
         flags = TRANSACTIONAL_FLAG | CONTROL_FLAG
         batch = build_batch([(key, value)], timestamp_ms=1, producer_id=producer_id, producer_epoch=0, attributes=flags)
-        self.shard.partition.append(batch, origin=Origin.COORDINATOR)
+        self.shard.partition.write(batch, origin=Origin.COORDINATOR)
         self.shard.settle()
 
     @rule(place=PLACES)

@@ -19,7 +19,7 @@ async def test_the_end_counts_what_is_written_and_not_yet_synced(tmp_path: Path)
         await create_topic(await door.connect(), "t")
         services = door.broker.node.services
         partition = services[PartitionDirectory].find("t", 0)
-        partition.append(batch())
+        partition.write(batch())
         assert partition.high_watermark.offset == 0
         lookup = services[OffsetLookup]
         assert lookup.find([Sought("t", 0, Spot.EARLIEST)], committed=False) == [FoundOffset(0, -1, 0)]

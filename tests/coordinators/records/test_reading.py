@@ -22,7 +22,7 @@ def at_the_end(**changes: object) -> bool:
     facts: dict[str, Any] = {
         "end": 5,
         "start": 0,
-        "staged": None,
+        "has_stage": False,
         "offset": 5,
         "epoch": -1,
         "last_epoch": -1,
@@ -32,7 +32,7 @@ def at_the_end(**changes: object) -> bool:
     partition = SimpleNamespace(
         high_watermark=LogPosition(facts["end"], 0, 0),
         log=SimpleNamespace(start_offset=facts["start"]),
-        staged=facts["staged"],
+        has_stage=facts["has_stage"],
         leader_epoch=3,
     )
     return wanted.is_quiet(cast("Partition", partition))
@@ -48,7 +48,7 @@ def test_a_partition_is_quiet_for_who_has_read_all_of_it_and_knows_that() -> Non
     [
         {"end": 6},
         {"start": 1},
-        {"staged": object()},
+        {"has_stage": True},
         {"offset": 4},
         {"offset": 6},
         {"epoch": 2},
@@ -66,7 +66,7 @@ async def test_what_is_written_and_not_yet_synced_is_waited_for_by_who_cannot_wa
         await create_topic(await door.connect(), "t")
         services = door.broker.node.services
         partition = services[PartitionDirectory].find("t", 0)
-        partition.append(batch())
+        partition.write(batch())
         assert partition.high_watermark.offset == 0
         reading = Read(services[Reading], [Wanted("t", 0, 0, 1000)], max_bytes=1000, min_bytes=0, wait_s=0.0).begin()
         assert not isinstance(reading, list)

@@ -21,13 +21,13 @@ from coordinators.release.pending_records import Header, PendingPage
 from engine.errors import InvalidRequest, StorageError
 from engine.stage.config import ExtensionConfig
 from engine.workers import InlineWorkers
-from tests.coordinators.release.bench import Bench
 from tests.engine.logs import NOW_MS
+from tests.engine.partition.staging_bench import Bench
 from tests.engine.stage.world import Record, record
 
 
 async def listed(bench: Bench, **window: Any) -> PendingPage:
-    return await page([bench.staged], Window(**window), InlineWorkers())
+    return await page([bench.staging], Window(**window), InlineWorkers())
 
 
 def delayed(bench: Bench, *delays: int) -> None:
@@ -40,7 +40,7 @@ def delayed(bench: Bench, *delays: int) -> None:
 async def test_everything_about_a_record_is_shown() -> None:
     bench = Bench()
     headers = ((b"tide-deliver-at", b"%d" % (NOW_MS + 500)), (b"tide-priority", b"low"), (b"trace", None))
-    bench.config = bench.staged.stage.config = ExtensionConfig(priority_enable="false")
+    bench.config = bench.staging.stage.config = ExtensionConfig(priority_enable="false")
     bench.produce(Record(b"value", (*headers, (b"tide-ttl", b"99")), b"key", NOW_MS - 5))
     bench.sync()
     (shown,) = (await listed(bench)).records
@@ -48,7 +48,7 @@ async def test_everything_about_a_record_is_shown() -> None:
     assert (shown.due_ms, shown.created_ms, shown.expires_ms, shown.ttl_ms) == (NOW_MS + 500, NOW_MS - 5, None, 99)
     assert (shown.key, shown.headers[1:3]) == (b"key", (Header("tide-priority", b"low"), Header("trace", None)))
     assert shown.size_bytes > len(b"keyvalue")
-    found = await shown_record(bench.staged, 0, InlineWorkers())
+    found = await shown_record(bench.staging, 0, InlineWorkers())
     assert found is not None
     assert found[1] == b"value"
 
@@ -92,10 +92,10 @@ async def test_only_what_waits_for_its_time_is_listed() -> None:
     bench.produce(record("u", delay=10), producer_id=7, epoch=0, sequence=0, transactional=True)
     bench.produce(record("p", priority="high"), record("r"))
     bench.sync()
-    assert await count([bench.staged]) == 2
+    assert await count([bench.staging]) == 2
     bench.pass_ms(200)
     assert [each.id for each in (await listed(bench)).records] == ["in 1000"]
-    assert await count([bench.staged]) == 1
+    assert await count([bench.staging]) == 1
 
 
 @trio_test
@@ -103,7 +103,7 @@ async def test_records_are_counted_by_due_time() -> None:
     bench = Bench()
     delayed(bench, 100, 200, 300)
     counts = [0, 0]
-    await count_between([bench.staged], lambda due_ms: int(due_ms >= NOW_MS + 200), counts)
+    await count_between([bench.staging], lambda due_ms: int(due_ms >= NOW_MS + 200), counts)
     assert counts == [1, 2]
 
 
@@ -156,7 +156,7 @@ async def test_others_go_on_while_many_rows_are_walked() -> None:
         bench.produce(*(record("v", delay=60_000) for _ in range(SLICE_ROWS)))
     bench.sync()
     assert await turns_of_another_task(lambda: listed(bench, limit=1)) >= 4
-    assert await turns_of_another_task(lambda: count([bench.staged])) >= 4
+    assert await turns_of_another_task(lambda: count([bench.staging])) >= 4
 
 
 @trio_test
@@ -170,7 +170,7 @@ async def test_a_record_that_goes_between_walk_and_reading_is_left_out() -> None
             bench.sync()
             super().submit(job, done)
 
-    found = await page([bench.staged], Window(), Cancelling())
+    found = await page([bench.staging], Window(), Cancelling())
     assert [each.id for each in found.records] == ["in 100"]
 
 
@@ -179,8 +179,8 @@ async def test_a_record_of_a_run_is_shown_by_itself() -> None:
     bench = Bench(ExtensionConfig(priority_enable="true"))
     bench.produce(*(record(f"v{index}", created_ms=NOW_MS + index) for index in range(3)))
     bench.sync()
-    first = next(bench.staged.stage.state.table.rows()).number
-    found = await shown_record(bench.staged, first + 2, InlineWorkers())
+    first = next(bench.staging.stage.state.table.rows()).number
+    found = await shown_record(bench.staging, first + 2, InlineWorkers())
     assert found is not None
     assert (found[0].id, found[0].created_ms, found[0].state, found[1]) == (f"#{first + 2}", NOW_MS + 2, "ready", b"v2")
 
@@ -189,6 +189,6 @@ async def test_a_record_of_a_run_is_shown_by_itself() -> None:
 async def test_a_record_that_cannot_be_read_is_an_error_of_the_disk() -> None:
     bench = Bench()
     delayed(bench, 100)
-    bench.staged.stage.state.table.update(0, position=1 << 20)
+    bench.staging.stage.state.table.update(0, position=1 << 20)
     with pytest.raises(StorageError, match="0 bytes of a staged record"):
         await listed(bench)

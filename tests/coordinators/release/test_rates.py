@@ -5,14 +5,14 @@ import pytest
 import coordinators.release.rates as rates_module
 from coordinators.release.rates import INTERVAL_S, LaneRates
 from engine.stage.config import ExtensionConfig
-from tests.coordinators.release.bench import Bench
+from tests.engine.partition.staging_bench import Bench
 from tests.engine.stage.world import record
 
 PRIORITISED = ExtensionConfig(priority_enable="true")
 
 
 def rates_of(*benches: Bench) -> LaneRates:
-    rates = LaneRates(lambda: [bench.staged for bench in benches], benches[0].clock, benches[0].timers)
+    rates = LaneRates(lambda: [bench.staging for bench in benches], benches[0].clock, benches[0].timers)
     rates.start()
     return rates
 
@@ -28,10 +28,10 @@ def test_what_entered_and_left_is_told_per_second_and_lane() -> None:
     fill(bench, 20)
     fill(bench, 10, "background")
     bench.pass_ms(10_000)
-    assert rates.rates(bench.staged) == ((2.0, 0.0, 0.0, 0.0, 1.0), (0.0,) * 5)
-    bench.staged.linearise(0, 1 << 20)
+    assert rates.rates(bench.staging) == ((2.0, 0.0, 0.0, 0.0, 1.0), (0.0,) * 5)
+    bench.partition.linearise(0, 1 << 20)
     bench.sync()
-    assert rates.rates(bench.staged) == ((2.0, 0.0, 0.0, 0.0, 1.0), (2.0, 0.0, 0.0, 0.0, 1.0))
+    assert rates.rates(bench.staging) == ((2.0, 0.0, 0.0, 0.0, 1.0), (2.0, 0.0, 0.0, 0.0, 1.0))
 
 
 def test_what_happened_more_than_a_minute_ago_no_longer_counts() -> None:
@@ -40,7 +40,7 @@ def test_what_happened_more_than_a_minute_ago_no_longer_counts() -> None:
     fill(bench, 30)
     for _ in range(14):
         bench.pass_ms(5_000)
-    assert rates.rates(bench.staged)[0] == (0.0,) * 5
+    assert rates.rates(bench.staging)[0] == (0.0,) * 5
 
 
 def test_what_was_there_before_the_start_does_not_count() -> None:
@@ -48,7 +48,7 @@ def test_what_was_there_before_the_start_does_not_count() -> None:
     fill(bench, 30)
     rates = rates_of(bench)
     bench.pass_ms(5_000)
-    assert rates.rates(bench.staged)[0] == (0.0,) * 5
+    assert rates.rates(bench.staging)[0] == (0.0,) * 5
 
 
 def test_a_stage_made_since_the_last_look_counts_from_then_on() -> None:
@@ -57,11 +57,11 @@ def test_a_stage_made_since_the_last_look_counts_from_then_on() -> None:
     rates = LaneRates(lambda: stages, bench.clock, bench.timers)  # type: ignore[arg-type, return-value]
     rates.start()
     bench.pass_ms(2_000)
-    stages.append(bench.staged)
+    stages.append(bench.staging)
     fill(bench, 30)
-    assert rates.rates(bench.staged)[0][0] == 15.0
+    assert rates.rates(bench.staging)[0][0] == 15.0
     bench.pass_ms(4_000)
-    assert rates.rates(bench.staged)[0][0] == 5.0
+    assert rates.rates(bench.staging)[0][0] == 5.0
 
 
 def test_many_stages_are_looked_at_in_slices(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,9 +76,9 @@ def test_many_stages_are_looked_at_in_slices(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_a_stage_that_is_gone_is_forgotten() -> None:
     bench, other = Bench(PRIORITISED), Bench(PRIORITISED)
-    stages = [bench.staged, other.staged]
+    stages = [bench.staging, other.staging]
     rates = LaneRates(lambda: stages, bench.clock, bench.timers)
     rates.start()
     del stages[1]
     bench.pass_ms(int(INTERVAL_S * 1000))
-    assert list(rates._notes) == [bench.staged]
+    assert list(rates._notes) == [bench.staging]

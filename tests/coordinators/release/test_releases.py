@@ -1,5 +1,6 @@
 """All stages of a node: made when needed, opened again, kept small, gone with their topic."""
 
+import math
 import os
 
 import pytest
@@ -10,18 +11,18 @@ from trio.testing import trio_test
 from coordinators.configs import AlterOperation, ConfigAlteration, ConfigResource, ResourceType
 from coordinators.controller import Controller
 from coordinators.producer_ids import ProducerIds
-from coordinators.release.client_batch import Outcome
 from coordinators.release.releases import Releases
-from coordinators.release.staged import StagedPartition
 from coordinators.topic_creation import TopicSpec
 from coordinators.topic_view import Topic
 from coordinators.waiting import in_worker
 from engine.clock import ManualClock
 from engine.config.resolve import BrokerSettings
-from engine.errors import PolicyViolation
+from engine.errors import BrokerError, PolicyViolation
 from engine.files.memory import MemoryFiles
+from engine.log.types import Receipt
 from engine.partition.partition import Partition
 from engine.partition.partitions import Partitions
+from engine.partition.staging import Staging
 from engine.partition.sync import SyncRounds
 from engine.records.batch import whole
 from engine.stage import opening
@@ -68,14 +69,18 @@ class Bench:
         assert found is not None
         return found
 
-    def hold(self, topic: Topic, *records: Record, index: int = 0) -> Outcome:
+    def hold(self, topic: Topic, *records: Record, index: int = 0) -> Receipt | BrokerError:
         batch, rules = whole(client_batch(records)), self.releases.config(topic).header_rules
         batch.asked, batch.hold = open_records(batch.section(), len(records), rules, self.clock.now_ms()), True
-        outcomes: list[Outcome] = []
-        staged = self.releases.stage_of(self.partition(topic, index), topic)
-        staged.append(batch, outcomes.append)
+        partition = self.partition(topic, index)
+        self.releases.stage_of(partition, topic)
+        try:
+            receipt = partition.append(batch, deadline=math.inf)
+        except BrokerError as error:
+            return error
         self.sync()
-        return outcomes[0]
+        assert isinstance(receipt, Receipt)
+        return receipt
 
     def sync(self) -> None:
         for _ in range(5):
@@ -87,10 +92,10 @@ class Bench:
             self.timers.run_due(self.clock.monotonic())
             self.sync()
 
-    def staged(self, topic: Topic, index: int = 0) -> StagedPartition:
-        staged = self.partition(topic, index).staged
-        assert isinstance(staged, StagedPartition)
-        return staged
+    def staged(self, topic: Topic, index: int = 0) -> Staging:
+        staging = self.partition(topic, index).staging
+        assert staging is not None
+        return staging
 
 
 @pytest.fixture
@@ -101,10 +106,10 @@ def bench(desk: Desk) -> Bench:
 @trio_test
 async def test_a_partition_gets_a_stage_with_the_first_record_that_needs_one(bench: Bench) -> None:
     topic = await bench.create(partitions=2)
-    assert bench.partition(topic).staged is None
+    assert not bench.partition(topic).has_stage
     bench.hold(topic, record("later", delay=1_000))
-    assert bench.partition(topic).staged is not None
-    assert bench.partition(topic, 1).staged is None
+    assert bench.partition(topic).has_stage
+    assert not bench.partition(topic, 1).has_stage
     assert bench.files.list(bench.controller.partitions.directory(topic.topic_id, 0) + "/stage")
 
 

@@ -59,7 +59,7 @@ async def test_a_prioritised_record_is_followed_through_its_lane(bench: TracedBe
     bench.hold(topic, traced(record("x", priority="high", delay=10)))
     bench.pass_ms(10)
     staged = bench.staged(topic)
-    staged.linearise(0, 1 << 20)
+    staged.readers.linearise(0, 1 << 20)
     bench.sync()
     assert bench.steps()[2:] == ["publish.persisted", "delay.ready", "priority.queued", "priority.released"]
     assert bench.trace().events[-1].attributes["lane"] == "high"

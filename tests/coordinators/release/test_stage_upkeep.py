@@ -5,8 +5,8 @@ from trio.testing import trio_test
 
 import coordinators.release.releases as releases_module
 import coordinators.release.stage_upkeep as upkeep_module
-from coordinators.release.staged import StagedPartition
 from coordinators.topic_view import Topic
+from engine.partition.staging import Staging
 from engine.stage.opening import stage_log_config
 from engine.stage.tidying import bound_bytes, pending_bytes
 from tests.coordinators.conftest import Desk
@@ -40,11 +40,11 @@ def bench(desk: Desk) -> SmallBench:
     return SmallBench(desk)
 
 
-def size_bytes(staged: StagedPartition) -> int:
+def size_bytes(staged: Staging) -> int:
     return staged.store.log.size_bytes
 
 
-def is_small(staged: StagedPartition) -> bool:
+def is_small(staged: Staging) -> bool:
     return size_bytes(staged) <= bound_bytes(staged.stage, FLOOR_BYTES)
 
 
@@ -124,12 +124,12 @@ async def test_unread_lanes_are_moved_with_their_promise(bench: SmallBench) -> N
     staged = bench.staged(topic)
     assert is_small(staged)
     assert staged.store.log.start_offset > 0
-    assert staged.promised_end >= 100
+    assert staged.readers.promised_end >= 100
     await bench.reopen()
     staged = bench.staged(topic)
-    while staged.linearise(bench.partition(topic).log.end_offset, 2**20):
+    while staged.readers.linearise(bench.partition(topic).log.end_offset, 2**20):
         bench.sync()
-    assert bench.partition(topic).log.end_offset == staged.promised_end
+    assert bench.partition(topic).log.end_offset == staged.readers.promised_end
 
 
 @trio_test

@@ -15,7 +15,7 @@ def test_a_delayed_record_that_is_released() -> None:
     world.tracing.stage_event(world.topic, 0, 12, EventKind.PUBLISH_PERSISTED)
     world.clock.advance_ms(1000)
     world.tracing.stage_event(world.topic, 0, 12, EventKind.DELAY_READY)
-    result = world.partition.append(batch([(b"x", b"1", ()), (b"b", b"2", ())]))
+    result = world.partition.write(batch([(b"x", b"1", ()), (b"b", b"2", ())]))
     world.tracing.stage_event(
         world.topic, 0, 12, EventKind.PRIORITY_RELEASED, offset=result.last_offset, released_to=world.partition
     )
@@ -37,7 +37,7 @@ def test_a_delayed_record_that_is_released() -> None:
 
 def test_the_stages_log_tells_when_it_is_persisted() -> None:
     world = World()
-    number = world.partition.append(batch([(b"b", b"2", ())])).last_offset
+    number = world.partition.write(batch([(b"b", b"2", ())])).last_offset
     world.tracing.staged(world.topic, 0, number, traceparent(), due_ms=DUE_MS, store=world.partition)
     (trace,) = world.traces()
     assert world.kinds(trace) == ["publish.received", "delay.scheduled"]

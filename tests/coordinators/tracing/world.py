@@ -75,7 +75,7 @@ class World:
 
     def append(self, data: Buffer, *, section: Buffer | None = None, door: str | None = None) -> AppendResult:
         sent = whole(bytes(data))
-        result = self.partition.append(sent)
+        result = self.partition.write(sent)
         # What the log has opened for itself is not for the traces to find.
         received = Batch(data, sent.header, publisher=Publisher("till", "10.0.0.1"), opened=section)
         self.tracing.received(self.topic, self.partition, received, result, door=door)

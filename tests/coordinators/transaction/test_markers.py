@@ -80,7 +80,7 @@ def test_a_groups_shard_learns_of_a_marker_from_its_log_whoever_wrote_it(is_load
     runtime, partition = world.groups.runtime, world.partition(place)
     if not is_loaded:
         runtime.unload(place[1])
-    partition.append(
+    partition.write(
         build_marker(producer.producer_id, producer.epoch, EndMarker(True, 0), 1), origin=Origin.COORDINATOR
     )
     world.settle()
@@ -105,15 +105,15 @@ def test_a_completion_that_cannot_be_written_is_tried_again() -> None:
     producer = begun(world)
     (index,) = [i for i, shard in enumerate(world.hard_state()) if "a" in shard]
     coordinators = world.partition(("__transaction_state", index))
-    real, refused = coordinators.append, []
+    real, refused = coordinators.write, []
 
-    def append(records: bytes, **options: object) -> object:
+    def write(records: bytes, **options: object) -> object:
         if len(refused) < 2 and world.read(PLACES[0], committed=True):
             refused.append(1)
             raise StorageError(f"no space: {errno.ENOSPC}")
         return real(records, **options)  # type: ignore[arg-type]
 
-    coordinators.append = append  # type: ignore[method-assign,assignment]
+    coordinators.write = write  # type: ignore[method-assign,assignment]
     assert world.end("a", producer, commit=True) == producer
     assert state(world) is State.PREPARE_COMMIT
     world.advance(101)
@@ -139,17 +139,17 @@ def test_the_longer_a_partition_cannot_be_written_the_seldomer_it_is_tried(caplo
     full = world.partition(PLACES[1])
     tries: list[float] = []
 
-    def append(*_: object, **__: object) -> object:
+    def write(*_: object, **__: object) -> object:
         tries.append(world.clock.monotonic())
         raise StorageError("no space")
 
-    real, full.append = full.append, append  # type: ignore[method-assign,assignment]
+    real, full.write = full.write, write  # type: ignore[method-assign,assignment]
     world.end("a", producer, commit=True)
     for _ in range(300):
         world.advance(100)
     assert len(tries) < 15
     assert caplog.text.count("has no marker of") == 1
-    full.append = real  # type: ignore[method-assign]
+    full.write = real  # type: ignore[method-assign]
     for _ in range(60):
         world.advance(100)
     assert state(world) is State.COMPLETE_COMMIT

@@ -29,7 +29,7 @@ def write(world: World, producer: ProducerIdentity) -> None:
         base_sequence=0,
         attributes=TRANSACTIONAL_FLAG,
     )
-    world.partition(PLACE).append(batch)
+    world.partition(PLACE).write(batch)
     world.settle()
 
 

@@ -142,7 +142,7 @@ class World:
             base_sequence=sequence,
             attributes=TRANSACTIONAL_FLAG,
         )
-        result = partition.append(batch)
+        result = partition.write(batch)
         self.settle()
         return result
 

@@ -73,7 +73,7 @@ class CleanerMachine(RuleBasedStateMachine):
         plain = build_batch(pairs, timestamp_ms=time_ms, **fields)
         header = parse_header(plain)
         batch = seal_batch(header._replace(attributes=CODECS[codec]), compress(CODECS[codec], plain[61:]))
-        result = world.partition.append(batch)
+        result = world.partition.write(batch)
         assert not result.duplicate
         if idempotent:
             self.sequence += len(pairs)

@@ -117,7 +117,7 @@ def test_records_that_are_not_durable_hide_nothing() -> None:
     world = World()
     world.write((b"a", b"1"))
     world.roll()
-    world.partition.append(build_batch([(b"a", b"2")], timestamp_ms=world.clock.now_ms()))
+    world.partition.write(build_batch([(b"a", b"2")], timestamp_ms=world.clock.now_ms()))
     world.log.roll()
     world.compact()
     assert world.values()[0] == b"1"

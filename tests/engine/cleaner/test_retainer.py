@@ -78,7 +78,7 @@ def test_producers_stay_known_when_all_went() -> None:
 def test_records_that_are_not_durable_stay() -> None:
     world = World(CONFIG)
     world.write((b"k", b"v"))
-    world.partition.append(build_batch([(b"k", b"v")], timestamp_ms=world.clock.now_ms()))
+    world.partition.write(build_batch([(b"k", b"v")], timestamp_ms=world.clock.now_ms()))
     world.clock.advance_ms(5000)
     world.cleaner.retain()
     assert world.log.start_offset == 0

@@ -87,7 +87,7 @@ class World:
     def write(self, *pairs: Pair, timestamp_ms: int | None = None, **fields: int) -> int:
         """Appends one batch and syncs it; its base offset."""
         time = self.clock.now_ms() if timestamp_ms is None else timestamp_ms
-        result = self.partition.append(build_batch(pairs, timestamp_ms=time, **fields))
+        result = self.partition.write(build_batch(pairs, timestamp_ms=time, **fields))
         self.rounds.start_round()
         return result.base_offset
 
@@ -106,13 +106,13 @@ class World:
             attributes=TRANSACTIONAL_FLAG | CODECS[codec],
         )
         batch = seal_batch(parse_header(plain), compress(CODECS[codec], plain[HEADER_SIZE:]))
-        result = self.partition.append(batch, origin=Origin.CLIENT if numbered else Origin.COORDINATOR)
+        result = self.partition.write(batch, origin=Origin.CLIENT if numbered else Origin.COORDINATOR)
         self.rounds.start_round()
         return result.base_offset
 
     def end_transaction(self, producer_id: int, *, committed: bool, epoch: int = 0, coordinator_epoch: int = 0) -> int:
         marker = build_marker(producer_id, epoch, EndMarker(committed, coordinator_epoch), self.clock.now_ms())
-        result = self.partition.append(marker, origin=Origin.COORDINATOR)
+        result = self.partition.write(marker, origin=Origin.COORDINATOR)
         self.rounds.start_round()
         return result.base_offset
 

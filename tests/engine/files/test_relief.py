@@ -46,7 +46,7 @@ class Bench:
             rounds=self.rounds,
             call_later=lambda _, callback: self.soon.append(callback),
         )
-        self.relief = FileRelief(self.files, self.partitions.with_stages, self.rounds.settle, self.call_later)
+        self.relief = FileRelief(self.files, self.partitions.logs, self.rounds.settle, self.call_later)
 
     def call_later(self, _: float, callback: Callable[[], object]) -> None:
         self.soon.append(callback)
@@ -74,7 +74,7 @@ def test_many_more_partitions_than_open_files_are_written_and_read(bench: Bench)
     partitions = bench.make(5 * MOST_OPEN)
     for value in range(3):
         for partition in partitions:
-            partition.append(batch(1 + value))
+            partition.write(batch(1 + value))
             bench.rounds.start_round()
             assert bench.files.open_count <= MOST_OPEN
             bench.run_soon()
@@ -92,7 +92,7 @@ def test_a_file_is_synced_before_it_is_closed(bench: Bench, monkeypatch: pytest.
     monkeypatch.setattr(files_module.os, "close", lambda number: (told.append(("close", number)), close(number)))
     partitions = bench.make(MOST_OPEN)
     for partition in partitions[:-1]:
-        partition.append(batch())  # no round follows: nothing is synced
+        partition.write(batch())  # no round follows: nothing is synced
     opened = [
         segment.file_to_sync().fileno() for each in partitions if (segment := each.log.active_segment) is not None
     ]
@@ -108,14 +108,14 @@ def test_what_cannot_be_closed_yet_refuses_the_write_and_nothing_else(bench: Ben
     bench.settle_workers.hold = True
     partitions = bench.make(MOST_OPEN + 1)
     for partition in partitions[:-1]:
-        partition.append(batch())
+        partition.write(batch())
     with pytest.raises(StorageError, match=r"log\.max\.open\.files=8"):
-        partitions[-1].append(batch())
+        partitions[-1].write(batch())
     assert partitions[-1].offline is None
-    partitions[0].append(batch())
+    partitions[0].write(batch())
     bench.run_soon()
     bench.settle_workers.run_held()
-    partitions[-1].append(batch())
+    partitions[-1].write(batch())
     assert partitions[-1].log.end_offset == 1
 
 
@@ -129,7 +129,7 @@ def test_a_failed_sync_keeps_the_file_open_and_takes_its_partition_offline(
     with monkeypatch.context() as patch:
         patch.setattr(files_module.os, "fdatasync", fail)
         for partition in partitions[:-1]:
-            partition.append(batch())
+            partition.write(batch())
         bench.soon.pop(0)()
     failed = [partition for partition in partitions if partition.offline is not None]
     assert failed
@@ -138,19 +138,19 @@ def test_a_failed_sync_keeps_the_file_open_and_takes_its_partition_offline(
 
 def test_who_reads_a_file_keeps_it(bench: Bench) -> None:
     partitions = bench.make(3 * MOST_OPEN)
-    partitions[0].append(batch())
+    partitions[0].write(batch())
     bench.rounds.start_round()
     read = partitions[0].read(0, 10_000, at_least_one=True).log_read
     assert read is not None
     descriptor = read.regions[0].fileno()
     assert descriptor is not None
     for partition in partitions[1:]:
-        partition.append(batch())
+        partition.write(batch())
         bench.rounds.start_round()
         bench.run_soon()
     assert not is_open(partitions[0])
     assert len(os.pread(descriptor, 10_000, 0)) == read.size
-    partitions[0].append(batch())
+    partitions[0].write(batch())
     again = partitions[0].log.active_segment
     assert again is not None
     assert again.file() is read.regions[0].file
@@ -162,7 +162,7 @@ def test_the_files_in_use_stay_and_the_others_go(bench: Bench) -> None:
     for partition in others:
         for one in (busy, partition):
             opened += not is_open(one) and one is busy
-            one.append(batch())
+            one.write(batch())
         bench.rounds.start_round()
         bench.run_soon()
     assert opened <= 2
@@ -172,7 +172,7 @@ def test_a_thread_is_never_refused(bench: Bench) -> None:
     bench.settle_workers.hold = True
     partitions = bench.make(MOST_OPEN)
     for partition in partitions:
-        partition.append(batch())
+        partition.write(batch())
     segment = partitions[0].log.active_segment
     assert segment is not None
     opened: list[object] = []
@@ -185,7 +185,7 @@ def test_a_thread_is_never_refused(bench: Bench) -> None:
 def test_recovery_leaves_no_file_open(bench: Bench) -> None:
     partitions = bench.make(3)
     for partition in partitions:
-        partition.append(batch())
+        partition.write(batch())
     bench.rounds.start_round()
     files = OsFiles(most_open=MOST_OPEN)
     bench.partitions.files = files
@@ -197,7 +197,7 @@ def test_recovery_leaves_no_file_open(bench: Bench) -> None:
 
 def test_statistics_tell_how_many_are_open(bench: Bench) -> None:
     (partition,) = bench.make(1)
-    partition.append(batch())
+    partition.write(batch())
     assert bench.relief.statistics() == {"open": 1, "most_open": MOST_OPEN, "closed": 0}
 
 
@@ -208,14 +208,14 @@ def test_nobody_goes_round_for_everyone_who_is_refused(bench: Bench) -> None:
     def counted() -> Iterator[Partition]:
         nonlocal rounds
         rounds += 1
-        return bench.partitions.with_stages()
+        return bench.partitions.logs()
 
     bench.relief._partitions = counted
     for partition in partitions[:MOST_OPEN]:
-        partition.append(batch())
+        partition.write(batch())
     for partition in partitions[MOST_OPEN:]:
         with pytest.raises(StorageError):
-            partition.append(batch())
+            partition.write(batch())
         for _ in range(len(bench.soon)):
             # A moment passes, but not so long that it would rest no more.
             callback = bench.soon.pop(0)
@@ -229,12 +229,12 @@ def test_nobody_goes_round_for_everyone_who_is_refused(bench: Bench) -> None:
 def test_after_a_rest_it_looks_again(bench: Bench) -> None:
     partitions = bench.make(MOST_OPEN + 1)
     for partition in partitions[:-1]:
-        partition.append(batch())
+        partition.write(batch())
     bench.rounds.start_round()
     reads = [partition.read(0, 10_000, at_least_one=True).log_read for partition in partitions[:-1]]
     with pytest.raises(StorageError):
-        partitions[-1].append(batch())
+        partitions[-1].write(batch())
     reads.clear()
     bench.run_soon()
-    partitions[-1].append(batch())
+    partitions[-1].write(batch())
     assert partitions[-1].log.end_offset == 1

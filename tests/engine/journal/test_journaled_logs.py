@@ -62,8 +62,8 @@ class World:
     def write(self, partition: Partition, value: bytes = b"v") -> bool:
         """Whether the record was acknowledged."""
         told: list[object] = []
-        result = partition.append(build_batch([(b"k", value)], timestamp_ms=NOW_MS))
-        partition.when_durable(result.last_offset, float("inf"), told.append)
+        result = partition.write(build_batch([(b"k", value)], timestamp_ms=NOW_MS))
+        partition.when_durable_to(result.last_offset, float("inf"), told.append)
         self.rounds.start_round()
         return told == [None]
 
@@ -183,12 +183,12 @@ def test_an_error_that_syncfs_told_to_others_is_found_when_the_log_is_settled() 
     errors.append(OSError(errno.EIO, "writeback"))
     for partition in others[:3]:
         partition.log.roll()
-        partition.append(batch())
+        partition.write(batch())
     world.rounds.start_round()
     assert not errors
     for _ in range(40):
         for partition in others:
-            partition.append(batch(size=500))
+            partition.write(batch(size=500))
         world.rounds.start_round()
     assert victim.offline is not None
     assert world.after_a_crash().all[0].log.end_offset == promised
@@ -295,8 +295,8 @@ def test_a_log_that_a_snapshot_has_synced_keeps_no_round_from_the_journal() -> N
         assert world.write(partition)
     first, second = world.all
     frames = world.journal.statistics()["frames"]
-    first.append(batch())
-    second.append(batch())
+    first.write(batch())
+    second.write(batch())
     first.log.request_snapshot()
     world.partitions.run_jobs(first, first.log.maintenance())
     world.rounds.start_round()

@@ -59,11 +59,11 @@ class Bench:
         return partition
 
     def write(self, partition: Partition, count: int = 1) -> None:
-        partition.append(batch(count))
+        partition.write(batch(count))
         self.rounds.start_round()
 
     def fail_sync(self, partition: Partition) -> None:
-        partition.append(batch())
+        partition.write(batch())
         self.files.fail_at(1, errno.EIO, only=frozenset({"sync"}))
         self.rounds.start_round()
         self.files.stop_failing()
@@ -122,9 +122,9 @@ def test_a_changed_configuration_is_in_force_at_once(bench: Bench) -> None:
     bench.write(partition)
     bench.partitions.configure(TOPIC, evolve(LogConfig(), max_message_bytes=10), sync_writes=False)
     with pytest.raises(RecordTooLarge):
-        partition.append(batch())
+        partition.write(batch())
     bench.partitions.configure(TOPIC, LogConfig(), sync_writes=False)
-    partition.append(batch())
+    partition.write(batch())
     assert partition.high_watermark.offset == 2, "flush.mode=os: readable without a sync"
 
 
@@ -134,7 +134,7 @@ def test_a_removed_topic_is_not_served_and_its_files_go(bench: Bench) -> None:
     assert bench.partitions.remove(TOPIC) == [partition]
     assert bench.partitions.get(TOPIC, 0) is None
     with pytest.raises(StorageError, match="deleted"):
-        partition.append(batch())
+        partition.write(batch())
     for _ in range(2):
         bench.partitions.remove_files([TOPIC])
         assert bench.files.used_bytes() == 0
@@ -148,7 +148,7 @@ def test_no_file_of_a_removed_topic_stays_open(tmp_path: Path) -> None:
     partitions.create(specs(1, config=LogConfig(segment_bytes=100)))
     (partition,) = partitions.of_topic(TOPIC)
     for _ in range(5):
-        partition.append(batch())
+        partition.write(batch())
     # Five segments were begun and none is synced yet: the log has their files to sync.
     segments = partition.log.segments
     assert len(segments) == 5
@@ -168,9 +168,9 @@ def test_a_job_that_failed_keeps_no_file_open(tmp_path: Path) -> None:
     partitions.create(specs(1, config=LogConfig(segment_bytes=100)))
     (partition,) = partitions.of_topic(TOPIC)
     for _ in range(3):
-        partition.append(batch())
+        partition.write(batch())
     rounds.start_round()
-    partition.append(batch())
+    partition.write(batch())
     partition.log.request_snapshot()
     jobs = partition.log.maintenance()
     partitions.remove(TOPIC)
@@ -253,9 +253,9 @@ def test_failed_background_work_is_told_and_the_partition_goes_on(bench: Bench) 
 
 def test_producers_that_waited_too_long_are_told(bench: Bench) -> None:
     partition = bench.one()
-    partition.append(batch())
+    partition.write(batch())
     told: list[BrokerError | None] = []
-    partition.when_durable(0, 5.0, told.append)
+    partition.when_durable_to(0, 5.0, told.append)
     bench.partitions.expire_waiters(4.9)
     assert told == []
     bench.partitions.expire_waiters(5.0)

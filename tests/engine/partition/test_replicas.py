@@ -30,7 +30,7 @@ class Bench:
         self.partition = Partition(b"\1" * 16, 0, self.log, self.rounds, replicas=Replicas(1, row, min_insync))
 
     def write(self, *, sync: bool = True) -> None:
-        self.partition.append(batch())
+        self.partition.write(batch())
         if sync:
             self.sync()
 
@@ -57,7 +57,7 @@ class Bench:
     def outcomes(self, offset: int) -> list[BrokerError | None]:
         """Those of a producer that waits for this record, as they come."""
         found: list[BrokerError | None] = []
-        self.partition.when_durable(offset, 10.0, found.append)
+        self.partition.when_durable_to(offset, 10.0, found.append)
         return found
 
 
@@ -130,7 +130,7 @@ def test_a_follower_refuses_clients_and_tells_who_leads() -> None:
     bench = Bench(evolve(THREE, leader=2))
     assert bench.partition.role is Role.FOLLOWER
     with pytest.raises(NotLeader) as refused:
-        bench.partition.append(batch())
+        bench.partition.write(batch())
     assert (refused.value.leader, refused.value.leader_epoch) == (2, 4)
     with pytest.raises(NotLeader):
         bench.partition.read(0, 1000, at_least_one=True)

@@ -43,7 +43,7 @@ class World:
         self.start()
         for partition in self.partitions:
             for _ in range(12):
-                partition.append(batch(5, size=2_000))
+                partition.write(batch(5, size=2_000))
             self.rounds.start_round()
 
     def start(self) -> None:
@@ -144,7 +144,7 @@ def test_a_segment_that_does_not_reach_to_the_next_is_told(world: World) -> None
 
 def test_what_is_not_durable_is_left_alone(world: World) -> None:
     partition = world.partition()
-    partition.append(batch(size=2_000))
+    partition.write(batch(size=2_000))
     active = partition.log.segments[-1]
     world.files.flip_bit(active.path, active.size - 100)
     world.run_pass()
@@ -306,7 +306,7 @@ def test_the_journal_is_looked_at() -> None:
     journal = open_journal(files, MemoryDevice(files, 5 * 4096), slots=2)
     world = World(files, journal=journal, config=LogConfig(segment_bytes=2**20))
     for _ in range(4):
-        world.partition().append(batch())
+        world.partition().write(batch())
         world.rounds.start_round()
     (extent,) = journal.needed_slots()
     assert extent.frames > 1

@@ -390,7 +390,7 @@ def test_what_is_missing_of_an_intent_is_written() -> None:
     assert intent is not None
     leader.make_durable()
     first = leader.stage.batches(intent, 0, 80, 1)
-    leader.partition.append(first, origin=Origin.RELEASE)
+    leader.partition.write(first, origin=Origin.RELEASE)
     leader.make_durable()
     assert leader.values() == ["a"]
     leader = reopened(leader)

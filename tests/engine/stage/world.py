@@ -254,7 +254,7 @@ class Leader:
         """A client's batch: the stage's answer, or the offset that it got in the log. `wait`: it is durable then."""
         found = None if is_letter else opened(batch, self.config, self.node.clock.now_ms())
         if found is None and not self.stage.takes_all:
-            offset = self.partition.append(batch).base_offset
+            offset = self.partition.write(batch).base_offset
             if wait:
                 self.make_durable()
             return offset
@@ -284,7 +284,7 @@ class Leader:
             if held.intent is not None:
                 self.carry_out(held.intent)
         if in_log:
-            self.partition.append(batch, origin=Origin.COORDINATOR)
+            self.partition.write(batch, origin=Origin.COORDINATOR)
         else:
             log.note_staged_marker(parse_header(batch), marker)
         self.make_durable()
@@ -299,7 +299,7 @@ class Leader:
         log = self.partition.log
         while log.end_offset < intent.end_offset:
             batches = self.stage.batches(intent, log.end_offset, RELEASED_BYTES, log.config.segment_bytes)
-            self.partition.append(in_codecs(batches, log.config), origin=Origin.RELEASE)
+            self.partition.write(in_codecs(batches, log.config), origin=Origin.RELEASE)
         assert log.end_offset == intent.end_offset, "rule 3"
 
     def resume(self) -> None:

@@ -70,9 +70,9 @@ async def health(_: Call, life: Life, partitions: Partitions, workers: Workers) 
     for partition in list(partitions):
         count += 1
         offline += partition.offline is not None and not partition.removed
-        for log in (partition.log,) if partition.staged is None else (partition.log, partition.staged.store.log):
-            files += log.recovery.set_aside_files
-            size += log.recovery.set_aside_bytes
+        for each in partition.logs:
+            files += each.log.recovery.set_aside_files
+            size += each.log.recovery.set_aside_bytes
         await breathing.did()
     storage = await _storage(partitions, workers, files, size)
     status: Status | Literal["degraded"] = _STATUSES[life.phase]

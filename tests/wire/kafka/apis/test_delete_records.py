@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from trio.testing import trio_test
 
-from coordinators.release.staged import StagedPartition
+from engine.partition.lane_readers import LaneReaders
 from tests.wire.kafka.door import Client, open_door
 from tests.wire.kafka.requests import (
     BY_NAME,
@@ -126,7 +126,7 @@ async def test_what_cannot_be_put_in_order_in_time_is_told_and_keeps_its_start(
     async with client_of_topic(tmp_path, configs=PRIORITISED) as (client, _):
         await produced(client, "t", batch(3))
         with monkeypatch.context() as patched:
-            patched.setattr(StagedPartition, "linearise", lambda *_: True)
+            patched.setattr(LaneReaders, "linearise", lambda *_: True)
             assert await deleted(client, HIGH_WATERMARK, timeout_ms=50) == (-1, REQUEST_TIMED_OUT)
         assert (await fetched(client, "t", 0)).log_start_offset == 0
         assert await deleted(client, HIGH_WATERMARK) == (3, 0)

@@ -1,7 +1,7 @@
 """How late releases were, by bounds."""
 
-from coordinators.release.pace import LATENESS_BOUNDS_MS, LEAST_TOGETHER, MOST_TOGETHER, TURN_S, Pace
 from engine.clock import ManualClock
+from engine.partition.pace import LATENESS_BOUNDS_MS, LEAST_TOGETHER, MOST_TOGETHER, TURN_S, Pace
 from engine.stage.pending import PendingRow
 from engine.stage.stage import Due
 from engine.stage.steady_clock import SteadyClock

@@ -4,7 +4,7 @@ below what was acknowledged before it was asked for.
 Clients write records of all lanes, some with a time to live, in batches of one or several; readers read at the end and
 beyond it; `priority.enable` is switched; the process is killed, or the machine loses power.
 
-`STAGE_MODEL_EXAMPLES=3000 pytest --timeout=0 tests/coordinators/release/test_staged_model.py` looks deeper.
+`STAGE_MODEL_EXAMPLES=3000 pytest --timeout=0 tests/engine/partition/test_staging_model.py` looks deeper.
 """
 
 import os
@@ -14,11 +14,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from coordinators.release.client_batch import Outcome, Staged
 from engine.errors import BrokerError
-from engine.log.log import AppendResult
+from engine.log.types import Receipt
 from engine.stage.config import ExtensionConfig
-from tests.coordinators.release.bench import Bench
+from tests.engine.partition.staging_bench import Bench, Outcome
 from tests.engine.stage.world import record
 
 lanes = st.fixed_dictionaries({}, optional={"priority": st.integers(0, 4), "ttl": st.sampled_from([1, 50, 2_000])})
@@ -45,23 +44,14 @@ class EndMachine(RuleBasedStateMachine):
         self.sent += count
 
         def acknowledge(outcome: Outcome) -> None:
-            assert not isinstance(outcome, BrokerError)
-            places = [(bench.partition, outcome.last_offset)] if isinstance(outcome, AppendResult) else []
-            if isinstance(outcome, Staged):
-                places.append((bench.staged.store, outcome.last_number))
-                if outcome.log_end_offset is not None:
-                    places.append((bench.partition, outcome.log_end_offset - 1))
-            waiting = len(places)
+            assert isinstance(outcome, Receipt)
 
             def durable(error: BrokerError | None) -> None:
-                nonlocal waiting
-                waiting -= 1
-                if waiting == 0 and error is None and bench is self.bench:
+                if error is None and bench is self.bench:
                     self.acknowledged += count
                     self.ask()
 
-            for partition, offset in places:
-                partition.when_durable(offset, float("inf"), durable)
+            bench.partition.when_durable(outcome, float("inf"), durable)
 
         bench.send([record("v", **one) for one in asked], acknowledge)
 
@@ -81,11 +71,11 @@ class EndMachine(RuleBasedStateMachine):
     @rule(part=st.sampled_from([0.0, 0.5, 1.0]), limit_bytes=st.sampled_from([1, 300, 100_000]))
     def read(self, part: float, limit_bytes: int) -> None:
         log_end = self.bench.partition.log.end_offset
-        self.bench.staged.linearise(log_end + int((self.told - log_end) * part), limit_bytes)
+        self.bench.partition.linearise(log_end + int((self.told - log_end) * part), limit_bytes)
 
     @rule()
     def put_in_order(self) -> None:
-        self.bench.staged.order_up_to(self.told)
+        self.bench.staging.readers.order_up_to(self.told)
 
     # -- time, syncs, administrators
 

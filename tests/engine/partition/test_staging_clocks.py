@@ -3,8 +3,8 @@
 import pytest
 
 from engine.clock import ManualClock
-from tests.coordinators.release.bench import Bench
 from tests.engine.logs import NOW_MS
+from tests.engine.partition.staging_bench import Bench
 from tests.engine.stage.world import record
 
 
@@ -54,7 +54,7 @@ def test_a_step_of_the_clock_is_known_after_a_restart() -> None:
     bench.produce(record("later", delay=10_000))
     bench.sync()
     bench.clock.wall_ms += 3_600_000
-    bench.staged.watch_clock()
+    bench.staging.watch_clock()
     bench.sync()
     bench.open()
     bench.pass_ms(9_000)
@@ -99,7 +99,7 @@ def test_what_was_staged_before_the_machine_started_is_kept_from_later_steps_wit
     bench.sync()
     bench.clock = ManualClock(NOW_MS + 9_000, 1.0, boot="another")
     bench.open()
-    bench.staged.watch_clock()
+    bench.staging.watch_clock()
     bench.sync()
     bench.clock.wall_ms += 60_000
     bench.open()

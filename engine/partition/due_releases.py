@@ -1,0 +1,94 @@
+"""Releases of what is due: one timer for the record that is due next, and how much is released at a time."""
+
+import logging
+import math
+
+from engine.clock import Clock
+from engine.errors import BrokerError
+from engine.partition.durable_log import DurableLog
+from engine.partition.lane_readers import LaneReaders
+from engine.partition.pace import Pace
+from engine.partition.release_life import ReleaseLife
+from engine.stage.stage import Stage
+from engine.timers import Timer, Timers
+
+logger = logging.getLogger("tidegate.release")
+
+WALL_CHECK_S = 0.5
+TIMER_GRAIN_S = 0.0005
+TTL_CHECK_S = 1.0
+
+
+class DueReleases:
+    """See the module."""
+
+    def __init__(
+        self,
+        partition: DurableLog,
+        stage: Stage,
+        life: ReleaseLife,
+        readers: LaneReaders,
+        timers: Timers,
+        clock: Clock,
+    ) -> None:
+        self.pace = Pace()
+        self._partition = partition
+        self._stage = stage
+        self._life = life
+        self._readers = readers
+        self._timers = timers
+        self._clock = clock
+        self._timer: Timer | None = None
+        self._looks_at = math.inf
+        """When the timer is set for; minus infinity while the look that it was set for waits for its turn."""
+        self._not_before = 0.0
+
+    def arm(self) -> None:
+        """See to it that somebody looks when the next record is due."""
+        at = self._next_look()
+        if at >= self._looks_at - TIMER_GRAIN_S:
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer, self._looks_at = self._timers.call_at(at, self._fired), at
+
+    def _next_look(self) -> float:
+        stage, now, at = self._stage, self._clock.monotonic(), math.inf
+        steady_ms, wall_ms = stage.next_due()
+        if steady_ms is not None:
+            at = now + max(0, steady_ms - stage.clock.now_ms()) / 1000
+        if wall_ms is not None:
+            # The wall clock may be set: look again before long.
+            at = min(at, now + min(max(0, wall_ms - stage.clock.wall_ms()) / 1000, WALL_CHECK_S))
+        at = max(at, self._not_before)
+        if stage.config.message_ttl_ms >= 0 and len(stage.state.lanes):
+            at = min(at, now + TTL_CHECK_S)
+        return at
+
+    def _fired(self) -> None:
+        self._timer, self._looks_at = None, -math.inf
+        if not self._partition.removed:
+            self._life.submit(self._look)
+
+    def _look(self) -> None:
+        """Release what is due by now, as much as is released at a time; the timer is set anew after this turn."""
+        self._looks_at = math.inf
+        stage = self._stage
+        due = stage.collect(self.pace.limit)
+        if not due.ready and not due.expired and stage.config.message_ttl_ms >= 0:
+            due = stage.outlived(self.pace.limit)
+        if not due.ready and not due.expired:
+            return
+        try:
+            self._life.check_online()
+            intent = stage.release_due(due, self._partition.log.end_offset)
+        except BrokerError as error:
+            logger.error("%s: what is due waits: %s", self._partition.log.name, error)
+            stage.put_back(due)
+            self._not_before = self._life.retry_at(error)
+            return
+        self.pace.due(due, stage.clock)
+        if intent is not None:
+            self._life.carry_out(intent)
+        else:
+            self._readers.expect_growth()

@@ -1,0 +1,390 @@
+"""A log and the end of it that is durable: what may be read of it, and who waits for more.
+
+The high watermark is the least durable end of the in-sync replicas (engine/partition/replicas.py); on one node that is
+this node's synced end, or with `flush.mode=os` its written end. Nobody reads past it. It only moves forward.
+Clients write to the leader and read from it; a follower refuses both, and its high watermark follows the leader's.
+Who reads committed records only, reads up to the last stable offset: where the first undecided transaction begins.
+
+A partition has one such log, and a second one where it has a stage (engine/partition/partition.py).
+"""
+
+from collections import deque
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
+from typing import Any, Protocol
+
+from msgspec import Struct
+
+from engine.catalogue.records import PartitionRecord
+from engine.damage import DamagedFile
+from engine.deferred import Deferred, settle
+from engine.errors import BrokerError, StorageError, fresh
+from engine.files.files import Buffer
+from engine.files.reserve import is_full
+from engine.log.jobs import Job
+from engine.log.log import Log, LogPosition, Origin
+from engine.log.types import Receipt
+from engine.partition.replicas import Replicas, Role
+from engine.partition.sync import SyncRounds, SyncTicket
+from engine.records.batch import Batch
+
+Durable = Callable[[BrokerError | None], object]
+Watcher = Callable[[int], object]
+
+
+class LogKeeper(Protocol):
+    """Who looks after logs: told, on the loop, what happens to them."""
+
+    def after_sync(self, log: "DurableLog") -> None:
+        """More of it is durable; it may have chores now."""
+
+    def went_offline(self, log: "DurableLog", error: BaseException) -> None:
+        """It takes nothing until its tail was verified again."""
+
+    def damage_found(self, log: "DurableLog", damage: DamagedFile) -> None:
+        """Somebody who read it has met bytes that cannot be what was written."""
+
+    def damage_mended(self, damage: DamagedFile) -> None:
+        """What was met there before has been read again, and is sound."""
+
+    def disk_is_full(self, refused: str) -> None:
+        """What is named here was refused for want of room."""
+
+    def run_jobs(self, log: "DurableLog", jobs: Sequence[Job], then: Callable[[], object] = ...) -> None:
+        """Run a log's jobs one after the other in a thread, then finish them on the loop, then call `then`."""
+
+
+class DurableWaiter(Struct, eq=False):
+    """A producer that waits until the high watermark passes its last record."""
+
+    last_offset: int
+    deadline: float
+    callback: Durable
+
+
+class Unattended:
+    """Nobody looks after the log: one that a tool or a test has opened for itself."""
+
+    def after_sync(self, log: "DurableLog") -> None:
+        """Nothing follows."""
+
+    def went_offline(self, log: "DurableLog", error: BaseException) -> None:
+        """It stays so."""
+
+    def damage_found(self, log: "DurableLog", damage: DamagedFile) -> None:
+        """Not noted."""
+
+    def damage_mended(self, damage: DamagedFile) -> None:
+        """Not noted."""
+
+    def disk_is_full(self, refused: str) -> None:
+        """Not noted."""
+
+    def run_jobs(self, _log: "DurableLog", jobs: Sequence[Job], then: Callable[[], object] = lambda: None) -> None:
+        """At once."""
+        for job in jobs:
+            job.run()
+            job.finish()
+        then()
+
+
+UNATTENDED = Unattended()
+
+
+class DurableLog:
+    """See the module; lives on the event loop."""
+
+    def __init__(
+        self,
+        topic_id: bytes,
+        index: int,
+        log: Log,
+        rounds: SyncRounds,
+        *,
+        leader_epoch: int = 0,
+        replicas: Replicas | None = None,
+        sync_writes: bool = True,
+        is_patient: bool = False,
+        keeper: LogKeeper = UNATTENDED,
+    ) -> None:
+        self.topic_id = topic_id
+        self.index = index
+        self.log = log
+        self.replicas = Replicas.alone(leader_epoch) if replicas is None else replicas
+        self.leader_epoch = self.replicas.row.leader_epoch
+        self.epoch_start = log.end_offset
+        """Where the log ended when this node became what it is."""
+        self.sync_writes = sync_writes
+        self.high_watermark: LogPosition = log.end if self.replicas.decides_alone else log.position_of(log.start_offset)
+        self._leaders_high_watermark = 0
+        self.offline: StorageError | None = None
+        self.removed = False
+        self.is_patient = is_patient
+        self._rounds = rounds
+        self._keeper = keeper
+        self._waiters: deque[DurableWaiter] = deque()
+        self._watchers: dict[Watcher, None] = {}
+        self._committed_watchers: dict[Watcher, None] = {}
+        self._online_listeners: list[Callable[[], object]] = []
+        self._stable: LogPosition = self.high_watermark
+        self._move_stable_end()
+
+    # -- writing
+
+    def write(self, records: Batch | Buffer, *, origin: Origin = Origin.CLIENT) -> Receipt:
+        """Append a batch to this very log, or bytes that are one or more of that origin; it is readable once the high
+        watermark has passed it."""
+        if self.offline is not None:
+            raise fresh(self.offline)
+        if self.replicas.not_leader is not None:
+            raise fresh(self.replicas.not_leader)
+        try:
+            if isinstance(records, Batch):
+                receipt = self.log.append_batch(records, self.leader_epoch)
+            else:
+                receipt = self.log.append(records, self.leader_epoch, origin=origin)
+        except StorageError as error:
+            self._write_failed(error)
+            raise
+        if not receipt.duplicate:
+            if self.sync_writes:
+                self._rounds.mark(self)
+            else:
+                self._became_durable(self.log.end)
+                if self.log.maintenance_due:
+                    self._rounds.mark(self)  # for the snapshot that follows
+        return receipt
+
+    def _write_failed(self, error: StorageError) -> None:
+        if is_full(error):
+            self._keeper.disk_is_full("records")
+        if self.log.offline is not None:
+            self.take_offline(error)
+
+    def when_durable_to(self, last_offset: int, deadline: float, callback: Durable) -> None:
+        """Call back once the record at `last_offset` is under the high watermark, or with why it will not be."""
+        if last_offset < self.high_watermark.offset:
+            callback(None)
+        elif (refusal := self.offline or self.replicas.not_leader) is not None:
+            callback(refusal)
+        else:
+            self._waiters.append(DurableWaiter(last_offset, deadline, callback))
+
+    def durability_of(self, last_offset: int, deadline: float) -> Deferred[None]:
+        """The same as a value that comes later."""
+        durable = Deferred[None]()
+        self.when_durable_to(last_offset, deadline, partial(settle, durable))
+        return durable
+
+    @property
+    def has_unsynced(self) -> bool:
+        """Whether there are records that were written and cannot be read yet."""
+        return self.log.end_offset > self.high_watermark.offset and self.offline is None
+
+    def expire_waiters(self, now: float, error: BrokerError) -> None:
+        """Answer producers that have waited past their deadline; their records may still become durable."""
+        late = [waiter for waiter in self._waiters if waiter.deadline <= now]
+        if late:
+            self._waiters = deque(waiter for waiter in self._waiters if waiter.deadline > now)
+            for waiter in late:
+                waiter.callback(error)
+
+    # -- syncing (called by SyncRounds)
+
+    def capture_sync(self) -> SyncTicket:
+        """What is dirty in the log now."""
+        return self.log.capture_sync()
+
+    @property
+    def settling(self) -> bool | None:
+        """Whether its files can be synced now; None once it is removed."""
+        return None if self.removed else self.offline is None
+
+    def synced(self, ticket: Any, *, settled: bool = True) -> None:
+        """The ticket is durable, in its files or in the journal: the high watermark follows."""
+        if self.removed:
+            return
+        if self.log.synced(ticket, settled=settled):
+            self._became_durable(ticket.end)
+            self._keeper.after_sync(self)
+
+    def sync_failed(self, error: BaseException) -> None:
+        """Go offline: what was written may be gone from memory without being on disk."""
+        if self.removed:
+            return
+        self.log.sync_failed()
+        self.take_offline(error)
+
+    def take_offline(self, error: BaseException) -> None:
+        """Refuse writes until `bring_online`; reading below the high watermark goes on."""
+        self.offline = StorageError(f"the partition is offline until its tail is verified again: {error}")
+        self._fail_waiters(self.offline)
+        self._keeper.went_offline(self, error)
+
+    def bring_online(self) -> None:
+        """The tail has been verified and synced again."""
+        self.offline = None
+        self._became_durable(self.log.end)
+        for listener in self._online_listeners:
+            listener()
+
+    def when_online(self, listener: Callable[[], object]) -> None:
+        """Call `listener` whenever the log is back after it was offline."""
+        self._online_listeners.append(listener)
+
+    def note_damage(self, damage: DamagedFile) -> None:
+        """Somebody who read it has met bytes that cannot be what was written."""
+        self._keeper.damage_found(self, damage)
+
+    def note_mended(self, damage: DamagedFile) -> None:
+        """What was met there before has been read again, and is sound."""
+        self._keeper.damage_mended(damage)
+
+    # -- replicas
+
+    @property
+    def role(self) -> Role:
+        """What this node is for the partition now."""
+        if self.offline is not None:
+            return Role.OFFLINE
+        return Role.LEADER if self.replicas.leads else Role.FOLLOWER
+
+    def assume(self, row: PartitionRecord) -> bool:
+        """Be what a newer row says; False if it is not newer. A leader's epoch is noted before (`Log.begin_epoch`)."""
+        before = self.replicas
+        if not before.is_news(row):
+            return False
+        if row.leader_epoch != self.leader_epoch:
+            self.epoch_start = self.log.end_offset
+            self._leaders_high_watermark = 0
+        self.replicas, self.leader_epoch = before.following(row), row.leader_epoch
+        if self.replicas.not_leader is not None:
+            self._fail_waiters(self.replicas.not_leader)
+        if row.leader_epoch != before.row.leader_epoch:
+            self.nudge()
+        self._move_high_watermark()
+        return True
+
+    def replica_durable(self, node: int, end: int) -> None:
+        """A follower has the log durable up to `end`."""
+        self.replicas.note_durable(node, end)
+        self._move_high_watermark()
+
+    def let_join(self, nodes: Collection[int]) -> None:
+        """These followers are proposed as members of the ISR: the high watermark waits for them from now on."""
+        self.replicas.let_join(nodes)
+        self._move_high_watermark()
+
+    def ask_for(self, min_insync: int) -> None:
+        """`min.insync.replicas` changed."""
+        self.replicas.ask_for(min_insync)
+        self._move_high_watermark()
+
+    def has_caught_up(self, node: int) -> bool:
+        """Whether a follower may join the ISR: it has all that was readable, and all that this leader began with."""
+        end = self.replicas.durable_end(node)
+        return end is not None and end >= max(self.high_watermark.offset, self.epoch_start)
+
+    def follow_high_watermark(self, offset: int) -> None:
+        """The leader's, as this follower was told."""
+        self._leaders_high_watermark = offset
+        self._move_high_watermark()
+
+    def _became_durable(self, end: LogPosition) -> None:
+        if self.replicas.decides_alone:
+            self._advance(end)
+        else:
+            self._move_high_watermark()
+
+    def _move_high_watermark(self) -> None:
+        own = self.log.durable_end if self.sync_writes else self.log.end
+        if self.replicas.leads:
+            end = self.replicas.least_end(own.offset)
+        else:
+            end = min(self._leaders_high_watermark, own.offset)
+        if end is not None and end > self.high_watermark.offset:
+            self._advance(own if end == own.offset else self.log.position_of(end))
+
+    # -- who waits for records
+
+    @property
+    def stable_end(self) -> LogPosition:
+        """Where readers of committed records end."""
+        return self._stable
+
+    @property
+    def last_stable_offset(self) -> int:
+        """Below it every transaction is decided."""
+        return self._stable.offset
+
+    def watch(self, watcher: Watcher, *, committed: bool = False) -> None:
+        """Tell `watcher` how many bytes became readable whenever the high watermark (or last stable offset) moves."""
+        (self._committed_watchers if committed else self._watchers)[watcher] = None
+
+    def unwatch(self, watcher: Watcher) -> None:
+        """Stop telling it."""
+        self._watchers.pop(watcher, None)
+        self._committed_watchers.pop(watcher, None)
+
+    def nudge(self) -> None:
+        """Have everybody who waits for records look again."""
+        for watcher in (*self._watchers, *self._committed_watchers):
+            watcher(0)
+
+    # -- ending
+
+    def remove(self) -> None:
+        """The topic is deleted: whoever waits is told, nothing is written any more."""
+        self.removed = True
+        self.offline = StorageError("the partition was deleted")
+        self._fail_waiters(self.offline)
+        self.nudge()
+
+    def statistics(self) -> dict[str, int]:
+        """Offsets, size and who waits."""
+        return {
+            "start_offset": self.log.start_offset,
+            "high_watermark": self.high_watermark.offset,
+            "end_offset": self.log.end_offset,
+            "size_bytes": self.log.size_bytes,
+            "waiters": len(self._waiters),
+            "watchers": len(self._watchers) + len(self._committed_watchers),
+        }
+
+    def _advance(self, end: LogPosition) -> None:
+        previous = self.high_watermark
+        if end.offset <= previous.offset:
+            return
+        self.high_watermark = end
+        stable = self._stable
+        self._move_stable_end()
+        waiters = self._waiters
+        while waiters and waiters[0].last_offset < end.offset:
+            waiters.popleft().callback(None)
+        if self._watchers:
+            _tell(self._watchers, previous, end)
+        if self._committed_watchers and self._stable.offset > stable.offset:
+            _tell(self._committed_watchers, stable, self._stable)
+
+    def _move_stable_end(self) -> None:
+        log, end = self.log, self.high_watermark
+        if log.is_decided:
+            self._stable = end
+            return
+        log.passed(end.offset)
+        undecided = log.first_undecided_offset
+        if undecided is None or undecided >= end.offset:
+            self._stable = end
+        elif undecided != self._stable.offset:
+            self._stable = log.position_of(max(undecided, log.start_offset))
+
+    def _fail_waiters(self, error: BrokerError) -> None:
+        while self._waiters:
+            self._waiters.popleft().callback(error)
+
+
+def _tell(watchers: dict[Watcher, None], previous: LogPosition, end: LogPosition) -> None:
+    same_segment = end.segment == previous.segment
+    added = end.position - previous.position if same_segment else end.position + 1
+    for watcher in tuple(watchers):
+        watcher(added)
