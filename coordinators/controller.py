@@ -14,12 +14,12 @@ from typing import Any, TypeVar
 import trio
 from attrs import define, field
 
-from coordinators.breathing import Breathing
 from coordinators.configs import ConfigAlteration, ConfigResource
 from coordinators.topic_view import Change, Plan, Topic, TopicUpdate
 from coordinators.topics import PartitionsSpec, Topics, TopicSpec
+from coordinators.waiting import Breathing
 from engine.catalogue.records import TopicRecord
-from engine.config.log_config import log_config
+from engine.config.topic_parts import log_config
 from engine.errors import BrokerError
 from engine.files.reserve import is_full
 from engine.ids import TopicId

@@ -1,4 +1,4 @@
-"""A task's ways to wait: for a worker's job, for a value that comes later."""
+"""A task's ways to wait: for a worker's job, for a value that comes later, for others to have their turn."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -14,6 +14,8 @@ from engine.workers import Workers
 
 T = TypeVar("T")
 SETTLE_S = 10.0
+SLICE = 200
+"""So many items, a microsecond or a few each, are worked through in one go."""
 
 
 async def in_worker(workers: Workers, function: Callable[..., T], *arguments: Any) -> T:
@@ -61,3 +63,20 @@ async def until_settled(log: DurableLog, clock: Clock) -> None:
     """Wait until what is written to the log now can be read, or will not be."""
     with suppress(BrokerError):
         await until_durable(log, log.log.end_offset - 1, clock.monotonic() + SETTLE_S)
+
+
+class Breathing:
+    """Long work on the loop counts what it has done here; when a slice is full, others have their turn."""
+
+    __slots__ = ("_done", "_slice")
+
+    def __init__(self, slice_size: int = SLICE) -> None:
+        self._done = 0
+        self._slice = slice_size
+
+    async def did(self, items: int = 1) -> None:
+        """So many items were worked through."""
+        self._done += items
+        if self._done >= self._slice:
+            self._done = 0
+            await trio.lowlevel.checkpoint()

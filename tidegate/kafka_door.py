@@ -21,9 +21,9 @@ from engine.timers import Timers
 from engine.workers import Workers
 from tidegate.descriptors import DescriptorPlan
 from tidegate.node import Node
+from wire.kafka.config import Limits
 from wire.kafka.cork import Cork
 from wire.kafka.fetch_sessions import FetchSessions
-from wire.kafka.limits import Limits
 from wire.kafka.server import KafkaServer
 from wire.services import Services
 

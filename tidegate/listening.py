@@ -9,7 +9,7 @@ from attrs import frozen
 
 from engine.config.keys import Value
 from tidegate.config import BrokerConfig
-from wire.http.limits import Access
+from wire.http.config import Access
 from wire.kafka.listeners import Listener
 from wire.kafka.request import Endpoint
 from wire.kafka.socket_options import begin_unpaced

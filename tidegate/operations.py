@@ -19,8 +19,8 @@ from tidegate.descriptors import DescriptorPlan
 from tidegate.listening import BoundHttp, BoundListener
 from tidegate.metrics import ScrubMetrics, StartMetrics, register_node
 from tidegate.node import Node
+from wire.http.config import HttpLimits
 from wire.http.life import Life, Phase
-from wire.http.limits import HttpLimits
 from wire.http.server import HttpServer
 from wire.kafka.metrics import KafkaMetrics
 from wire.kafka.server import KafkaServer

@@ -27,7 +27,7 @@ from coordinators.transaction.orphans import INTERVAL_S, Orphans
 from coordinators.transaction.transactions import Transactions
 from coordinators.waiting import in_worker
 from engine.catalogue.catalogue import Catalogue
-from engine.catalogue.cluster_id import cluster_id
+from engine.catalogue.records import cluster_id
 from engine.clock import Clock
 from engine.config.resolve import BrokerSettings
 from engine.errors import BrokerError

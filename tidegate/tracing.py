@@ -1,5 +1,6 @@
 """Puts tracing together: the ring, the topic of events, the exporters, and who tells them what."""
 
+import os
 from collections.abc import Mapping
 
 from coordinators.controller import Controller
@@ -7,14 +8,15 @@ from coordinators.group.clients import group_clients
 from coordinators.group.formats import OffsetKey
 from coordinators.group.groups import Groups
 from coordinators.tracing.event_topic import EventTopic
-from coordinators.tracing.export import ExportQueue, SpanSink
-from coordinators.tracing.exporters import make_exporters
+from coordinators.tracing.export import Exporter, ExportQueue, SpanSink
 from coordinators.tracing.members import MemberTable
 from coordinators.tracing.settings import EventTopicSettings, ExporterSettings, TraceSettings
+from coordinators.tracing.span_file import SpanFile
 from coordinators.tracing.tracing import Tracing
 from coordinators.waiting import in_worker
 from engine.clock import Clock
 from engine.config.resolve import BrokerSettings
+from engine.errors import InvalidConfig
 from engine.ids import RandomBytes
 from engine.timers import Timers
 from engine.workers import Workers
@@ -58,3 +60,23 @@ async def close_tracing(tracing: Tracing, workers: Workers) -> None:
 
 def _resource(settings: BrokerSettings, service_name: str) -> Mapping[str, str]:
     return {"service.name": service_name, "service.instance.id": str(settings["node.id"])}
+
+
+def make_exporters(settings: ExporterSettings, data_dir: str, resource: Mapping[str, str]) -> dict[str, Exporter]:
+    """By name. Imports what each needs, which takes time: not on the loop."""
+    return {name: _make(name, settings, data_dir, resource) for name in settings.names}
+
+
+def _make(name: str, settings: ExporterSettings, data_dir: str, resource: Mapping[str, str]) -> Exporter:
+    if name == "file":
+        path = os.path.join(data_dir, settings.file_path)
+        return SpanFile(path, settings.file_max_bytes, settings.file_max_files, resource)
+    try:
+        from coordinators.tracing import otel
+
+        return otel.make(name, settings, resource)
+    except ImportError as error:
+        raise InvalidConfig(
+            f"trace.exporter={name} needs the OpenTelemetry SDK, which is not installed ({error}): "
+            "pip install 'tidegate[otlp]'"
+        ) from error

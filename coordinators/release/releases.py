@@ -14,7 +14,7 @@ from coordinators.release.stage_upkeep import StageUpkeep
 from coordinators.topic_view import Topic, TopicUpdate
 from coordinators.tracing.tracing import Tracing
 from engine.clock import Clock
-from engine.config.extension_config import extension_config
+from engine.config.topic_parts import extension_config
 from engine.errors import PolicyViolation, StorageError
 from engine.files.reserve import Reserve
 from engine.log.log import Log, LogConfig

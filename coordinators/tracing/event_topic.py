@@ -2,18 +2,23 @@
 
 Events are collected and written once per second, as one batch that nobody waits for. The topic is made with
 the first event. What cannot be written (the queue is full, the disk is) is dropped and counted.
+
+An event is one flat JSON object, described in docs/tracing.md. Flat, because the readers are tables: Spark's
+`from_json`, a sink into a database. Fields that do not apply are null or missing; new ones may come, so readers must
+not mind what they do not know.
 """
 
+import json
 import logging
 from collections import deque
 from functools import lru_cache
 from itertools import islice
+from typing import Any
 
 from attrs import define, field
 
 from coordinators.controller import Controller
 from coordinators.topics import TopicSpec
-from coordinators.tracing.event_json import encode_event
 from coordinators.tracing.settings import EventTopicSettings
 from engine.clock import Clock
 from engine.errors import BrokerError, TopicAlreadyExists
@@ -22,6 +27,7 @@ from engine.partition.partition import Partition
 from engine.records.layout import pack_batch, varint
 from engine.timers import Timers
 from engine.trace.record_trace import RecordTrace, TraceEvent
+from engine.trace.timeline import key_fields
 
 logger = logging.getLogger("tidegate.tracing")
 
@@ -32,6 +38,9 @@ TOLD_ATTEMPT = 12
 """Of so many failed attempts one is told of."""
 EVENTS_PER_BATCH = 500
 BATCH_BYTES = 512 * 1024
+SCHEMA_VERSION = 1
+
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 @define(eq=False)
@@ -140,3 +149,35 @@ def _record(number: int, later_ms: int, key: bytes, value: bytes) -> bytes:
         (b"\0", _varint(later_ms), _varint(number), _varint(len(key)), key, _varint(len(value)), value, b"\0")
     )
     return _varint(len(body)) + body
+
+
+def encode_event(trace: RecordTrace, event: TraceEvent) -> bytes:
+    """The event in UTF-8; what a client sent as broken text is replaced, not passed on."""
+    offset = "null" if trace.offset is None else trace.offset
+    head = (
+        f'{{"schema":{SCHEMA_VERSION},"event":"{event.kind}","time_us":{event.time_us},'
+        f'"since_start_us":{event.time_us - trace.start_us},"offset":{offset},'
+    )
+    tail = _said(tuple(event.attributes.items()))
+    return (head + (trace.json_part or _unchanging(trace)) + tail).encode("utf-8", "replace")
+
+
+@lru_cache(maxsize=1024)
+def _said(attributes: tuple[tuple[str, Any], ...]) -> str:
+    """What one event says, up to the end of the object. Clients are few: most events say what another said before."""
+    said = {name: value for name, value in attributes if value is not None and name != "offset"}
+    return f",{_encode(said)[1:]}" if said else "}"
+
+
+def _unchanging(trace: RecordTrace) -> str:
+    """What all events of a trace say alike, without the braces; kept, for encoding it again is most of the work."""
+    said: dict[str, Any] = {
+        "trace_id": trace.trace_id,
+        "parent_id": trace.parent_id,
+        "sampled_by": trace.sampled_by.value,
+        "topic": trace.topic,
+        "partition": trace.partition,
+        **key_fields(trace.key),
+    }
+    trace.json_part = _encode(said)[1:-1]
+    return trace.json_part

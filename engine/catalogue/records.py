@@ -17,8 +17,8 @@ from typing import Any
 
 from attrs import Factory, frozen
 
-from engine.catalogue.catalogue import Entry
-from engine.ids import TopicId
+from engine.catalogue.catalogue import Catalogue, CatalogueConflict, Commit, Compare, Entry, Put
+from engine.ids import RandomBytes, TopicId, id_text, new_id
 
 CLUSTER_ID = "cluster/id"
 NODES = "nodes/"
@@ -140,3 +140,14 @@ def partition_of(key: str) -> tuple[TopicId, int]:
 def encode(value: Any) -> bytes:
     """JSON, the same bytes for the same value."""
     return json.dumps(value, separators=(",", ":"), sort_keys=True).encode()
+
+
+def cluster_id(catalogue: Catalogue, random_bytes: RandomBytes) -> str:
+    """The id that the catalogue holds, or a new one, now in the catalogue."""
+    while (entry := catalogue.get(CLUSTER_ID)) is None:
+        value = id_text(new_id(random_bytes)).encode()
+        try:
+            catalogue.commit(Commit((Compare(CLUSTER_ID, 0),), (Put(CLUSTER_ID, value),)))
+        except CatalogueConflict:
+            continue
+    return entry.value.decode()

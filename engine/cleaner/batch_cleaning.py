@@ -11,13 +11,15 @@ Left as they are: batches that are damaged or cannot be opened, because a new ch
 disowns. What else is to be known of transactions stands in `engine.cleaner.transaction_cleaning`.
 """
 
+from collections.abc import Iterator
+
 from attrs import frozen
 
-from engine.cleaner.batches import is_intact
 from engine.cleaner.keyed_records import KeyedRecord, keyed_records, timestamp_delta, with_timestamp_delta
 from engine.cleaner.offset_map import OffsetMap
-from engine.errors import BrokerError
+from engine.errors import BrokerError, CorruptMessage
 from engine.log.producer_state import NO_SEQUENCE, ProducerInfo
+from engine.log.segment import Segment
 from engine.records.compression import NONE, compress, decompress
 from engine.records.layout import (
     CODEC_MASK,
@@ -26,9 +28,13 @@ from engine.records.layout import (
     NO_PRODUCER_ID,
     NO_TIMESTAMP,
     BatchHeader,
+    checksum,
+    is_framed,
+    parse_header,
     seal_batch,
 )
 
+CHUNK_BYTES = 512 * 1024
 _NO_EPOCH = -1
 
 
@@ -142,3 +148,38 @@ def _rebuilt(header: BatchHeader, section: bytes, kept: list[KeyedRecord], horiz
         content = b"".join([with_timestamp_delta(section, record[0], record[1], shift_ms) for record in kept])
         header = header._replace(base_timestamp=horizon_ms, attributes=header.attributes | DELETE_HORIZON_FLAG)
     return seal_batch(header._replace(record_count=len(kept)), compress(header.codec, content))
+
+
+def read_batches(segment: Segment) -> Iterator[tuple[BatchHeader, bytes]]:
+    """[thread] Every batch; `CorruptMessage` where they do not follow each other as they must.
+
+    The file is opened anew: the segment's own belongs to readers on the loop.
+    """
+    file = segment.files.open(segment.path)
+    try:
+        offset, position = segment.base_offset, 0
+        chunk, chunk_start = b"", 0
+        while position < segment.size:
+            at = position - chunk_start
+            if at + HEADER_SIZE > len(chunk):
+                chunk, chunk_start, at = file.pread(CHUNK_BYTES, position), position, 0
+            header = parse_header(chunk, at) if len(chunk) - at >= HEADER_SIZE else None
+            if header is None or not _follows(header, offset) or position + header.size > segment.size:
+                raise CorruptMessage(f"{segment.path} is damaged at byte {position}")
+            if at + header.size > len(chunk):
+                chunk, chunk_start, at = file.pread(max(CHUNK_BYTES, header.size), position), position, 0
+            batch = chunk[at : at + header.size]
+            if len(batch) < header.size:
+                raise CorruptMessage(f"{segment.path} ends early at byte {position}")
+            yield header, batch
+            offset, position = header.next_offset, position + header.size
+    finally:
+        file.close()
+
+
+def _follows(header: BatchHeader, offset: int) -> bool:
+    return is_framed(header) and header.base_offset >= offset and header.last_offset_delta >= 0
+
+
+def is_intact(header: BatchHeader, batch: bytes) -> bool:
+    return checksum(memoryview(batch)) == header.crc

@@ -9,8 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from attrs import define, field, frozen
 
-from engine.cleaner.batch_cleaning import CleaningRules, clean_batch, note_keys, place_holder
-from engine.cleaner.batches import read_batches
+from engine.cleaner.batch_cleaning import CleaningRules, clean_batch, note_keys, place_holder, read_batches
 from engine.cleaner.dirtiness import Dirtiness
 from engine.cleaner.offset_map import DEFAULT_BYTES, OffsetMap
 from engine.cleaner.output import NewSegments, remove_cleaned

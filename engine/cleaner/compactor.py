@@ -9,9 +9,8 @@ from weakref import WeakKeyDictionary, WeakSet
 
 from attrs import define, frozen
 
-from engine.cleaner.checkpoint import read_checkpoint, write_checkpoint
 from engine.cleaner.compaction import Compaction, SegmentGroup
-from engine.cleaner.dirtiness import CompactionView, Dirtiness, dirtiness
+from engine.cleaner.dirtiness import CompactionView, Dirtiness, dirtiness, read_checkpoint, write_checkpoint
 from engine.cleaner.offset_map import DEFAULT_BYTES
 from engine.cleaner.throttle import Stopped, Throttle
 from engine.cleaner.transactions import detached

@@ -3,15 +3,25 @@
 Dirty is what no pass has seen. Compaction never touches the active segment, what lies past the last stable
 offset, and segments with a record younger than `min.compaction.lag.ms`. It is due when the dirty share of what it
 may touch exceeds `min.cleanable.dirty.ratio`, or a dirty record is older than `max.compaction.lag.ms`.
+
+A small file beside the log says how far it was compacted, so that a restart does not begin anew. It is only ever a
+hint: a missing or damaged one, or one that does not fit the log, means from the start.
 """
 
+import os
+import struct
 from collections.abc import Sequence
 
 from attrs import frozen
+from crc32c import crc32c
 
 from engine.cleaner.segment_times import first_timestamp, largest_timestamp
+from engine.files.files import Files, read_whole, write_atomically
 from engine.log.segment import Segment
 from engine.log.types import UNLIMITED, LogConfig
+
+FILE_NAME = "cleaned-to"
+_CHECKPOINT = struct.Struct(">qI")
 
 
 @frozen
@@ -81,3 +91,17 @@ def _too_young(segment: Segment, config: LogConfig, now_ms: int) -> bool:
 def _too_old(segment: Segment, config: LogConfig, now_ms: int) -> bool:
     lag_ms = config.max_compaction_lag_ms
     return lag_ms < UNLIMITED and first_timestamp(segment) < now_ms - lag_ms
+
+
+def write_checkpoint(files: Files, directory: str, first_dirty: int) -> None:
+    """[thread] Everything below `first_dirty` was compacted."""
+    content = struct.pack(">q", first_dirty)
+    write_atomically(files, os.path.join(directory, FILE_NAME), content + struct.pack(">I", crc32c(content)))
+
+
+def read_checkpoint(files: Files, directory: str) -> int | None:
+    """[thread] The first offset that was not compacted; None if that is not known."""
+    data = read_whole(files, os.path.join(directory, FILE_NAME))
+    if data is None or len(data) != _CHECKPOINT.size or crc32c(data[:8]) != _CHECKPOINT.unpack(data)[1]:
+        return None
+    return int(_CHECKPOINT.unpack(data)[0])

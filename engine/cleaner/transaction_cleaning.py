@@ -14,12 +14,12 @@ from attrs import define, field
 from engine.cleaner.batch_cleaning import (
     CleaningRules,
     clean_batch,
+    is_intact,
     is_past_horizon,
     note_keys,
     what_is_left,
     with_delete_horizon,
 )
-from engine.cleaner.batches import is_intact
 from engine.cleaner.offset_map import OffsetMap
 from engine.cleaner.transactions import AbortedRanges
 from engine.errors import InvalidRecord

@@ -10,7 +10,7 @@ from attrs import evolve
 from engine.config.keys import ConfigKey, ConfigType, Rule, Value, at_least
 from engine.config.topic import HOUR_MS, TOPIC_KEYS
 from engine.config.topic_extensions import EXTENSIONS as EXTENSION_TOPIC_KEYS
-from engine.config.topic_tracing import TRACING as TRACING_TOPIC_KEYS
+from engine.config.topic_extensions import TRACING as TRACING_TOPIC_KEYS
 
 
 def _default_for(topic_name: str, *, unset: bool = False) -> ConfigKey:

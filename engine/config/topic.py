@@ -20,8 +20,7 @@ from engine.config.keys import (
     distinct_from,
     one_of,
 )
-from engine.config.topic_extensions import EXTENSIONS
-from engine.config.topic_tracing import TRACING
+from engine.config.topic_extensions import EXTENSIONS, TRACING
 from engine.errors import InvalidConfig
 
 MEBIBYTE = 2**20

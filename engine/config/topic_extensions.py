@@ -1,4 +1,4 @@
-"""The topic keys of delay, priority and expiry. Kafka has none of them.
+"""The topic keys of delay, priority, expiry and tracing. Kafka has none of them.
 
 The broker keys behind them begin with `log.`, as most of Kafka's do. `priority.enable` and `dead.letter.topic` have
 none: they are decisions about one topic, and a default of the first would contradict every compacted topic.
@@ -23,6 +23,7 @@ DAY_MS = 24 * 60 * 60 * 1000
 YEAR_MS = 365 * DAY_MS
 LANE_COUNT = 5
 WEIGHT_MAX = 10_000
+PER_SECOND_MAX = 1_000_000
 PRIORITY_ENABLE = ("auto", "true", "false")
 PRIORITY_POLICIES = ("weighted", "strict")
 EXPIRY_POLICIES = ("drop", "dlq")
@@ -202,3 +203,33 @@ EXPIRY = (
 )
 
 EXTENSIONS = (*STAGE, *DELAY, *PRIORITY, *EXPIRY)
+
+
+TRACING = (
+    ConfigKey(
+        "trace.enable",
+        ConfigType.BOOLEAN,
+        True,
+        "Tidegate's own key. Whether records are traced: those whose header `traceparent` is sampled, and those that "
+        "the two keys below choose. `false` costs nothing and looks at no record.",
+        synonyms=(BrokerSynonym("log.trace.enable"),),
+    ),
+    ConfigKey(
+        "trace.sample.per.second",
+        ConfigType.INT,
+        10,
+        "Tidegate's own key. How many records without the header `traceparent` are traced per second all the same, at "
+        "most one per batch; 0 traces none.",
+        between(0, PER_SECOND_MAX),
+        synonyms=(BrokerSynonym("log.trace.sample.per.second"),),
+    ),
+    ConfigKey(
+        "trace.sample.ratio",
+        ConfigType.DOUBLE,
+        0.0,
+        "Tidegate's own key. Which share of the records without the header `traceparent` is traced besides; 0.01 is "
+        "every hundredth.",
+        between(0, 1),
+        synonyms=(BrokerSynonym("log.trace.sample.ratio"),),
+    ),
+)

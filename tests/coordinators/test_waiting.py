@@ -6,7 +6,7 @@ import pytest
 import trio
 from trio.testing import trio_test, wait_all_tasks_blocked
 
-from coordinators.waiting import SETTLE_S, in_worker, result_of, until_durable, until_settled
+from coordinators.waiting import SETTLE_S, Breathing, in_worker, result_of, until_durable, until_settled
 from engine.clock import ManualClock
 from engine.deferred import Deferred
 from engine.errors import MemberIdRequired, RequestTimedOut
@@ -103,3 +103,30 @@ async def test_a_task_gets_the_value_that_comes_later_or_the_refusal_raised() ->
     assert (found, raised.value.member_id) == ([7], "m")
     assert refused.refusal is not None
     assert refused.refusal.__traceback__ is None
+
+
+@trio_test
+async def test_others_run_after_every_slice() -> None:
+    turns: list[str] = []
+
+    async def other() -> None:
+        for _ in range(3):
+            turns.append("other")
+            await trio.lowlevel.checkpoint()
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(other)
+        breathing = Breathing(2)
+        for number in range(20):
+            turns.append(str(number))
+            await breathing.did()
+    assert turns[:2] == ["0", "1"], "a slice is worked through in one go"
+    assert turns[: turns.index("19")].count("other") == 3
+
+
+@trio_test
+async def test_one_large_step_counts_for_many() -> None:
+    with trio.CancelScope() as scope:
+        scope.cancel()
+        await Breathing(100).did(100)
+    assert scope.cancelled_caught

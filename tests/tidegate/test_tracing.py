@@ -1,17 +1,24 @@
 """Tracing in a running broker: composed as configured, closed with it."""
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
 from trio.testing import trio_test
 
+from coordinators.tracing.otel import OtelExporter
+from coordinators.tracing.settings import ExporterSettings
+from coordinators.tracing.span_file import SpanFile
+from engine.errors import InvalidConfig
 from engine.trace.kinds import Outcome
+from tests.coordinators.tracing.test_export import span
 from tests.engine.trace.traces import TRACE_ID, batch, trace_header
 from tests.wire.kafka.door import config, open_door, until
 from tests.wire.kafka.groups import GroupMember, group_door
 from tests.wire.kafka.requests import create_topic, fetched, produced
 from tidegate.broker import Broker
+from tidegate.tracing import make_exporters
 from wire.kafka.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -87,3 +94,36 @@ async def test_a_collector_that_is_not_there_does_not_hold_up_the_end(tmp_path: 
 def test_an_exporter_that_cannot_be_is_refused(tmp_path: Path, exporter: str) -> None:
     with pytest.raises(Exception, match=r"trace\.exporter"):
         config(tmp_path, {"trace.exporter": exporter})
+
+
+def test_all_of_them(tmp_path: Path) -> None:
+    names = ("otlp-http", "otlp-grpc", "console", "file")
+    made = make_exporters(ExporterSettings(names, headers=(("a", "b"),)), str(tmp_path), {"service.name": "x"})
+    assert tuple(made) == names
+    assert [type(each) for each in made.values()] == [OtelExporter, OtelExporter, OtelExporter, SpanFile]
+    for each in made.values():
+        each.close()
+
+
+def test_the_file_lies_in_the_data_directory_unless_told_otherwise(tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere.jsonl"
+    for path, expected in (("sub/t.jsonl", tmp_path / "sub/t.jsonl"), (str(elsewhere), elsewhere)):
+        made = make_exporters(ExporterSettings(("file",), file_path=path), str(tmp_path), {})
+        made["file"].export([span()])
+        assert expected.exists()
+
+
+def test_the_console_is_standard_error(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    made = make_exporters(ExporterSettings(("console",)), str(tmp_path), {})
+    assert made["console"].export([span()])
+    captured = capfd.readouterr()
+    assert "publish orders" in captured.err
+    assert captured.out == ""
+
+
+def test_without_the_sdk_the_reason_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setitem(sys.modules, "coordinators.tracing.otel", None)
+    monkeypatch.delattr("coordinators.tracing.otel", raising=False)
+    with pytest.raises(InvalidConfig, match=r"trace.exporter=otlp-http needs .* pip install 'tidegate\[otlp\]'"):
+        make_exporters(ExporterSettings(("otlp-http",)), str(tmp_path), {})
+    assert "file" in make_exporters(ExporterSettings(("file",)), str(tmp_path), {}), "the file needs no SDK"

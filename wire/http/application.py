@@ -13,10 +13,10 @@ from coordinators.release.inspection import Inspection
 from coordinators.release.releases import Releases
 from engine.errors import BrokerError
 from engine.workers import Workers
+from wire.http.config import Access, HttpLimits
 from wire.http.connection import HttpConnection
 from wire.http.guard import check_changing, check_host, check_token
 from wire.http.life import Life, Phase
-from wire.http.limits import Access, HttpLimits
 from wire.http.messages import Call, Request, Response
 from wire.http.problems import Problem, of_broker_error
 from wire.http.routing import Route, Routes, load_routes

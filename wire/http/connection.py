@@ -12,7 +12,7 @@ from http import HTTPStatus
 import h11
 import trio
 
-from wire.http.limits import HttpLimits
+from wire.http.config import HttpLimits
 from wire.http.messages import Request, Response
 from wire.http.problems import Problem
 

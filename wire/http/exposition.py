@@ -8,7 +8,7 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from coordinators.breathing import Breathing
+from coordinators.waiting import Breathing
 from engine.metrics import Family, Metrics
 
 SAMPLES_PER_SLICE = 100

@@ -8,7 +8,7 @@ that it lets point here (DNS rebinding) it would pass for us: so only our own na
 import hmac
 from http import HTTPStatus
 
-from wire.http.limits import Access
+from wire.http.config import Access
 from wire.http.messages import Request
 from wire.http.problems import Problem
 

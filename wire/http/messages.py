@@ -1,8 +1,12 @@
-"""A request and an answer of the operations door, free of the protocol's details."""
+"""A request and an answer of the operations door, free of the protocol's details; and lists in pages.
 
-from collections.abc import Mapping
-from typing import Any
+A list takes `limit` and `skip` in its query, and its answer says how many items there are in all.
+"""
 
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, TypeVar
+
+import msgspec
 from attrs import define, field, frozen
 
 
@@ -35,3 +39,30 @@ class Call:
     query: Any
     body: Any
     request: Request
+
+
+T = TypeVar("T")
+
+MAX_LIMIT = 1000
+Limit = Annotated[int, msgspec.Meta(ge=1, le=MAX_LIMIT, description="How many items to give at most.")]
+Skip = Annotated[int, msgspec.Meta(ge=0, le=2**53, description="How many items to leave out before.")]
+Count = Annotated[int, msgspec.Meta(ge=0)]
+
+
+class PageQuery(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """Which part of a list."""
+
+    limit: Limit = 100
+    skip: Skip = 0
+
+    def of(self, items: Sequence[T]) -> Sequence[T]:
+        """That part."""
+        return items[self.skip : self.skip + self.limit]
+
+
+class Page(msgspec.Struct, kw_only=True):
+    """A part of a list; `total` counts all of it."""
+
+    total: Count
+    limit: int
+    skip: int

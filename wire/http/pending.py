@@ -9,7 +9,7 @@ from base64 import b64encode
 import msgspec
 
 from coordinators.release.pending_records import DelayedRecord, FateName, PendingRecord
-from wire.http.paging import Count
+from wire.http.messages import Count
 
 
 class RecordHeader(msgspec.Struct):

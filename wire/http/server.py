@@ -15,7 +15,7 @@ from attrs import define, field
 
 from coordinators.waiting import in_worker
 from engine.workers import Workers
-from wire.http.limits import HttpLimits
+from wire.http.config import HttpLimits
 from wire.services import Services
 
 if TYPE_CHECKING:

@@ -6,6 +6,7 @@ from enum import IntEnum
 from typing import Final
 
 from engine import errors
+from engine.errors import BrokerError
 
 logger = logging.getLogger("tidegate.kafka")
 
@@ -168,3 +169,11 @@ def error_code(error: errors.BrokerError) -> int:
     if code in _FENCED:
         logger.warning("a producer is fenced: %s", error, extra={"error": code.name})
     return int(code)
+
+
+def producer_error_code(error: BrokerError, version: int, first_with_fenced: int) -> int:
+    """The code of an error; clients that do not know PRODUCER_FENCED yet are told INVALID_PRODUCER_EPOCH (KIP-588)."""
+    code = error_code(error)
+    if code == ErrorCode.PRODUCER_FENCED and version < first_with_fenced:
+        return int(ErrorCode.INVALID_PRODUCER_EPOCH)
+    return code

@@ -27,10 +27,10 @@ from engine.partition.sync import SyncRounds
 from engine.workers import Workers
 from wire.kafka.apis import registered
 from wire.kafka.codec import Part, WireError, decode_request_header
+from wire.kafka.config import Limits
 from wire.kafka.connection import FrameBuffer, Outbox, Place
 from wire.kafka.cork import Cork
 from wire.kafka.large_requests import EXEMPT_BYTES, LargeRequests
-from wire.kafka.limits import Limits
 from wire.kafka.request import Context, Deferred, Endpoint, Peer
 from wire.kafka.served_apis import ServedApi, ServedApis
 from wire.kafka.socket_options import tune

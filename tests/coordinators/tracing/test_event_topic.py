@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trio.testing import trio_test
 
-from coordinators.tracing.event_topic import TRACE_EVENTS_TOPIC, EventTopic, _record
+from coordinators.tracing.event_topic import TRACE_EVENTS_TOPIC, EventTopic, _record, encode_event
 from coordinators.tracing.settings import EventTopicSettings
 from engine.errors import StorageError
 from engine.records.layout import pack_record, split_batches, walk_records
 from engine.timers import Timers
 from engine.trace.kinds import EventKind
-from tests.engine.trace.traces import TRACE_ID, add, trace, trace_header
+from tests.engine.trace.traces import NOON_US, PARENT_ID, TRACE_ID, add, trace, trace_header
 from tests.engine.trace.traces import batch as traced_batch
 from tests.wire.kafka.door import config, open_door, until
 from tests.wire.kafka.requests import BY_NAME, batch, create_topic, fetched, produce, produced
@@ -112,3 +112,32 @@ async def test_a_disk_that_fails_costs_events_only(tmp_path: Path) -> None:
         sink.event(made, made.events[0])
         timers.run_due(float("inf"))
         assert (sink.written, sink.dropped) == (1, 1)
+
+
+def test_the_fields() -> None:
+    made = trace(7)
+    add(made, EventKind.CONSUME_FETCHED, 1500, client_id="cook", address="10.0.0.7", group=None)
+    assert json.loads(encode_event(made, made.events[1])) == {
+        "schema": 1,
+        "event": "consume.fetched",
+        "time_us": NOON_US + 1500,
+        "since_start_us": 1500,
+        "trace_id": TRACE_ID,
+        "parent_id": PARENT_ID,
+        "sampled_by": "traceparent",
+        "topic": "orders",
+        "partition": 0,
+        "offset": 7,
+        "key": "k",
+        "key_base64": None,
+        "client_id": "cook",
+        "address": "10.0.0.7",
+    }
+
+
+def test_whatever_a_client_says_it_is_json_in_utf_8() -> None:
+    made = trace(7, key=b"\xff\x00")
+    add(made, EventKind.CONSUME_FETCHED, 1, client_id='a"\n\udcff\u2028ü')
+    said = json.loads(encode_event(made, made.events[1]).decode())
+    assert said["client_id"] == 'a"\n?\u2028ü'
+    assert said["key_base64"] == "/wA="

@@ -1,11 +1,15 @@
 """What the catalogue holds comes back as it was written."""
 
+import os
+
 from engine.catalogue.catalogue import Entry
+from engine.catalogue.memory import MemoryCatalogue
 from engine.catalogue.records import (
     NodeRecord,
     PartitionRecord,
     TopicRecord,
     broker_configs_key,
+    cluster_id,
     decode_configs,
     encode,
     partition_of,
@@ -46,3 +50,14 @@ def test_broker_configs_are_kept_per_node_and_for_all() -> None:
     assert broker_configs_key(None) == "configs/brokers/default"
     assert decode_configs(None) == {}
     assert decode_configs(Entry("", encode({"a": "b"}), 1)) == {"a": "b"}
+
+
+def test_the_id_is_made_once_and_kept() -> None:
+    catalogue = MemoryCatalogue()
+    made = cluster_id(catalogue, os.urandom)
+    assert len(made) == 22
+    assert cluster_id(catalogue, os.urandom) == made
+
+
+def test_two_clusters_have_two_ids() -> None:
+    assert cluster_id(MemoryCatalogue(), os.urandom) != cluster_id(MemoryCatalogue(), os.urandom)

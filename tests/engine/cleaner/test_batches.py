@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.cleaner.batches import CHUNK_BYTES, is_intact, read_batches
+from engine.cleaner.batch_cleaning import CHUNK_BYTES, is_intact, read_batches
 from engine.errors import CorruptMessage
 from engine.log.log import LogConfig
 from engine.log.segment import Segment

@@ -6,7 +6,7 @@ import random
 import pytest
 from attrs import evolve
 
-from engine.cleaner.checkpoint import FILE_NAME, read_checkpoint
+from engine.cleaner.dirtiness import FILE_NAME, read_checkpoint
 from engine.cleaner.offset_map import ENTRY_OVERHEAD
 from engine.records.layout import build_batch
 from engine.workers import InlineWorkers

@@ -3,10 +3,11 @@
 import pytest
 from attrs import evolve
 
-from engine.cleaner.dirtiness import CompactionView, dirtiness
+from engine.cleaner.dirtiness import FILE_NAME, CompactionView, dirtiness, read_checkpoint, write_checkpoint
 from engine.files.memory import MemoryFiles
 from engine.log.log import LogConfig
 from engine.log.segment import Segment
+from tests.engine.logs import DIRECTORY, memory_files
 
 CONFIG = LogConfig(cleanup_compact=True, min_cleanable_dirty_ratio=0.5)
 NOW_MS = 100_000
@@ -85,3 +86,28 @@ def test_what_is_undecided_is_left_out_even_if_a_checkpoint_calls_it_clean() -> 
     found = dirtiness(view(CONFIG, 0, 0, 0, stable_end=15), 30, NOW_MS)
     assert (found.end, len(found.segments)) == (10, 1)
     assert not found.is_due(CONFIG)
+
+
+def test_it_survives_a_crash() -> None:
+    files = memory_files()
+    files.make_directories(DIRECTORY)
+    for path in ("/data", "/data/topics", "/data/topics/0a"):
+        files.sync_directory(path)
+    write_checkpoint(files, DIRECTORY, 1234)
+    files.crash()
+    assert read_checkpoint(files, DIRECTORY) == 1234
+
+
+def test_without_a_file_nothing_is_known() -> None:
+    files = memory_files()
+    files.make_directories(DIRECTORY)
+    assert read_checkpoint(files, DIRECTORY) is None
+
+
+@pytest.mark.parametrize("position", range(12))
+def test_a_damaged_one_counts_as_missing(position: int) -> None:
+    files = memory_files()
+    files.make_directories(DIRECTORY)
+    write_checkpoint(files, DIRECTORY, 1234)
+    files.flip_bit(f"{DIRECTORY}/{FILE_NAME}", position)
+    assert read_checkpoint(files, DIRECTORY) is None

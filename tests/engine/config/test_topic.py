@@ -10,8 +10,7 @@ from engine.config.topic import (
     parse_topic_overrides,
     topic_key,
 )
-from engine.config.topic_extensions import EXTENSIONS
-from engine.config.topic_tracing import TRACING
+from engine.config.topic_extensions import EXTENSIONS, TRACING
 from engine.errors import InvalidConfig
 
 LONG_MAX = 2**63 - 1

@@ -11,8 +11,8 @@ from trio.testing import trio_test
 from engine.clock import ManualClock
 from engine.errors import UnknownTopicOrPartition
 from wire.http.application import Application
+from wire.http.config import Access
 from wire.http.life import Life, Phase
-from wire.http.limits import Access
 from wire.http.messages import Call, Request, Response
 from wire.http.problems import Problem
 from wire.http.routing import Route, Routes

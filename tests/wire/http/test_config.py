@@ -4,7 +4,7 @@ import pytest
 
 from engine.config.keys import by_name
 from engine.errors import InvalidConfig
-from wire.http.config import HTTP_KEYS
+from wire.http.config import HTTP_KEYS, Access
 
 KEYS = by_name(HTTP_KEYS)
 
@@ -29,3 +29,7 @@ def test_the_token_is_never_shown() -> None:
 def test_what_cannot_be_is_refused(name: str, value: str) -> None:
     with pytest.raises(InvalidConfig, match=name):
         KEYS[name].parse(value)
+
+
+def test_the_token_does_not_appear_in_a_log_line() -> None:
+    assert "secret" not in repr(Access("secret"))

@@ -8,8 +8,8 @@ import trio
 from trio.testing import trio_test
 
 from tests.wire.http.door import Caller
+from wire.http.config import HttpLimits
 from wire.http.connection import HttpConnection
-from wire.http.limits import HttpLimits
 from wire.http.messages import Request, Response
 
 LIMITS = HttpLimits(max_request_bytes=1000, max_header_bytes=2048, request_timeout_s=5.0, max_idle_s=5.0)

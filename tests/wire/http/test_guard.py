@@ -4,8 +4,8 @@ from http import HTTPStatus
 
 import pytest
 
+from wire.http.config import Access
 from wire.http.guard import check_changing, check_host, check_token, host_name
-from wire.http.limits import Access
 from wire.http.messages import Request
 from wire.http.problems import Problem
 

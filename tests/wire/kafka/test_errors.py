@@ -6,9 +6,9 @@ import kio.schema.errors
 import pytest
 
 from engine import errors
-from engine.errors import BrokerError
+from engine.errors import BrokerError, InvalidTxnState, ProducerFenced
 from wire.kafka.codec import EncodeError, WireError
-from wire.kafka.errors import ErrorCode, error_code
+from wire.kafka.errors import ErrorCode, error_code, producer_error_code
 
 KINDS = [kind for _, kind in inspect.getmembers(errors, inspect.isclass) if issubclass(kind, BrokerError)]
 ABSTRACT = {BrokerError, errors.RefusedRecords}
@@ -42,3 +42,9 @@ def test_malformed_bytes_and_our_own_mistakes_are_told_apart() -> None:
     assert not issubclass(WireError, EncodeError)
     assert not issubclass(EncodeError, WireError)
     assert not issubclass(WireError, BrokerError)
+
+
+def test_older_clients_are_told_of_fencing_in_words_they_know() -> None:
+    assert producer_error_code(ProducerFenced(""), 1, 2) == 47
+    assert producer_error_code(ProducerFenced(""), 2, 2) == 90
+    assert producer_error_code(InvalidTxnState(""), 1, 2) == 48

@@ -5,8 +5,7 @@ import msgspec
 from coordinators.node_identity import NodeIdentity
 from coordinators.topics import Topics
 from wire.http.life import Life
-from wire.http.messages import Call
-from wire.http.paging import Count, Page, PageQuery
+from wire.http.messages import Call, Count, Page, PageQuery
 from wire.http.routing import Route
 
 

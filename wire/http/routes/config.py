@@ -5,8 +5,7 @@ import msgspec
 from coordinators.configs import ConfigResource, ResourceType
 from coordinators.node_identity import NodeIdentity
 from coordinators.topics import Topics
-from wire.http.messages import Call
-from wire.http.paging import MAX_LIMIT, Limit, Page, PageQuery
+from wire.http.messages import MAX_LIMIT, Call, Limit, Page, PageQuery
 from wire.http.routing import Route
 
 

@@ -13,8 +13,7 @@ from coordinators.release.inspection import EDGES_MAX, Inspection
 from coordinators.release.listing import Window
 from coordinators.release.pending_records import DueBucket
 from engine.config.keys import INT_MAX
-from wire.http.messages import Call
-from wire.http.paging import Page, PageQuery
+from wire.http.messages import Call, Page, PageQuery
 from wire.http.pending import FateDetail, Pending, fate_detail, pending
 from wire.http.problems import Problem
 from wire.http.routes.topics import TopicName

@@ -4,17 +4,15 @@ from typing import Annotated, Any
 
 import msgspec
 
-from coordinators.breathing import Breathing
 from coordinators.group.consumer.protocol import read_assignment
 from coordinators.group.consumer.requests import DescribedConsumer, DescribedConsumerGroup
 from coordinators.group.groups import OFFSETS_TOPIC, Groups
 from coordinators.group.lag import PartitionLag
 from coordinators.group.requests import DescribedGroup, DescribedMember
 from coordinators.topics import Topics
-from coordinators.waiting import result_of
+from coordinators.waiting import Breathing, result_of
 from engine.errors import BrokerError, GroupIdNotFound
-from wire.http.messages import Call
-from wire.http.paging import Count, Page, PageQuery
+from wire.http.messages import Call, Count, Page, PageQuery
 from wire.http.routing import Route
 
 CONSUMER_PROTOCOL = "consumer"

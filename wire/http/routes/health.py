@@ -6,8 +6,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from coordinators.breathing import Breathing
-from coordinators.waiting import in_worker
+from coordinators.waiting import Breathing, in_worker
 from engine.partition.partitions import Partitions
 from engine.workers import Workers
 from wire.http.life import Life, Phase

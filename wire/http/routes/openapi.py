@@ -2,8 +2,8 @@
 
 from coordinators.waiting import in_worker
 from engine.workers import Workers
+from wire.http.config import Access
 from wire.http.life import Life
-from wire.http.limits import Access
 from wire.http.messages import Call, Response
 from wire.http.openapi import document
 from wire.http.routing import Route

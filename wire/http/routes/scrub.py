@@ -4,8 +4,7 @@ import msgspec
 
 from coordinators.scrubbing import Scrubbing
 from engine.partition.partitions import Partitions
-from wire.http.messages import Call
-from wire.http.paging import Count, Page, PageQuery
+from wire.http.messages import Call, Count, Page, PageQuery
 from wire.http.routing import Route
 
 

@@ -6,8 +6,7 @@ import msgspec
 
 from coordinators.release.inspection import Inspection
 from coordinators.release.pending_records import DelayStatistics, PriorityStatistics
-from wire.http.messages import Call
-from wire.http.paging import Page, PageQuery
+from wire.http.messages import Call, Page, PageQuery
 from wire.http.routing import Route
 
 

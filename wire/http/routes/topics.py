@@ -5,16 +5,15 @@ from typing import Annotated
 
 import msgspec
 
-from coordinators.breathing import Breathing
 from coordinators.configs import ConfigResource, ResourceType
 from coordinators.controller import Controller
 from coordinators.topics import Topic, Topics, TopicSpec
+from coordinators.waiting import Breathing
 from engine.errors import BrokerError, PolicyViolation, UnknownTopicOrPartition
 from engine.ids import id_text
 from engine.partition.partition import Partition
 from engine.partition.partitions import Partitions
-from wire.http.messages import Call, Response
-from wire.http.paging import Count, Page, PageQuery
+from wire.http.messages import Call, Count, Page, PageQuery, Response
 from wire.http.routing import Route
 
 DEFAULT = -1

@@ -5,14 +5,13 @@ from typing import Annotated, Any, TypeAlias
 
 import msgspec
 
-from coordinators.breathing import Breathing
 from coordinators.tracing.tracing import Tracing
+from coordinators.waiting import Breathing
 from engine.trace.kinds import Outcome
 from engine.trace.query import TraceQuery
 from engine.trace.record_trace import RecordTrace
 from engine.trace.timeline import as_json, as_table, summary
-from wire.http.messages import Call, Response
-from wire.http.paging import Count, Page, PageQuery
+from wire.http.messages import Call, Count, Page, PageQuery, Response
 from wire.http.problems import Problem
 from wire.http.routing import Route
 

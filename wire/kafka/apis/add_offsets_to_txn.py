@@ -10,10 +10,9 @@ from coordinators.transaction.transaction import ProducerIdentity
 from coordinators.transaction.transactions import Transactions
 from coordinators.waiting import result_of
 from engine.errors import BrokerError
-from wire.kafka.errors import error_code
+from wire.kafka.errors import error_code, producer_error_code
 from wire.kafka.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
 from wire.kafka.request import Context, Deferred, Later
-from wire.kafka.transactional import producer_error_code
 
 KEY = 25
 VERSIONS = (0, 4)

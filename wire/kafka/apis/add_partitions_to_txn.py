@@ -10,7 +10,7 @@ from coordinators.records.directory import PartitionDirectory
 from coordinators.transaction.transaction import ProducerIdentity, TopicPartition
 from coordinators.transaction.transactions import Transactions
 from engine.errors import BrokerError
-from wire.kafka.errors import ErrorCode
+from wire.kafka.errors import ErrorCode, producer_error_code
 from wire.kafka.messages.add_partitions_to_txn import (
     AddPartitionsToTxnPartitionResult,
     AddPartitionsToTxnRequest,
@@ -21,7 +21,6 @@ from wire.kafka.messages.add_partitions_to_txn import (
 from wire.kafka.request import Context, Deferred
 from wire.kafka.slices import slices_of
 from wire.kafka.steps import Steps, lazily
-from wire.kafka.transactional import producer_error_code
 
 KEY = 24
 VERSIONS = (0, 3)

@@ -11,8 +11,8 @@ from coordinators.topics import Topics
 from engine.config.keys import ConfigType
 from engine.config.resolve import ConfigEntry
 from engine.errors import BrokerError, InvalidRequest
+from wire.kafka.config import Limits
 from wire.kafka.errors import error_code
-from wire.kafka.limits import Limits
 from wire.kafka.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,

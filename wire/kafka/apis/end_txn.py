@@ -12,10 +12,9 @@ from coordinators.waiting import result_of
 from engine.errors import BrokerError
 from engine.workers import Workers
 from wire.kafka.apis.init_producer_id import reserve_producer_ids
-from wire.kafka.errors import error_code
+from wire.kafka.errors import error_code, producer_error_code
 from wire.kafka.messages.end_txn import EndTxnRequest, EndTxnResponse
 from wire.kafka.request import Context, Deferred, Later
-from wire.kafka.transactional import producer_error_code
 
 KEY = 26
 VERSIONS = (0, 5)

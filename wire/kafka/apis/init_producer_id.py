@@ -14,10 +14,9 @@ from coordinators.transaction.transactions import Transactions
 from coordinators.waiting import in_worker, result_of
 from engine.errors import BrokerError
 from engine.workers import Workers
-from wire.kafka.errors import ErrorCode, error_code
+from wire.kafka.errors import ErrorCode, error_code, producer_error_code
 from wire.kafka.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from wire.kafka.request import Context, Deferred
-from wire.kafka.transactional import producer_error_code
 
 KEY = 22
 VERSIONS = (0, 5)

@@ -14,9 +14,8 @@ from wire.kafka.codec.compiled import (
     response_encoder_in_steps,
 )
 from wire.kafka.codec.decoding import MAX_REQUEST_ELEMENTS
-from wire.kafka.codec.errors import EncodeError, WireError
 from wire.kafka.codec.header import decode_request_header, is_flexible, response_start, schema_versions
-from wire.kafka.codec.primitives import Decoder, Encoder
+from wire.kafka.codec.primitives import Decoder, EncodeError, Encoder, WireError
 from wire.kafka.messages.base import Buffer, Message, Part, Region
 
 __all__ = [

@@ -15,11 +15,11 @@ from typing import Any
 import msgspec
 from attrs import define, field
 
-from wire.kafka.codec.errors import WireError
 from wire.kafka.codec.primitives import (
     ELEMENTS_PER_STEP,
     MAX_STRING_BYTES,
     MAX_TAGS,
+    WireError,
     read_tag,
     read_uvarint_tail,
     skip_tags,

@@ -13,10 +13,10 @@ from typing import Any
 
 from attrs import define, field
 
-from wire.kafka.codec.errors import EncodeError
 from wire.kafka.codec.primitives import (
     ELEMENTS_PER_STEP,
     ONE_BYTE_VARINTS,
+    EncodeError,
     finish,
     regions_size,
     shortened,

@@ -9,8 +9,7 @@ from struct import Struct
 from struct import error as StructError  # noqa: N812
 
 from wire.kafka.codec.api_table import API_TABLE
-from wire.kafka.codec.errors import WireError
-from wire.kafka.codec.primitives import MAX_TAGS, skip_tags
+from wire.kafka.codec.primitives import MAX_TAGS, WireError, skip_tags
 from wire.kafka.messages.base import Buffer
 
 API_VERSIONS_KEY = 18

@@ -6,8 +6,16 @@ Every reader gets the end of the buffer and proves a length against it before it
 from collections.abc import Callable, Generator, Sequence
 from struct import Struct
 
-from wire.kafka.codec.errors import WireError
 from wire.kafka.messages.base import Buffer, Message, Part, Region
+
+
+class WireError(Exception):
+    """The peer sent bytes that are not the message they claim to be: its connection is closed."""
+
+
+class EncodeError(Exception):
+    """A message that we built cannot be written: a bug of ours, with the message's field named."""
+
 
 ONE_BYTE_VARINTS = tuple(bytes((number,)) for number in range(0x80))
 MAX_UVARINT = 2**32 - 1

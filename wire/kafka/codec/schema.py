@@ -10,7 +10,7 @@ from typing import Any, Literal
 from attrs import frozen
 
 from wire.kafka.codec.api_table import API_TABLE
-from wire.kafka.codec.errors import WireError
+from wire.kafka.codec.primitives import WireError
 from wire.kafka.codec.rows import FieldRow, StructRows
 
 Direction = Literal["request", "response"]

@@ -1,6 +1,6 @@
 """Pages of a list."""
 
-from wire.http.paging import PageQuery
+from wire.http.messages import PageQuery
 
 
 def test_a_page_is_cut_out_of_the_list() -> None:
