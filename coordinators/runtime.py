@@ -159,7 +159,8 @@ class Shard(Generic[M]):
     """Why it cannot be loaded: until that is mended nobody is told anything of its state."""
 
 
-NewMachine = Callable[[int, ShardTimers[Any]], M]
+NewMachine = Callable[[int, int, ShardTimers[Any]], M]
+"""Of a shard's number, the leader epoch in which this node has it, and its timers."""
 
 
 @define(eq=False)
@@ -211,7 +212,7 @@ class Runtime(Generic[M]):
             self.timers, self.clock, lambda operation: self._run_timer(index, operation)
         )
         watch_end = partial(self._transaction_ended, index)
-        shard = Shard(index, partition, leader_epoch, self.new_machine(index, timers), timers, watch_end)
+        shard = Shard(index, partition, leader_epoch, self.new_machine(index, leader_epoch, timers), timers, watch_end)
         self._shards[index] = shard
         partition.log.watch_ends(watch_end)
         if partition.offline is not None or partition.log.end_offset != partition.high_watermark.offset:

@@ -23,6 +23,7 @@ from coordinators.records.directory import PartitionDirectory
 from coordinators.release.releases import Releases
 from coordinators.scrubbing import Scrubbing
 from coordinators.topics import Topics
+from coordinators.transaction.markers import LocalMarkers
 from coordinators.transaction.orphans import INTERVAL_S, Orphans
 from coordinators.transaction.transactions import Transactions
 from coordinators.waiting import in_worker
@@ -187,8 +188,10 @@ class NodeRuntime:
         groups = Groups.compose(internal_topics, topics.settings, clock, self._timers, workers, random_bytes)
         tracing = await open_tracing(controller, groups, clock, self._timers, workers, random_bytes, self.data_dir)
         producer_ids = ProducerIds(self.catalogue)
-        transactions = Transactions.compose(
-            internal_topics, groups, producer_ids, topics.settings, clock, self._timers, workers
+        directory = PartitionDirectory(topics, partitions)
+        markers = LocalMarkers(directory, clock)
+        transactions = Transactions(
+            internal_topics, producer_ids, markers, topics.settings, clock, self._timers, workers
         )
         releases = Releases.compose(controller, producer_ids, clock, self._timers, tracing)
         cluster = await in_worker(workers, cluster_id, self.catalogue, random_bytes)
@@ -197,12 +200,13 @@ class NodeRuntime:
             identity,
             topics,
             partitions,
-            PartitionDirectory(topics, partitions),
+            directory,
             controller,
             internal_topics,
             producer_ids,
             groups,
             transactions,
+            markers,
             releases,
             tracing,
             self._timers,

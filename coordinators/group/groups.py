@@ -101,7 +101,7 @@ class Groups:
         internal_topics.controller.on_change.append(groups.topic_changed)
         return groups
 
-    def _new_machine(self, _index: int, timers: ShardTimers[Any]) -> GroupMachine:
+    def _new_machine(self, _index: int, _leader_epoch: int, timers: ShardTimers[Any]) -> GroupMachine:
         topics = self.internal_topics.controller.topics.view
         return GroupMachine(
             timers, self.clock, self.settings, self.random_bytes, topics, self._consumer_members, self.on_committed

@@ -1,24 +1,31 @@
 """The state of one partition of `__transaction_state`: its transactional ids, and the operations on them.
 
-Hard state is `transactions`. Soft are the timer for overdue transactions and the one for forgotten ids.
+Hard state is `transactions`. Soft are the timer for overdue transactions, the one for forgotten ids, and the decisions
+that are being carried out.
+
+A transaction ends in three durable steps: the decision (a record here), a marker in every partition (`markers.py`), and
+the completion (a record here again). Whoever decides returns the record with a `MarkerWriting` that begins when the
+record is durable; it calls `note_written`, which writes the completion. A shard that is loaded begins again with
+every decision that it finds without its completion.
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from heapq import nsmallest
 from typing import Any
 
 from attrs import define, field, frozen
 
-from coordinators.runtime import Outcome, Record, ShardTimers
+from coordinators.runtime import Operation, Outcome, Record, ShardTimers
 from coordinators.transaction import formats
 from coordinators.transaction.endings import Ending, completed, fenced, judge, prepared
 from coordinators.transaction.identities import TakeId, begun, check_expected, renewed
+from coordinators.transaction.markers import MarkerWriting
+from coordinators.transaction.ports import MarkerWriter
 from coordinators.transaction.transaction import IDLE, PREPARED, ProducerIdentity, State, TopicPartition, Transaction
 from engine.clock import Clock
 from engine.config.resolve import BrokerSettings
-from engine.deferred import Deferred
 from engine.errors import (
     BrokerError,
     ConcurrentTransactions,
@@ -32,9 +39,11 @@ logger = logging.getLogger("tidegate.transactions")
 LATE_MS = 1
 """A transaction may use up its timeout to the last millisecond."""
 
-RETRY_MS = 1_000
+ABORT_AGAIN_MS = 1_000
+COMPLETE_AGAIN_MS = 100
 
-Prepared = Callable[[Transaction, Deferred[ProducerIdentity]], object]
+RunHere = Callable[[Operation["TransactionMachine", None]], object]
+"""Runs an operation on the shard as it is then, which may have been loaded again."""
 
 
 @frozen
@@ -61,13 +70,15 @@ class TransactionSettings:
 
 @define(eq=False)
 class TransactionMachine:
-    """A shard. `on_prepared` is told of a durable decision, and gives the answer once it is carried out."""
+    """A shard. `coordinator_epoch` is the leader epoch of its partition, which partitions remember with each marker."""
 
     timers: ShardTimers[Any]
     clock: Clock
     settings: TransactionSettings
     take_id: TakeId
-    on_prepared: Prepared
+    markers: MarkerWriter
+    coordinator_epoch: int
+    run: RunHere
     transactions: dict[str, Transaction] = field(factory=dict, init=False)
     _ongoing: dict[str, int] = field(factory=dict, init=False)
     _next_check_ms: int | None = field(default=None, init=False)
@@ -116,7 +127,7 @@ class TransactionMachine:
             self._check_by(min(self._ongoing.values()))
         for transaction in tuple(self.transactions.values()):
             if transaction.state in PREPARED:
-                self.on_prepared(transaction, Deferred())
+                MarkerWriting(self, transaction).begin()
         self._expire_later()
 
     def unloaded(self) -> None:
@@ -127,7 +138,7 @@ class TransactionMachine:
     def init_producer_id(
         self, transactional_id: str, timeout_ms: int, expected: ProducerIdentity | None
     ) -> Outcome[ProducerIdentity]:
-        """A ProducerIdentity; a transaction that is open is aborted first, and the client asks again."""
+        """The producer's identity; a transaction that is open is aborted first, and the client asks again."""
         now_ms = self.clock.now_ms()
         transaction = self.transactions.get(transactional_id)
         if transaction is None:
@@ -136,8 +147,9 @@ class TransactionMachine:
         if transaction.state in PREPARED:
             raise _concurrent(transaction)
         if transaction.state is State.ONGOING:
+            writing = MarkerWriting(self, fenced(transaction, now_ms))
             refusal = _concurrent(transaction)
-            return self._end([fenced(transaction, now_ms)], refusal)
+            return Outcome([formats.record(writing.decided)], completions=[writing.begin], refusal=refusal)
         return _write(renewed(transaction, timeout_ms, expected, now_ms, self.take_id))
 
     def add_partitions(
@@ -158,30 +170,48 @@ class TransactionMachine:
         )
         return Outcome([formats.record(added)])
 
-    def verify(self, transactional_id: str, producer: ProducerIdentity, partition: TopicPartition) -> None:
-        """Raise unless the partition is part of the producer's transaction (KIP-890, part 1)."""
+    def verify(self, transactional_id: str, producer: ProducerIdentity, places: Iterable[TopicPartition]) -> None:
+        """Raise unless all these partitions are part of the producer's transaction (KIP-890, part 1)."""
         transaction = self._writable(transactional_id, producer)
-        if transaction.state is not State.ONGOING or partition not in transaction.partitions:
-            raise TransactionAbortable(f"{partition[0]}-{partition[1]} was not added to {transactional_id!r}")
+        for topic, index in places:
+            if transaction.state is not State.ONGOING or (topic, index) not in transaction.partitions:
+                raise TransactionAbortable(f"{topic}-{index} was not added to {transactional_id!r}")
 
     def end(
         self, transactional_id: str, producer: ProducerIdentity, *, commit: bool, version: int
     ) -> Outcome[ProducerIdentity]:
-        """A ProducerIdentity, the one to go on with, when every partition knows the end."""
+        """The identity to go on with, when every partition knows the end."""
         transaction = self._existing(transactional_id)
-        ending = judge(transaction, producer, commit=commit, version=version)
-        if ending is Ending.DONE_BEFORE:
+        if judge(transaction, producer, commit=commit, version=version) is Ending.DONE_BEFORE:
             return Outcome(response=transaction.identity)
         decided = prepared(
             transaction, commit=commit, version=version, now_ms=self.clock.now_ms(), take_id=self.take_id
         )
-        return self._end([decided])
+        writing = MarkerWriting(self, decided)
+        return Outcome([formats.record(decided)], writing.answer, [writing.begin])
+
+    # -- carrying decisions out
+
+    def stands(self, decided: Transaction) -> bool:
+        """Whether the decision is still to be carried out."""
+        return self.transactions.get(decided.transactional_id) == decided
+
+    def note_written(self, decided: Transaction) -> None:
+        """Every partition has its marker: write the completion. Nobody waits for it; without it the same markers would
+        be written again, which changes nothing."""
+        self.run(lambda shard: shard.complete(decided))
 
     def complete(self, decided: Transaction) -> Outcome[None]:
-        """Every partition has the marker."""
-        if self.transactions.get(decided.transactional_id) != decided:
+        """The completion, unless it was written before."""
+        if not self.stands(decided):
             return Outcome()
-        return Outcome([formats.record(completed(decided, self.clock.now_ms()))])
+        record = formats.record(completed(decided, self.clock.now_ms()))
+        return Outcome([record], completions=[partial(self._completed, decided)])
+
+    def _completed(self, decided: Transaction, error: BrokerError | None) -> None:
+        if error is not None:
+            key = ("completion", decided.transactional_id)
+            self.timers.set(key, COMPLETE_AGAIN_MS, lambda shard: shard.complete(decided))
 
     # -- internals
 
@@ -207,18 +237,6 @@ class TransactionMachine:
             )
         return transaction
 
-    def _end(self, decided: list[Transaction], refusal: BrokerError | None = None) -> Outcome[ProducerIdentity]:
-        """Write the decisions; once they are durable they are carried out. The answer is the refusal, if there is
-        one, else it comes when the (only) transaction has ended."""
-        answers: list[Deferred[ProducerIdentity]] = [Deferred() for _ in decided]
-        completions = [partial(self._decided, *each) for each in zip(decided, answers, strict=True)]
-        records = [formats.record(transaction) for transaction in decided]
-        return Outcome(records, answers[0], completions, refusal=refusal)
-
-    def _decided(self, transaction: Transaction, answer: Deferred[ProducerIdentity], error: BrokerError | None) -> None:
-        if error is None:
-            self.on_prepared(transaction, answer)
-
     # -- time
 
     def _check_by(self, deadline_ms: int) -> None:
@@ -241,9 +259,10 @@ class TransactionMachine:
             return Outcome()
         logger.info("aborting %d transactions that took longer than their timeout", len(overdue))
         # Should it not be possible to write that down now, it is tried again.
-        self._check_by(now_ms + RETRY_MS)
-        outcome = self._end([fenced(self.transactions[key], now_ms) for key in overdue])
-        return Outcome(outcome.records, None, outcome.completions)
+        self._check_by(now_ms + ABORT_AGAIN_MS)
+        writings = [MarkerWriting(self, fenced(self.transactions[key], now_ms)) for key in overdue]
+        records = [formats.record(writing.decided) for writing in writings]
+        return Outcome(records, completions=[writing.begin for writing in writings])
 
     def _expire_later(self) -> None:
         interval_ms = self.settings.expiration_check_interval_ms

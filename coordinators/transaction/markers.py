@@ -1,17 +1,22 @@
 """Carrying a decision out: a marker in every partition of the transaction, until each is durable.
 
-What cannot be written now is tried again, for as long as the decision stands. Before each try it is asked whether it
-still does: a marker that comes late, after the producer has begun anew, would end the wrong transaction.
+A marker that cannot be written now is tried again, for as long as the decision stands; the pauses grow, and each try
+looks for the partition's leader anew. Before each it is asked whether the decision still stands: a marker that came
+after the producer has begun its next transaction would end the wrong one.
 """
 
 import logging
-from collections.abc import Callable
+from functools import partial
+from typing import Any, Protocol
 
 from attrs import define, field
 
-from coordinators.topics import Topics
-from coordinators.transaction.transaction import TopicPartition, Transaction
+from coordinators.records.directory import PartitionDirectory
+from coordinators.runtime import Outcome, ShardTimers
+from coordinators.transaction.ports import MarkerWriter
+from coordinators.transaction.transaction import ProducerIdentity, TopicPartition, Transaction
 from engine.clock import Clock
+from engine.deferred import Deferred
 from engine.errors import (
     BrokerError,
     InvalidProducerEpoch,
@@ -19,103 +24,112 @@ from engine.errors import (
     UnknownTopicOrPartition,
 )
 from engine.log.transactions import EndMarker
-from engine.partition.partition import Partition
-from engine.partition.partitions import Partitions
-from engine.timers import Timers
 
 logger = logging.getLogger("tidegate.transactions")
 
-Done = Callable[[BrokerError | None], object]
-
 DURABLE_WITHIN_S = 30.0
-RETRY_S = 0.1
-LONGEST_RETRY_S = 5.0
+RETRY_MS = 100
+LONGEST_RETRY_MS = 5_000
 TELL_S = 60.0
 
 
 @define(eq=False)
-class MarkerTargets:
-    """The partitions that markers go to."""
+class LocalMarkers:
+    """Writes markers into the partitions that this node leads."""
 
-    topics: Topics
-    partitions: Partitions
+    directory: PartitionDirectory
     clock: Clock
 
-    def find(self, place: TopicPartition) -> Partition:
-        """The partition, if it exists."""
-        topic = self.topics.by_name.get(place[0])
-        partition = self.partitions.get(topic.topic_id, place[1]) if topic is not None else None
-        if partition is None:
-            raise UnknownTopicOrPartition(f"there is no partition {place[0]}-{place[1]}")
-        return partition
-
-    def append(self, place: TopicPartition, producer_id: int, epoch: int, marker: EndMarker, done: Done) -> None:
-        """Write a marker; `done` is called once it is durable, or with why it will not be. Raises if it is refused."""
-        partition = self.find(place)
+    def write(self, place: TopicPartition, producer: ProducerIdentity, marker: EndMarker) -> Deferred[None]:
+        """See `MarkerWriter`; `NotLeader` for a partition that another node leads."""
         deadline = self.clock.monotonic() + DURABLE_WITHIN_S
-        ended = partition.end_transaction(producer_id, epoch, marker, now_ms=self.clock.now_ms(), deadline=deadline)
-        ended.when_settled(done, done)
+        try:
+            partition = self.directory.find(*place)
+            return partition.end_transaction(
+                producer.producer_id, producer.epoch, marker, now_ms=self.clock.now_ms(), deadline=deadline
+            )
+        except BrokerError as error:
+            return Deferred.refused(error)
+
+
+class DecidingShard(Protocol):
+    """The shard whose decision is carried out."""
+
+    clock: Clock
+    timers: ShardTimers[Any]
+    markers: MarkerWriter
+    coordinator_epoch: int
+
+    def stands(self, decided: Transaction) -> bool:
+        """Whether the decision is still to be carried out."""
+        ...
+
+    def note_written(self, decided: Transaction) -> None:
+        """Every partition has its marker."""
+        ...
 
 
 @define(eq=False)
 class MarkerWriting:
-    """One decision that is being carried out."""
+    """One decision that is being carried out. `answer` is the identity with which the producer goes on: given when all
+    markers are durable, or when one could not be written, for the decision is certain all the same."""
 
-    targets: MarkerTargets
-    timers: Timers
-    clock: Clock
+    shard: DecidingShard
     decided: Transaction
-    coordinator_epoch: int
-    still_stands: Callable[[], bool]
-    done: Callable[[], object]
-    delayed: Callable[[], object]
-    _waiting: set[TopicPartition] = field(factory=set, init=False)
-    _pauses_s: dict[TopicPartition, float] = field(factory=dict, init=False)
+    answer: Deferred[ProducerIdentity] = field(factory=Deferred, init=False)
+    _missing: set[TopicPartition] = field(factory=set, init=False)
+    _pauses_ms: dict[TopicPartition, int] = field(factory=dict, init=False)
     _told_at: float = field(default=-TELL_S, init=False)
 
-    def start(self) -> None:
-        """Write all markers; `done` is called when they are durable, `delayed` if that will take longer."""
-        self._waiting = set(self.decided.partitions)
-        self._write(sorted(self._waiting))
-
-    def _write(self, places: list[TopicPartition]) -> None:
-        if not self.still_stands():
+    def begin(self, error: BrokerError | None = None) -> None:
+        """The decision is durable. If it could not be written the shard is loaded again, and finds out what holds."""
+        if error is not None:
             return
-        for place in places:
-            self._write_one(place)
-        if not places:
-            self.done()
+        self._missing = set(self.decided.partitions)
+        for place in sorted(self._missing):
+            self._write(place)
+        if not self.decided.partitions:
+            self._finish()
 
-    def _write_one(self, place: TopicPartition) -> None:
+    def _write(self, place: TopicPartition) -> None:
         decided = self.decided
-        marker = EndMarker(decided.committed, self.coordinator_epoch)
+        producer = ProducerIdentity(decided.producer_id, decided.epoch)
+        marker = EndMarker(decided.committed, self.shard.coordinator_epoch)
+        written = self.shard.markers.write(place, producer, marker)
+        written.when_settled(lambda _: self._settled(place), partial(self._refused, place))
 
-        def ended(error: BrokerError | None) -> None:
-            if error is None or isinstance(error, UnknownTopicOrPartition):
-                self._settled(place)
-            elif isinstance(error, InvalidProducerEpoch | TransactionCoordinatorFenced):
-                logger.warning("%s-%d needs no marker of %r: %s", *place, decided.transactional_id, error)
-                self._settled(place)
-            else:
-                self._try_again(place, error)
-
-        try:
-            self.targets.append(place, decided.producer_id, decided.epoch, marker, ended)
-        except BrokerError as error:
-            ended(error)
+    def _refused(self, place: TopicPartition, error: BrokerError) -> None:
+        if isinstance(error, InvalidProducerEpoch | TransactionCoordinatorFenced):
+            logger.warning("%s-%d needs no marker of %r: %s", *place, self.decided.transactional_id, error)
+            self._settled(place)
+        elif isinstance(error, UnknownTopicOrPartition):
+            self._settled(place)
+        else:
+            self._try_later(place, error)
 
     def _settled(self, place: TopicPartition) -> None:
-        self._waiting.discard(place)
-        if not self._waiting:
-            self.done()
+        self._missing.discard(place)
+        if not self._missing:
+            self._finish()
 
-    def _try_again(self, place: TopicPartition, error: BrokerError) -> None:
-        now = self.clock.monotonic()
+    def _finish(self) -> None:
+        # Noted before the answer: the producer's next request must find its transaction completed.
+        self.shard.note_written(self.decided)
+        self.answer.resolve(self.decided.identity)
+
+    def _try_later(self, place: TopicPartition, error: BrokerError) -> None:
+        now = self.shard.clock.monotonic()
         if now - self._told_at >= TELL_S:
             self._told_at = now
             logger.warning("%s-%d has no marker of %r yet: %s", *place, self.decided.transactional_id, error)
-        self.delayed()
+        self.answer.resolve(self.decided.identity)
         # The longer it lasts the seldomer it is tried: a full disk stays full for a while.
-        pause_s = self._pauses_s.get(place, RETRY_S)
-        self._pauses_s[place] = min(2 * pause_s, LONGEST_RETRY_S)
-        self.timers.call_at(now + pause_s, lambda: self._write([place]))
+        pause_ms = self._pauses_ms.get(place, RETRY_MS)
+        self._pauses_ms[place] = min(2 * pause_ms, LONGEST_RETRY_MS)
+        key = ("marker", self.decided.transactional_id, place)
+        self.shard.timers.set(key, pause_ms, lambda shard: self._try_again(shard, place))
+
+    def _try_again(self, shard: DecidingShard, place: TopicPartition) -> Outcome[None]:
+        if shard.stands(self.decided):
+            self._write(place)
+        return Outcome()

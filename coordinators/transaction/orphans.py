@@ -53,6 +53,7 @@ class Orphans:
 
     def _known(self) -> dict[int, frozenset[TopicPartition]]:
         """The partitions of transactions that their coordinator will end, by producer."""
+        self.transactions.check_complete()
         return {
             transaction.producer_id: transaction.partitions
             for transaction in self.transactions.list(set(), set())
@@ -62,4 +63,4 @@ class Orphans:
     def _abort(self, place: TopicPartition, producer: ProducerIdentity, coordinator_epoch: int) -> None:
         logger.warning("%s-%d: aborting a transaction of producer %d that nobody knows", *place, producer.producer_id)
         fenced = ProducerIdentity(producer.producer_id, min(producer.epoch + 1, MAX_EPOCH))
-        self.transactions.write_marker(place, fenced, EndMarker(False, coordinator_epoch))
+        self.transactions.markers.write(place, fenced, EndMarker(False, coordinator_epoch))

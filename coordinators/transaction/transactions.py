@@ -6,22 +6,27 @@ written again.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import partial
 from typing import Any, TypeVar
 
-from attrs import define, field
-
-from coordinators.group.groups import OFFSETS_TOPIC, Groups
+from coordinators.group.groups import OFFSETS_TOPIC
 from coordinators.internal_topics import InternalTopic, InternalTopics
 from coordinators.producer_ids import ProducerIds
 from coordinators.runtime import Operation, Outcome, Runtime, ShardTimers
 from coordinators.transaction.machine import TransactionMachine, TransactionSettings
-from coordinators.transaction.markers import RETRY_S, MarkerTargets, MarkerWriting
-from coordinators.transaction.transaction import BY_LABEL, V0, ProducerIdentity, State, TopicPartition, Transaction
+from coordinators.transaction.ports import MarkerWriter
+from coordinators.transaction.transaction import (
+    BY_LABEL,
+    V0,
+    ProducerIdentity,
+    State,
+    TopicPartition,
+    Transaction,
+)
 from engine.clock import Clock
 from engine.config.resolve import BrokerSettings
-from engine.deferred import Deferred, settle
+from engine.deferred import Deferred
 from engine.errors import (
     BrokerError,
     CoordinatorLoadInProgress,
@@ -30,69 +35,51 @@ from engine.errors import (
     PolicyViolation,
     TransactionalIdNotFound,
 )
-from engine.log.transactions import EndMarker
 from engine.timers import Timers
 from engine.workers import Workers
-
-R = TypeVar("R")
 
 STATE_TOPIC = "__transaction_state"
 FORGOTTEN_SHARE = 16
 """One of so many transactional ids of a shard goes when there are too many, so that not every new one has to look."""
 LOOK_AGAIN_S = 1.0
 
+R = TypeVar("R")
 
-@define(eq=False)
+
 class Transactions:
-    """All transactional ids that this node coordinates. Made by `compose`."""
+    """All transactional ids that this node coordinates."""
 
-    internal_topics: InternalTopics
-    groups: Groups
-    producer_ids: ProducerIds
-    settings: TransactionSettings
-    clock: Clock
-    timers: Timers
-    workers: Workers
-    runtime: Runtime[TransactionMachine] = field(init=False)
-    targets: MarkerTargets = field(init=False)
-    _full_until: float = field(default=0.0, init=False)
-
-    def __attrs_post_init__(self) -> None:
-        controller = self.internal_topics.controller
-        self.runtime = Runtime(STATE_TOPIC, self._new_machine, self.clock, self.timers, self.workers)
-        self.targets = MarkerTargets(controller.topics, controller.partitions, self.clock)
-
-    @classmethod
-    def compose(
-        cls,
+    def __init__(
+        self,
         internal_topics: InternalTopics,
-        groups: Groups,
         producer_ids: ProducerIds,
+        markers: MarkerWriter,
         settings: BrokerSettings,
         clock: Clock,
         timers: Timers,
         workers: Workers,
-    ) -> "Transactions":
-        """The coordinator, and its topic among those that are looked after."""
-        wanted = TransactionSettings.of(settings)
-        transactions = cls(internal_topics, groups, producer_ids, wanted, clock, timers, workers)
+    ) -> None:
+        self.internal_topics = internal_topics
+        self.markers = markers
+        self.settings = TransactionSettings.of(settings)
+        self.clock = clock
+        self.runtime: Runtime[TransactionMachine] = Runtime(STATE_TOPIC, self._new_machine, clock, timers, workers)
+        self._producer_ids = producer_ids
+        self._full_until = 0.0
         configs = {
             "cleanup.policy": "compact",
             "compression.type": "uncompressed",
             "segment.bytes": str(settings.integer("transaction.state.log.segment.bytes")),
         }
         count = settings.integer("transaction.state.log.num.partitions")
-        internal_topics.add(InternalTopic(STATE_TOPIC, count, configs, transactions.runtime))
-        return transactions
+        internal_topics.add(InternalTopic(STATE_TOPIC, count, configs, self.runtime))
 
-    def _new_machine(self, index: int, timers: ShardTimers[Any]) -> TransactionMachine:
-        def on_prepared(decided: Transaction, answer: Deferred[ProducerIdentity]) -> None:
-            self._carry_out(index, decided, answer)
-
-        return TransactionMachine(timers, self.clock, self.settings, self._take_id, on_prepared)
+    def _new_machine(self, index: int, leader_epoch: int, timers: ShardTimers[Any]) -> TransactionMachine:
+        run = partial(self.runtime.run, index)
+        return TransactionMachine(timers, self.clock, self.settings, self._take_id, self.markers, leader_epoch, run)
 
     def _take_id(self) -> int:
-        producer_id = self.producer_ids.take()
+        producer_id = self._producer_ids.take()
         if producer_id is None:
             raise CoordinatorLoadInProgress("producer ids are being reserved")
         return producer_id
@@ -102,7 +89,7 @@ class Transactions:
     def init_producer_id(
         self, transactional_id: str, timeout_ms: int, expected: ProducerIdentity | None
     ) -> Deferred[ProducerIdentity]:
-        """The identity under which the producer goes on."""
+        """The identity under which the producer writes from now on."""
         if not 0 < timeout_ms <= self.settings.max_timeout_ms:
             return Deferred.refused(
                 InvalidTransactionTimeout(
@@ -142,7 +129,7 @@ class Transactions:
         partitions: Iterable[TopicPartition],
         version: int = V0,
     ) -> Deferred[None]:
-        """Done once the partitions are durably part of the transaction."""
+        """None once the partitions are durably part of the transaction."""
         added = frozenset(partitions)
         return self._run(
             transactional_id, lambda shard: shard.add_partitions(transactional_id, producer, added, version)
@@ -165,12 +152,12 @@ class Transactions:
     def verify(self, transactional_id: str, producer: ProducerIdentity, place: TopicPartition) -> None:
         """Raise unless the partition is part of the producer's transaction."""
         if self.settings.verifies_partitions:
-            self.runtime.machine(self._shard(transactional_id)).verify(transactional_id, producer, place)
+            self.runtime.machine(self._shard(transactional_id)).verify(transactional_id, producer, [place])
 
     def is_added(self, transactional_id: str, producer: ProducerIdentity, place: TopicPartition) -> bool:
         """Whether the partition is part of the producer's transaction; False where that cannot be told."""
         try:
-            self.runtime.machine(self._shard(transactional_id)).verify(transactional_id, producer, place)
+            self.runtime.machine(self._shard(transactional_id)).verify(transactional_id, producer, [place])
         except BrokerError:
             return False
         return True
@@ -178,7 +165,7 @@ class Transactions:
     def end(
         self, transactional_id: str, producer: ProducerIdentity, *, commit: bool, version: int = V0
     ) -> Deferred[ProducerIdentity]:
-        """The identity to go on with, once the transaction has ended so."""
+        """The ProducerIdentity to go on with, once the transaction has ended so."""
         return self._run(
             transactional_id, lambda shard: shard.end(transactional_id, producer, commit=commit, version=version)
         )
@@ -199,13 +186,13 @@ class Transactions:
     def list(
         self, states: set[str], producer_ids: set[int], running_ms: int = -1, pattern: re.Pattern[str] | None = None
     ) -> list[Transaction]:
-        """The transactional ids that match all filters that are given; `CoordinatorLoadInProgress` while some are
-        not known yet."""
+        """The transactional ids of this node that match all filters that are given; `CoordinatorLoadInProgress` while
+        some are not known yet."""
         wanted = {BY_LABEL[name] for name in states if name in BY_LABEL}
         now_ms = self.clock.now_ms()
         return [
             transaction
-            for machine in self._all_machines()
+            for machine in self.runtime.all_machines()
             for transaction in machine.transactions.values()
             if transaction.state is not State.DEAD
             and (not states or transaction.state in wanted)
@@ -214,14 +201,11 @@ class Transactions:
             and (pattern is None or pattern.fullmatch(transaction.transactional_id))
         ]
 
-    def write_marker(self, place: TopicPartition, producer: ProducerIdentity, marker: EndMarker) -> Deferred[None]:
-        """Write a marker as an administrator asks for it; done once it is durable."""
-        answer: Deferred[None] = Deferred()
-        try:
-            self.targets.append(place, producer.producer_id, producer.epoch, marker, partial(settle, answer))
-        except BrokerError as error:
-            answer.refuse(error)
-        return answer
+    def check_complete(self) -> None:
+        """Raise unless this node coordinates every transactional id that there is, and knows all of them."""
+        topic = self.internal_topics.controller.topics.by_name.get(STATE_TOPIC)
+        for index in range(topic.partition_count if topic is not None else 0):
+            self.runtime.machine(index)
 
     def statistics(self) -> dict[str, int]:
         """Transactional ids by their state."""
@@ -236,10 +220,6 @@ class Transactions:
     def _shard(self, transactional_id: str) -> int:
         return self.internal_topics.shard_of(STATE_TOPIC, transactional_id)
 
-    def _all_machines(self) -> Iterator[TransactionMachine]:
-        topic = self.internal_topics.controller.topics.by_name.get(STATE_TOPIC)
-        return (self.runtime.machine(index) for index in range(topic.partition_count if topic else 0))
-
     def _run(self, transactional_id: str, operation: Operation[TransactionMachine, R]) -> Deferred[R]:
         if not transactional_id:
             return Deferred.refused(InvalidRequest("a transactional id may not be empty"))
@@ -248,39 +228,3 @@ class Transactions:
         except BrokerError as error:
             return Deferred.refused(error)
         return self.runtime.run(index, operation)
-
-    def _carry_out(self, index: int, decided: Transaction, answer: Deferred[ProducerIdentity]) -> None:
-        """Have the markers written, then note that they are."""
-
-        def still_stands() -> bool:
-            try:
-                machine = self.runtime.machine(index)
-            except BrokerError:
-                return False
-            return machine.transactions.get(decided.transactional_id) == decided
-
-        def note() -> None:
-            if still_stands():
-                self.runtime.run(index, lambda shard: shard.complete(decided)).when_settled(noted, not_noted)
-
-        def noted(_: None) -> None:
-            """That was all."""
-
-        def not_noted(_: BrokerError) -> None:
-            self.timers.call_at(self.clock.monotonic() + RETRY_S, note)
-
-        def done() -> None:
-            note()
-            answer.resolve(decided.identity)
-
-        # The decision is certain, and that is what the client asked for: it need not wait for a marker's second try.
-        MarkerWriting(
-            self.targets,
-            self.timers,
-            self.clock,
-            decided,
-            self.targets.find((STATE_TOPIC, index)).leader_epoch,
-            still_stands,
-            done,
-            lambda: answer.resolve(decided.identity),
-        ).start()

@@ -84,7 +84,7 @@ class Bench:
     def __attrs_post_init__(self) -> None:
         self.rounds = SyncRounds(self.disk, lambda: None)
         self.runtime = Runtime(
-            "counters", lambda _index, timers: Counters(timers), self.clock, self.timers, self.readers
+            "counters", lambda _index, _leader_epoch, timers: Counters(timers), self.clock, self.timers, self.readers
         )
         self.open()
 

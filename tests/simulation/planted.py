@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from coordinators.transaction.markers import MarkerTargets
+from coordinators.transaction.markers import LocalMarkers
+from engine.deferred import Deferred
 from engine.log import producer_state
 from engine.log.aborted_index import AbortedIndex
 from engine.log.index import SparseIndex
@@ -28,15 +29,16 @@ def acknowledged_before_synced(patch: pytest.MonkeyPatch) -> None:
 
 def abort_marker_lost(patch: pytest.MonkeyPatch) -> None:
     """An abort is answered, and its markers are never written."""
-    append = MarkerTargets.append
+    write = LocalMarkers.write
 
-    def forgetful(self: MarkerTargets, place: Any, producer_id: int, epoch: int, marker: Any, done: Any) -> None:
+    def forgetful(self: LocalMarkers, place: Any, producer: Any, marker: Any) -> Deferred[None]:
         if marker.committed:
-            append(self, place, producer_id, epoch, marker, done)
-        else:
-            done(None)
+            return write(self, place, producer, marker)
+        forgotten: Deferred[None] = Deferred()
+        forgotten.resolve(None)
+        return forgotten
 
-    patch.setattr(MarkerTargets, "append", forgetful)
+    patch.setattr(LocalMarkers, "write", forgetful)
 
 
 def release_forgotten_after_a_crash(patch: pytest.MonkeyPatch) -> None:

@@ -33,7 +33,7 @@ class ConsumerShard(Shard):
 
     topics: TopicView = field(factory=TopicView)
 
-    def _new_machine(self, _index: int, timers: ShardTimers[Any]) -> GroupMachine:
+    def _new_machine(self, _index: int, _leader_epoch: int, timers: ShardTimers[Any]) -> GroupMachine:
         return GroupMachine(timers, self.clock, self.settings, self.random_bytes, self.topics)
 
     @property

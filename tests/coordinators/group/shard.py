@@ -71,7 +71,7 @@ class Shard:
         self.partition = Partition(b"\1" * 16, 0, open_log(self.files), self.rounds)
         self.runtime.load(0, self.partition, self.partition.leader_epoch)
 
-    def _new_machine(self, _index: int, timers: ShardTimers[Any]) -> GroupMachine:
+    def _new_machine(self, _index: int, _leader_epoch: int, timers: ShardTimers[Any]) -> GroupMachine:
         return GroupMachine(timers, self.clock, self.settings, self.random_bytes)
 
     def crash(self) -> None:
@@ -85,7 +85,7 @@ class Shard:
 
     def replayed(self) -> GroupMachine:
         """Another machine, from the log alone."""
-        fresh = self._new_machine(0, ShardTimers(Timers(), self.clock, lambda _: None))
+        fresh = self._new_machine(0, 0, ShardTimers(Timers(), self.clock, lambda _: None))
         for header, records in read_all(self.partition):
             replay_batch(fresh, header, records)
         return fresh

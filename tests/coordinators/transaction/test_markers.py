@@ -6,7 +6,7 @@ import pytest
 
 from coordinators.group.groups import OFFSETS_TOPIC
 from coordinators.transaction.transaction import ProducerIdentity, State
-from engine.errors import StorageError
+from engine.errors import StorageError, TransactionCoordinatorFenced
 from engine.log.transactions import EndMarker, build_marker
 from engine.log.types import Origin
 from tests.coordinators.transaction.world import World
@@ -94,7 +94,7 @@ def test_a_partition_with_a_newer_epoch_of_the_producer_needs_no_marker() -> Non
     world = World()
     producer = begun(world)
     newer = ProducerIdentity(producer.producer_id, producer.epoch + 5)
-    world.heard(world.transactions.write_marker(PLACES[0], newer, EndMarker(False, 0)))
+    world.heard(world.markers.write(PLACES[0], newer, EndMarker(False, 0)))
     assert world.end("a", producer, commit=True) == producer
     assert state(world) is State.COMPLETE_COMMIT
     assert world.read(PLACES[0], committed=True) == []
@@ -129,7 +129,7 @@ def test_markers_of_groups_offsets_are_told_to_the_group() -> None:
     world.commit_offset("g", producer, ("t", 0), 5)
     place = world.transactions.offsets_place("g")
     assert place[0] == OFFSETS_TOPIC
-    world.heard(world.transactions.write_marker(place, producer, EndMarker(True, 0)))
+    world.heard(world.markers.write(place, producer, EndMarker(True, 0)))
     assert world.fetch_offset("g", ("t", 0)).offset == 5
 
 
@@ -153,3 +153,52 @@ def test_the_longer_a_partition_cannot_be_written_the_seldomer_it_is_tried(caplo
     for _ in range(60):
         world.advance(100)
     assert state(world) is State.COMPLETE_COMMIT
+
+
+ELSEWHERE = 2
+
+
+def test_a_partition_whose_leader_has_moved_gets_its_marker_from_the_next_try() -> None:
+    world = World()
+    producer = begun(world)
+    world.lead(PLACES[1], ELSEWHERE)
+    assert world.end("a", producer, commit=True) == producer
+    assert state(world) is State.PREPARE_COMMIT
+    world.lead(PLACES[1])
+    world.advance(101)
+    assert state(world) is State.COMPLETE_COMMIT
+    assert world.read(PLACES[1], committed=True) == ["v"]
+
+
+def test_a_coordinator_that_has_resigned_writes_no_more_and_the_next_one_goes_on() -> None:
+    world = World()
+    producer = begun(world)
+    broken = world.partition(PLACES[1])
+    broken.offline = StorageError("broken")
+    world.end("a", producer, commit=True)
+    shards = [("__transaction_state", index) for index in range(2)]
+    for shard in shards:
+        world.lead(shard, ELSEWHERE)
+    broken.offline = None
+    world.advance(10_000)
+    assert world.read(PLACES[1]) == ["v"]
+    for shard in shards:
+        world.lead(shard)
+    assert state(world) is State.COMPLETE_COMMIT
+    assert world.read(PLACES[1], committed=True) == ["v"]
+    assert [each.coordinator_epoch for each in broken.log.producers()] == [2]
+
+
+def test_a_partition_refuses_a_coordinator_that_is_older_than_the_one_it_has_heard_of() -> None:
+    world = World()
+    producer = begun(world)
+    for index in range(2):
+        world.lead(("__transaction_state", index))
+    world.end("a", producer, commit=True)
+    world.add("a", producer, PLACES[0])
+    world.write("a", producer, PLACES[0], "next", 1)
+    late = world.heard(world.markers.write(PLACES[0], producer, EndMarker(True, 0)))
+    assert isinstance(late, TransactionCoordinatorFenced)
+    assert world.read(PLACES[0], committed=True) == ["v"]
+    world.end("a", producer, commit=False)
+    assert world.read(PLACES[0]) == ["v", "<commit>", "next", "<abort>"]

@@ -82,9 +82,9 @@ def test_an_administrator_can_end_what_hangs(world: World) -> None:
     producer = world.init("a")
     world.add("a", producer, PLACE)
     world.write("a", producer, PLACE, "hanging", 0)
-    assert world.heard(world.transactions.write_marker(PLACE, producer, EndMarker(False, 0))) is None
+    assert world.heard(world.markers.write(PLACE, producer, EndMarker(False, 0))) is None
     assert world.partition(PLACE).last_stable_offset == 2
-    unknown = world.heard(world.transactions.write_marker(("nowhere", 0), producer, EndMarker(False, 0)))
+    unknown = world.heard(world.markers.write(("nowhere", 0), producer, EndMarker(False, 0)))
     assert isinstance(unknown, UnknownTopicOrPartition)
 
 

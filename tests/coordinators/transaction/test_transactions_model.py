@@ -1,4 +1,4 @@
-"""Transactions against a simple model, under random commands, crashes and time.
+"""Transactions against a simple model, under random commands, crashes, changes of leaders and time.
 
 A transaction is seen whole or not at all; what was answered as committed stays, what was aborted never shows; the last
 stable offset stands before the first open transaction; and the hard state equals a fresh replay.
@@ -11,13 +11,18 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from coordinators.transaction.orphans import Orphans
 from coordinators.transaction.transaction import ProducerIdentity
-from engine.errors import BrokerError
+from coordinators.transaction.transactions import STATE_TOPIC
+from engine.errors import BrokerError, TransactionCoordinatorFenced
+from engine.log.transactions import EndMarker
+from engine.partition.replicas import THIS_NODE
 from tests.coordinators.transaction.world import PENDING, World
 
 NAMES = ("a", "b", "c")
 PLACES = (("t", 0), ("t", 1))
 TIMEOUT_MS = 1_000
+ELSEWHERE = 2
 
 
 @define
@@ -41,6 +46,7 @@ class TransactionsMachine(RuleBasedStateMachine):
         self.world.settle()
         self.clients = {name: Client() for name in NAMES}
         self.count = 0
+        self.moved = False
         self.committed: set[str] = set()
         self.aborted: set[str] = set()
         self.together: list[frozenset[str]] = []
@@ -67,7 +73,10 @@ class TransactionsMachine(RuleBasedStateMachine):
         for _ in range(3):
             if client.identity is None:
                 self.init(name, self.count % 2 * 2)
-        assert client.identity is not None
+        if client.identity is None:
+            # Its last transaction is not ended yet: a partition of it is led elsewhere, or was until just now.
+            assert self.moved
+            return
         value = f"{name}{self.count}"
         self.count += 1
         try:
@@ -157,6 +166,41 @@ class TransactionsMachine(RuleBasedStateMachine):
         self.world.crash(random.Random(seed))
         self.world.settle()
 
+    @rule(place=st.sampled_from(PLACES), leader=st.sampled_from([THIS_NODE, ELSEWHERE]))
+    def move_leader(self, place: tuple[str, int], leader: int) -> None:
+        """Of a partition that is written to: its markers have to wait while it is led elsewhere."""
+        self.moved = True
+        self.world.lead(place, leader)
+        self.abort_orphans()
+
+    @rule(index=st.integers(0, 1), away=st.booleans())
+    def change_coordinator(self, index: int, away: bool) -> None:
+        """Another node may coordinate for a moment; then the shard is loaded again, under a later epoch."""
+        if away:
+            self.world.lead((STATE_TOPIC, index), ELSEWHERE)
+            self.world.advance(1)
+        self.world.lead((STATE_TOPIC, index))
+        self.abort_orphans()
+
+    @rule(place=st.sampled_from(PLACES))
+    def hear_an_older_coordinator(self, place: tuple[str, int]) -> None:
+        if place not in self.led():
+            return
+        for producer in list(self.world.partition(place).log.producers()):
+            if producer.coordinator_epoch > 0:
+                identity = ProducerIdentity(producer.producer_id, producer.epoch)
+                marker = EndMarker(False, producer.coordinator_epoch - 1)
+                refusal = self.world.heard(self.world.markers.write(place, identity, marker))
+                assert isinstance(refusal, TransactionCoordinatorFenced)
+
+    def abort_orphans(self) -> None:
+        """As every node does it every few seconds."""
+        Orphans(self.world.transactions).sweep()
+        self.world.settle()
+
+    def led(self) -> list[tuple[str, int]]:
+        return [place for place in PLACES if self.world.partition(place).replicas.leads]
+
     @rule(duration_ms=st.sampled_from([1, 300, 700]))
     def wait(self, duration_ms: int) -> None:
         self.world.advance(duration_ms)
@@ -174,7 +218,7 @@ class TransactionsMachine(RuleBasedStateMachine):
     # -- what must hold
 
     def visible(self) -> set[str]:
-        return {value for place in PLACES for value in self.world.read(place, committed=True)}
+        return {value for place in self.led() for value in self.world.read(place, committed=True)}
 
     @invariant()
     def committed_is_seen_and_aborted_is_not(self) -> None:
@@ -197,7 +241,7 @@ class TransactionsMachine(RuleBasedStateMachine):
         for shard in runtime._shards.values():
             timers: ShardTimers[TransactionMachine] = ShardTimers(world.timers, world.clock, lambda _: None)
             fresh = TransactionMachine(
-                timers, world.clock, world.transactions.settings, lambda: -1, lambda _t, _a: None
+                timers, world.clock, world.transactions.settings, lambda: -1, world.markers, 0, lambda _: None
             )
             for header, records in opened_batches(shard.partition, shard.partition.high_watermark):
                 replay_batch(fresh, header, records)
@@ -209,7 +253,7 @@ class TransactionsMachine(RuleBasedStateMachine):
         """Stable up to the first record of a transaction that its coordinator has open."""
         if not hasattr(self, "world"):
             return
-        for place in PLACES:
+        for place in self.led():
             partition = self.world.partition(place)
             is_open = any(
                 place in transaction.partitions for state in self.world.hard_state() for transaction in state.values()
@@ -223,7 +267,10 @@ class TransactionsMachine(RuleBasedStateMachine):
         for client in self.clients.values():
             if client.identity is not None:
                 self.lost(client)
-        for _ in range(3):
+        for place in PLACES:
+            self.world.lead(place)
+        self.abort_orphans()
+        for _ in range(6):
             self.world.advance(TIMEOUT_MS + 10)
         visible = self.visible()
         assert self.committed <= visible

@@ -3,20 +3,23 @@
 import random
 from typing import Any
 
-from attrs import define, field
+from attrs import define, evolve, field
 
 from coordinators.controller import Controller
 from coordinators.group.groups import OFFSETS_TOPIC, Groups
 from coordinators.group.requests import FetchedOffset, OffsetToCommit
 from coordinators.internal_topics import InternalTopics
 from coordinators.producer_ids import ProducerIds
+from coordinators.records.directory import PartitionDirectory
 from coordinators.topic_creation import TopicSpec
 from coordinators.topics import Topics
+from coordinators.transaction.markers import LocalMarkers
 from coordinators.transaction.orphans import Orphans
 from coordinators.transaction.transaction import ProducerIdentity, TopicPartition
 from coordinators.transaction.transactions import STATE_TOPIC, Transactions
 from engine.catalogue.catalogue import Catalogue
 from engine.catalogue.memory import MemoryCatalogue
+from engine.catalogue.records import PartitionRecord
 from engine.clock import ManualClock
 from engine.config.resolve import BrokerSettings
 from engine.deferred import Deferred
@@ -26,6 +29,7 @@ from engine.log.transactions import parse_marker
 from engine.log.types import AppendResult
 from engine.partition.partition import Partition
 from engine.partition.partitions import Partitions
+from engine.partition.replicas import THIS_NODE
 from engine.partition.sync import SyncRounds
 from engine.records.layout import TRANSACTIONAL_FLAG, build_batch, record_section, split_batches, walk_records
 from engine.timers import Timers
@@ -46,6 +50,8 @@ class World:
     clock: ManualClock = field(factory=ManualClock)
     hold: bool = False
     settings: dict[str, str] = field(factory=dict)
+    rows: dict[TopicPartition, PartitionRecord] = field(factory=dict)
+    """Of partitions whose leader has changed."""
 
     def __attrs_post_init__(self) -> None:
         self.start()
@@ -73,12 +79,15 @@ class World:
         self.groups = Groups.compose(internal, settings, self.clock, self.timers, self.workers, random.randbytes)
         self.producer_ids = ProducerIds(self.catalogue)
         self.producer_ids.add(self.producer_ids.reserve())
-        self.transactions = Transactions.compose(
-            internal, self.groups, self.producer_ids, settings, self.clock, self.timers, self.workers
+        self.markers = LocalMarkers(PartitionDirectory(self.topics, self.partitions), self.clock)
+        self.transactions = Transactions(
+            internal, self.producer_ids, self.markers, settings, self.clock, self.timers, self.workers
         )
         for topic in self.topics.view:
             for spec in self.controller._specs(topic):
                 self.partitions.add(spec, self.partitions.open_log(spec, clean=False))
+        for place, row in self.rows.items():
+            self.partition(place).assume(row)
         for follow in self.controller.on_opened:
             follow()
         Orphans(self.transactions).sweep()
@@ -108,6 +117,24 @@ class World:
         self.settle()
         if self.hold:
             self.timers.run_due(self.clock.monotonic())
+
+    # -- leaders
+
+    def lead(self, place: TopicPartition, leader: int = THIS_NODE) -> None:
+        """A partition gets a new leader; a shard that is led here is loaded, from this epoch on."""
+        partition = self.partition(place)
+        row = evolve(partition.replicas.row, leader=leader, leader_epoch=partition.leader_epoch + 1)
+        self.rows[place] = row
+        if leader == THIS_NODE:
+            partition.log.begin_epoch(row.leader_epoch)
+        partition.assume(row)
+        if place[0] == STATE_TOPIC:
+            runtime = self.transactions.runtime
+            if leader == THIS_NODE:
+                runtime.load(place[1], partition, row.leader_epoch)
+            else:
+                runtime.unload(place[1], row.leader_epoch)
+        self.settle()
 
     # -- producers
 

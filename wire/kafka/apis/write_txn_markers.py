@@ -6,8 +6,8 @@ Brokers send it to each other; administrators send it to end a transaction that 
 
 from typing import Any
 
+from coordinators.transaction.markers import LocalMarkers
 from coordinators.transaction.transaction import ProducerIdentity
-from coordinators.transaction.transactions import Transactions
 from engine.errors import BrokerError
 from engine.log.transactions import EndMarker
 from wire.kafka.errors import error_code
@@ -28,7 +28,7 @@ VERSIONS = (1, 2)
 Marker = tuple[ProducerIdentity, EndMarker]
 
 
-def handle(request: WriteTxnMarkersRequest, _: Context, transactions: Transactions) -> Steps[Any]:
+def handle(request: WriteTxnMarkersRequest, _: Context, markers: LocalMarkers) -> Steps[Any]:
     """Write each marker, once where a partition is named twice; answered when all are durable."""
     results: list[WritableTxnMarkerResult] = []
     wanted: list[tuple[Marker, str, int, WritableTxnMarkerPartitionResult]] = []
@@ -41,9 +41,7 @@ def handle(request: WriteTxnMarkersRequest, _: Context, transactions: Transactio
             wanted += [(marker, name, entry.partition_index, entry) for entry in partitions]
             yield
 
-    return for_each(
-        wanted, lambda each: _write(*each, transactions), lambda _: WriteTxnMarkersResponse(markers=results)
-    )
+    return for_each(wanted, lambda each: _write(*each, markers), lambda _: WriteTxnMarkersResponse(markers=results))
 
 
 def _merged(request: WriteTxnMarkersRequest) -> dict[Marker, dict[str, dict[int, None]]]:
@@ -59,11 +57,11 @@ def _merged(request: WriteTxnMarkersRequest) -> dict[Marker, dict[str, dict[int,
 
 
 def _write(
-    marker: Marker, topic: str, index: int, entry: WritableTxnMarkerPartitionResult, transactions: Transactions
+    marker: Marker, topic: str, index: int, entry: WritableTxnMarkerPartitionResult, markers: LocalMarkers
 ) -> Deferred[None]:
     producer, end = marker
 
     def refuse(error: BrokerError) -> None:
         entry.error_code = error_code(error)
 
-    return transactions.write_marker((topic, index), producer, end).map(lambda _: None, refuse)
+    return markers.write((topic, index), producer, end).map(lambda _: None, refuse)
