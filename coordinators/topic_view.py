@@ -25,14 +25,15 @@ class Topic:
     partitions: tuple[PartitionRecord, ...]
     config: TopicConfig
     revision: int = 0
+    internal: bool = field(init=False, eq=False)
+
+    @internal.default
+    def _is_internal(self) -> bool:
+        return self.name in INTERNAL_TOPICS
 
     @property
     def partition_count(self) -> int:
         return len(self.partitions)
-
-    @property
-    def internal(self) -> bool:
-        return self.name in INTERNAL_TOPICS
 
     @property
     def hidden(self) -> bool:

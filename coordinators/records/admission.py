@@ -1,7 +1,7 @@
 """Who may publish where, and how fast: the one place where every door's publishers are asked about.
 
-There are no principals and no quotas yet, so everybody may do everything. Whoever brings them in gives `Publishing`
-another `Admission`; neither doors nor handlers have to know.
+There are no principals and no quotas yet: a `Publishing` that is given no `Admission` lets everybody write everywhere,
+as fast as they can. Whoever brings them in gives it one; neither doors nor handlers have to know.
 """
 
 from typing import Protocol
@@ -18,14 +18,3 @@ class Admission(Protocol):
 
     def throttle_ms(self, publisher: Publisher, size_bytes: int) -> int:
         """So many bytes of this publisher were taken: how long it should pause before it sends more."""
-
-
-class Everybody:
-    """May write everything, as fast as they can."""
-
-    def check_write(self, publisher: Publisher, topic: Topic) -> None:
-        """Nobody is refused."""
-
-    def throttle_ms(self, publisher: Publisher, size_bytes: int) -> int:  # noqa: ARG002
-        """Nobody has to pause."""
-        return 0

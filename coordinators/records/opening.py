@@ -19,11 +19,10 @@ from coordinators.release.releases import Releases
 from coordinators.waiting import in_worker
 from engine.clock import Clock
 from engine.errors import BrokerError, RecordTooLarge, kept
-from engine.log.types import LogConfig
+from engine.log.types import LogConfig, Origin
 from engine.log.validation import check_record_count
 from engine.records.batch import Batch
 from engine.records.compression import GZIP, LZ4, NONE, ZSTD, TooLargeDecompressed
-from engine.records.layout import CODEC_MASK
 from engine.records.walk import SMALLEST_RECORD_BYTES, is_compiled
 from engine.stage.config import ExtensionConfig
 from engine.stage.headers import open_in_slices, open_records, sniff
@@ -43,17 +42,6 @@ COMPRESSED_AT_ONCE_BYTES = 16 * KIBIBYTE
 QUICK_LEVELS = {GZIP: 6, LZ4: 9, ZSTD: 9}
 RATIO_FLOOR_BYTES = 8 * MEBIBYTE
 """From so much content on it is asked how much it expanded."""
-
-
-def needs_a_look(publications: Sequence[Publication]) -> bool:
-    """Whether these are not the few, small and plain batches that most requests hold."""
-    size = 0
-    for publication in publications:
-        batch = publication.batch
-        size += len(batch.data)
-        if batch.header.attributes & CODEC_MASK:
-            return True
-    return size > PLAIN_BYTES or len(publications) > FEW_PARTITIONS
 
 
 def is_plain_and_small(batch: Batch) -> bool:
@@ -116,7 +104,8 @@ class Sent:
 
     def asks(self) -> bool:
         """Whether any record, uncompressed by now, asks for something."""
-        return self.extensions.extensions_enable and sniff(self.batch.section())
+        batch = self.batch
+        return batch.origin is Origin.CLIENT and self.extensions.extensions_enable and sniff(batch.section())
 
 
 class Opening:

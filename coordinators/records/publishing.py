@@ -19,14 +19,16 @@ from typing import Any
 
 import trio
 from msgspec import Struct
+from stringzilla import find
 
-from coordinators.records.admission import Admission, Everybody
+from coordinators.records.admission import Admission
 from coordinators.records.directory import PartitionDirectory
 from coordinators.records.opening import (
+    FEW_PARTITIONS,
+    PLAIN_BYTES,
     Opener,
     Opening,
     is_plain_and_small,
-    needs_a_look,
     open_in_haste,
     read_headers,
 )
@@ -51,7 +53,8 @@ from engine.log.types import Origin, Receipt
 from engine.partition.partition import Partition
 from engine.records.batch import Publisher
 from engine.records.layout import CODEC_MASK, TRANSACTIONAL_FLAG
-from engine.stage.headers import sniff
+from engine.stage.config import ExtensionConfig
+from engine.stage.headers import PREFIX, sniff
 
 PUBLISHED_PER_TURN = 50
 
@@ -77,15 +80,19 @@ class Publishing:
         self.opener = opener
         self.refused_headers = refused_headers
         self.clock = clock
-        self.admission: Admission = admission or Everybody()
+        self.admission = admission
+        """Who may write what, and how fast; without one, everybody everything."""
+        self._partitions = directory.partitions
 
     def destination(self, publisher: Publisher, topic: Topic, index: int, *, durable: bool) -> Partition:
         """The partition to which a client's batch goes, if it may."""
-        self.admission.check_write(publisher, topic)
+        if self.admission is not None:
+            self.admission.check_write(publisher, topic)
         if topic.internal:
             raise InvalidTopic(f"{topic.name} is written by the broker alone")
-        partition = self.directory.partition(topic, index)
-        refusal = self.directory.partitions.refusal or (partition.replicas.shortage if durable else None)
+        partitions = self._partitions
+        partition = partitions.get(topic.topic_id, index) or self.directory.partition(topic, index)
+        refusal = partitions.refusal or (partition.replicas.shortage if durable else None)
         if refusal is not None:
             raise fresh(refusal)
         return partition
@@ -111,28 +118,28 @@ class Submission(Struct, eq=False):
     taken: trio.Event | None = None
     """Set when the batch that had to wait for its turn behind a release is taken or refused."""
 
-    @property
-    def is_done(self) -> bool:
-        """Whether every publication is."""
-        return self.waiting == 0
-
     def publish(self) -> Coroutine[Any, Any, None] | None:
         """Publish everything; a coroutine that does so, if that takes longer than the loop may wait."""
         publications = self.publications
-        if needs_a_look(publications) and not Opening(self.publishing.opener).is_done_at_once(publications):
-            return self.publish_slowly()
-        self.publish_at_once()
+        size, is_compressed = 0, False
+        for publication in publications:
+            batch = publication.batch
+            size += len(batch.data)
+            if batch.header.attributes & CODEC_MASK:
+                is_compressed = True
+        is_few = len(publications) <= FEW_PARTITIONS
+        if not (is_few and size <= PLAIN_BYTES and not is_compressed) and not (
+            is_few and Opening(self.publishing.opener).is_done_at_once(publications)
+        ):
+            return self._publish_slowly()
+        if self.transaction is not None:
+            self.transaction.begin(publications)
+        for publication in publications:
+            self._publish(publication)
+        self._end(size)
         return None
 
-    def publish_at_once(self) -> None:
-        """Publish what needs no opening: what the broker itself writes is not compressed."""
-        if self.transaction is not None:
-            self.transaction.begin(self.publications)
-        for publication in self.publications:
-            self._publish(publication)
-        self._end()
-
-    async def publish_slowly(self) -> None:
+    async def _publish_slowly(self) -> None:
         """The same for batches of which something takes long: one after the other, and others have their turn now and
         then."""
         for publication in self.publications:
@@ -151,34 +158,44 @@ class Submission(Struct, eq=False):
                     await self._until_taken()
             if number % PUBLISHED_PER_TURN == 0:
                 await trio.lowlevel.checkpoint()
-        self._end()
+        self._end(sum([len(publication.batch.data) for publication in self.publications]))
 
     async def _until_taken(self) -> None:
         """Wait until the bytes of the last batch are no longer needed, if it had to wait for its turn."""
         if self.taken is not None:
             await self.taken.wait()
 
-    def _end(self) -> None:
-        if self.transaction is not None:
-            for addition in self.transaction.additions if self.durable else ():
+    def _end(self, size: int) -> None:
+        if self.transaction is not None and self.durable:
+            for addition in self.transaction.additions:
                 self.waiting += 1
-                addition.answer.when_settled(self._added, partial(self._not_added, addition))
-        size = sum([len(publication.batch.data) for publication in self.publications])
-        self.throttle_ms = self.publishing.admission.throttle_ms(self.publisher, size)
-        self._one_done()
+                addition.answer.when_settled(self._one_done, partial(self._not_added, addition))
+        if self.publishing.admission is not None:
+            self.throttle_ms = self.publishing.admission.throttle_ms(self.publisher, size)
+        self.waiting -= 1
+        if self.waiting == 0:
+            self.done()
 
     # -- one batch
 
     def _publish(self, publication: Publication) -> None:
+        publishing, batch, partition = self.publishing, publication.batch, publication.partition
+        attributes = batch.header.attributes
         try:
             if publication.refusal is not None:
                 raise publication.refusal
-            if publication.batch.header.attributes & TRANSACTIONAL_FLAG:
+            if attributes & TRANSACTIONAL_FLAG:
                 self._check_transaction(publication)
-            partition = publication.partition
-            if self._passes_stage(publication):
-                self.publishing.releases.stage_of(partition, publication.topic)
-            outcome = partition.append(publication.batch, deadline=self.deadline)
+            config = publishing.releases.config(publication.topic)
+            priority = config.priority_enable
+            batch.shows_lanes = priority != "false"
+            # Most batches are not compressed and hold no header that could ask for anything: one search tells. A stray
+            # match among the bytes of the batch's own header does no harm.
+            may_ask = attributes & CODEC_MASK or find(batch.data, PREFIX) >= 0
+            has_lanes = priority == "true" and config.extensions_enable
+            if (may_ask and self._must_hold(publication, config)) or has_lanes:
+                publishing.releases.stage_of(partition, publication.topic)
+            outcome = partition.append(batch, deadline=self.deadline)
         except BrokerError as error:
             self._refuse(publication, error)
         else:
@@ -192,24 +209,21 @@ class Submission(Struct, eq=False):
             raise TransactionalIdAuthorizationFailed("a transactional batch in a request without a transactional id")
         self.transaction.check(publication)
 
-    def _passes_stage(self, publication: Publication) -> bool:
-        """Whether the batch has to pass through the stage or queue behind it; else it may go straight to the log."""
-        batch, in_the_way = publication.batch, publication.partition.has_release_in_the_way
-        config = self.publishing.releases.config(publication.topic)
-        if not config.extensions_enable and not in_the_way:
-            return False
-        if batch.opened is None and batch.header.attributes & CODEC_MASK:
+    def _must_hold(self, publication: Publication, config: ExtensionConfig) -> bool:
+        """Whether any record asks for what only a stage can do; a compressed batch is opened, should that be wanted."""
+        batch, can_ask = publication.batch, config.extensions_enable
+        if batch.opened is None and batch.codec and (can_ask or publication.partition.has_release_in_the_way):
             open_in_haste(batch)
-        can_ask = config.extensions_enable and batch.origin is Origin.CLIENT
-        if can_ask and (batch.asked is not None or sniff(batch.section())):
+        if can_ask and batch.origin is Origin.CLIENT and (batch.asked is not None or sniff(batch.section())):
             read_headers(batch, config, self.publishing.clock.now_ms())
-        batch.shows_lanes = config.priority_enable != "false"
-        return batch.hold or in_the_way or config.priority_enable == "true"
+        return batch.hold
 
     def _await_turn(self, publication: Publication, receipt: Deferred[Receipt]) -> None:
         """A release is in the way: the batch is taken, or refused, later than the others."""
         self.waiting += 1
         taken = self.taken = trio.Event()
+        # For whoever looks at it then: what it came in is a buffer that is filled again before.
+        publication.batch = publication.batch.copied()
 
         def resolved(receipt: Receipt) -> None:
             self._appended(publication, receipt)
@@ -227,18 +241,15 @@ class Submission(Struct, eq=False):
 
     def _appended(self, publication: Publication, receipt: Receipt) -> None:
         publication.receipt = receipt
-        if not receipt.duplicate and publication.batch.origin is Origin.CLIENT:
-            self._count(publication)
-            if not receipt.is_staged:
+        batch, partition = publication.batch, publication.partition
+        if batch.origin is Origin.CLIENT and not receipt.duplicate:
+            partition.traffic.received(batch.header.record_count, len(batch.data))
+            if receipt.staged_number < 0:
                 # Of staged ones the stage's observer tells.
-                self.publishing.tracing.received(publication.topic, publication.partition, publication.batch, receipt)
+                self.publishing.tracing.received(publication.topic, partition, batch, receipt)
         if self.durable:
             self.waiting += 1
-            publication.partition.when_durable(receipt, self.deadline, partial(self._durable, publication))
-
-    def _count(self, publication: Publication) -> None:
-        batch = publication.batch
-        publication.partition.traffic.received(batch.header.record_count, len(batch.data))
+            partition.when_durable(receipt, self.deadline, partial(self._durable, publication))
 
     def _refuse(self, publication: Publication, error: BrokerError) -> None:
         publication.refusal = kept(error)
@@ -251,10 +262,9 @@ class Submission(Struct, eq=False):
     def _durable(self, publication: Publication, error: BrokerError | None) -> None:
         if error is not None:
             publication.refusal = error
-        self._one_done()
-
-    def _added(self, _: None) -> None:
-        self._one_done()
+        self.waiting -= 1
+        if self.waiting == 0:
+            self.done()
 
     def _not_added(self, addition: Addition, error: BrokerError) -> None:
         assert self.transaction is not None
@@ -262,7 +272,7 @@ class Submission(Struct, eq=False):
             publication.refusal = self.transaction.told(error)
         self._one_done()
 
-    def _one_done(self) -> None:
+    def _one_done(self, _: None = None) -> None:
         self.waiting -= 1
         if self.waiting == 0:
             self.done()

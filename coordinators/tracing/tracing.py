@@ -22,6 +22,7 @@ from engine.log.types import AppendResult
 from engine.partition.durable_log import DurableLog
 from engine.partition.partition import Partition
 from engine.records.batch import Batch
+from engine.records.layout import CODEC_MASK
 from engine.trace.context import TraceContext, parse_traceparent
 from engine.trace.kinds import EventKind
 from engine.trace.record_trace import KEY_MAX_BYTES, RecordTrace, SampledBy, TraceEvent, begin_trace
@@ -90,16 +91,19 @@ class Tracing:
         if not sampler.enabled or result.duplicate:
             return
         now = self.clock.monotonic()
-        section = self._section(batch, now)
-        if section is None:
-            return
-        if len(section) > LOOKED_THROUGH_BYTES_MAX:
-            # Records are hopped over one by one up to a traced one; a small batch may have millions when it is opened.
-            section = memoryview(section)[:LOOKED_THROUGH_BYTES_MAX]
-        mark = mark_in(section)
-        is_picked = sampler.by_rate(now)
+        section = batch.opened
+        if section is None and batch.header.attributes & CODEC_MASK:
+            section = self._opened(batch, now)
+            if section is None:
+                return
+        # Most batches are not compressed and hold no trace: they are searched whole, which saves cutting them.
+        mark = mark_in(batch.data if section is None else section)
+        is_picked = sampler.rate.take(now)
         if mark < 0 and not is_picked and not sampler.ratio:
             return
+        # Records are hopped over one by one up to a traced one; a small batch may have millions when it is opened.
+        section = memoryview(batch.section())[:LOOKED_THROUGH_BYTES_MAX]
+        mark = mark_in(section)
         count = batch.header.record_count
         found = self._with_context(section, mark, count, now) if mark >= 0 else []
         if is_picked or sampler.ratio:
@@ -132,19 +136,17 @@ class Tracing:
         self.counts["dropped_traces"] += 1
         return False
 
-    def _section(self, batch: Batch, now: float) -> Buffer | None:
-        """The records; of a compressed batch that nobody has opened, if opening it is within the bounds."""
-        if batch.opened is None and batch.codec:
-            size, most = len(batch.data), self.settings.compressed_batch_max_bytes
-            if size > most or not self._opened_bytes.take(now, size):
-                self.counts["unopened_batches"] += 1
-                return None
-            try:
-                return batch.section(most * _OPENED_FACTOR)
-            except BrokerError:
-                self.counts["unopened_batches"] += 1
-                return None
-        return batch.section()
+    def _opened(self, batch: Batch, now: float) -> Buffer | None:
+        """The records of a compressed batch that nobody has opened, if opening it is within the bounds."""
+        size, most = len(batch.data), self.settings.compressed_batch_max_bytes
+        if size > most or not self._opened_bytes.take(now, size):
+            self.counts["unopened_batches"] += 1
+            return None
+        try:
+            return batch.section(most * _OPENED_FACTOR)
+        except BrokerError:
+            self.counts["unopened_batches"] += 1
+            return None
 
     def _published(
         self,
@@ -201,7 +203,7 @@ class Tracing:
             return
         now = self.clock.monotonic()
         context = parse_traceparent(traceparent)
-        if context is None and not (sampler.by_rate(now) or sampler.by_ratio(1)):
+        if context is None and not (sampler.rate.take(now) or sampler.by_ratio(1)):
             return
         least = self.settings.max_per_second // 2 if context is None else 0
         if (context is not None and not context.sampled) or not self._may_begin(now, least):

@@ -206,7 +206,8 @@ class Log(StagedProducers):
         rest = memoryview(data)[PREFIX_SIZE:]
         self._write_buffers(segment, [PREFIX.pack(base_offset, header.length, leader_epoch), rest])
         segment.note_batch(header, base_offset, config.index_interval_bytes)
-        if leader_epoch != self._epochs.latest:
+        epochs = self._epochs.entries
+        if not epochs or leader_epoch != epochs[-1][0]:
             self._epochs.assign(leader_epoch, base_offset)
         if header.producer_id != NO_PRODUCER_ID:
             producers.update(header, base_offset, now_ms)

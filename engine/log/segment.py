@@ -18,7 +18,15 @@ from engine.files.files import File, Files, read_whole
 from engine.log.aborted_index import AbortedIndex
 from engine.log.index import IndexTrailer, SparseIndex, open_sealed
 from engine.log.types import LogConfig
-from engine.records.layout import HEADER_SIZE, NO_TIMESTAMP, BatchHeader, checksum, is_framed, parse_header
+from engine.records.layout import (
+    HEADER_SIZE,
+    LENGTH_OVERHEAD,
+    NO_TIMESTAMP,
+    BatchHeader,
+    checksum,
+    is_framed,
+    parse_header,
+)
 
 LOG_SUFFIX = ".log"
 INDEX_SUFFIX = ".index"
@@ -203,7 +211,7 @@ class Segment:
         if len(lasts) > 2 * _RECENT_BATCHES:
             del lasts[:_RECENT_BATCHES]
             del self._recent_positions[:_RECENT_BATCHES]
-        self.size = position + header.length + 12
+        self.size = position + header.length + LENGTH_OVERHEAD
 
     def locate(self, offset: int) -> tuple[int, int] | None:
         """(position, size) of the first batch that ends at or after `offset`; None if all end before."""

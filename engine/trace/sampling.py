@@ -39,13 +39,10 @@ class TopicSampler:
     """One topic's settings, and what it has sampled."""
 
     rate: Rate
+    """Of batches that give a record each."""
     enabled: bool = True
     ratio: float = 0.0
     _credit: float = 0.0
-
-    def by_rate(self, now: float) -> bool:
-        """Whether this batch gives a record to the rate."""
-        return self.rate.take(now)
 
     def by_ratio(self, record_count: int) -> int:
         """How many records of this batch the share takes."""

@@ -18,6 +18,7 @@ from functools import partial
 from typing import Any
 
 import trio
+from msgspec import Struct
 
 from coordinators.records.opening import FEW_PARTITIONS
 from coordinators.records.publication import NO_OFFSET, Publication
@@ -87,29 +88,27 @@ _RETRIABLE = (
 Answer = Deferred[ProduceResponse] | ProduceResponse | None
 
 
-class _Produce:
+class _Produce(Struct, eq=False):
     """One request: what it is answered, and which of its partitions' answers depend on which publication."""
 
-    __slots__ = ("context", "deferred", "entries", "failure", "publications", "publishing", "request", "response")
-
-    def __init__(self, request: ProduceRequest, context: Context, publishing: Publishing) -> None:
-        self.request = request
-        self.context = context
-        self.publishing = publishing
-        self.response = ProduceResponse()
-        self.entries: list[PartitionProduceResponse] = []
-        self.publications: list[Publication] = []
-        """Of each entry."""
-        self.deferred: Deferred[ProduceResponse] = Deferred()
-        self.failure = ""
-        """Why the first batch was refused that was."""
+    request: ProduceRequest
+    context: Context
+    publishing: Publishing
+    response: ProduceResponse
+    entries: list[PartitionProduceResponse] = []
+    publications: list[Publication] = []
+    """Of each entry."""
+    answer: Deferred[ProduceResponse] | None = None
+    """If it comes later."""
+    failure: str = ""
+    """Why the first batch was refused that was."""
 
     def translate(
         self, topic_data: TopicProduceData, data: PartitionProduceData, answered: TopicProduceResponse
     ) -> None:
         """Have a partition's batch published, and an entry for the answer."""
         context, publishing, acks = self.context, self.publishing, self.request.acks
-        entry = PartitionProduceResponse(index=data.index)
+        entry = PartitionProduceResponse(data.index)
         answered.partition_responses.append(entry)
         try:
             if acks not in (ALL, LEADER, NONE):
@@ -126,10 +125,10 @@ class _Produce:
             self.entries.append(entry)
             self.publications.append(Publication(topic, partition, batch))
 
-    def submission(self) -> Submission:
-        """What is to be published, once everything is translated."""
+    def publish(self) -> Answer | Coroutine[Any, Any, Answer]:
+        """Publish what was translated."""
         request, publishing = self.request, self.publishing
-        return Submission(
+        submission = Submission(
             publishing,
             self.context.publisher,
             self.publications,
@@ -138,6 +137,8 @@ class _Produce:
             self.published,
             None if request.transactional_id is None else self._transaction(request.transactional_id),
         )
+        rest = submission.publish()
+        return self._end(submission) if rest is None else self._end_later(submission, rest)
 
     def _transaction(self, transactional_id: str) -> TransactionalPublishing:
         version = self.context.version
@@ -160,39 +161,42 @@ class _Produce:
             entry.base_offset = offset if offset != NO_OFFSET else _unknown_offset(self.context)
             entry.log_append_time_ms = receipt.append_time_ms
             entry.log_start_offset = receipt.start_offset
-        self.deferred.resolve(self.response)
+        if self.answer is not None:
+            self.answer.resolve(self.response)
 
-    def end(self, submission: Submission) -> Answer:
+    def _end(self, submission: Submission) -> Answer:
         """What the handler returns when everything was published, though perhaps not durable yet."""
-        response = self.response
-        response.throttle_time_ms = submission.throttle_ms
+        self.response.throttle_time_ms = submission.throttle_ms
         if self.request.acks == NONE:
             refusals = (str(each.refusal) for each in self.publications if each.refusal is not None)
             failure = self.failure or next(refusals, "")
             if failure:
                 raise WireError(f"a produce request with acks=0 failed: {failure}")
             return None
-        return response if submission.is_done else self.deferred
+        if submission.waiting:
+            self.answer = Deferred()
+            return self.answer
+        return self.response
+
+    async def _end_later(self, submission: Submission, rest: Coroutine[Any, Any, None]) -> Answer:
+        await rest
+        return self._end(submission)
 
 
 def handle(request: ProduceRequest, context: Context, publishing: Publishing) -> Answer | Coroutine[Any, Any, Answer]:
     """Append every partition's batch; what fails is reported for its partition alone."""
-    if _has_many(request):
+    count = 0
+    for topic_data in request.topic_data:
+        count += len(topic_data.partition_data)
+    if count > FEW_PARTITIONS:
         return _handle_many(request, context, publishing)
-    produce = _Produce(request, context, publishing)
+    produce = _Produce(request, context, publishing, ProduceResponse())
     for topic_data in request.topic_data:
         answered = TopicProduceResponse(topic_id=topic_data.topic_id, name=topic_data.name)
         produce.response.responses.append(answered)
         for data in topic_data.partition_data:
             produce.translate(topic_data, data, answered)
-    submission = produce.submission()
-    rest = submission.publish()
-    return produce.end(submission) if rest is None else _end_later(produce, submission, rest)
-
-
-async def _end_later(produce: _Produce, submission: Submission, rest: Coroutine[Any, Any, None]) -> Answer:
-    await rest
-    return produce.end(submission)
+    return produce.publish()
 
 
 async def _handle_many(request: ProduceRequest, context: Context, publishing: Publishing) -> Answer:
@@ -202,7 +206,7 @@ async def _handle_many(request: ProduceRequest, context: Context, publishing: Pu
         for data in topic_data.partition_data:
             # The buffer that all connections share is filled by another one while this one waits.
             data.records = None if data.records is None else bytes(data.records)
-    produce = _Produce(request, context, publishing)
+    produce = _Produce(request, context, publishing, ProduceResponse())
     translated = 0
     for topic_data in request.topic_data:
         answered = TopicProduceResponse(topic_id=topic_data.topic_id, name=topic_data.name)
@@ -212,17 +216,8 @@ async def _handle_many(request: ProduceRequest, context: Context, publishing: Pu
             translated += 1
             if translated % TRANSLATED_PER_TURN == 0:
                 await trio.lowlevel.checkpoint()
-    submission = produce.submission()
-    await submission.publish_slowly()
-    return produce.end(submission)
-
-
-def _has_many(request: ProduceRequest) -> bool:
-    """Whether its partitions, however small their batches, take longer than a moment."""
-    count = 0
-    for topic in request.topic_data:
-        count += len(topic.partition_data)
-    return count > FEW_PARTITIONS
+    answer = produce.publish()
+    return await answer if isinstance(answer, Coroutine) else answer
 
 
 def _batch(records: Buffer | None, version: int, publisher: Publisher) -> Batch:
