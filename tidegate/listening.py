@@ -12,7 +12,7 @@ from tidegate.config import BrokerConfig
 from wire.http.config import Access
 from wire.kafka.listeners import Listener
 from wire.kafka.request import Endpoint
-from wire.kafka.socket_options import begin_unpaced
+from wire.socket_options import begin_unpaced
 
 BACKLOG = 1024
 DOOR_KEY = "http.advertised.url"

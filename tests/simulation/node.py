@@ -17,6 +17,7 @@ from tidegate.data_directory import CleanMark
 from tidegate.descriptors import DescriptorPlan
 from tidegate.runtime import NodeRuntime
 from wire.kafka.request import Endpoint
+from wire.transport import SocketTransport
 
 DATA_DIR = "/data"
 SETTINGS: Mapping[str, object] = {
@@ -105,7 +106,7 @@ class SimulatedNode:
         self._clients.append(ours)
         ours.setblocking(False)
         theirs.setblocking(False)
-        self.runtime.server.admit(theirs, ("simulated", 1), ENDPOINT, self._connections)
+        self.runtime.server.admit(SocketTransport(theirs, ("simulated", 1)), ENDPOINT, self._connections)
         return trio.SocketStream(trio.socket.from_stdlib_socket(ours))
 
     async def _live_once(self) -> None:

@@ -7,7 +7,6 @@ from typing import Any
 from urllib.parse import parse_qsl, unquote
 
 import msgspec
-import trio
 
 from coordinators.release.inspection import Inspection
 from coordinators.release.releases import Releases
@@ -21,6 +20,7 @@ from wire.http.messages import Call, Request, Response
 from wire.http.problems import Problem, of_broker_error
 from wire.http.routing import Route, Routes, load_routes
 from wire.services import Services
+from wire.transport import Transport, TransportStream
 
 logger = logging.getLogger("tidegate.http")
 
@@ -37,9 +37,9 @@ class Application:
         self._access = access
         self.answered: Counter[tuple[str, str, int]] = Counter()
 
-    def connection(self, stream: trio.SocketStream, limits: HttpLimits) -> HttpConnection:
+    def connection(self, transport: Transport, limits: HttpLimits) -> HttpConnection:
         """One connection, to be run."""
-        return HttpConnection(stream, limits, self.respond)
+        return HttpConnection(TransportStream(transport), limits, self.respond)
 
     async def respond(self, request: Request) -> Response:
         """The answer to a request; whatever happens there is one."""

@@ -26,7 +26,7 @@ Respond = Callable[[Request], Awaitable[Response]]
 class HttpConnection:
     """A caller, from its first request to its last."""
 
-    def __init__(self, stream: trio.SocketStream, limits: HttpLimits, respond: Respond) -> None:
+    def __init__(self, stream: trio.abc.HalfCloseableStream, limits: HttpLimits, respond: Respond) -> None:
         self._stream = stream
         self._limits = limits
         self._respond = respond
@@ -121,7 +121,7 @@ class HttpConnection:
     async def _receive_more(self) -> None:
         """Hand over no more than a head may take: what arrives whole is not measured by h11."""
         if not self._unread:
-            self._unread = await self._stream.receive_some(RECEIVE_BYTES)
+            self._unread = bytes(await self._stream.receive_some(RECEIVE_BYTES))
         room = max(self._limits.max_header_bytes + 1 - len(self._protocol.trailing_data[0]), 1)
         self._protocol.receive_data(self._unread[:room])
         self._unread = self._unread[room:]

@@ -1,14 +1,13 @@
-"""The Kafka door: accepts connections, reads requests, runs handlers, sends answers.
+"""The Kafka door: reads requests, runs handlers, sends answers.
 
 One task per connection reads and handles; answers are sent from wherever they become ready, without a switch
-of tasks, and a second task exists only while a socket is full. Backpressure: a connection whose requests or answers
+of tasks, and a second task exists only while a transport is full. Backpressure: a connection whose requests or answers
 pile up is not read from until they are gone.
 
 Fairness: a connection's turn takes some milliseconds, however much it has sent; then the others have theirs. A single
 request that takes longer is worked through in steps (`steps.py`).
 """
 
-import errno
 import logging
 import math
 import socket
@@ -25,6 +24,7 @@ from engine.clock import Clock
 from engine.metrics import Histogram
 from engine.partition.sync import SyncRounds
 from engine.workers import Workers
+from wire.acceptor import Acceptor, ConnectionLimits
 from wire.kafka.apis import registered
 from wire.kafka.codec import Part, WireError, decode_request_header
 from wire.kafka.config import Limits
@@ -33,10 +33,10 @@ from wire.kafka.cork import Cork
 from wire.kafka.large_requests import EXEMPT_BYTES, LargeRequests
 from wire.kafka.request import Context, Deferred, Endpoint, Peer
 from wire.kafka.served_apis import ServedApi, ServedApis
-from wire.kafka.socket_options import tune
 from wire.kafka.steps import Steps, TooLarge, Work
 from wire.kafka.transmit import Pumped, Transmitter
 from wire.services import Services
+from wire.transport import Transport
 
 logger = logging.getLogger("tidegate.kafka")
 
@@ -53,9 +53,9 @@ IDLE_CHECK_LEAST_S = 0.02
 
 
 class KafkaConnection:
-    """One client: its socket, its frames, its answers."""
+    """One client: its transport, its frames, its answers."""
 
-    def __init__(self, server: "KafkaServer", sock: socket.socket, peer: Peer) -> None:
+    def __init__(self, server: "KafkaServer", transport: Transport, peer: Peer) -> None:
         self.peer = peer
         self.last_active = server.clock.monotonic()
         self._server = server
@@ -63,11 +63,11 @@ class KafkaConnection:
         self._rounds = server.rounds
         self._cork = server.cork
         self._context = Context(peer, -1, None)
-        self._socket = sock
+        self._transport = transport
         self._limits = server.limits
         self._frames = FrameBuffer(self._limits.max_frame_bytes, self._limits.max_control_frame_bytes)
         self._outbox = Outbox()
-        self._transmitter = Transmitter(sock, server.workers, self.flush)
+        self._transmitter = Transmitter(transport, server.workers, self.flush)
         self._scope = trio.CancelScope()
         self._sending = False
         self._handling = False
@@ -96,7 +96,8 @@ class KafkaConnection:
             self.peer.gone = True
             self._outbox.abandon()
             self._server.large_requests.release(self)
-            self._socket.close()
+            if self.peer.reader is not None:
+                self._server.tracing.stops_reading(self.peer.reader)
 
     def close(self, reason: str) -> None:
         """End the connection from outside."""
@@ -105,9 +106,10 @@ class KafkaConnection:
         self._scope.cancel()
 
     async def _read_requests(self) -> None:
-        sock, frames, shared = self._socket, self._frames, self._server.receive_buffer
+        frames, shared = self._frames, self._server.receive_buffer
+        readable, receive_into = self._transport.readable, self._transport.receive_into
         while True:
-            await trio.lowlevel.wait_readable(sock)
+            await readable()
             self.last_active = now = self._now()
             self._turn_ends = now + TURN_S
             for _ in range(READS_PER_TURN):
@@ -115,7 +117,7 @@ class KafkaConnection:
                     await self._wait_for_memory()
                 space = frames.space(shared)
                 try:
-                    count = sock.recv_into(space)
+                    count = receive_into(space)
                 except (BlockingIOError, InterruptedError):
                     break
                 if count == 0:
@@ -377,7 +379,7 @@ class KafkaConnection:
         except OSError:
             self._scope.cancel()
             return
-        if pumped is Pumped.SOCKET_FULL and self._nursery is not None:
+        if pumped is Pumped.TRANSPORT_FULL and self._nursery is not None:
             self._sending = True
             try:
                 self._nursery.start_soon(self._send_rest)
@@ -387,11 +389,11 @@ class KafkaConnection:
 
     async def _send_rest(self) -> None:
         while True:
-            await trio.lowlevel.wait_writable(self._socket)
+            await self._transport.writable()
             self.last_active = self._now()
             try:
                 self._transmitter.push(self._outbox.pop_ready())
-                if self._transmitter.pump() is not Pumped.SOCKET_FULL:
+                if self._transmitter.pump() is not Pumped.TRANSPORT_FULL:
                     break
             except OSError:
                 self._scope.cancel()
@@ -454,7 +456,7 @@ class KafkaServer:
         self.workers = workers
         self.rounds = rounds
         self.cork = cork
-        self._tracing = tracing
+        self.tracing = tracing
         self.apis = {key: api.bound(services) for key, api in registered().items()}
         self.requests: Counter[int] = Counter()
         # From when a request was decoded to when its answer is handed out, by API.
@@ -462,82 +464,26 @@ class KafkaServer:
         self.routes = ServedApis(self.apis, self.latencies, limits.max_request_elements)
         self.received_bytes = 0
         self.sent_bytes = 0
-        # Connections that we ended, by reason.
-        self.ended: Counter[str] = Counter()
         self.receive_buffer = memoryview(bytearray(RECEIVE_BUFFER_BYTES))
         self.large_requests = LargeRequests(limits.max_large_request_bytes)
-        self.connections: dict[int, KafkaConnection] = {}
-        self._per_address: Counter[str] = Counter()
-        self._accepted = 0
-        self._refused = 0
+        self._acceptor: Acceptor[KafkaConnection] = Acceptor(_connection_limits(limits), logger)
+        self.connections, self.ended = self._acceptor.connections, self._acceptor.ended
 
     async def serve(self, listener: socket.socket, endpoint: Endpoint | None) -> None:
         """Accept for ever; `listener` is bound, listening and non-blocking.
 
         Clients are told to connect to `endpoint`, or where it is None to the address by which they came.
         """
-        async with trio.open_nursery() as nursery:
-            while True:
-                await trio.lowlevel.wait_readable(listener)
-                await self._accept(listener, endpoint, nursery)
+        await self._acceptor.serve(listener, partial(self._connect, endpoint))
 
-    async def _accept(self, listener: socket.socket, endpoint: Endpoint | None, nursery: trio.Nursery) -> None:
-        for _ in range(READS_PER_TURN):
-            try:
-                sock, address = listener.accept()
-            except (BlockingIOError, ConnectionAbortedError, InterruptedError):
-                return
-            except OSError as error:
-                if error.errno not in (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM):
-                    raise
-                logger.error("cannot accept a connection: %s", error)
-                await trio.sleep(0.1)
-                return
-            refusal = self._limit_reached(address[0])
-            if refusal is not None:
-                self._refused += 1
-                logger.warning("connection refused: %s", refusal, extra={"address": address[0]})
-                sock.close()
-                continue
-            self._start(sock, address, endpoint, nursery)
+    def admit(self, transport: Transport, endpoint: Endpoint, nursery: trio.Nursery) -> None:
+        """Serve a connection that came by no listener, in the nursery."""
+        self._acceptor.admit(transport, partial(self._connect, endpoint), nursery)
 
-    def _limit_reached(self, address: str) -> str | None:
-        limits = self.limits
-        if len(self.connections) >= limits.max_connections:
-            return f"max.connections={limits.max_connections} is reached"
-        if self._per_address[address] >= limits.max_connections_per_address:
-            return f"max.connections.per.ip={limits.max_connections_per_address} is reached"
-        return None
-
-    def _start(self, sock: socket.socket, address: Any, endpoint: Endpoint | None, nursery: trio.Nursery) -> None:
-        tune(sock)
+    def _connect(self, endpoint: Endpoint | None, transport: Transport, number: int) -> KafkaConnection:
         if endpoint is None:
-            endpoint = Endpoint(*sock.getsockname()[:2])
-        self.admit(sock, address, endpoint, nursery)
-
-    def admit(self, sock: socket.socket, address: Any, endpoint: Endpoint, nursery: trio.Nursery) -> None:
-        """Serve a connection, whose socket does not block, in the nursery."""
-        self._accepted += 1
-        peer = Peer(address[0], address[1], endpoint, self._accepted)
-        connection = KafkaConnection(self, sock, peer)
-        self.connections[peer.connection_id] = connection
-        self._per_address[peer.address] += 1
-        nursery.start_soon(self._run, connection)
-
-    async def _run(self, connection: KafkaConnection) -> None:
-        peer = connection.peer
-        try:
-            await connection.run()
-        except Exception:
-            self.ended["failed"] += 1
-            logger.exception("connection %s:%d failed", peer.address, peer.port)
-        finally:
-            del self.connections[peer.connection_id]
-            if peer.reader is not None:
-                self._tracing.stops_reading(peer.reader)
-            self._per_address[peer.address] -= 1
-            if not self._per_address[peer.address]:
-                del self._per_address[peer.address]
+            endpoint = Endpoint(*transport.local_address)
+        return KafkaConnection(self, transport, Peer(*transport.address, endpoint, number))
 
     async def close_idle(self) -> None:
         """End connections on which nothing happens, or nothing goes on, for ever."""
@@ -564,9 +510,10 @@ class KafkaServer:
 
     def statistics(self) -> dict[str, int]:
         """Connections and requests."""
-        return {
-            "connections": len(self.connections),
-            "accepted": self._accepted,
-            "refused": self._refused,
-            "requests": self.requests.total(),
-        }
+        return {**self._acceptor.statistics(), "requests": self.requests.total()}
+
+
+def _connection_limits(limits: Limits) -> ConnectionLimits:
+    return ConnectionLimits(
+        limits.max_connections, "max.connections", limits.max_connections_per_address, "max.connections.per.ip"
+    )

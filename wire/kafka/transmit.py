@@ -1,11 +1,9 @@
-"""Sends what is ready on a non-blocking socket: bytes gathered by `sendmsg`, file regions by `sendfile`.
+"""Sends what is ready on a transport: bytes gathered, regions of files without being read.
 
-`pump` sends as much as the socket takes and returns; it never waits. A region whose pages are not in memory
+`pump` sends as much as the transport takes and returns; it never waits. A region whose pages are not in memory
 is read by a worker thread first, so that a slow disk stops this connection only.
 """
 
-import os
-import socket
 from collections import deque
 from collections.abc import Callable
 from enum import Enum
@@ -14,6 +12,7 @@ from engine.files.files import FileRegion
 from engine.files.page_cache import is_resident, read_resident, warm
 from engine.workers import Workers
 from wire.kafka.codec import Part
+from wire.transport import MORE, Transport
 
 SMALL_REGION_BYTES = 32 * 1024
 MAX_SENDFILE_BYTES = 1024 * 1024
@@ -24,7 +23,7 @@ class Pumped(Enum):
     """How far `pump` came."""
 
     EMPTY = 1
-    SOCKET_FULL = 2
+    TRANSPORT_FULL = 2
     READING = 3
 
 
@@ -35,15 +34,15 @@ class Transmitter:
         "_on_warm",
         "_parts",
         "_sent_of_head",
-        "_socket",
+        "_transport",
         "_warmed",
         "_warming",
         "_workers",
         "sent_bytes",
     )
 
-    def __init__(self, sock: socket.socket, workers: Workers, on_warm: Callable[[], object]) -> None:
-        self._socket = sock
+    def __init__(self, transport: Transport, workers: Workers, on_warm: Callable[[], object]) -> None:
+        self._transport = transport
         self._workers = workers
         self._on_warm = on_warm
         self._parts: deque[Part] = deque()
@@ -63,7 +62,7 @@ class Transmitter:
         return len(self._parts)
 
     def pump(self) -> Pumped:
-        """Send until everything is out, the socket is full, or the disk must be read; raises OSError."""
+        """Send until everything is out, the transport is full, or the disk must be read; raises OSError."""
         parts = self._parts
         while parts:
             if self._warming:
@@ -71,7 +70,7 @@ class Transmitter:
             gathered, region_follows = self._gather()
             complete = self._send_bytes(gathered, region_follows) if gathered else self._send_region(parts[0])
             if not complete:
-                return Pumped.READING if self._warming else Pumped.SOCKET_FULL
+                return Pumped.READING if self._warming else Pumped.TRANSPORT_FULL
         return Pumped.EMPTY
 
     def _gather(self) -> tuple[list[bytes | memoryview], bool]:
@@ -92,12 +91,12 @@ class Transmitter:
         if self._sent_of_head:
             gathered[0] = memoryview(gathered[0])[self._sent_of_head :]
         total = sum(map(len, gathered))
-        flags = socket.MSG_MORE if region_follows else 0
+        flags = MORE if region_follows else 0
         try:
             if len(gathered) == 1:
-                sent = self._socket.send(gathered[0], flags)
+                sent = self._transport.send(gathered[0], flags)
             else:
-                sent = self._socket.sendmsg(gathered, (), flags)
+                sent = self._transport.send_parts(gathered, flags)
         except BlockingIOError:
             return False
         self.sent_bytes += sent
@@ -131,7 +130,7 @@ class Transmitter:
 
     def _sendfile(self, descriptor: int, position: int, size: int) -> bool:
         try:
-            sent = os.sendfile(self._socket.fileno(), descriptor, position, size)
+            sent = self._transport.send_file(descriptor, position, size)
         except BlockingIOError:
             return False
         if sent == 0:

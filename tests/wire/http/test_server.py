@@ -70,8 +70,8 @@ async def test_one_caller_too_many_is_closed_and_counted_if_all_others_are_being
         async with trio.open_nursery() as nursery:
             nursery.start_soon(call)
             nursery.start_soon(call)
-            await until(lambda: sum(place.waiting_since is None for place in server._places) == 2)
-            await until(lambda: all(place.connection is not None for place in server._places))
+            await until(lambda: sum(place.waiting_since is None for place in server._callers.values()) == 2)
+            await until(lambda: all(place.connection is not None for place in server._callers.values()))
             async with (await door.caller()).stream as third:
                 with contextlib.suppress(trio.BrokenResourceError):
                     assert await Caller(third).rest() == b""

@@ -13,7 +13,7 @@ from trio.testing import trio_test
 
 from tests.wire.kafka.door import Client, Closed, Door, frame, open_door, until
 from tests.wire.kafka.requests import BY_NAME, batch, create_topic, fetch, fetched, produce, produced
-from wire.kafka import socket_options
+from wire import socket_options
 from wire.kafka.fetch_sessions import FetchSessions
 from wire.kafka.messages.api_versions import ApiVersionsRequest
 from wire.kafka.messages.create_topics import CreatableTopic, CreateTopicsRequest
@@ -51,7 +51,7 @@ async def test_a_connection_within_the_machine_begins_unpaced(tmp_path: Path, mo
     async with open_door(tmp_path) as door:
         assert await lives(await door.connect())
         (connection,) = server_of(door).connections.values()
-        chosen = connection._socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16)
+        chosen = connection._transport._socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16)
         assert chosen.rstrip(b"\0") == socket_options.LOCAL_CONGESTION_CONTROL
 
 

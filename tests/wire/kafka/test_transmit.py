@@ -10,6 +10,7 @@ from engine.files.files import FileRegion, OsFiles
 from engine.workers import InlineWorkers
 from wire.kafka import transmit
 from wire.kafka.transmit import Pumped, Transmitter
+from wire.transport import SocketTransport
 
 
 @pytest.fixture
@@ -47,7 +48,7 @@ def test_regions_are_sent_between_bytes(pair, tmp_path: Path, size: int) -> None
     ours, theirs = pair
     content = os.urandom(size + 100)
     workers = InlineWorkers(hold=True)
-    transmitter = Transmitter(ours, workers, lambda: None)
+    transmitter = Transmitter(SocketTransport(ours, ("a", 1)), workers, lambda: None)
     transmitter.push([b"head", region(tmp_path / "a", content, 50, size), b"middle", b"", b"tail" * 50_000])
     assert drain(transmitter, theirs, workers) == b"head" + content[50 : 50 + size] + b"middle" + b"tail" * 50_000
 
@@ -56,7 +57,7 @@ def test_a_small_region_leaves_together_with_the_bytes_around_it(pair, tmp_path:
     ours, theirs = pair
     calls: list[int] = []
     monkeypatch.setattr(os, "sendfile", lambda *_: calls.append(1))
-    transmitter = Transmitter(ours, InlineWorkers(), lambda: None)
+    transmitter = Transmitter(SocketTransport(ours, ("a", 1)), InlineWorkers(), lambda: None)
     transmitter.push([b"head", region(tmp_path / "a", b"0123456789", 2, 5), b"tail"])
     assert transmitter.pump() is Pumped.EMPTY
     assert theirs.recv(100) == b"head23456tail"
@@ -69,7 +70,7 @@ def test_pages_that_are_not_in_memory_are_read_by_a_worker(pair, tmp_path: Path,
     content = os.urandom(100_000)
     workers = InlineWorkers(hold=True)
     resumed = []
-    transmitter = Transmitter(ours, workers, lambda: resumed.append(True))
+    transmitter = Transmitter(SocketTransport(ours, ("a", 1)), workers, lambda: resumed.append(True))
     transmitter.push([b"head", region(tmp_path / "a", content, 0, 100_000)])
     assert transmitter.pump() is Pumped.READING
     assert len(workers.held) == 1
@@ -81,7 +82,7 @@ def test_a_file_that_became_shorter_ends_the_connection(pair, tmp_path: Path) ->
     ours, _ = pair
     short = region(tmp_path / "a", b"x" * 100_000, 0, 100_000)
     (tmp_path / "a").write_bytes(b"")
-    transmitter = Transmitter(ours, InlineWorkers(), lambda: None)
+    transmitter = Transmitter(SocketTransport(ours, ("a", 1)), InlineWorkers(), lambda: None)
     transmitter.push([short])
     with pytest.raises(OSError, match="shorter"):
         transmitter.pump()

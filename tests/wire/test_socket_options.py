@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from wire.kafka import socket_options
-from wire.kafka.socket_options import LOCAL_CONGESTION_CONTROL, begin_unpaced, tune
+from wire import socket_options
+from wire.socket_options import LOCAL_CONGESTION_CONTROL, begin_unpaced, tune
 
 
 def congestion_control(sock: socket.socket) -> bytes:
