@@ -1,7 +1,8 @@
 """Where a journal is written: slots of a fixed size that lie on the disk in full before they are used.
 
-Overwriting what is there changes nothing but the data, so that the file system has nothing of its own to write down:
-a write past its cache costs half of what syncing a grown file costs, and one serves all logs of a round (ADR 0017).
+A file that grows makes the file system write down its new size and blocks as well. Overwriting what is there already
+changes the data alone. So a direct write to a slot costs half of what syncing a grown file costs, and one write serves
+all logs of a round (ADR 0017).
 """
 
 import ctypes

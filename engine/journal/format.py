@@ -1,9 +1,11 @@
 """What a journal holds: frames, one after the other from the start of a slot, each on a block boundary.
 
-A frame is what one sync round wrote, of all its logs: for each its directory, the segment, the place in it, and the
-bytes. A slot is written again and again, each lap under a higher sequence number and a new salt; what is not of the
-last lap, or has a wrong checksum, does not count. The salt is random, so that no record's content, which may lie where
-a frame would begin, can pass for one. Only whole batches are journaled: a log can go on after any entry.
+A frame is what one sync round wrote: for each of its logs the directory, the segment, the place in it, and the bytes.
+Only whole batches are journaled, so that a log can go on after any of them.
+
+A slot is written over and over. Each lap has a higher sequence number and a new salt, and a frame counts only if it
+belongs to the last lap and its checksum is right. The salt is random because a client chooses what its records contain:
+without it, a record that looks like a frame could be taken for one where an older lap shows through.
 """
 
 import logging

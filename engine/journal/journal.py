@@ -1,16 +1,18 @@
 """The journal: one file for all logs, in which a sync round becomes durable by a single write.
 
-Records go to their logs' files as ever; the journal holds a second copy of what is not yet on the disk there. A round's
-new bytes are one frame (engine/journal/format.py). Once a slot is full, the logs it has bytes of are synced in the
-background, and the slot is written anew. After a crash recovery gives logs back what their files have lost.
+Syncing a file for each partition that was written is what makes small produce requests slow. So a round writes all of
+its new bytes a second time, as one frame (engine/journal/format.py), into a file that lies on the disk already; then
+its records are acknowledged. The logs' own files are synced later. When a slot of the journal is full, the logs that
+have bytes in it are synced in the background, and then the slot may be written again. After a crash, recovery gives
+each log back what its own files have lost.
 
-Where the journal cannot take a round (no slot is ready, the round is too large, a segment was begun, the disk does not
-allow it) its files are synced instead, as if there were none: that alone is always enough.
+Sometimes the journal cannot take a round: no slot is ready, the round is too large, a segment was begun, the disk does
+not allow it. Then the round's files are synced, as they would be without a journal. That is always enough.
 
 Invariants:
  1. A slot is written again only when every log in it is synced as far as its bytes in the slot reach, or removed.
  2. A frame is written only after the one before it is durable. So what is read back has no holes.
- 3. After a failed write the slot is never written again in this life: what it holds stays as it is.
+ 3. After a failed write this process never writes the slot again: what it holds stays as it is.
 """
 
 import logging

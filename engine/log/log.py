@@ -1,8 +1,8 @@
 """The log of a partition: batches at consecutive offsets, in segments.
 
-A `Log` is synchronous and belongs to one thread, the event loop; only what is marked [thread] may run
-elsewhere. Writing is not durable until a sync: `capture_sync` says what to sync, `SyncTicket.run` does it in
-a thread, `synced` notes it. Blocking work is handed out as jobs by `maintenance`.
+A `Log` is synchronous and belongs to one thread, the event loop; only what is marked [thread] may run elsewhere.
+Appending writes, but does not sync: the loop must not wait for a disk. `capture_sync` says what has to be synced,
+`SyncTicket.run` does it in a thread, `synced` notes it. Other blocking work is handed out as jobs by `maintenance`.
 
 Invariants:
  1. `start_offset <= durable end <= end_offset`; all three only rise, except by truncation.
@@ -10,12 +10,12 @@ Invariants:
  3. A batch is either wholly in the log and in everything that describes it (index, producer state, leader
     epochs, end), or in none of it. A failed append leaves the bytes as they were, or takes the log offline.
  4. Offsets given to clients are consecutive. Gaps come only from compaction, or from a leader that compacted.
- 5. A snapshot describes a durable end. The newest whole one is the recovery point; nothing before it changes
-    but by `replace_segments` and truncation, which first remove the snapshots that they would contradict.
+ 5. A snapshot describes a durable end. The newest whole one is the recovery point. Only `replace_segments` and
+    truncation change what lies before it, and they first remove the snapshots that would no longer be true.
  6. A start offset is durable before anything below it is removed.
  7. The bytes that are read are the bytes that were written: never copied, converted or repaired on the way.
  8. After a failed sync nothing is appended until the tail was written and synced again (`reverify`).
- 9. `settled end <= durable end`: up to the one the files alone are enough, in between the journal is needed.
+ 9. `settled end <= durable end`: up to the settled end the files are enough, from there on the journal is needed.
 """
 
 import os

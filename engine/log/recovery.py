@@ -1,11 +1,17 @@
-"""Opening a log: from the newest whole snapshot on, every batch is checked; a torn tail is cut off.
+"""Opening a log after a crash or a clean stop: what is whole is kept, a torn end is cut off, nothing else is lost.
 
-Segments before the recovery point are only listed (name and size), so the time does not grow with the log.
-What is kept is synced before anybody sees it. Past the recovery point nobody can tell a torn write from a
-damaged one: the log ends before the first bad batch. Only what is empty, or surely the beginning of a write that
-never ended, is removed; the rest is set aside (engine/log/set_aside.py). A sealed segment with a whole index was synced
-as it stands: there a wrong checksum is left for the consumer to see, and broken framing is refused loudly rather
-than cut. So is a log that ends before what is known to have been durable: going on would give its offsets out twice.
+Everything before the newest whole snapshot (the recovery point) was synced, so its segments are only listed by name and
+size: opening a long log takes no longer than opening a short one. Past that point every batch is read and checked, and
+the log ends before the first bad one, because a write that was cut short cannot be told from one that was damaged.
+
+What lies behind that end may still hold acknowledged records. So only what is empty, or is certainly the beginning of a
+write that was never finished, is removed; the rest is set aside (engine/log/set_aside.py). Whatever is kept is synced
+before anybody sees it: a record that was read once must not be gone after the next crash.
+
+Two things are refused instead, with the way out. The first is broken framing in a sealed segment with a whole index:
+that segment was synced as it stands, so cutting it would lose records (a wrong checksum alone is left for the consumer
+to see). The second is a log that ends before what is known to have been durable: going on would give its offsets out
+twice.
 """
 
 import logging

@@ -1,9 +1,10 @@
 """Sync rounds: group commit over all partitions that were written.
 
-Every append marks its partition. A round takes what is marked, makes it durable, and tells each partition; what is
-written meanwhile goes into the next round, so the cost of a round is shared by all of it. One round is under way at a
-time: a disk has one queue, and answers that become ready together are sent together.
-A round is durable by one write to the journal (engine/journal/journal.py), or by syncing its files.
+A sync costs about the same for one record as for a thousand, so many writes share it. Every append marks its partition.
+A round takes all partitions that are marked, makes them durable, and tells each of them; what is written meanwhile goes
+into the next round. Only one round is under way at a time: a disk has one queue, two rounds would only slow each other
+down, and answers that become ready together are sent together.
+A round becomes durable by one write to the journal (engine/journal/journal.py), or else by syncing its files.
 """
 
 import logging

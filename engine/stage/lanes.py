@@ -1,9 +1,12 @@
 """What is ready in a prioritised partition: five lanes, and the order in which readers are given what is in them.
 
-`choose` says what is next and changes nothing; `take` removes what an intent names, live and in replay alike. Whose
-turn it is: engine/stage/turns.py. Records of a lane leave it in the order in which they became ready.
-A ready record costs 32 bytes (engine/stage/lane_queue.py), or a run of them together; `choose` works as long as what
-it gives is, `choose_first` a few milliseconds more. How much may be ready is the caller's bound (`stage.max.bytes`).
+`choose` says what comes next and changes nothing. `take` removes what an intent names, in replay as in live use: the
+choice is written down before it counts. Which lane has its turn is decided in engine/stage/turns.py. Within a lane,
+records leave in the order in which they became ready.
+
+A ready record, or a run of them, costs 32 bytes (engine/stage/lane_queue.py). The time that `choose` takes grows with
+what it gives, not with what is ready; `choose_first` takes a few milliseconds more. `stage.max.bytes` bounds how much
+may be ready, which is the caller's business.
 
 Encoding, little endian: order, reading clock and last read (i64 each); per lane deficit, waiting since, last served,
 enqueued, dequeued, starved turns (i64 each), and its queue.

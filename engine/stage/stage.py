@@ -1,18 +1,18 @@
 """The stage of a partition: what was acknowledged and may not be read yet, and how it gets into the log.
 
 A `Stage` is synchronous and belongs to the event loop. Every change is an append to the stage's own log, followed by
-its replay (`StageState`). Who calls, and when, is the business of `coordinators/release`.
+its replay (`StageState`). When what is called is decided in `engine/partition/staging.py` and `coordinators/release`.
 
 The rules:
  1. A batch with any record to hold goes whole into the stage in one append, with its producer id and sequence; its
-    immediate records are released before the answer, what the partition receives later follows. One producer state
-    is fed by both logs; a duplicate of a staged batch is answered like the original, with its offset unknown.
+    immediate records are released before the answer, and what the partition receives later comes after them. Both logs
+    feed one producer state; a duplicate of a staged batch is answered like the original, with its offset unknown.
  2. Readiness is an event in the stage (due, committed, or the append itself for an undelayed record in a lane), never
-    computed from clock or memory. The promised end counts events under the stage's high watermark: it never moves
-    back.
+    computed from clock or memory: after a crash it must be the same. The promised end counts events under the stage's
+    high watermark, so it never moves back.
  3. Release is write-ahead: an intent (these records, in this order, at these offsets) is durable in the stage before
-    its batch is appended at exactly its first offset. After a restart or failover the last intents are settled first:
-    if the log holds them, done; if not, they are written again. A checkpoint bounds how far back intents are read.
+    its batch is appended at exactly its first offset. After a restart or failover the last intents come first: what
+    the log holds is done, what it lacks is written again. A checkpoint bounds how far back intents are read.
  4. A Fetch that linearised answers once its append is under the high watermark; one linearisation at a time per
     partition; at most `priority.fetch.max.records` and the request's own byte budget. A replica never linearises.
  5. A Fetch at an offset beyond the log's end first linearises exactly the records that were ready first and fall
@@ -23,9 +23,9 @@ The rules:
  8. Markers of transactions go to the stage, then the log, both before the answer, idempotent on retry. Staged records
     become eligible at commit and vanish at abort; an uncommitted cancel holds its record until its transaction ends.
     In a prioritised partition markers live in the stage alone. Nobody sees staged records of an open transaction.
- 9. Leader epoch -1 goes with any offset beyond the log's end. DeleteRecords beyond it linearises first. A look-up by
-    time that no log record answers and a ready one does gives the least offset that such a one can get: the log's
-    end, or as much after it as must stand before (ADR 0022).
+ 9. Leader epoch -1 goes with any offset beyond the log's end. DeleteRecords beyond it linearises first. If a look-up by
+    time matches no record of the log but one that is ready, its answer is the least offset which that record can get:
+    the log's end, or further on by as many records as must come before it (ADR 0022).
 10. Retention counts a released record from its release (the batch's base timestamp), not from its create time.
 11. Room is kept free for releases on a full disk; `stage.max.bytes` bounds what a topic may have pending.
 12. Switching priority off keeps staging until the lanes are empty.

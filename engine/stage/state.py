@@ -1,7 +1,7 @@
 """What a stage holds, as the replay of its log: nothing here changes but by `replay`.
 
-The live path appends first and replays then what it appended, so that recovery and the live path are the same code.
-The states of a record:
+The live path appends to the log first and then replays what it appended. So recovery, which replays the same log, needs
+no code of its own. The states of a record:
 
     uncommitted -- commit --> waiting -- READY or INTENT --> ready / intended -- log's high watermark --> gone
          |                      |  ^                            |
@@ -9,8 +9,8 @@ The states of a record:
          v               in a    v  | transaction
         gone           transaction held -- commit --> gone
 
-`waiting` needs its time to come, `ready` a reader, `intended` its batch in the log. `held` waits for the end of a
-transaction that has cancelled or replaced it.
+`waiting` waits for its time, `ready` for a reader, `intended` until its batch is in the log, and `held` for the end of
+a transaction that has cancelled or replaced it.
 """
 
 from collections import deque

@@ -1,15 +1,17 @@
 """When what is due: a hierarchical timer wheel for millions of entries, each a due time and a record's number.
 
-Five levels of slots (10 ms, a second, a minute, an hour, a day), of which only those exist that hold anything, stand
-before a sorted buffer of what is due within the next seconds. Each level has a *horizon*: whatever is due before it has
-left the level towards the buffer. Horizons run ahead of the clock by a lead that is longer the wider the slots are, so
-that a slot has been emptied long before its first entry is due. They never go back, whatever the clock does.
+A heap of Python objects would take several times the memory; here an entry takes 16 bytes and moves a few times in
+all. There are five levels of slots (10 ms, a second, a minute, an hour, a day wide); a slot exists only while it holds
+something. In front of them is a sorted buffer of what is due within the next seconds. As time passes, entries move from
+wide slots to narrow ones and into the buffer. Each level has a *horizon*: everything due before it has left the level
+already. Horizons run ahead of the clock, the further the wider the slots are, so that a slot is empty long before its
+first entry is due. They never go back, even if the clock does.
 
-Bounds. An entry costs 16 bytes (and spare room of its slot, a sixteenth). A call of `due` moves at most MOVES entries
-from level to level and returns at most `limit`; a slot that is being emptied keeps what is left of it. What is due
-comes out in order of (due time, number) also from call to call, save what was added after later ones had come out.
-When a pile could not be moved in time, as after a jump of the clock, `due` gives less than there is, and `next_ms` says
-to call again at once. No entry is ever early: `due` compares each one's own time with the clock it is given.
+Bounds. Besides its 16 bytes an entry costs the spare room of its slot, a sixteenth. A call of `due` moves at most MOVES
+entries and returns at most `limit`; what is left in a slot waits for the next call. Entries come out in order of (due
+time, number), over many calls too; only one that is added late may come after those that are due later. After a jump of
+the clock there may be more to move than one call can: then `due` gives less than there is, and `next_ms` says to call
+again at once. No entry is ever early: `due` compares each one's own time with the clock it is given.
 
 Encoding, little endian: for each level its horizon (i64) and number of slots (u32), per slot its index (i64), the
 number of entries (u32) and the entries (pairs of i64); then the buffer as engine/stage/sorted_pairs.py has it.
