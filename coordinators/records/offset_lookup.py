@@ -16,7 +16,7 @@ from msgspec import Struct
 from coordinators.records.directory import PartitionDirectory
 from coordinators.waiting import in_worker, until_settled
 from engine.clock import Clock
-from engine.errors import BrokerError
+from engine.errors import BrokerError, kept
 from engine.log.types import LogPosition, TimedOffset
 from engine.partition.durable_log import DurableLog
 from engine.partition.partition import Partition
@@ -123,7 +123,7 @@ class OffsetLookup:
             partition = self._directory.find(sought.topic, sought.index)
             partition.check_leader_epoch(sought.leader_epoch)
         except BrokerError as error:
-            return FoundOffset(error=error)
+            return FoundOffset(error=kept(error))
         upto = partition.stable_end if committed else partition.high_watermark
         is_stable = upto.offset == partition.high_watermark.offset
         end, log_end = partition.reported_end if is_stable else upto.offset, partition.log.end_offset
@@ -149,7 +149,7 @@ def _found(sought: Sought, view: _View | FoundOffset) -> FoundOffset:
     try:
         return _by_time(None if isinstance(sought.spot, Spot) else sought.spot, view)
     except BrokerError as error:
-        return FoundOffset(error=error)
+        return FoundOffset(error=kept(error))
 
 
 def _by_time(time_ms: int | None, view: _View) -> FoundOffset:

@@ -27,7 +27,7 @@ from coordinators.tracing.members import Client
 from coordinators.tracing.tracing import Tracing
 from engine.clock import Clock
 from engine.deferred import Deferred
-from engine.errors import BrokerError, NotLeader, OffsetOutOfRange
+from engine.errors import BrokerError, NotLeader, OffsetOutOfRange, kept
 from engine.log.types import LogRead
 from engine.partition.durable_log import Watcher
 from engine.partition.partition import Partition, PartitionRead
@@ -171,7 +171,7 @@ class Read(Struct, eq=False):
             topic = directory.topic(wanted.topic)
             partition = directory.partition(topic, wanted.index)
         except BrokerError as error:
-            self.portions.append(Portion(wanted, aborted=(), error=error))
+            self.portions.append(Portion(wanted, aborted=(), error=kept(error)))
             return
         self.found.append(partition)
         if self.only_news and wanted.is_quiet(partition):
@@ -180,7 +180,7 @@ class Read(Struct, eq=False):
             self.portions.append(self._portion(wanted, topic.name, partition))
         except BrokerError as error:
             self.failed = True
-            self.portions.append(Portion(wanted, topic.name, partition, error=error))
+            self.portions.append(Portion(wanted, topic.name, partition, error=kept(error)))
 
     def _portion(self, wanted: Wanted, topic: str, partition: Partition) -> Portion:
         if self.replica_id >= 0:
