@@ -17,7 +17,7 @@ Rules:
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Concatenate, Generic, NamedTuple, ParamSpec, Protocol, TypeVar
 
 from attrs import define, field, frozen
 
@@ -51,6 +51,7 @@ LOAD_CHUNK_BYTES = 512 * 1024
 NO_EPOCH = -1
 
 
+P = ParamSpec("P")
 R = TypeVar("R")
 
 
@@ -77,9 +78,10 @@ Completion = Callable[[BrokerError | None], object]
 class Outcome(Generic[R]):
     """What an operation decided.
 
-    `response` may be a Deferred: then the answer waits for that too. `completions` are called when the records are
-    durable: they answer others whom this operation settles. `refusal` is told instead of a response, once the records
-    are durable; an operation that writes nothing raises it. `reload_if_refused` says that soft state went ahead of the
+    `response` may be a Deferred: then that is the answer. It is settled by the completions of this operation or of a
+    later one, hence not before the records are durable. `completions` are called when the records are durable: they
+    answer others whom this operation settles. `refusal` is told instead of a response, once the records are durable;
+    an operation that writes nothing may raise it instead. `reload_if_refused` says that soft state went ahead of the
     records: if they cannot be written the shard is loaded again, whatever the reason.
     """
 
@@ -89,6 +91,45 @@ class Outcome(Generic[R]):
     producer: Producer | None = None
     reload_if_refused: bool = False
     refusal: BrokerError | None = None
+
+
+@define(eq=False)
+class Effects:
+    """What an operation gathers while it decides: an outcome in the making."""
+
+    records: list[Record] = field(factory=list)
+    completions: list[Completion] = field(factory=list)
+    # Whether soft state is ahead of the records already: should they be refused, the shard is loaded again.
+    reload_if_refused: bool = False
+
+    def answer(self, waiting: Deferred[R] | None, response: R) -> None:
+        """Answer somebody, if anybody waits."""
+        if waiting is not None:
+            self.completions.append(partial(_answer, waiting, response))
+
+    def refuse(self, waiting: Deferred[Any] | None, refusal: BrokerError) -> None:
+        """Refuse somebody, if anybody waits."""
+        if waiting is not None:
+            self.completions.append(partial(_refuse, waiting, refusal))
+
+    def outcome(
+        self,
+        response: R | Deferred[R] = None,  # type: ignore[assignment]  # as in Outcome
+        refusal: BrokerError | None = None,
+    ) -> Outcome[R]:
+        """All of it, and what is told to who asked."""
+        return Outcome(self.records, response, self.completions, None, self.reload_if_refused, refusal)
+
+
+def _answer(waiting: Deferred[R], response: R, error: BrokerError | None) -> None:
+    if error is None:
+        waiting.resolve(response)
+    else:
+        waiting.refuse(error)
+
+
+def _refuse(waiting: Deferred[Any], refusal: BrokerError, error: BrokerError | None) -> None:
+    waiting.refuse(error or refusal)
 
 
 class Machine(Protocol):
@@ -300,40 +341,43 @@ class Runtime(Generic[M]):
         """The state of one shard, to read from where nothing has to be durable."""
         return self._ready(index).machine
 
-    def run(self, index: int, operation: Operation[M, R]) -> Deferred[R]:
-        """Carry an operation out; gives its response, or the refusal."""
-        answer: Deferred[R] = Deferred()
+    def run(
+        self,
+        index: int,
+        operation: Callable[Concatenate[M, P], Outcome[R]],
+        *arguments: P.args,
+        **options: P.kwargs,
+    ) -> Deferred[R]:
+        """Carry an operation out on a shard's machine; gives its response, or the refusal."""
         try:
             shard = self._ready(index)
-            outcome = operation(shard.machine)
+            outcome = operation(shard.machine, *arguments, **options)
         except BrokerError as error:
-            answer.refuse(self._told(error))
-            return answer
+            return Deferred.refused(self._told(error))
+        answer: Deferred[R] = outcome.response if isinstance(outcome.response, Deferred) else Deferred()
         try:
             if outcome.records:
                 self._append(shard, outcome)
         except BrokerError as error:
+            refusal = self._told(error)
+            answer.refuse(refusal)
             if outcome.reload_if_refused:
                 self._reload(shard)
-            refusal = self._told(error)
             for complete in outcome.completions:
                 complete(refusal)
-            answer.refuse(refusal)
             return answer
 
         def durable(error: BrokerError | None) -> None:
             if error is not None:
-                self._reload(shard)
                 error = self._told(error)
+                answer.refuse(error)
+                self._reload(shard)
+            elif outcome.refusal is not None:
+                answer.refuse(outcome.refusal)
             if outcome.completions:
                 self._complete(outcome.completions, error)
-            refusal = error or outcome.refusal
-            if refusal is not None:
-                answer.refuse(refusal)
-            elif isinstance(outcome.response, Deferred):
-                outcome.response.forward(answer)
-            else:
-                answer.resolve(outcome.response)
+            if answer is not outcome.response:
+                answer.resolve(outcome.response)  # type: ignore[arg-type]  # it is no Deferred
 
         shard.partition.when_durable_to(shard.last_written, self.clock.monotonic() + WRITE_TIMEOUT_S, durable)
         return answer
@@ -402,23 +446,6 @@ class Runtime(Generic[M]):
         if self._shards.get(shard.index) is shard:
             logger.warning("%s-%d is loaded again after a failed write", self.name, shard.index)
             self._load_again(shard)
-
-
-def answered(waiting: Deferred[R], response: R) -> Completion:
-    """Give somebody an answer, if the records that it follows from are durable."""
-
-    def complete(error: BrokerError | None) -> None:
-        if error is None:
-            waiting.resolve(response)
-        else:
-            waiting.refuse(error)
-
-    return complete
-
-
-def refused(waiting: Deferred[Any], refusal: BrokerError) -> Completion:
-    """The same for a refusal."""
-    return lambda error: waiting.refuse(error or refusal)
 
 
 def _nothing(_: object) -> None:

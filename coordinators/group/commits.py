@@ -9,8 +9,6 @@ from coordinators.group.classic.group import COMMIT_REFUSALS, ClassicGroup, Stat
 from coordinators.group.classic.rebalances import Rebalances
 from coordinators.group.consumer.checks import check_commit, check_fetch
 from coordinators.group.consumer.group import ConsumerGroup, ConsumerGroupState
-from coordinators.group.consumer.removal import group_tombstones
-from coordinators.group.effects import Effects
 from coordinators.group.formats import LATEST_TIME, NO_TIME, OffsetKey, OffsetValue, group_record, offset_record
 from coordinators.group.offsets import Offsets
 from coordinators.group.requests import (
@@ -20,7 +18,7 @@ from coordinators.group.requests import (
     FetchedOffset,
     OffsetToCommit,
 )
-from coordinators.runtime import Outcome, Producer, Record
+from coordinators.runtime import Effects, Outcome, Producer, Record
 from engine.clock import Clock
 from engine.errors import (
     BrokerError,
@@ -232,4 +230,4 @@ class Commits:
 
 
 def _tombstones(group: ClassicGroup | ConsumerGroup) -> list[Record]:
-    return [group_record(group.group_id, None)] if isinstance(group, ClassicGroup) else group_tombstones(group)
+    return [group_record(group.group_id, None)] if isinstance(group, ClassicGroup) else group.tombstones()

@@ -5,14 +5,12 @@ or the BrokerError that refuses it.
 """
 
 from collections.abc import Callable, Mapping, Sequence, Set
-from typing import Any, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import trio
 from attrs import define, field
 
 from coordinators.group.consumer.descriptions import describe_consumer_group
-from coordinators.group.consumer.group import ConsumerGroupState
-from coordinators.group.consumer.removal import group_tombstones
 from coordinators.group.consumer.requests import DescribedConsumerGroup, HeartbeatAnswer, HeartbeatRequest
 from coordinators.group.descriptions import describe, listed
 from coordinators.group.lag import PartitionLag, lag_of
@@ -34,7 +32,7 @@ from coordinators.group.requests import (
 )
 from coordinators.group.settings import GroupSettings
 from coordinators.internal_topics import InternalTopic, InternalTopics
-from coordinators.runtime import Operation, Outcome, Producer, Runtime, ShardTimers
+from coordinators.runtime import Outcome, Producer, Runtime, ShardTimers
 from coordinators.topic_view import TopicUpdate
 from coordinators.waiting import result_of
 from engine.catalogue.records import TopicRecord
@@ -56,10 +54,13 @@ from engine.ids import TopicId
 from engine.timers import Timers
 from engine.workers import Workers
 
+P = ParamSpec("P")
 R = TypeVar("R")
 
 OFFSETS_TOPIC = "__consumer_offsets"
 LOADING_POLL_S = 0.05
+NAMED, ANY = True, False
+"""Whether a request needs a group with a name; offsets may be kept under the empty one, as old clients do."""
 
 
 @define(eq=False)
@@ -121,39 +122,28 @@ class Groups:
                     f"a session timeout of {request.session_timeout_ms} ms: {least} to {most} are taken"
                 )
             )
-        self._make_way(request.group_id)
-        return self._run(request.group_id, lambda shard: shard.joins_of(request.group_id).join(request))
+        return self._run(NAMED, request.group_id, GroupMachine.join, request)
 
     def sync(self, request: SyncRequest) -> Deferred[SyncAnswer]:
         """Answered when the leader has brought the assignments."""
-        return self._run(request.group_id, lambda shard: shard.membership_of(request.group_id).sync(request))
+        return self._run(NAMED, request.group_id, GroupMachine.sync, request)
 
     def heartbeat(self, group_id: str, member_id: str, instance_id: str | None, generation: int) -> None:
         """A sign of life; raises what the member has to do. Nothing is written and nothing waited for."""
         try:
-            machine = self.runtime.machine(self._shard(group_id))
+            machine = self.runtime.machine(self.internal_topics.shard_of(OFFSETS_TOPIC, group_id))
         except CoordinatorLoadInProgress:
             # As in Kafka: the member may well be one, and its session begins anew after the load.
             return
-        machine.membership_of(group_id).heartbeat(group_id, member_id, instance_id, generation)
+        machine.heartbeat(group_id, member_id, instance_id, generation)
 
     def leave(self, group_id: str, leaving: Sequence[LeavingMember]) -> Deferred[LeaveAnswer]:
         """For each member why it could not leave, or None."""
-        return self._run(group_id, lambda shard: shard.membership_of(group_id).leave(group_id, leaving))
+        return self._run(NAMED, group_id, GroupMachine.leave, group_id, leaving)
 
     def consumer_heartbeat(self, request: HeartbeatRequest) -> Deferred[HeartbeatAnswer]:
         """A heartbeat of the new consumer protocol."""
-        return self._run(request.group_id, lambda shard: shard.heartbeats.heartbeat(request), may_be_unnamed=True)
-
-    def _make_way(self, group_id: str) -> None:
-        """A group of the new protocol that has no members left gives its name to one of the classic protocol."""
-
-        def operation(shard: GroupMachine) -> Outcome[None]:
-            group = shard.consumers.groups.get(group_id)
-            is_empty = group is not None and group.state is ConsumerGroupState.EMPTY
-            return Outcome(group_tombstones(group)) if group is not None and is_empty else Outcome()
-
-        self._run(group_id, operation)
+        return self._run(ANY, request.group_id, lambda shard: shard.heartbeats.heartbeat(request))
 
     def topic_changed(self, update: TopicUpdate) -> None:
         """Who reads a topic looks again if it was made, deleted, or has more partitions."""
@@ -168,7 +158,7 @@ class Groups:
 
     def commit(self, request: CommitRequest) -> Deferred[CommitAnswer]:
         """Keep a group's offsets."""
-        return self._run(request.group_id, lambda shard: shard.commits.commit(request), may_be_unnamed=True)
+        return self._run(ANY, request.group_id, lambda shard: shard.commits.commit(request))
 
     def commit_transactional(
         self,
@@ -183,7 +173,7 @@ class Groups:
         """The same; the offsets count once the producer's transaction has been committed."""
         request = CommitRequest(group_id, member_id, generation, tuple(offsets), instance_id)
         producer = Producer(producer_id, epoch)
-        return self._run(group_id, lambda shard: shard.commits.commit_transactional(request, producer))
+        return self._run(NAMED, group_id, lambda shard: shard.commits.commit_transactional(request, producer))
 
     def fetch_offsets(
         self,
@@ -202,11 +192,11 @@ class Groups:
             )
             return Outcome(response=found)
 
-        return self._run(group_id, operation, may_be_unnamed=True)
+        return self._run(ANY, group_id, operation)
 
     def delete_offsets(self, group_id: str, places: Sequence[tuple[str, int]]) -> Deferred[CommitAnswer]:
         """For each place why its offset could not be deleted, or None."""
-        return self._run(group_id, lambda shard: shard.commits.delete_offsets(group_id, places))
+        return self._run(NAMED, group_id, lambda shard: shard.commits.delete_offsets(group_id, places))
 
     async def forget_topics(self, deleted: Sequence[TopicRecord]) -> None:
         """Topics were deleted: nobody has a place in them any more. Raises if that cannot be written down."""
@@ -232,7 +222,7 @@ class Groups:
 
     def describe(self, group_id: str) -> Deferred[DescribedGroup]:
         """A group of the classic protocol."""
-        return self._run(group_id, lambda shard: Outcome(response=describe(shard, group_id)), may_be_unnamed=True)
+        return self._run(ANY, group_id, lambda shard: Outcome(response=describe(shard, group_id)))
 
     def describe_consumers(self, group_id: str) -> Deferred[DescribedConsumerGroup]:
         """A group of the new consumer protocol."""
@@ -244,7 +234,7 @@ class Groups:
                 raise GroupIdNotFound(f"Group {group_id} {'is not a consumer group' if is_classic else 'not found'}.")
             return Outcome(response=describe_consumer_group(group, shard.topics, self.settings.consumer_assignors[0]))
 
-        return self._run(group_id, operation, may_be_unnamed=True)
+        return self._run(ANY, group_id, operation)
 
     def list_groups(self) -> list[ListedGroup]:
         """Every group; `CoordinatorLoadInProgress` while some are not known yet."""
@@ -252,11 +242,11 @@ class Groups:
 
     def delete(self, group_id: str) -> Deferred[None]:
         """Done when an empty group is gone."""
-        return self._run(group_id, lambda shard: shard.commits.delete_group(group_id))
+        return self._run(NAMED, group_id, lambda shard: shard.commits.delete_group(group_id))
 
     def lag(self, group_id: str) -> list[PartitionLag]:
         """How far the group is behind, per partition that it has committed an offset for; from memory."""
-        machine = self.runtime.machine(self._shard(group_id))
+        machine = self.runtime.machine(self.internal_topics.shard_of(OFFSETS_TOPIC, group_id))
         return lag_of(machine.offsets, group_id, self.internal_topics.controller)
 
     def statistics(self) -> dict[str, int]:
@@ -269,19 +259,21 @@ class Groups:
 
     # -- internals
 
-    def _shard(self, group_id: str) -> int:
-        return self.internal_topics.shard_of(OFFSETS_TOPIC, group_id)
-
     def _run(
-        self, group_id: str, operation: Operation[GroupMachine, R], *, may_be_unnamed: bool = False
+        self,
+        needs_name: bool,
+        group_id: str,
+        operation: Callable[Concatenate[GroupMachine, P], Outcome[R]],
+        *arguments: P.args,
+        **options: P.kwargs,
     ) -> Deferred[R]:
-        if not group_id and not may_be_unnamed:
+        if needs_name and not group_id:
             return Deferred.refused(InvalidGroupId("a group needs a name"))
         try:
-            index = self._shard(group_id)
+            index = self.internal_topics.shard_of(OFFSETS_TOPIC, group_id)
         except BrokerError as error:
             return Deferred.refused(error)
-        return self.runtime.run(index, operation)
+        return self.runtime.run(index, operation, *arguments, **options)
 
 
 def _retriable(error: BrokerError) -> BrokerError:

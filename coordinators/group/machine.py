@@ -18,7 +18,6 @@ from coordinators.group.consumer.classic import ClassicConsumers
 from coordinators.group.consumer.groups import ConsumerGroups
 from coordinators.group.consumer.heartbeat import ConsumerHeartbeats
 from coordinators.group.consumer.replay import ConsumerReplay
-from coordinators.group.effects import Effects
 from coordinators.group.formats import (
     GROUP_KEY_VERSION,
     OFFSET_KEY_VERSIONS,
@@ -29,8 +28,16 @@ from coordinators.group.formats import (
     key_version,
 )
 from coordinators.group.offsets import CommitObserver, Offsets
+from coordinators.group.requests import (
+    JoinAnswer,
+    JoinRequest,
+    LeaveAnswer,
+    LeavingMember,
+    SyncAnswer,
+    SyncRequest,
+)
 from coordinators.group.settings import GroupSettings
-from coordinators.runtime import Outcome, Record, ShardTimers
+from coordinators.runtime import Effects, Outcome, Record, ShardTimers
 from coordinators.topic_view import TopicView
 from engine.clock import Clock
 from engine.deferred import Deferred
@@ -117,13 +124,29 @@ class GroupMachine:
             group = self.groups[group_id] = ClassicGroup(group_id)
         group.adopt(decode_group(record.value))
 
-    # -- who answers members of the classic protocol: during a migration they are in groups of the new one
+    # -- members of the classic protocol: during a migration they may be in groups of the new one
 
-    def joins_of(self, group_id: str) -> Joins | ClassicConsumers:
-        return self.classic_consumers if self.classic_consumers.has(group_id) else self.joins
+    def join(self, request: JoinRequest) -> Outcome[JoinAnswer]:
+        """The answer comes when the round of joins is over."""
+        is_hosted = self.consumers.has_members(request.group_id)
+        return self.classic_consumers.join(request) if is_hosted else self.joins.join(request)
 
-    def membership_of(self, group_id: str) -> Membership | ClassicConsumers:
-        return self.classic_consumers if self.classic_consumers.has(group_id) else self.membership
+    def sync(self, request: SyncRequest) -> Outcome[SyncAnswer]:
+        """The answer comes when the leader has brought the assignments."""
+        is_hosted = self.consumers.has_members(request.group_id)
+        return self.classic_consumers.sync(request) if is_hosted else self.membership.sync(request)
+
+    def heartbeat(self, group_id: str, member_id: str, instance_id: str | None, generation: int) -> None:
+        """A sign of life; raises what the member has to do. Writes nothing."""
+        is_hosted = self.consumers.has_members(group_id)
+        members = self.classic_consumers if is_hosted else self.membership
+        members.heartbeat(group_id, member_id, instance_id, generation)
+
+    def leave(self, group_id: str, leaving: Sequence[LeavingMember]) -> Outcome[LeaveAnswer]:
+        """For each member why it could not leave, or None."""
+        is_hosted = self.consumers.has_members(group_id)
+        members = self.classic_consumers if is_hosted else self.membership
+        return members.leave(group_id, leaving)
 
     # -- life
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from attrs import define, field
 
-from coordinators.runtime import ANSWERED_AT_ONCE, Outcome, Producer, Record, Runtime, ShardTimers, answered
+from coordinators.runtime import ANSWERED_AT_ONCE, Effects, Outcome, Producer, Record, Runtime, ShardTimers
 from engine.catalogue.records import PartitionRecord
 from engine.clock import ManualClock
 from engine.damage import DamagedFile
@@ -195,12 +195,17 @@ def test_a_write_that_is_refused_changes_nothing(bench: Bench) -> None:
 
 
 def test_answers_of_others_are_given_with_the_records_that_settle_them(bench: Bench) -> None:
-    waiting, heard = Deferred(), []
-    waiting.when_settled(heard.append, heard.append)
-    own = bench.run(lambda _: Outcome([Record(b"a", b"1")], "own", [answered(waiting, "other")]))
+    waiting, refused, heard = Deferred[str](), Deferred[str](), list[object]()
+    for each in (waiting, refused):
+        each.when_settled(heard.append, lambda error: heard.append(type(error)))
+    effects = Effects([Record(b"a", b"1")])
+    effects.answer(waiting, "other")
+    effects.answer(None, "nobody hears it")
+    effects.refuse(refused, StorageError("no"))
+    own = bench.run(lambda _: effects.outcome("own"))
     assert (own, heard) == ([], [])
     bench.sync()
-    assert (own, heard) == (["own"], ["other"])
+    assert (own, heard) == (["own"], ["other", StorageError])
 
 
 def test_an_answer_may_wait_for_more_than_the_disk(bench: Bench) -> None:
@@ -352,7 +357,10 @@ def test_a_shard_that_is_given_up_hears_no_more_of_its_log(bench: Bench) -> None
 def test_very_many_answers_are_given_in_slices() -> None:
     bench = Bench()
     waiting = [Deferred() for _ in range(2 * ANSWERED_AT_ONCE + 1)]
-    bench.runtime.run(0, lambda _: Outcome([Record(b"a", b"1")], None, [answered(each, "now") for each in waiting]))
+    effects = Effects([Record(b"a", b"1")])
+    for each in waiting:
+        effects.answer(each, "now")
+    bench.runtime.run(0, lambda _: effects.outcome())
     bench.rounds.start_round()
     bench.disk.run_held()
     assert sum(each.settled for each in waiting) == ANSWERED_AT_ONCE

@@ -8,10 +8,10 @@ from attrs import define, evolve, field
 from coordinators.group.classic.group import ClassicGroup, State
 from coordinators.group.classic.members import Member
 from coordinators.group.classic.rebalances import NEW_MEMBER_TIMEOUT_MS, Rebalances
-from coordinators.group.effects import Effects
+from coordinators.group.consumer.group import ConsumerGroup
 from coordinators.group.formats import group_record
 from coordinators.group.requests import NO_MEMBER, JoinAnswer, JoinRequest
-from coordinators.runtime import Outcome
+from coordinators.runtime import Effects, Outcome
 from engine.deferred import Deferred
 from engine.errors import (
     FencedInstanceId,
@@ -29,14 +29,11 @@ class Joins:
 
     rebalances: Rebalances
     random_bytes: Callable[[int], bytes]
-    # Names that groups of the new protocol have.
-    consumers: Mapping[str, object] = field(factory=dict)
+    consumers: Mapping[str, ConsumerGroup] = field(factory=dict)
 
     def join(self, request: JoinRequest) -> Outcome[JoinAnswer]:
         """Take a member in, or on; the answer comes when the round of joins is over."""
         groups = self.rebalances.groups
-        if request.group_id in self.consumers:
-            raise InconsistentGroupProtocol(f"group {request.group_id!r} has members of the new consumer protocol")
         group = groups.get(request.group_id)
         if group is None:
             if request.member_id != NO_MEMBER:
@@ -49,9 +46,15 @@ class Joins:
                 f"{[name for name, _ in request.protocols]} is known to all its members"
             )
         groups[group.group_id] = group
+        effects = Effects()
+        empty = self.consumers.get(group.group_id)
+        if empty is not None:
+            # A group of the new protocol that has no members left gives its name to one of the classic protocol.
+            effects.records += empty.tombstones()
+            effects.reload_if_refused = True
         if request.member_id == NO_MEMBER:
-            return self._join_new(group, request)
-        return self._join_known(group, request)
+            return self._join_new(group, request, effects)
+        return self._join_known(group, request, effects)
 
     def _check_room(self, group: ClassicGroup, member_id: str) -> None:
         most = self.rebalances.settings.max_size
@@ -66,21 +69,22 @@ class Joins:
 
     # -- new members
 
-    def _join_new(self, group: ClassicGroup, request: JoinRequest) -> Outcome[JoinAnswer]:
+    def _join_new(self, group: ClassicGroup, request: JoinRequest, effects: Effects) -> Outcome[JoinAnswer]:
         member_id = f"{request.instance_id or request.client_id}-{self._new_uuid()}"
         if request.instance_id is not None:
             known = group.static_member(request.instance_id)
             if known is not None:
-                return self._return_static(group, known, member_id, request)
+                return self._return_static(group, known, member_id, request, effects)
         elif request.takes_id_first:
             self.rebalances.expect_join(group, member_id, request.session_timeout_ms)
-            raise MemberIdRequired("join again with this member id", member_id=member_id)
-        return self._add(group, member_id, request)
+            refusal = MemberIdRequired("join again with this member id", member_id=member_id)
+            return effects.outcome(Deferred(), refusal)
+        return self._add(group, member_id, request, effects)
 
     def _new_uuid(self) -> UUID:
         return UUID(bytes=self.random_bytes(16), version=4)
 
-    def _add(self, group: ClassicGroup, member_id: str, request: JoinRequest) -> Outcome[JoinAnswer]:
+    def _add(self, group: ClassicGroup, member_id: str, request: JoinRequest, effects: Effects) -> Outcome[JoinAnswer]:
         member = Member(
             member_id,
             request.instance_id,
@@ -98,18 +102,17 @@ class Joins:
             group.new_member_added = True
         group.add(member)
         self.rebalances.expect(group, member, NEW_MEMBER_TIMEOUT_MS)
-        return self._in_next_round(group, member)
+        return self._in_next_round(group, member, effects)
 
     # -- members that are known
 
-    def _join_known(self, group: ClassicGroup, request: JoinRequest) -> Outcome[JoinAnswer]:
+    def _join_known(self, group: ClassicGroup, request: JoinRequest, effects: Effects) -> Outcome[JoinAnswer]:
         if request.member_id in group.pending and request.instance_id is None:
-            return self._add(group, request.member_id, request)
+            return self._add(group, request.member_id, request, effects)
         member = group.check_member(request.member_id, request.instance_id)
         if group.state is not State.PREPARING_REBALANCE and self._is_up_to_date(group, member, request):
             self.rebalances.touch(group, member)
             return Outcome(response=self.rebalances.join_answer(group, member))
-        effects = Effects()
         self._update(group, member, request, effects)
         return self._in_next_round(group, member, effects)
 
@@ -129,22 +132,18 @@ class Joins:
         member.session_timeout_ms = request.session_timeout_ms
         group.keep_waiting(member)
 
-    def _in_next_round(
-        self, group: ClassicGroup, member: Member, effects: Effects | None = None
-    ) -> Outcome[JoinAnswer]:
-        effects = effects or Effects()
+    def _in_next_round(self, group: ClassicGroup, member: Member, effects: Effects) -> Outcome[JoinAnswer]:
         waiting = member.join
         assert waiting is not None, "it has just joined"
         self.rebalances.prepare_or_complete(group, effects)
-        return effects.answered_by(waiting)
+        return effects.outcome(waiting)
 
     # -- static members (KIP-345)
 
     def _return_static(
-        self, group: ClassicGroup, known: Member, new_id: str, request: JoinRequest
+        self, group: ClassicGroup, known: Member, new_id: str, request: JoinRequest, effects: Effects
     ) -> Outcome[JoinAnswer]:
         """A static member came back: its earlier self is fenced, and a stable group stays as it is."""
-        effects = Effects()
         old_leader = group.leader or ""
         fenced = FencedInstanceId(f"{known.instance_id!r} joined again under another member id")
         effects.refuse(known.join, fenced)
@@ -178,4 +177,4 @@ class Joins:
         value = group.record_value(assignments, self.rebalances.clock.now_ms())
         effects.records.append(group_record(group.group_id, value))
         effects.reload_if_refused = True
-        return effects.answered_by(answer)
+        return effects.outcome(answer)

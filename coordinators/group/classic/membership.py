@@ -7,10 +7,9 @@ from attrs import define
 from coordinators.group.classic.group import HEARTBEAT_REFUSALS, SYNC_REFUSALS, ClassicGroup, State
 from coordinators.group.classic.members import Member
 from coordinators.group.classic.rebalances import Rebalances
-from coordinators.group.effects import Effects
 from coordinators.group.formats import group_record
 from coordinators.group.requests import NO_MEMBER, LeaveAnswer, LeavingMember, SyncAnswer, SyncRequest
-from coordinators.runtime import Outcome
+from coordinators.runtime import Effects, Outcome
 from engine.deferred import Deferred
 from engine.errors import (
     BrokerError,
@@ -56,7 +55,7 @@ class Membership:
         self.rebalances.synced(group, member.member_id)
         if group.leader == member.member_id:
             self._assign(group, request.assignments, effects)
-        return effects.answered_by(waiting)
+        return effects.outcome(waiting)
 
     def _assign(self, group: ClassicGroup, given: dict[str, bytes], effects: Effects) -> None:
         """Write the assignments down; replaying that record makes the group stable."""
@@ -84,7 +83,7 @@ class Membership:
             self.rebalances.prepare_or_complete(group, effects)
         else:
             self.rebalances.complete_if_everybody_joined(group, effects)
-        return effects.answered_by(results)
+        return effects.outcome(results)
 
     def _leave_one(self, group: ClassicGroup, leaving: LeavingMember, effects: Effects) -> BrokerError | None:
         if leaving.member_id in group.pending:

@@ -15,11 +15,10 @@ from attrs import define
 
 from coordinators.group.classic.group import ClassicGroup, State
 from coordinators.group.classic.members import Member
-from coordinators.group.effects import Effects
 from coordinators.group.formats import group_record
 from coordinators.group.requests import JoinAnswer, JoinedMember
 from coordinators.group.settings import GroupSettings
-from coordinators.runtime import Outcome, ShardTimers
+from coordinators.runtime import Effects, Outcome, ShardTimers
 from engine.clock import Clock
 from engine.errors import RebalanceInProgress, UnknownMemberId
 

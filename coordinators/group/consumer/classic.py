@@ -44,11 +44,6 @@ class ClassicConsumers:
     consumers: ConsumerGroups
     random_bytes: Callable[[int], bytes]
 
-    def has(self, group_id: str) -> bool:
-        """Whether the group is one of the new protocol and has members."""
-        group = self.consumers.groups.get(group_id)
-        return group is not None and bool(group.members)
-
     # -- join
 
     def join(self, request: JoinRequest) -> Outcome[JoinAnswer]:

@@ -21,7 +21,14 @@ from coordinators.group.consumer.formats import (
     Partitions,
     RegexValue,
     SubscriptionValue,
+    current_record,
+    epoch_record,
+    regex_record,
+    subscription_record,
+    target_epoch_record,
+    target_record,
 )
+from coordinators.runtime import Record
 from engine.errors import FencedInstanceId, UnknownMemberId
 from engine.ids import TopicId
 
@@ -115,6 +122,17 @@ class ConsumerGroup:
     # By how many members each topic and each expression is wanted, so that nobody has to ask them all.
     wanted_names: Counter[str] = field(factory=Counter)
     wanted_regexes: Counter[str] = field(factory=Counter)
+
+    def tombstones(self) -> list[Record]:
+        """Records that forget all of the group but its offsets; the last one ends it."""
+        group_id = self.group_id
+        records = [current_record(group_id, member_id, None) for member_id in self.members]
+        records += [target_record(group_id, member_id, None) for member_id in self.targets]
+        records.append(target_epoch_record(group_id, None))
+        records += [subscription_record(group_id, member_id, None) for member_id in self.members]
+        records += [regex_record(group_id, regex, None) for regex in self.regexes]
+        records.append(epoch_record(group_id, None))
+        return records
 
     # -- replay
 

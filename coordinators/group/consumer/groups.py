@@ -49,6 +49,11 @@ class ConsumerGroups:
     def draft(self, group: ConsumerGroup) -> Draft:
         return Draft(group, self.topics, self.clock.now_ms())
 
+    def has_members(self, group_id: str) -> bool:
+        """Whether the group is one of the new protocol and has members."""
+        group = self.groups.get(group_id)
+        return group is not None and bool(group.members)
+
     def check_room(self, group: ConsumerGroup, member_id: str) -> None:
         most = self.settings.consumer_max_size
         if len(group.members) >= most and member_id not in group.members:

@@ -25,11 +25,10 @@ from coordinators.group.consumer.groups import ConsumerGroups
 from coordinators.group.consumer.migration import check_upgrade, upgrade_records
 from coordinators.group.consumer.replay import ConsumerReplay
 from coordinators.group.consumer.requests import NO_TIMEOUT, HeartbeatAnswer, HeartbeatRequest
-from coordinators.group.effects import Effects
 from coordinators.group.formats import group_record
 from coordinators.group.offsets import Offsets
 from coordinators.group.settings import GroupSettings
-from coordinators.runtime import Outcome
+from coordinators.runtime import Effects, Outcome
 from engine.errors import GroupIdNotFound, RebalanceInProgress, UnreleasedInstanceId
 
 # A member that waits for what others still hold comes back sooner than the others; nobody sooner than this.
@@ -82,7 +81,7 @@ class ConsumerHeartbeats:
         after = self.consumers.update(draft, before, member, request.owned)
         effects.records += draft.records
         effects.reload_if_refused = True
-        return effects.answered_by(self._answer(request, before, after))
+        return effects.outcome(self._answer(request, before, after))
 
     def _answer(self, request: HeartbeatRequest, before: ConsumerMember, after: ConsumerMember) -> HeartbeatAnswer:
         assignment = None

@@ -34,7 +34,6 @@ from coordinators.group.consumer.protocol import (
     read_subscription,
     write_assignment,
 )
-from coordinators.group.consumer.removal import group_tombstones
 from coordinators.group.formats import GroupValue, MemberValue, group_record
 from coordinators.group.settings import GroupSettings
 from coordinators.runtime import Record
@@ -134,7 +133,7 @@ def downgrade_records(
     members = tuple(_downgraded(member, protocol, topics) for member in left)
     leader = left[0].member_id if is_settled else None
     value = GroupValue(CONSUMER_PROTOCOL, group.epoch, protocol, leader, now_ms, members)
-    return [*group_tombstones(group), group_record(group.group_id, value)]
+    return [*group.tombstones(), group_record(group.group_id, value)]
 
 
 def _downgraded(member: ConsumerMember, protocol: str, topics: TopicView) -> MemberValue:

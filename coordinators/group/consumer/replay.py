@@ -68,7 +68,7 @@ class ConsumerReplay:
             group.replay_epoch(decode_epoch(record.value))
         elif self.groups.pop(group_id, None) is not None and self.offsets.keys_of(group_id):
             # Offsets outlive it, as those of somebody who only keeps them here.
-            self.classic[group_id] = ClassicGroup(group_id)
+            self.classic.setdefault(group_id, ClassicGroup(group_id))
 
     def _subscription(self, record: Record, _producer_id: int) -> None:
         group_id, member_id = decode_member_key(record.key)

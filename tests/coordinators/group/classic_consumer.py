@@ -39,7 +39,7 @@ class ClassicConsumer:
             "protocols": (("range", subscription("t", self.owned)),),
         }
         request = JoinRequest(**{**fields, **changes})
-        heard = self.ask(lambda machine: machine.joins_of("g").join(request))
+        heard = self.ask(lambda machine: machine.join(request))
         if isinstance(heard.message, MemberIdRequired):
             self.member_id = heard.message.member_id
             return self.join(**changes)
@@ -49,18 +49,18 @@ class ClassicConsumer:
 
     def sync(self, assignments: dict[str, bytes] | None = None) -> Any:
         request = SyncRequest("g", self.member_id, self.instance, self.generation, assignments=assignments or {})
-        heard = self.ask(lambda machine: machine.membership_of("g").sync(request))
+        heard = self.ask(lambda machine: machine.sync(request))
         if isinstance(heard.message, SyncAnswer):
             self.owned = read_assignment(heard.message.assignment)[0].get("t", frozenset())
         return heard
 
     def beat(self) -> None:
         machine = self.shard.machine
-        machine.membership_of("g").heartbeat("g", self.member_id, self.instance, self.generation)
+        machine.heartbeat("g", self.member_id, self.instance, self.generation)
 
     def leave(self) -> Any:
         leaving = [LeavingMember(self.member_id, self.instance)]
-        return self.ask(lambda machine: machine.membership_of("g").leave("g", leaving)).message
+        return self.ask(lambda machine: machine.leave("g", leaving)).message
 
     def live(self) -> None:
         """A heartbeat, and what follows of it."""

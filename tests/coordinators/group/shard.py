@@ -128,20 +128,20 @@ class Shard:
             "takes_id_first": False,
         }
         request = JoinRequest(**{**fields, **changes})
-        return self.ask(lambda machine: machine.joins.join(request))
+        return self.ask(lambda machine: machine.join(request))
 
     def sync(
         self, member_id: str, generation: int, assignments: dict[str, bytes] | None = None, instance: str | None = None
     ) -> Heard:
         request = SyncRequest("g", member_id, instance, generation, assignments=assignments or {})
-        return self.ask(lambda machine: machine.membership.sync(request))
+        return self.ask(lambda machine: machine.sync(request))
 
     def heartbeat(self, member_id: str, generation: int, instance: str | None = None) -> None:
-        self.machine.membership.heartbeat("g", member_id, instance, generation)
+        self.machine.heartbeat("g", member_id, instance, generation)
 
     def leave(self, *members: LeavingMember | str) -> Heard:
         leaving = [LeavingMember(each) if isinstance(each, str) else each for each in members]
-        return self.ask(lambda machine: machine.membership.leave("g", leaving))
+        return self.ask(lambda machine: machine.leave("g", leaving))
 
     def settled_member(self, **changes: Any) -> str:
         """A member of its own stable group; its id."""

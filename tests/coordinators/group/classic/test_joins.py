@@ -1,9 +1,12 @@
 """Joins: ids, room, protocols, static members."""
 
+import errno
 from collections.abc import Callable
 
 import pytest
 
+from coordinators.group.consumer.group import LEAVE_EPOCH
+from coordinators.group.requests import OffsetToCommit
 from coordinators.group.settings import GroupSettings
 from engine.errors import (
     FencedInstanceId,
@@ -11,8 +14,10 @@ from engine.errors import (
     InconsistentGroupProtocol,
     MemberIdRequired,
     RebalanceInProgress,
+    StorageError,
     UnknownMemberId,
 )
+from tests.coordinators.group.consumer_shard import ConsumerShard
 from tests.coordinators.group.shard import PENDING, Shard
 from tests.effort import growth
 
@@ -75,3 +80,30 @@ def test_a_join_and_a_leave_cost_the_same_in_a_group_of_any_size() -> None:
         return work
 
     assert growth(come_and_go, 50) < 5
+
+
+@pytest.mark.parametrize("takes_id_first", [True, False])
+def test_a_group_of_the_new_protocol_without_members_makes_way_and_keeps_its_offsets(takes_id_first: bool) -> None:
+    shard = ConsumerShard()
+    shard.topic("t", 1)
+    joined = shard.joined("m", "t")
+    shard.commit(OffsetToCommit("t", 0, 7), member_id="m", generation=joined.epoch)
+    shard.beat("m", LEAVE_EPOCH)
+    answer = shard.join(takes_id_first=takes_id_first).message
+    if takes_id_first:
+        answer = shard.join(answer.member_id).message
+    assert (answer.generation, shard.machine.consumers.groups) == (1, {})
+    shard.sync(answer.member_id, 1, {answer.member_id: b"mine"})
+    shard.crash()
+    shard.heartbeat(answer.member_id, 1)
+    assert shard.fetch("t").offset == 7
+
+
+def test_a_group_whose_end_cannot_be_written_does_not_make_way() -> None:
+    shard = ConsumerShard()
+    shard.topic("t", 1)
+    shard.joined("m", "t")
+    shard.beat("m", LEAVE_EPOCH)
+    shard.files.fail_at(1, errno.ENOSPC, only=frozenset({"write"}))
+    assert isinstance(shard.join().message, StorageError)
+    assert (list(shard.machine.consumers.groups), shard.machine.groups) == (["g"], {})

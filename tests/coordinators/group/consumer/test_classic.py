@@ -89,13 +89,13 @@ def test_members_of_the_new_protocol_do_not_speak_the_classic_one(shard: Consume
     new = Consumer(shard, "new", options={"instance_id": "i"})
     new.join()
     with pytest.raises(UnknownMemberId):
-        shard.machine.membership_of("g").heartbeat("g", "new", None, 1)
-    (error,) = shard.ask(lambda machine: machine.membership_of("g").leave("g", [LeavingMember("new")])).message
+        shard.machine.heartbeat("g", "new", None, 1)
+    (error,) = shard.ask(lambda machine: machine.leave("g", [LeavingMember("new")])).message
     assert isinstance(error, UnknownMemberId)
 
 
 def test_an_administrator_removes_a_static_member_by_its_name(shard: ConsumerShard) -> None:
     Consumer(shard, "new", options={"instance_id": "i"}).join()
     leaving = [LeavingMember("", "i"), LeavingMember("", "none")]
-    gone, unknown = shard.ask(lambda machine: machine.membership_of("g").leave("g", leaving)).message
+    gone, unknown = shard.ask(lambda machine: machine.leave("g", leaving)).message
     assert (gone, type(unknown), shard.group.members) == (None, UnknownMemberId, {})

@@ -4,7 +4,10 @@ import pytest
 
 from coordinators.group.consumer.formats import CurrentValue, EpochValue, RegexValue, SubscriptionValue
 from coordinators.group.consumer.group import ConsumerGroup, ConsumerGroupState, MemberState
+from coordinators.runtime import Outcome
 from engine.errors import FencedInstanceId, UnknownMemberId
+from tests.coordinators.group.consumer_shard import Consumer, ConsumerShard
+from tests.coordinators.group.shard import read_all
 
 T = b"t" * 16
 
@@ -83,3 +86,15 @@ def test_the_assignor_that_most_members_ask_for() -> None:
     for member_id, assignor in {"b": "range", "c": "range", "d": "uniform"}.items():
         group.replay_subscription(member_id, SubscriptionValue(assignor=assignor))
     assert group.preferred_assignor(group.members.values()) == "range"
+
+
+def test_the_end_of_a_group_leaves_nothing_but_offsets() -> None:
+    shard = ConsumerShard()
+    shard.topic("t", 2)
+    Consumer(shard, "a", options={"regex": "t", "instance_id": "i"}).join()
+    written = {record.key for _, records in read_all(shard.partition) for record in records}
+    tombstones = shard.group.tombstones()
+    assert {record.key for record in tombstones} == written
+    shard.ask(lambda _: Outcome(tombstones))
+    assert shard.machine.consumers.groups == {}
+    assert shard.replayed().hard_state() == shard.machine.hard_state()
