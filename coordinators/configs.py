@@ -12,7 +12,7 @@ from attrs import evolve, frozen
 
 from coordinators.letter_rules import LetterRules, check_defaults
 from coordinators.topic_names import check_topic_name
-from coordinators.topic_view import BrokerUpdate, Change, Plan, PlanBuilder, Topic, TopicUpdate, TopicView
+from coordinators.topic_view import Plan, PlanBuilder, Topic, TopicView
 from engine.catalogue.catalogue import Commit, Compare, Put
 from engine.catalogue.records import broker_configs_key, encode
 from engine.config.keys import ConfigKey, ConfigType
@@ -110,7 +110,7 @@ class ConfigPlanner:
 
     def _altered(
         self, resource: ConfigResource, alterations: Sequence[ConfigAlteration], letters: LetterRules
-    ) -> Change:
+    ) -> Commit:
         _check_alterations(alterations)
         if resource.type == ResourceType.TOPIC:
             topic = self._topic(resource.name)
@@ -129,7 +129,7 @@ class ConfigPlanner:
             _alter(configs, alteration, key, _items(key.format(self.settings[key.name]) or ""))
         return self._broker_change(node_id, configs)
 
-    def _replaced(self, resource: ConfigResource, configs: Mapping[str, str | None], letters: LetterRules) -> Change:
+    def _replaced(self, resource: ConfigResource, configs: Mapping[str, str | None], letters: LetterRules) -> Commit:
         given = {name: value for name, value in configs.items() if value is not None}
         if len(given) != len(configs):
             unset = ",".join(name for name, value in configs.items() if value is None)
@@ -169,26 +169,22 @@ class ConfigPlanner:
         key = topic_key(name)
         return _items(key.format(self.settings.topic_defaults[name]) or "")
 
-    def _topic_change(self, topic: Topic, configs: Mapping[str, str], letters: LetterRules) -> Change:
+    def _topic_change(self, topic: Topic, configs: Mapping[str, str], letters: LetterRules) -> Commit:
         if configs == topic.config.overrides:
-            return Change()
+            return Commit()
         after = Topic(topic.name, topic.topic_id, topic.partitions, self.settings.topic_config(configs), topic.revision)
         letters.check(after, topic)
         letters.plan(after)
         record = after.record
-        commit = Commit((Compare(record.key, topic.revision),), (Put(record.key, record.encode()),))
-        return Change(commit, (TopicUpdate(topic, after),))
+        return Commit((Compare(record.key, topic.revision),), (Put(record.key, record.encode()),))
 
-    def _broker_change(self, node_id: int | None, configs: Mapping[str, str]) -> Change:
+    def _broker_change(self, node_id: int | None, configs: Mapping[str, str]) -> Commit:
         if configs == self.dynamic.get(node_id, {}):
-            return Change()
+            return Commit()
         self._check_broker(node_id, configs)
         key = broker_configs_key(node_id)
         compare = Compare(key, self.dynamic_revisions.get(node_id, 0))
-        return Change(
-            Commit((compare,), (Put(key, encode(dict(configs))),)),
-            brokers=(BrokerUpdate(node_id, dict(configs)),),
-        )
+        return Commit((compare,), (Put(key, encode(dict(configs))),))
 
     def _check_broker(self, node_id: int | None, configs: Mapping[str, str]) -> None:
         try:

@@ -1,4 +1,5 @@
-"""The topics in which coordinators keep their state: made when first needed, their shards loaded when they are there.
+"""The topics in which coordinators keep their state: made when first needed. A shard is loaded when this node becomes
+the leader of its partition, in whichever epoch, and unloaded when it resigns.
 
 A key (a group id, a transactional id) belongs to one partition of its topic, by the hash that Kafka uses; the
 coordinator of a key is the leader of that partition.
@@ -11,11 +12,12 @@ from typing import Any
 
 from attrs import define, field, frozen
 
-from coordinators.controller import Controller
+from coordinators.cluster.controller import ClusterController
 from coordinators.runtime import Runtime
-from coordinators.topic_view import Topic, TopicUpdate
+from coordinators.topic_view import Topic
 from coordinators.topics import TopicSpec
 from engine.errors import BrokerError, CoordinatorNotAvailable, NotCoordinator, TopicAlreadyExists
+from engine.partition.partition import Partition
 
 logger = logging.getLogger("tidegate.coordinator")
 
@@ -47,26 +49,19 @@ class InternalTopic:
 class InternalTopics:
     """Keeps runtimes in step with the topics that hold their state."""
 
-    controller: Controller
+    controller: ClusterController
     _kept: dict[str, InternalTopic] = field(factory=dict)
     _failed: dict[str, tuple[float, str]] = field(factory=dict)
     """Topics that could not be made: until when that is not tried again, and why."""
     _told_at: dict[str, float] = field(factory=dict)
 
     def __attrs_post_init__(self) -> None:
-        self.controller.on_opened.append(self.load_all)
-        self.controller.on_change.append(self.topic_changed)
+        self.controller.replicas.on_leading.append(self._leads)
+        self.controller.replicas.on_resigned.append(self._resigned)
 
     def add(self, kept: InternalTopic) -> None:
         """Look after a topic from now on."""
         self._kept[kept.name] = kept
-
-    def load_all(self) -> None:
-        """The logs are open: load the shards of the topics that exist."""
-        for name in self._kept:
-            topic = self.controller.topics.by_name.get(name)
-            if topic is not None:
-                self._load(self._kept[name], topic, 0)
 
     def shard_of(self, name: str, key: str) -> int:
         """Which shard a key belongs to; `NotCoordinator` while the topic does not exist."""
@@ -106,19 +101,12 @@ class InternalTopics:
         self._failed[name] = now + PAUSE_S, reason
         return CoordinatorNotAvailable(reason)
 
-    def topic_changed(self, update: TopicUpdate) -> None:
-        """A topic was made, altered or deleted."""
-        before, after = update.before, update.after
-        topic = after or before
-        kept = None if topic is None else self._kept.get(topic.name)
-        if kept is None:
-            return
-        if after is not None:
-            self._load(kept, after, 0 if before is None else before.partition_count)
-        elif before is not None:
-            for index in range(before.partition_count):
-                kept.runtime.unload(index)
-
-    def _load(self, kept: InternalTopic, topic: Topic, first: int) -> None:
-        for partition in self.controller.partitions.of_topic(topic.topic_id)[first:]:
+    def _leads(self, topic: Topic, partition: Partition) -> None:
+        kept = self._kept.get(topic.name)
+        if kept is not None:
             kept.runtime.load(partition.index, partition, partition.leader_epoch)
+
+    def _resigned(self, topic: Topic, index: int, epoch: int | None) -> None:
+        kept = self._kept.get(topic.name)
+        if kept is not None:
+            kept.runtime.unload(index, epoch)

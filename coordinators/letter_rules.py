@@ -24,7 +24,7 @@ class LetterRules:
 
     def plan(self, topic: Topic) -> None:
         """The request makes it so, or alters it to this."""
-        self._planned.apply(TopicUpdate(self._planned.by_name.get(topic.name), topic), topic.revision)
+        self._planned.apply(TopicUpdate(self._planned.by_name.get(topic.name), topic))
 
     def check(self, topic: Topic, before: Topic | None = None) -> None:
         """Raise unless letters can go from this topic and to it. What an alteration leaves as it was is not asked."""

@@ -8,7 +8,7 @@ from attrs import Factory, frozen
 
 from coordinators.letter_rules import LetterRules
 from coordinators.topic_names import check_topic_name, collision_key
-from coordinators.topic_view import Change, Plan, PlanBuilder, Topic, TopicUpdate, TopicView
+from coordinators.topic_view import Plan, PlanBuilder, Topic, TopicView
 from engine.catalogue.catalogue import Commit, Compare, Put
 from engine.catalogue.records import PartitionRecord
 from engine.config.resolve import BrokerSettings, TopicConfig
@@ -210,20 +210,19 @@ def _check_growth(topic: Topic, total_count: int) -> None:
         )
 
 
-def _creation(topic: Topic) -> Change:
+def _creation(topic: Topic) -> Commit:
     record = topic.record
     rows = [Put(record.key, record.encode())]
     rows += [Put(record.partition_key(index), each.encode()) for index, each in enumerate(topic.partitions)]
-    return Change(Commit((Compare(record.key, 0),), tuple(rows)), (TopicUpdate(None, topic),))
+    return Commit((Compare(record.key, 0),), tuple(rows))
 
 
-def _growth(before: Topic, after: Topic) -> Change:
+def _growth(before: Topic, after: Topic) -> Commit:
     record = after.record
     rows = [Put(record.key, record.encode())]
     for index in range(before.partition_count, after.partition_count):
         rows.append(Put(record.partition_key(index), after.partitions[index].encode()))
-    compare = Compare(record.key, before.revision)
-    return Change(Commit((compare,), tuple(rows)), (TopicUpdate(before, after),))
+    return Commit((Compare(record.key, before.revision),), tuple(rows))
 
 
 def _repeated(items: Sequence[Item]) -> set[Item]:

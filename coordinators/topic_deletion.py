@@ -7,7 +7,7 @@ First the topic leaves the catalogue's active rows: it is gone for clients, and 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from coordinators.topic_view import Change, Plan, PlanBuilder, Topic, TopicUpdate, TopicView
+from coordinators.topic_view import Plan, PlanBuilder, Topic, TopicView
 from engine.catalogue.catalogue import Commit, Compare, Delete, Put
 from engine.catalogue.records import TopicRecord
 from engine.errors import BrokerError, InvalidRequest, UnknownTopicId, UnknownTopicOrPartition
@@ -29,11 +29,9 @@ def plan_delete(view: TopicView, wanted: Sequence[str | TopicId]) -> Plan[Topic]
     return builder.finish()
 
 
-def plan_finish(deleting: Mapping[TopicId, TopicRecord], topic_ids: Sequence[TopicId]) -> Change:
+def plan_finish(deleting: Mapping[TopicId, TopicRecord], topic_ids: Sequence[TopicId]) -> Commit:
     """The files of these topics are gone: nothing of them remains."""
-    ended = tuple(topic_id for topic_id in topic_ids if topic_id in deleting)
-    changes = tuple(Delete(deleting[topic_id].deleting_key) for topic_id in ended)
-    return Change(Commit((), changes), finished_deletions=ended)
+    return Commit((), tuple(Delete(deleting[each].deleting_key) for each in topic_ids if each in deleting))
 
 
 def _find(view: TopicView, wanted: str | TopicId) -> Topic | BrokerError:
@@ -42,9 +40,8 @@ def _find(view: TopicView, wanted: str | TopicId) -> Topic | BrokerError:
     return view.by_id.get(wanted) or UnknownTopicId(f"No topic has the id {id_text(wanted)}.")
 
 
-def _deletion(topic: Topic) -> Change:
+def _deletion(topic: Topic) -> Commit:
     record = topic.record
     rows: list[Put | Delete] = [Delete(record.key), Put(record.deleting_key, record.encode())]
     rows += [Delete(record.partition_key(index)) for index in range(topic.partition_count)]
-    compare = Compare(record.key, topic.revision)
-    return Change(Commit((compare,), tuple(rows)), (TopicUpdate(topic, None),))
+    return Commit((Compare(record.key, topic.revision),), tuple(rows))

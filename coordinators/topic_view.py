@@ -1,10 +1,9 @@
 """The topics as they are now, in memory, and what a change does to them."""
 
-import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Generic, TypeVar
 
-from attrs import Factory, define, evolve, field, frozen
+from attrs import Factory, define, field, frozen
 
 from coordinators.topic_names import INTERNAL_TOPICS, PUBLIC_TOPICS, collision_key
 from engine.catalogue.catalogue import Commit
@@ -68,67 +67,34 @@ class TopicUpdate:
 
 
 @frozen
-class BrokerUpdate:
-    """Dynamic broker config as it shall be; `node_id` None is that of all nodes."""
+class Plan(Generic[T]):
+    """One commit for a whole request, and per item, in the request's order, its result or its refusal."""
 
-    node_id: int | None
-    configs: Mapping[str, str]
-
-
-@frozen
-class Change:
-    """What a plan does to the catalogue, and then to the view."""
-
-    commit: Commit = Factory(Commit)
-    topics: tuple[TopicUpdate, ...] = ()
-    brokers: tuple[BrokerUpdate, ...] = ()
-    # Ids of deleted topics whose files are gone.
-    finished_deletions: tuple[TopicId, ...] = ()
+    commit: Commit
+    results: tuple[T | BrokerError, ...]
 
     @property
     def empty(self) -> bool:
         """Whether there is nothing to commit."""
         return not self.commit.changes
 
-    @classmethod
-    def joined(cls, parts: Sequence["Change"]) -> "Change":
-        """All of them as one."""
-        chain = itertools.chain.from_iterable
-        return cls(
-            Commit(
-                tuple(chain(part.commit.compares for part in parts)),
-                tuple(chain(part.commit.changes for part in parts)),
-            ),
-            tuple(chain(part.topics for part in parts)),
-            tuple(chain(part.brokers for part in parts)),
-            tuple(chain(part.finished_deletions for part in parts)),
-        )
-
-
-@frozen
-class Plan(Generic[T]):
-    """One change for a whole request, and per item, in the request's order, its result or its refusal."""
-
-    change: Change
-    results: tuple[T | BrokerError, ...]
-
 
 @define
 class PlanBuilder(Generic[T]):
     """Collects a plan item by item: a refused item leaves the others alone."""
 
-    _changes: list[Change] = field(factory=list, init=False)
+    _commits: list[Commit] = field(factory=list, init=False)
     _results: list[T | BrokerError] = field(factory=list, init=False)
 
-    def add(self, result: T, change: Change) -> None:
-        self._changes.append(change)
+    def add(self, result: T, commit: Commit) -> None:
+        self._commits.append(commit)
         self._results.append(result)
 
     def refuse(self, error: BrokerError) -> None:
         self._results.append(kept(error))
 
     def finish(self) -> Plan[T]:
-        return Plan(Change.joined(self._changes), tuple(self._results))
+        return Plan(Commit.joined(self._commits), tuple(self._results))
 
 
 @define
@@ -153,14 +119,12 @@ class TopicView:
         """The topics whose dead letters go to a topic of this name or one that collides with it, and its name there."""
         return self._letters.get(collision_key(name), {})
 
-    def apply(self, update: TopicUpdate, revision: int) -> TopicUpdate:
-        """The update with its revision, now in force."""
+    def apply(self, update: TopicUpdate) -> None:
+        """The update is in force from now on."""
         if update.before is not None:
             self._remove(update.before)
-        after = evolve(update.after, revision=revision) if update.after is not None else None
-        if after is not None:
-            self.add(after)
-        return TopicUpdate(update.before, after)
+        if update.after is not None:
+            self.add(update.after)
 
     def add(self, topic: Topic) -> None:
         self.by_name[topic.name] = topic

@@ -1,11 +1,12 @@
-"""The topics of the broker: planned and committed in a thread, applied on the loop.
+"""The topics of the cluster as this node knows them, and what changes of them are planned against.
 
     plan = topics.plan_create([TopicSpec("orders", 6)])     # thread: checks, writes nothing
-    revision = topics.commit(plan.change)                   # thread: durable when it returns
-    for update in topics.apply(plan.change, revision):      # loop: now it is so; open or close logs
+    catalogue.commit(plan.commit)                           # thread: durable when it returns
+    for update in topics.updates(news):                     # loop: what a watch of the catalogue tells of it
+        topics.view.apply(update)
 
-The three steps of one plan are not mixed with those of another: the caller holds a lock. Should somebody else
-have changed the catalogue meanwhile, `commit` raises `CatalogueConflict` and nothing has happened.
+Whoever planned a change learns of it like everybody else: from the catalogue. Should somebody have changed the same
+rows meanwhile, the commit raises `CatalogueConflict` and nothing has happened. Nothing is applied while a plan is made.
 A request that only validates stops after the plan.
 """
 
@@ -13,26 +14,18 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from attrs import define, evolve, field
 
+from coordinators.cluster.news import News, read_whole
 from coordinators.configs import ConfigAlteration, ConfigPlanner, ConfigResource
 from coordinators.topic_creation import PartitionsSpec, TopicPlanner, TopicSpec
 from coordinators.topic_deletion import plan_delete, plan_finish
-from coordinators.topic_view import Change, Plan, Topic, TopicUpdate, TopicView
-from engine.catalogue.catalogue import Catalogue, Entry
-from engine.catalogue.records import (
-    DELETING,
-    PARTITIONS,
-    TOPICS,
-    PartitionRecord,
-    TopicRecord,
-    broker_configs_key,
-    decode_configs,
-    partition_of,
-)
+from coordinators.topic_view import Plan, Topic, TopicUpdate, TopicView
+from engine.catalogue.catalogue import Catalogue, Commit
+from engine.catalogue.records import PartitionRecord, TopicRecord, broker_configs_key
 from engine.config.resolve import BrokerSettings, ConfigEntry
 from engine.errors import PolicyViolation
 from engine.ids import RandomBytes, TopicId
 
-__all__ = ["Change", "PartitionsSpec", "Plan", "Topic", "TopicDeletionDisabled", "TopicSpec", "Topics"]
+__all__ = ["PartitionsSpec", "Plan", "Topic", "TopicDeletionDisabled", "TopicSpec", "Topics"]
 
 
 class TopicDeletionDisabled(PolicyViolation):
@@ -44,10 +37,11 @@ class Topics:
     """The view of all topics and the config in force. Made by `load`."""
 
     node_id: int
-    catalogue: Catalogue
     random_bytes: RandomBytes
     settings: BrokerSettings
     view: TopicView = field(factory=TopicView)
+    revision: int = 0
+    """That of the catalogue as it was loaded."""
     # Deleted topics whose files are still to be removed: after a crash, those of before too.
     deleting: dict[TopicId, TopicRecord] = field(factory=dict)
     # Dynamic broker configs as text, with their revisions; None is the default of all nodes.
@@ -57,10 +51,11 @@ class Topics:
     @classmethod
     def load(cls, catalogue: Catalogue, settings: BrokerSettings, node_id: int, random_bytes: RandomBytes) -> "Topics":
         """Reads the catalogue as of one revision; blocks. `settings` are the node's own."""
-        _revision, entries = catalogue.entries("")
-        topics = cls(node_id, catalogue, random_bytes, settings)
-        topics._load_broker_configs({entry.key: entry for entry in entries})
-        topics._load_topics(entries)
+        topics = cls(node_id, random_bytes, settings)
+        whole = read_whole(*catalogue.entries(""))
+        topics.revision = whole.revision
+        for update in topics.updates(whole):
+            topics.view.apply(update)
         return topics
 
     @property
@@ -83,10 +78,10 @@ class Topics:
         """Names are text, ids are bytes. The files go afterwards, then `plan_finish_delete`."""
         if not self.settings.flag("delete.topic.enable"):
             refusal = TopicDeletionDisabled("Topic deletion is disabled: delete.topic.enable is false.")
-            return Plan(Change(), (refusal,) * len(wanted))
+            return Plan(Commit(), (refusal,) * len(wanted))
         return plan_delete(self.view, wanted)
 
-    def plan_finish_delete(self, topic_ids: Sequence[TopicId]) -> Change:
+    def plan_finish_delete(self, topic_ids: Sequence[TopicId]) -> Commit:
         """The files of these deleted topics are gone."""
         return plan_finish(self.deleting, topic_ids)
 
@@ -105,34 +100,42 @@ class Topics:
     def describe_configs(self, resource: ConfigResource, names: Collection[str] | None = None) -> list[ConfigEntry]:
         return self._config_planner().describe(resource, names)
 
-    # -- committing and applying
+    # -- following the catalogue: on the loop
 
-    def commit(self, change: Change) -> int:
-        """Makes it durable; blocks, so it runs in a thread. Touches nothing but the catalogue."""
-        return self.catalogue.commit(change.commit)
-
-    def apply(self, change: Change, revision: int) -> Iterator[TopicUpdate]:
-        """Makes it so in memory, on the loop, one topic after the other: each is in force once it is told. Who follows
-        slowly changes nothing else meanwhile.
+    def updates(self, news: News) -> Iterator[TopicUpdate]:
+        """What a revision changes, topic after topic: the caller puts each in force before it asks for the next one.
+        Who follows slowly changes nothing else meanwhile.
 
         A change of broker config alters every topic that inherits from it.
         """
-        for topic_id in change.finished_deletions:
-            self.deleting.pop(topic_id, None)
-        for broker in change.brokers:
-            self._dynamic[broker.node_id] = dict(broker.configs)
-            self._dynamic_revisions[broker.node_id] = revision
-        for update in change.topics:
-            before = update.before
-            if before is not None and update.after is None:
-                self.deleting[before.topic_id] = before.record
-            yield self.view.apply(update, revision)
-        if change.brokers:
+        for topic_id, record in news.deleting.items():
+            if record is None:
+                self.deleting.pop(topic_id, None)
+            else:
+                self.deleting[topic_id] = record
+        is_reconfigured = self._take_broker_configs(news)
+        for name, (record, revision) in news.topics.items():
+            before = self.view.by_name.get(name)
+            if before is not None and (record is None or record.id != before.topic_id):
+                yield TopicUpdate(before, None)
+                before = None
+            if record is not None:
+                yield TopicUpdate(before, self._topic(record, revision, before, news.partitions.get(record.id, {})))
+        for topic_id, rows in news.partitions.items():
+            before = self.view.by_id.get(topic_id)
+            if before is not None and before.name not in news.topics:
+                yield TopicUpdate(before, evolve(before, partitions=_with_rows(before.partitions, rows)))
+        if is_reconfigured:
             yield from self._reconfigured()
 
-    def run(self, change: Change) -> list[TopicUpdate]:
-        """Commit and apply in one go, where blocking is no harm: at start, in tests."""
-        return list(self.apply(change, self.commit(change)))
+    def keys(self) -> Iterator[str]:
+        """The rows of the catalogue that are known."""
+        for topic in self.view:
+            yield topic.record.key
+        for record in self.deleting.values():
+            yield record.deleting_key
+        for node_id in self._dynamic:
+            yield broker_configs_key(node_id)
 
     # -- internals
 
@@ -143,12 +146,28 @@ class Topics:
         return ConfigPlanner(self.view, self.settings, self.node_id, self._dynamic, self._dynamic_revisions)
 
     def _reconfigured(self) -> Iterator[TopicUpdate]:
-        self._resolve_settings()
         for topic in list(self.view):
             config = self.settings.stored_topic_config(topic.config.overrides)
             if config.values != topic.config.values:
-                after = Topic(topic.name, topic.topic_id, topic.partitions, config)
-                yield self.view.apply(TopicUpdate(topic, after), topic.revision)
+                yield TopicUpdate(topic, evolve(topic, config=config))
+
+    def _take_broker_configs(self, news: News) -> bool:
+        """Whether the settings of this node have changed."""
+        mine = {node_id: told for node_id, told in news.broker_configs.items() if node_id in (None, self.node_id)}
+        for node_id, (configs, revision) in mine.items():
+            self._dynamic[node_id] = configs
+            self._dynamic_revisions[node_id] = revision
+        if mine:
+            self._resolve_settings()
+        return bool(mine)
+
+    def _topic(
+        self, record: TopicRecord, revision: int, before: Topic | None, rows: Mapping[int, PartitionRecord]
+    ) -> Topic:
+        partitions = _with_rows(() if before is None else before.partitions, rows)
+        assert len(partitions) == record.partition_count, "a topic's row and those of its partitions change together"
+        config = self.settings.stored_topic_config(record.configs)
+        return Topic(record.name, record.id, partitions, config, revision)
 
     def _resolve_settings(self) -> None:
         self.settings = evolve(
@@ -157,29 +176,10 @@ class Topics:
             dynamic_default=self.settings.stored_values(self._dynamic.get(None, {})),
         )
 
-    def _load_broker_configs(self, entries: Mapping[str, Entry]) -> None:
-        for node_id in (None, self.node_id):
-            entry = entries.get(broker_configs_key(node_id))
-            if entry is not None:
-                self._dynamic[node_id] = decode_configs(entry)
-                self._dynamic_revisions[node_id] = entry.revision
-        self._resolve_settings()
 
-    def _load_topics(self, entries: Sequence[Entry]) -> None:
-        partitions = {
-            partition_of(entry.key): PartitionRecord.decode(entry.value)
-            for entry in entries
-            if entry.key.startswith(PARTITIONS)
-        }
-        for entry in entries:
-            if entry.key.startswith(TOPICS):
-                self.view.add(self._loaded(TopicRecord.decode(entry.value), entry.revision, partitions))
-            elif entry.key.startswith(DELETING):
-                record = TopicRecord.decode(entry.value)
-                self.deleting[record.id] = record
-
-    def _loaded(
-        self, record: TopicRecord, revision: int, partitions: Mapping[tuple[TopicId, int], PartitionRecord]
-    ) -> Topic:
-        held = tuple(partitions[record.id, index] for index in range(record.partition_count))
-        return Topic(record.name, record.id, held, self.settings.stored_topic_config(record.configs), revision)
+def _with_rows(before: tuple[PartitionRecord, ...], rows: Mapping[int, PartitionRecord]) -> tuple[PartitionRecord, ...]:
+    """A topic's partitions after some of their rows have changed, or come."""
+    if not rows:
+        return before
+    held = {**dict(enumerate(before)), **rows}
+    return tuple(held[index] for index in range(len(held)))

@@ -2,7 +2,7 @@
 
 from attrs import frozen
 
-from coordinators.controller import Controller
+from coordinators.cluster.controller import ClusterController
 from coordinators.group.groups import Groups
 from coordinators.internal_topics import InternalTopics
 from coordinators.node_identity import NodeIdentity
@@ -39,8 +39,8 @@ class Node:
         return self.services[Partitions]
 
     @property
-    def controller(self) -> Controller:
-        return self.services[Controller]
+    def controller(self) -> ClusterController:
+        return self.services[ClusterController]
 
     @property
     def internal_topics(self) -> InternalTopics:

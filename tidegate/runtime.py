@@ -14,7 +14,9 @@ import trio
 from attrs import define, evolve, field
 
 from coordinators.background import Background
-from coordinators.controller import Controller
+from coordinators.cluster.controller import ClusterController
+from coordinators.cluster.deletions import Deletions
+from coordinators.cluster.replica_manager import ReplicaManager
 from coordinators.group.groups import Groups
 from coordinators.internal_topics import InternalTopics
 from coordinators.node_identity import NodeIdentity
@@ -97,6 +99,7 @@ class NodeRuntime:
     scrubbing: Scrubbing = field(init=False)
     journal: Journal = field(init=False)
     _rounds: SyncRounds = field(init=False)
+    _deletions: Deletions = field(init=False)
     _timers: Timers = field(init=False)
     _cork: Cork = field(factory=Cork, init=False)
     _background: Background = field(factory=Background, init=False)
@@ -153,7 +156,7 @@ class NodeRuntime:
         with node.partitions.expecting(mark.logs if mark is not None else {}):
             # Stages first: coordinators go on where they were, and what they decided must reach what is staged.
             await in_worker(self.world.workers, partial(self.journal.open, now_ms, clean=clean))
-            await node.controller.open_all(clean=clean, then=partial(node.releases.open_all, clean=clean))
+            await node.controller.replicas.open_all(clean=clean, then=partial(node.releases.open_all, clean=clean))
         self.journal.start(self._rounds.settle)
 
     @asynccontextmanager
@@ -182,8 +185,8 @@ class NodeRuntime:
         topics = await in_worker(workers, Topics.load, self.catalogue, settings, config.node_id, random_bytes)
         partitions = self._make_partitions(topics.settings)
         self.descriptors.tell(config.settings)
-        start_soon = self._background.start_soon
-        controller = Controller(topics, partitions, lambda *call: in_worker(workers, *call), start_soon)
+        replicas = ReplicaManager(self.catalogue, topics, partitions, workers, self._background)
+        controller = ClusterController(replicas)
         internal_topics = InternalTopics(controller)
         groups = Groups.compose(internal_topics, topics.settings, clock, self._timers, workers, random_bytes)
         tracing = await open_tracing(controller, groups, clock, self._timers, workers, random_bytes, self.data_dir)
@@ -194,6 +197,7 @@ class NodeRuntime:
             internal_topics, producer_ids, markers, topics.settings, clock, self._timers, workers
         )
         releases = Releases.compose(controller, producer_ids, clock, self._timers, tracing)
+        self._deletions = Deletions(controller, [groups.forget_topics])
         cluster = await in_worker(workers, cluster_id, self.catalogue, random_bytes)
         identity = NodeIdentity(config.node_id, cluster, _rack(topics.settings))
         domain = (
@@ -254,7 +258,8 @@ class NodeRuntime:
         nursery.start_soon(self._drive_syncs)
         nursery.start_soon(self._drive_timers)
         nursery.start_soon(self._expire_waiters, node)
-        nursery.start_soon(node.controller.finish_deletions)
+        nursery.start_soon(node.controller.replicas.follow)
+        nursery.start_soon(self._deletions.finish_all)
         node.releases.dead_letters.start()
         nursery.start_soon(server.close_idle)
         self.cleaning.start(nursery)

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping
 
-from coordinators.controller import Controller
+from coordinators.cluster.controller import ClusterController
 from coordinators.group.clients import group_clients
 from coordinators.group.formats import OffsetKey
 from coordinators.group.groups import Groups
@@ -23,7 +23,7 @@ from engine.workers import Workers
 
 
 async def open_tracing(
-    controller: Controller,
+    controller: ClusterController,
     groups: Groups,
     clock: Clock,
     timers: Timers,
@@ -43,7 +43,7 @@ async def open_tracing(
         made = await in_worker(workers, make_exporters, wanted, data_dir, _resource(settings, wanted.service_name))
         queues = [ExportQueue(name, exporter, wanted.queue_size) for name, exporter in made.items()]
         tracing.sinks.append(SpanSink(random_bytes, queues))
-    controller.on_change.append(tracing.topic_changed)
+    controller.replicas.on_change.append(tracing.topic_changed)
 
     def committed(key: OffsetKey, offset: int) -> None:
         tracing.committed(key.group_id, key.topic, key.partition, offset)

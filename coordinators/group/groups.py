@@ -98,8 +98,7 @@ class Groups:
         }
         count = settings.integer("offsets.topic.num.partitions")
         internal_topics.add(InternalTopic(OFFSETS_TOPIC, count, configs, groups.runtime))
-        internal_topics.controller.clean_ups.append(groups.forget_topics)
-        internal_topics.controller.on_change.append(groups.topic_changed)
+        internal_topics.controller.replicas.on_change.append(groups.topic_changed)
         return groups
 
     def _new_machine(self, _index: int, _leader_epoch: int, timers: ShardTimers[Any]) -> GroupMachine:

@@ -2,7 +2,7 @@
 
 from attrs import frozen
 
-from coordinators.controller import Controller
+from coordinators.cluster.controller import ClusterController
 from coordinators.group.offsets import Offsets
 
 
@@ -20,7 +20,7 @@ class PartitionLag:
         return max(self.end_offset - self.committed_offset, 0)
 
 
-def lag_of(offsets: Offsets, group_id: str, controller: Controller) -> list[PartitionLag]:
+def lag_of(offsets: Offsets, group_id: str, controller: ClusterController) -> list[PartitionLag]:
     """Per partition for which the group has committed an offset and which exists."""
     found = []
     for (name, index), committed in sorted(offsets.of_group(group_id).items()):

@@ -15,7 +15,7 @@ from contextlib import suppress
 import trio
 from attrs import define, field
 
-from coordinators.controller import Controller
+from coordinators.cluster.controller import ClusterController
 from coordinators.producer_ids import ProducerIds
 from coordinators.topics import Topic, TopicSpec
 from coordinators.waiting import result_of, until_durable
@@ -54,7 +54,7 @@ Letter = tuple[RecordSpan, int]
 class DeadLetters:
     """See the module. One task for each stage that has any."""
 
-    controller: Controller
+    controller: ClusterController
     producer_ids: ProducerIds
     clock: Clock
     _under_way: set[Staging] = field(factory=set)
@@ -70,7 +70,7 @@ class DeadLetters:
         """There may be something to send."""
         if self._started and staged.stage.state.dead_letters and staged not in self._under_way:
             self._under_way.add(staged)
-            self.controller.start_soon(self._deliver, staged)
+            self.controller.background.start_soon(self._deliver, staged)
 
     async def _deliver(self, staged: Staging) -> None:
         logged_at = -LOGGED_EVERY_S
@@ -139,7 +139,7 @@ class DeadLetters:
     async def _take_producer(self, staged: Staging) -> None:
         """From here on the stage's letters go under a producer id of their own, beginning with sequence number 0."""
         while (producer_id := self.producer_ids.take()) is None:
-            self.producer_ids.add(await self.controller.in_thread(self.producer_ids.reserve))
+            self.producer_ids.add(await self.controller.replicas.in_thread(self.producer_ids.reserve))
         event = DeadLetterProducer(producer_id)
         await _in_turn(staged, lambda: staged.stage.note(event))
         await self._durable(staged.store, staged.store.log.end_offset - 1)

@@ -5,7 +5,7 @@ import os
 
 from attrs import define, field
 
-from coordinators.controller import Controller
+from coordinators.cluster.controller import ClusterController
 from coordinators.producer_ids import ProducerIds
 from coordinators.release.dead_letters import DeadLetters
 from coordinators.release.rates import LaneRates
@@ -41,7 +41,7 @@ CLOCK_CHECK_S = 1.0
 class Releases:
     """See the module."""
 
-    controller: Controller
+    controller: ClusterController
     clock: Clock
     timers: Timers
     dead_letters: DeadLetters
@@ -60,7 +60,7 @@ class Releases:
     @classmethod
     def compose(
         cls,
-        controller: Controller,
+        controller: ClusterController,
         producer_ids: ProducerIds,
         clock: Clock,
         timers: Timers,
@@ -74,7 +74,7 @@ class Releases:
         cleanable = controller.topics.settings.integer("stage.min.cleanable.bytes")
         upkeep = StageUpkeep(partitions, clock, timers, cleanable)
         releases = cls(controller, clock, timers, dead_letters, reserve, upkeep, tracing)
-        controller.on_change.append(releases._topic_changed)
+        controller.replicas.on_change.append(releases._topic_changed)
         return releases
 
     @property
@@ -112,7 +112,7 @@ class Releases:
 
     async def open_all(self, *, clean: bool) -> None:
         """Open the stages that there are, before anything is served."""
-        in_thread = self.controller.in_thread
+        in_thread = self.controller.replicas.in_thread
         for topic in self.controller.topics.view:
             for partition in self.partitions.of_topic(topic.topic_id):
                 directory = self._directory(partition)

@@ -17,7 +17,7 @@ from typing import Any
 
 from attrs import define, field
 
-from coordinators.controller import Controller
+from coordinators.cluster.controller import ClusterController
 from coordinators.topics import TopicSpec
 from coordinators.tracing.settings import EventTopicSettings
 from engine.clock import Clock
@@ -47,7 +47,7 @@ _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 class EventTopic:
     """A sink of traces' events."""
 
-    controller: Controller
+    controller: ClusterController
     clock: Clock
     timers: Timers
     settings: EventTopicSettings = field(factory=EventTopicSettings)
@@ -89,7 +89,7 @@ class EventTopic:
         def flush() -> None:
             self._is_waiting = False
             if self._partition() is None:
-                self.controller.start_soon(self._make_topic)
+                self.controller.background.start_soon(self._make_topic)
             else:
                 self.flush()
 

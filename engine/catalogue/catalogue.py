@@ -8,7 +8,8 @@ of them is no longer true. Calls block: they run in a thread, one at a time.
 `records.py` gives the values their types; `sqlite.py` keeps them.
 """
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from attrs import frozen
@@ -61,9 +62,11 @@ class Commit:
     compares: tuple[Compare, ...] = ()
     changes: tuple[Put | Delete, ...] = ()
 
-    def and_then(self, other: "Commit") -> "Commit":
-        """Both together."""
-        return Commit(self.compares + other.compares, self.changes + other.changes)
+    @classmethod
+    def joined(cls, parts: Sequence["Commit"]) -> "Commit":
+        """All of them as one."""
+        chain = itertools.chain.from_iterable
+        return cls(tuple(chain(part.compares for part in parts)), tuple(chain(part.changes for part in parts)))
 
 
 @frozen
@@ -87,6 +90,9 @@ class Watch(Protocol):
         ...
 
 
+OnNews = Callable[[], object]
+
+
 class Catalogue(Protocol):
     """What every implementation does; `tests/engine/catalogue/test_catalogue.py` runs against all of them."""
 
@@ -108,8 +114,9 @@ class Catalogue(Protocol):
         """
         ...
 
-    def watch(self, after_revision: int, prefix: str = "") -> Watch:
-        """The changes after that revision, past and coming; `CatalogueCompacted` if too far back."""
+    def watch(self, after_revision: int, prefix: str = "", on_news: OnNews | None = None) -> Watch:
+        """The changes after that revision, past and coming; `CatalogueCompacted` if too far back. `on_news` is called
+        in any thread, without arguments, whenever there may be something new for `next`."""
         ...
 
     def close(self) -> None: ...

@@ -14,11 +14,11 @@ from collections.abc import Sequence
 
 from attrs import define, field
 
-from engine.catalogue.catalogue import CatalogueCompacted, Commit, Entry
+from engine.catalogue.catalogue import CatalogueCompacted, Commit, Entry, OnNews
 from engine.catalogue.copy import CatalogueCopy, CopiedState, copy_path, damaged_at, read_copy
 from engine.catalogue.records import DELETING, TOPICS, TopicRecord
 from engine.catalogue.sqlite import FILE_NAME, SqliteCatalogue
-from engine.catalogue.watch import LocalWatch
+from engine.catalogue.watch import CommitSignal, LocalWatch
 from engine.errors import StorageError
 from engine.files.files import Files
 
@@ -39,6 +39,10 @@ class GuardedCatalogue:
     _database: SqliteCatalogue
     _copy: CatalogueCopy
     _lock: threading.Lock = field(factory=threading.Lock, init=False)
+    _signal: CommitSignal = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._signal = CommitSignal(self._database.revision())
 
     def revision(self) -> int:
         return self._database.revision()
@@ -55,10 +59,14 @@ class GuardedCatalogue:
             revision = self._database.commit(commit)
             if revision != before:
                 self._note(revision, commit)
-            return revision
+        if revision != before:
+            self._signal.committed(revision)
+        return revision
 
-    def watch(self, after_revision: int, prefix: str = "") -> LocalWatch:
-        return self._database.watch(after_revision, prefix)
+    def watch(self, after_revision: int, prefix: str = "", on_news: OnNews | None = None) -> LocalWatch:
+        self._database.events(after_revision, prefix)
+        # By a signal of its own: nobody is told of a change before the copy has it.
+        return LocalWatch(self._database.events, self._signal, prefix, after_revision, on_news)
 
     def close(self) -> None:
         with self._lock:

@@ -11,6 +11,7 @@ from engine.catalogue.catalogue import (
     Delete,
     Entry,
     Event,
+    OnNews,
     Put,
     check_commit,
 )
@@ -51,8 +52,8 @@ class MemoryCatalogue:
             self._signal.committed(self._revision)
             return self._revision
 
-    def watch(self, after_revision: int, prefix: str = "") -> LocalWatch:
-        return LocalWatch(self._events, self._signal, prefix, after_revision)
+    def watch(self, after_revision: int, prefix: str = "", on_news: OnNews | None = None) -> LocalWatch:
+        return LocalWatch(self._events, self._signal, prefix, after_revision, on_news)
 
     def close(self) -> None:
         pass

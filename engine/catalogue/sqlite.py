@@ -20,6 +20,7 @@ from engine.catalogue.catalogue import (
     Delete,
     Entry,
     Event,
+    OnNews,
     Put,
     check_commit,
 )
@@ -117,9 +118,9 @@ class SqliteCatalogue:
         self._signal.committed(revision)
         return revision
 
-    def watch(self, after_revision: int, prefix: str = "") -> LocalWatch:
-        self._events(after_revision, prefix)
-        return LocalWatch(self._events, self._signal, prefix, after_revision)
+    def watch(self, after_revision: int, prefix: str = "", on_news: OnNews | None = None) -> LocalWatch:
+        self.events(after_revision, prefix)
+        return LocalWatch(self.events, self._signal, prefix, after_revision, on_news)
 
     @property
     def path(self) -> str:
@@ -159,7 +160,8 @@ class SqliteCatalogue:
             self._connection.execute("DELETE FROM events WHERE revision <= ?", (compacted,))
             self._connection.execute("UPDATE head SET compacted_revision = ?", (compacted,))
 
-    def _events(self, after_revision: int, prefix: str) -> Sequence[Event]:
+    def events(self, after_revision: int, prefix: str) -> Sequence[Event]:
+        """The changes after that revision; `CatalogueCompacted` if too far back."""
         with self._storage():
             (compacted,) = self._connection.execute("SELECT compacted_revision FROM head").fetchone()
             if after_revision < compacted:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 from attrs import define, field
 
-from engine.catalogue.catalogue import Event
+from engine.catalogue.catalogue import Event, OnNews
 
 ReadEvents = Callable[[int, str], Sequence[Event]]
 
@@ -16,11 +16,24 @@ class CommitSignal:
 
     _revision: int = 0
     _condition: threading.Condition = field(factory=threading.Condition, init=False)
+    _listeners: list[OnNews] = field(factory=list, init=False)
 
     def committed(self, revision: int) -> None:
         with self._condition:
             self._revision = revision
             self._condition.notify_all()
+            listeners = tuple(self._listeners)
+        for listener in listeners:
+            listener()
+
+    def listen(self, listener: OnNews) -> None:
+        """Tell it of every commit."""
+        with self._condition:
+            self._listeners.append(listener)
+
+    def unlisten(self, listener: OnNews) -> None:
+        with self._condition:
+            self._listeners.remove(listener)
 
     def wake(self) -> None:
         with self._condition:
@@ -41,7 +54,12 @@ class LocalWatch:
     _signal: CommitSignal
     _prefix: str
     _seen_revision: int
+    _on_news: OnNews | None = None
     _closed: bool = field(default=False, init=False)
+
+    def __attrs_post_init__(self) -> None:
+        if self._on_news is not None:
+            self._signal.listen(self._on_news)
 
     def next(self, timeout_s: float) -> Sequence[Event]:
         reached = self._signal.wait_past(self._seen_revision, lambda: self._closed, timeout_s)
@@ -53,5 +71,7 @@ class LocalWatch:
         return [event for event in events if event.key.startswith(self._prefix)]
 
     def close(self) -> None:
+        if self._on_news is not None and not self._closed:
+            self._signal.unlisten(self._on_news)
         self._closed = True
         self._signal.wake()

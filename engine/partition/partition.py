@@ -168,8 +168,13 @@ class Partition(DurableLog):
 
     # -- replicas: the stage has the same (rule 7)
 
+    def begin_epoch(self, epoch: int) -> None:
+        """[thread] A new leader notes where its epoch begins, before it is the leader."""
+        for each in self.logs:
+            each.log.begin_epoch(epoch)
+
     def assume(self, row: PartitionRecord) -> bool:
-        """Be what a newer row says; False if it is not newer. A leader's epoch is noted before (`Log.begin_epoch`)."""
+        """Be what a newer row says; False if it is not newer. A leader's epoch is noted before (`begin_epoch`)."""
         if not super().assume(row):
             return False
         if self.staging is not None:

@@ -1,10 +1,13 @@
-"""All partitions of this node: opened at start, made, removed, looked after, closed.
+"""All partitions that lie on this node: opened at start, made, removed, looked after, closed.
+
+Of a topic there may be all, some or none: which there are is asked of the catalogue's rows, who leads them of the
+partitions (coordinators/records/directory.py asks the three questions for clients).
 
 Logs are opened (and recovered) in worker threads, many at once. A partition without files costs a few
 objects: its directory appears with the first append.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 
 from attrs import define, field, frozen
@@ -22,6 +25,7 @@ from engine.log.recovery import STAGE, new_state
 from engine.log.types import LogExtent
 from engine.partition.durable_log import DurableLog
 from engine.partition.partition import Partition
+from engine.partition.replicas import Replicas
 from engine.partition.storage import Storage
 from engine.partition.sync import SyncRounds
 from engine.workers import Workers
@@ -37,9 +41,9 @@ class PartitionSpec:
     topic_id: bytes
     index: int
     config: LogConfig
-    leader_epoch: int
     sync_writes: bool
     topic: str
+    replicas: Replicas = field(factory=Replicas.alone, eq=False)
 
 
 @define
@@ -63,7 +67,7 @@ class Partitions:
     _left: Mapping[str, LogExtent] = field(factory=dict, init=False)
     """What the last broker says to have left, by the log's directory inside the data directory."""
     producer_room: ProducerRoom | None = None
-    _by_topic: dict[bytes, list[Partition]] = field(factory=dict, init=False)
+    _by_topic: dict[bytes, dict[int, Partition]] = field(factory=dict, init=False)
     _under_way: int = field(default=0, init=False)
     _to_verify: set[DurableLog] = field(factory=set, init=False)
     """Those whose tail will be verified again, or is being."""
@@ -83,23 +87,21 @@ class Partitions:
     # -- looking up
 
     def get(self, topic_id: bytes, index: int) -> Partition | None:
-        """The partition, or None."""
+        """The partition, or None if it does not lie here."""
         partitions = self._by_topic.get(topic_id)
-        if partitions is None or not 0 <= index < len(partitions):
-            return None
-        return partitions[index]
+        return None if partitions is None else partitions.get(index)
 
     def of_topic(self, topic_id: bytes) -> list[Partition]:
-        """All partitions of a topic, by index."""
-        return self._by_topic.get(topic_id, [])
+        """The partitions of a topic that lie here, by index."""
+        return list(self._by_topic.get(topic_id, {}).values())
 
     def topic_ids(self) -> list[bytes]:
-        """Of all topics, in the order in which they were made."""
+        """Of all topics of which something lies here, in the order in which it came."""
         return list(self._by_topic)
 
     def __iter__(self) -> Iterator[Partition]:
         for partitions in self._by_topic.values():
-            yield from partitions
+            yield from partitions.values()
 
     def directory(self, topic_id: bytes, index: int | None = None) -> str:
         """Where a topic, or one of its partitions, keeps its files."""
@@ -109,8 +111,8 @@ class Partitions:
     # -- opening and closing
 
     def open_log(self, spec: PartitionSpec, *, clean: bool) -> Log:
-        """Open and recover one log; runs in a thread."""
-        return Log.open(
+        """[thread] Open and recover one log; its leader notes its epoch before anything else."""
+        log = Log.open(
             self.directory(spec.topic_id, spec.index),
             files=self.files,
             clock=self.clock,
@@ -120,6 +122,17 @@ class Partitions:
             journal=self.journal,
             left=self.left_in(self.directory(spec.topic_id, spec.index)),
         )
+        if spec.replicas.leads:
+            log.begin_epoch(spec.replicas.row.leader_epoch)
+        return log
+
+    def new_log(self, spec: PartitionSpec) -> Log:
+        """[thread] The log of a new partition. Its topic's id is new, so there is nothing on the disk to look for."""
+        directory, name = self.directory(spec.topic_id, spec.index), f"{spec.topic}-{spec.index}"
+        log = Log(directory, self.files, self.clock, spec.config, name, new_state(spec.config), self.journal)
+        if spec.replicas.leads:
+            log.begin_epoch(spec.replicas.row.leader_epoch)
+        return log
 
     @contextmanager
     def expecting(self, left: Mapping[str, LogExtent]) -> Iterator[None]:
@@ -140,19 +153,22 @@ class Partitions:
         return {log.directory.removeprefix(f"{self.data_dir}/"): log.extent for log in logs if log.segments}
 
     def add(self, spec: PartitionSpec, log: Log) -> Partition:
-        """Serve an opened log; indexes of a topic come in order."""
-        partitions = self._by_topic.setdefault(spec.topic_id, [])
-        assert spec.index == len(partitions), "partitions of a topic are added in order"
+        """Serve an opened log."""
+        partitions = self._by_topic.setdefault(spec.topic_id, {})
+        assert spec.index not in partitions, "a partition lies on a node once"
         partition = Partition(
             spec.topic_id,
             spec.index,
             log,
             self.rounds,
-            leader_epoch=spec.leader_epoch,
+            replicas=spec.replicas,
             sync_writes=spec.sync_writes,
             keeper=self,
         )
-        partitions.append(partition)
+        is_last = not partitions or spec.index > next(reversed(partitions))
+        partitions[spec.index] = partition
+        if not is_last:
+            self._by_topic[spec.topic_id] = dict(sorted(partitions.items()))
         self._share_producers(log)
         return partition
 
@@ -167,7 +183,7 @@ class Partitions:
             partition.index,
             log,
             self.rounds,
-            leader_epoch=partition.leader_epoch,
+            replicas=partition.replicas.twin(),
             sync_writes=partition.sync_writes,
             is_patient=True,  # what follows its sync are releases, some milliseconds of work
             keeper=self,
@@ -180,30 +196,24 @@ class Partitions:
         for partition in self:
             yield from partition.logs
 
-    def create(self, specs: Iterable[PartitionSpec]) -> None:
-        """Serve new, empty partitions. Their topic's id is new, so there is nothing of them on the disk to look for."""
-        for spec in specs:
-            directory, name = self.directory(spec.topic_id, spec.index), f"{spec.topic}-{spec.index}"
-            state = new_state(spec.config)
-            self.add(spec, Log(directory, self.files, self.clock, spec.config, name, state, self.journal))
-
-    def configure(self, topic_id: bytes, config: LogConfig, *, sync_writes: bool) -> None:
+    def configure(self, topic_id: bytes, config: LogConfig, *, sync_writes: bool, min_insync: int = 1) -> None:
         """A topic's configuration changed: it is in force at once."""
         for partition in self.of_topic(topic_id):
             partition.log.config = config
             for each in partition.logs:
                 each.sync_writes = sync_writes
+            if min_insync != partition.replicas.min_insync:
+                partition.ask_for(min_insync)
 
-    def remove(self, topic_id: bytes) -> list[Partition]:
-        """Stop serving a topic; its files are removed by `remove_files`."""
-        partitions = self.take_out(topic_id)
-        for partition in partitions:
-            self.retire(partition)
-        return partitions
-
-    def take_out(self, topic_id: bytes) -> list[Partition]:
-        """The partitions of a topic that nobody finds any more; each is to be retired."""
-        return self._by_topic.pop(topic_id, [])
+    def take_out(self, topic_id: bytes, index: int | None = None) -> list[Partition]:
+        """A topic's partitions, or one of them, that nobody finds here any more; each is to be retired."""
+        partitions = self._by_topic.get(topic_id, {})
+        if index is None:
+            return list(self._by_topic.pop(topic_id, {}).values())
+        taken = [partitions.pop(index)] if index in partitions else []
+        if not partitions:
+            self._by_topic.pop(topic_id, None)
+        return taken
 
     def retire(self, partition: Partition) -> None:
         """Whoever waits for a partition that was taken out is told, and its files are closed."""

@@ -59,6 +59,10 @@ class Replicas:
         """Of a partition that lies on this node only."""
         return cls(THIS_NODE, PartitionRecord((THIS_NODE,), (THIS_NODE,), THIS_NODE, leader_epoch))
 
+    def twin(self) -> "Replicas":
+        """The same for another log of the partition, which counts ends of its own."""
+        return Replicas(self.node_id, self.row, self.min_insync)
+
     @property
     def leads(self) -> bool:
         """Whether this node is the leader."""

@@ -7,12 +7,13 @@ import pytest
 from attrs import define, field
 
 from coordinators.topic_creation import TopicSpec
-from coordinators.topic_view import Plan, Topic
+from coordinators.topic_view import Plan, Topic, TopicUpdate
 from coordinators.topics import Topics
-from engine.catalogue.catalogue import Catalogue
+from engine.catalogue.catalogue import Catalogue, Commit
 from engine.catalogue.memory import MemoryCatalogue
 from engine.config.resolve import BrokerSettings
 from engine.errors import BrokerError
+from tests.coordinators.committing import commit_and_apply
 from tidegate.config_keys import BROKER_KEYS
 
 NODE_ID = 1
@@ -39,8 +40,12 @@ class Desk:
 
     def run(self, plan: Plan[Any]) -> Any:
         """The first result; raised if it is a refusal."""
-        self.topics.run(plan.change)
+        self.commit(plan.commit)
         return accepted(plan)
+
+    def commit(self, commit: Commit) -> list[TopicUpdate]:
+        """What followed from it."""
+        return commit_and_apply(self.catalogue, self.topics, commit)
 
 
 def accepted(plan: Plan[Any]) -> Any:

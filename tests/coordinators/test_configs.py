@@ -85,7 +85,7 @@ def test_an_alteration_that_cannot_be_is_refused_whole(
 ) -> None:
     desk.create("t")
     plan = desk.topics.plan_alter_configs([(TOPIC, [ConfigAlteration(*each) for each in alterations])])
-    assert plan.change.empty
+    assert plan.empty
     with pytest.raises(error, match=message):
         raise plan.results[0]
 
@@ -119,14 +119,14 @@ def test_nothing_to_change_is_no_transaction(desk: Any) -> None:
     desk.create("t", 1, {"retention.ms": "5"})
     plan = desk.topics.plan_alter_configs([(TOPIC, [ConfigAlteration("retention.ms", SET, "5")])])
     assert plan.results == (TOPIC,)
-    assert plan.change.empty
+    assert plan.empty
 
 
 def test_a_broker_setting_reaches_the_topics_that_inherit_it(desk: Any) -> None:
     desk.create("t")
     desk.create("own", 1, {"retention.ms": "5"})
     plan = desk.topics.plan_alter_configs([(NODE, [ConfigAlteration("log.retention.ms", SET, "7")])])
-    updates = desk.topics.run(plan.change)
+    updates = desk.commit(plan.commit)
     assert [update.after.name for update in updates] == ["t"]
     assert desk.topics.by_name["t"].config["retention.ms"] == 7
     assert desk.topics.by_name["own"].config["retention.ms"] == 5
@@ -212,7 +212,7 @@ def test_a_refused_resource_leaves_the_others_of_its_request_alone(desk: Any) ->
     none = ConfigResource(ResourceType.TOPIC, "none")
     alteration = [ConfigAlteration("retention.ms", SET, "5")]
     plan = desk.topics.plan_alter_configs([(none, alteration), (TOPIC, alteration)])
-    desk.topics.run(plan.change)
+    desk.commit(plan.commit)
     assert isinstance(plan.results[0], UnknownTopicOrPartition)
     assert overrides(desk) == {"retention.ms": "5"}
 

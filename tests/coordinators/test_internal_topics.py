@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from trio.testing import trio_test
 
-from coordinators.controller import Controller
+from coordinators.cluster.controller import ClusterController
 from coordinators.group.groups import OFFSETS_TOPIC
 from coordinators.internal_topics import java_hash
 from coordinators.topics import TopicSpec
@@ -93,7 +93,7 @@ async def test_a_topic_that_cannot_be_made_is_not_tried_for_every_client(
             tries.extend(specs)
             return (StorageError("the disk is full"),)
 
-        monkeypatch.setattr(Controller, "create_topics", lambda _, specs: create_topics(specs))
+        monkeypatch.setattr(ClusterController, "create_topics", lambda _, specs: create_topics(specs))
         for _ in range(100):
             with pytest.raises(CoordinatorNotAvailable, match=f"{OFFSETS_TOPIC} cannot be made: the disk is full"):
                 await internal.ensure(OFFSETS_TOPIC)

@@ -48,7 +48,7 @@ def test_several_topics_of_a_request_are_one_transaction(desk: Any) -> None:
 
 def test_a_refused_topic_leaves_the_others_of_its_request_alone(desk: Any) -> None:
     plan = desk.topics.plan_create([TopicSpec("good"), TopicSpec("not good"), TopicSpec("better")])
-    desk.topics.run(plan.change)
+    desk.commit(plan.commit)
     assert [type(result) for result in plan.results] == [Topic, InvalidTopic, Topic]
     assert sorted(desk.topics.by_name) == ["better", "good"]
 
@@ -93,7 +93,7 @@ def test_what_cannot_be_created_is_refused(desk: Any, spec: TopicSpec, error: ty
     desk.create("there")
     desk.create("with.dot")
     plan = desk.topics.plan_create([spec])
-    assert plan.change.empty
+    assert plan.empty
     with pytest.raises(error, match=message):
         raise plan.results[0]
 
@@ -151,7 +151,7 @@ def test_growth_that_cannot_be_is_refused(
 ) -> None:
     desk.create("t", 3)
     plan = desk.topics.plan_partitions([spec])
-    assert plan.change.empty
+    assert plan.empty
     with pytest.raises(error, match=message):
         raise plan.results[0]
 

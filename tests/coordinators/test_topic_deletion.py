@@ -33,7 +33,7 @@ def test_a_deletion_cut_short_is_known_after_a_restart(desk: Any) -> None:
 def test_after_its_files_are_gone_nothing_of_a_topic_remains(desk: Any) -> None:
     topic = desk.create("t", 2)
     desk.run(desk.topics.plan_delete(["t"]))
-    desk.topics.run(desk.topics.plan_finish_delete([topic.topic_id]))
+    desk.commit(desk.topics.plan_finish_delete([topic.topic_id]))
     assert desk.topics.deleting == {}
     assert desk.catalogue.entries("")[1] == []
 
@@ -41,8 +41,8 @@ def test_after_its_files_are_gone_nothing_of_a_topic_remains(desk: Any) -> None:
 def test_finishing_a_deletion_twice_does_no_harm(desk: Any) -> None:
     topic = desk.create("t")
     desk.run(desk.topics.plan_delete(["t"]))
-    desk.topics.run(desk.topics.plan_finish_delete([topic.topic_id]))
-    assert desk.topics.plan_finish_delete([topic.topic_id]).empty
+    desk.commit(desk.topics.plan_finish_delete([topic.topic_id]))
+    assert desk.topics.plan_finish_delete([topic.topic_id]).changes == ()
 
 
 def test_a_topic_made_again_while_the_old_one_is_cleaned_up_inherits_nothing(desk: Any) -> None:
@@ -52,7 +52,7 @@ def test_a_topic_made_again_while_the_old_one_is_cleaned_up_inherits_nothing(des
     assert new.topic_id != old.topic_id
     assert new.config.overrides == {}
     assert new.partition_count == 1
-    desk.topics.run(desk.topics.plan_finish_delete([old.topic_id]))
+    desk.commit(desk.topics.plan_finish_delete([old.topic_id]))
     assert desk.restart().by_name["t"] == new
 
 
@@ -73,4 +73,4 @@ def test_a_topic_named_twice_is_refused(desk: Any, by_id: bool) -> None:
     topic = desk.create("t")
     plan = desk.topics.plan_delete(["t", topic.topic_id if by_id else "t"])
     assert [type(result) for result in plan.results] == [InvalidRequest, InvalidRequest]
-    assert plan.change.empty
+    assert plan.empty

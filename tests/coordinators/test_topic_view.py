@@ -1,6 +1,6 @@
 """The view in memory follows its changes."""
 
-from coordinators.topic_view import Change, PlanBuilder, Topic, TopicUpdate, TopicView
+from coordinators.topic_view import PlanBuilder, Topic, TopicUpdate, TopicView
 from engine.catalogue.catalogue import Commit, Compare, Put
 from engine.catalogue.records import PartitionRecord
 from engine.config.resolve import BrokerSettings
@@ -9,12 +9,11 @@ from engine.errors import InvalidTopic
 TOPIC = Topic("a.b", b"1" * 16, (PartitionRecord.on(1),), BrokerSettings().topic_defaults)
 
 
-def test_an_update_gets_its_revision_and_is_found_by_name_and_id() -> None:
+def test_a_topic_is_found_by_name_and_id() -> None:
     view = TopicView()
-    view.apply(TopicUpdate(None, TOPIC), 7)
-    assert view.by_name["a.b"] is view.by_id[TOPIC.topic_id]
-    assert view.by_name["a.b"].revision == 7
-    assert list(view) == [view.by_name["a.b"]]
+    view.apply(TopicUpdate(None, TOPIC))
+    assert view.by_name["a.b"] is view.by_id[TOPIC.topic_id] is TOPIC
+    assert list(view) == [TOPIC]
 
 
 def test_a_colliding_topic_is_another_one() -> None:
@@ -22,7 +21,7 @@ def test_a_colliding_topic_is_another_one() -> None:
     view.add(TOPIC)
     assert view.colliding("a_b") == "a.b"
     assert view.colliding("a.b") is None
-    view.apply(TopicUpdate(TOPIC, None), 8)
+    view.apply(TopicUpdate(TOPIC, None))
     assert view.colliding("a_b") is None
 
 
@@ -39,13 +38,11 @@ def test_clients_are_told_of_internal_topics_but_for_those_that_they_are_to_read
 
 def test_a_plan_joins_its_changes_and_keeps_the_order_of_its_results() -> None:
     builder = PlanBuilder[str]()
-    first = Change(Commit((Compare("a", 0),), (Put("a", b""),)), finished_deletions=(b"x",))
-    builder.add("first", first)
+    builder.add("first", Commit((Compare("a", 0),), (Put("a", b""),)))
     builder.refuse(InvalidTopic("no"))
-    builder.add("third", Change(Commit((), (Put("b", b""),)), (TopicUpdate(None, TOPIC),)))
+    builder.add("third", Commit((), (Put("b", b""),)))
     plan = builder.finish()
     assert [str(result) for result in plan.results] == ["first", "no", "third"]
-    assert [change.key for change in plan.change.commit.changes] == ["a", "b"]
-    assert plan.change.topics == (TopicUpdate(None, TOPIC),)
-    assert plan.change.finished_deletions == (b"x",)
-    assert not plan.change.empty
+    assert [change.key for change in plan.commit.changes] == ["a", "b"]
+    assert plan.commit.compares == (Compare("a", 0),)
+    assert not plan.empty

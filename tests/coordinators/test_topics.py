@@ -18,23 +18,23 @@ def test_topics_are_there_after_a_restart(desk: Any) -> None:
 
 def test_a_change_committed_and_not_applied_is_there_after_a_restart(desk: Any) -> None:
     plan = desk.topics.plan_create([TopicSpec("a", 2)])
-    desk.topics.commit(plan.change)
+    desk.catalogue.commit(plan.commit)
     assert desk.topics.by_name == {}
     assert desk.restart().by_name["a"].partition_count == 2
 
 
 def test_a_plan_made_against_an_older_state_is_refused_and_changes_nothing(desk: Any) -> None:
     early, late = desk.topics.plan_create([TopicSpec("a", 1)]), desk.topics.plan_create([TopicSpec("a", 2)])
-    desk.topics.run(late.change)
+    desk.commit(late.commit)
     with pytest.raises(CatalogueConflict):
-        desk.topics.run(early.change)
+        desk.commit(early.commit)
     assert desk.restart().by_name["a"].partition_count == 2
 
 
 def test_applying_tells_what_is_new_and_what_is_gone(desk: Any) -> None:
-    (made,) = desk.topics.run(desk.topics.plan_create([TopicSpec("a")]).change)
+    (made,) = desk.commit(desk.topics.plan_create([TopicSpec("a")]).commit)
     assert (made.before, made.after) == (None, desk.topics.by_name["a"])
-    (gone,) = desk.topics.run(desk.topics.plan_delete(["a"]).change)
+    (gone,) = desk.commit(desk.topics.plan_delete(["a"]).commit)
     assert (gone.before, gone.after) == (made.after, None)
 
 
@@ -42,7 +42,7 @@ def test_deletion_can_be_forbidden(desk: Any) -> None:
     desk.create("a")
     desk.restart({"delete.topic.enable": False})
     plan = desk.topics.plan_delete(["a"])
-    assert plan.change.empty
+    assert plan.empty
     assert isinstance(plan.results[0], TopicDeletionDisabled)
 
 

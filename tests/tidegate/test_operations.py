@@ -6,7 +6,7 @@ import pytest
 import trio
 from trio.testing import trio_test
 
-from coordinators.controller import Controller
+from coordinators.cluster.replica_manager import ReplicaManager
 from tests.tidegate.processes import serving
 from tests.wire.http.door import Caller, open_http_door
 from tests.wire.kafka.door import config, open_door
@@ -18,11 +18,11 @@ from tidegate.listening import CannotListen
 async def test_probes_are_answered_while_logs_are_recovered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     reached, go_on = trio.Event(), trio.Event()
 
-    async def slow(self: Controller, **options: object) -> None:
+    async def slow(self: ReplicaManager, **options: object) -> None:
         reached.set()
         await go_on.wait()
 
-    monkeypatch.setattr(Controller, "open_all", slow)
+    monkeypatch.setattr(ReplicaManager, "open_all", slow)
     broker = Broker(config(tmp_path, {"http.port": -1}))
     async with trio.open_nursery() as nursery:
         done = trio.Event()

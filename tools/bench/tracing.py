@@ -63,16 +63,16 @@ def batch(count: int, size: int, every: int | None, header: bytes = TRACEPARENT)
 
 def bench_tracing(**configs: str) -> tuple[Tracing, Topics, Partition]:
     """Tracing without bounds that a benchmark would run into, over a partition in memory."""
-    topics = Topics.load(MemoryCatalogue(), BrokerSettings(keys=BROKER_KEYS), 1, lambda size: b"\1" * size)
-    topics.run(
-        topics.plan_create([TopicSpec("t", 1, configs={k.replace("_", "."): v for k, v in configs.items()})]).change
-    )
+    catalogue, settings = MemoryCatalogue(), BrokerSettings(keys=BROKER_KEYS)
+    spec = TopicSpec("t", 1, configs={k.replace("_", "."): v for k, v in configs.items()})
+    catalogue.commit(Topics.load(catalogue, settings, 1, lambda size: b"\1" * size).plan_create([spec]).commit)
+    topics = Topics.load(catalogue, settings, 1, lambda size: b"\1" * size)
     files = MemoryFiles()
     files.make_directories("/data/topics")
     log = Log.open("/data/topics/t/0", files=files, clock=SystemClock(), config=LogConfig(), clean=False)
     partition = Partition(b"\1" * 16, 0, log, SyncRounds(InlineWorkers(), lambda: None), sync_writes=False)
-    settings = TraceSettings(max_per_second=10**9)
-    return Tracing(SystemClock(), lambda size: b"\1" * size, settings), topics, partition
+    unbounded = TraceSettings(max_per_second=10**9)
+    return Tracing(SystemClock(), lambda size: b"\1" * size, unbounded), topics, partition
 
 
 def best_us(action: Callable[[], object], rounds: int) -> float:

@@ -1,11 +1,8 @@
 """Expired records in the dead-letter topic: whole, with the reason, once."""
 
-from functools import partial
-from typing import Any
-
 import pytest
 import trio
-from attrs import define, field
+from attrs import define
 from trio.testing import MockClock, trio_test
 
 from coordinators.configs import AlterOperation, ConfigAlteration, ConfigResource, ResourceType
@@ -21,19 +18,14 @@ from tests.engine.stage.world import record
 class DeadLetterBench(Bench):
     """Tasks run when told."""
 
-    started: list[Any] = field(factory=list)
-
     def restart(self) -> None:
         super().restart()
-        self.started = []
-        self.controller.start_soon = lambda function, *arguments: self.started.append(partial(function, *arguments))
         self.releases.dead_letters.start()
 
     async def deliver(self) -> None:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._keep_syncing)
-            while self.started:
-                await self.started.pop(0)()
+            await self.background.run()
             nursery.cancel_scope.cancel()
 
     async def _keep_syncing(self) -> None:
@@ -108,7 +100,7 @@ async def test_a_letter_sent_again_after_a_crash_is_stored_once(bench: DeadLette
     assert len(bench.letters()) == 7
     bench.sync()
     bench.restart()
-    await bench.controller.open_all(clean=False)
+    await bench.controller.replicas.open_all(clean=False)
     await bench.releases.open_all(clean=False)
     bench.releases.dead_letters.start()
     await bench.deliver()
@@ -152,7 +144,7 @@ async def test_a_prioritised_topic_of_letters_obeys_nothing_and_keeps_them(bench
     await bench.deliver()
     bench.pass_ms(10_000)
     bench.restart()
-    await bench.controller.open_all(clean=False)
+    await bench.controller.replicas.open_all(clean=False)
     await bench.releases.open_all(clean=False)
     bench.pass_ms(10_000_000)
     state = bench.staged(target).stage.state
@@ -247,7 +239,7 @@ async def test_letters_that_have_to_wait_say_so_once_a_minute(
     await with_expired(bench, 2)
     with trio.move_on_after(150):
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(bench.started.pop())
+            nursery.start_soon(bench.background.started.pop())
             while True:
                 await trio.sleep(1)
                 bench.sync()

@@ -147,7 +147,7 @@ async def test_a_change_is_answered_when_it_is_durable(desk: Desk) -> None:
         assert answered.is_set()
     office.files.crash()
     office.restart()
-    await office.controller.open_all(clean=False)
+    await office.controller.replicas.open_all(clean=False)
     await office.releases.open_all(clean=False)
     assert await office.ids() == [(0, "second"), (2, "#1")]
 

@@ -8,13 +8,14 @@ import trio
 from attrs import define, field
 from trio.testing import trio_test
 
+from coordinators.cluster.controller import ClusterController
+from coordinators.cluster.deletions import Deletions
+from coordinators.cluster.replica_manager import ReplicaManager
 from coordinators.configs import AlterOperation, ConfigAlteration, ConfigResource, ResourceType
-from coordinators.controller import Controller
 from coordinators.producer_ids import ProducerIds
 from coordinators.release.releases import Releases
 from coordinators.topic_creation import TopicSpec
 from coordinators.topic_view import Topic
-from coordinators.waiting import in_worker
 from engine.clock import ManualClock
 from engine.config.resolve import BrokerSettings
 from engine.errors import BrokerError, PolicyViolation
@@ -29,6 +30,7 @@ from engine.stage import opening
 from engine.stage.headers import open_records
 from engine.timers import Timers
 from engine.workers import InlineWorkers
+from tests.coordinators.background import HeldBackground
 from tests.coordinators.conftest import Desk
 from tests.engine.logs import NOW_MS, memory_files
 from tests.engine.stage.world import Record, client_batch, record
@@ -43,7 +45,9 @@ class Bench:
     files: MemoryFiles = field(factory=memory_files)
     clock: ManualClock = field(factory=lambda: ManualClock(NOW_MS))
     timers: Timers = field(init=False)
-    controller: Controller = field(init=False)
+    background: HeldBackground = field(init=False)
+    controller: ClusterController = field(init=False)
+    deletions: Deletions = field(init=False)
     releases: Releases = field(init=False)
     rounds: SyncRounds = field(init=False)
 
@@ -55,7 +59,10 @@ class Bench:
         self.rounds = SyncRounds(workers, lambda: None)
         topics = self.desk.restart()
         partitions = Partitions("/data", self.files, self.clock, workers, self.rounds, lambda *_: None)
-        self.controller = Controller(topics, partitions, lambda *call: in_worker(workers, *call))
+        self.background = HeldBackground()
+        replicas = ReplicaManager(self.desk.catalogue, topics, partitions, workers, self.background)
+        self.controller = ClusterController(replicas)
+        self.deletions = Deletions(self.controller)
         self.releases = Releases.compose(self.controller, ProducerIds(self.desk.catalogue), self.clock, self.timers)
 
     async def create(self, name: str = "t", partitions: int = 1, **configs: str) -> Topic:
@@ -118,7 +125,7 @@ async def test_a_restart_finds_what_waits(bench: Bench) -> None:
     topic = await bench.create()
     bench.hold(topic, record("later", delay=1_000))
     bench.restart()
-    await bench.controller.open_all(clean=False)
+    await bench.controller.replicas.open_all(clean=False)
     await bench.releases.open_all(clean=False)
     bench.pass_ms(999)
     assert bench.partition(topic).log.end_offset == 0
@@ -134,7 +141,7 @@ async def test_closing_leaves_a_checkpoint_so_that_nothing_is_replayed(
     bench.hold(topic, *(record(str(number), delay=1_000 + number) for number in range(20)))
     await bench.releases.close()
     bench.restart()
-    await bench.controller.open_all(clean=False)
+    await bench.controller.replicas.open_all(clean=False)
     monkeypatch.setattr(opening.StageState, "replay", lambda *_: pytest.fail("replayed"))
     await bench.releases.open_all(clean=False)
     assert len(bench.staged(topic).stage.state.table) == 20
@@ -177,7 +184,7 @@ async def test_a_deleted_topic_takes_its_stage_along(bench: Bench) -> None:
     bench.hold(topic, record("later", delay=100))
     directory = bench.controller.partitions.directory(topic.topic_id)
     await bench.controller.delete_topics(["t"])
-    await bench.controller.remove_files([topic.topic_id])
+    await bench.deletions.remove_files([topic.topic_id])
     bench.pass_ms(1_000)
     assert bench.files.list(os.path.join(directory, "0", "stage")) == {}
 

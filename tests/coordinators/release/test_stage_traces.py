@@ -73,7 +73,7 @@ async def test_cancelling_and_expiring_end_a_trace(bench: TracedBench) -> None:
     bench.hold(topic, record("", cancel="a"))
     assert bench.steps()[-1] == "delay.cancelled"
     bench.restart()
-    await bench.controller.open_all(clean=False)
+    await bench.controller.replicas.open_all(clean=False)
     await bench.releases.open_all(clean=False)
     bench.hold(topic, traced(record("x", delay=100, expires_at=bench.clock.now_ms() + 50)))
     bench.pass_ms(50)

@@ -26,7 +26,7 @@ class SmallBench(Bench):
 
     async def reopen(self) -> None:
         self.restart()
-        await self.controller.open_all(clean=False)
+        await self.controller.replicas.open_all(clean=False)
         await self.releases.open_all(clean=False)
 
     def come_and_go(self, topic: Topic, count: int, size: int = 1_000) -> None:

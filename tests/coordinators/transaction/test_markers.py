@@ -9,7 +9,9 @@ from coordinators.transaction.transaction import ProducerIdentity, State
 from engine.errors import StorageError, TransactionCoordinatorFenced
 from engine.log.transactions import EndMarker, build_marker
 from engine.log.types import Origin
+from tests.coordinators.committing import commit_and_apply
 from tests.coordinators.transaction.world import World
+from tests.engine.partition.making import remove
 
 PLACES = (("t", 0), ("t", 1))
 
@@ -49,9 +51,9 @@ def test_a_partition_that_is_gone_keeps_nobody_waiting() -> None:
     world = World()
     producer = begun(world)
     plan = world.topics.plan_delete(["t"])
-    for update in world.topics.run(plan.change):
+    for update in commit_and_apply(world.catalogue, world.topics, plan.commit):
         assert update.before is not None
-        world.partitions.remove(update.before.topic_id)
+        remove(world.partitions, update.before.topic_id)
     assert world.end("a", producer, commit=True) == producer
     assert state(world) is State.COMPLETE_COMMIT
 

@@ -16,8 +16,7 @@ from coordinators.transaction.transaction import ProducerIdentity
 from coordinators.transaction.transactions import STATE_TOPIC
 from engine.errors import BrokerError, TransactionCoordinatorFenced
 from engine.log.transactions import EndMarker
-from engine.partition.replicas import THIS_NODE
-from tests.coordinators.transaction.world import PENDING, World
+from tests.coordinators.transaction.world import PENDING, THIS_NODE, World
 
 NAMES = ("a", "b", "c")
 PLACES = (("t", 0), ("t", 1))

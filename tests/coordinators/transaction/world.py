@@ -5,13 +5,15 @@ from typing import Any
 
 from attrs import define, evolve, field
 
-from coordinators.controller import Controller
+from coordinators.cluster.controller import ClusterController
+from coordinators.cluster.replica_manager import ReplicaManager
 from coordinators.group.groups import OFFSETS_TOPIC, Groups
 from coordinators.group.requests import FetchedOffset, OffsetToCommit
 from coordinators.internal_topics import InternalTopics
 from coordinators.producer_ids import ProducerIds
 from coordinators.records.directory import PartitionDirectory
 from coordinators.topic_creation import TopicSpec
+from coordinators.topic_view import Topic
 from coordinators.topics import Topics
 from coordinators.transaction.markers import LocalMarkers
 from coordinators.transaction.orphans import Orphans
@@ -29,16 +31,18 @@ from engine.log.transactions import parse_marker
 from engine.log.types import AppendResult
 from engine.partition.partition import Partition
 from engine.partition.partitions import Partitions
-from engine.partition.replicas import THIS_NODE
 from engine.partition.sync import SyncRounds
 from engine.records.layout import TRANSACTIONAL_FLAG, build_batch, record_section, split_batches, walk_records
 from engine.timers import Timers
 from engine.workers import InlineWorkers
+from tests.coordinators.committing import commit_and_apply
 from tests.engine.logs import memory_files
+from tests.engine.partition.making import create
 from tidegate.config_keys import BROKER_KEYS
 
 SETTINGS = {"transaction.state.log.num.partitions": "2", "offsets.topic.num.partitions": "2"}
 PENDING = "pending"
+THIS_NODE = 1
 
 
 @define(eq=False, slots=False)
@@ -73,7 +77,8 @@ class World:
         self.partitions = Partitions(
             "/data", self.files, self.clock, self.workers, self.rounds, lambda *_: None, lambda _: None
         )
-        self.controller = Controller(self.topics, self.partitions, _never)
+        self.replicas = ReplicaManager(self.catalogue, self.topics, self.partitions, self.workers)
+        self.controller = ClusterController(self.replicas)
         internal = InternalTopics(self.controller)
         settings = self.topics.settings
         self.groups = Groups.compose(internal, settings, self.clock, self.timers, self.workers, random.randbytes)
@@ -84,12 +89,12 @@ class World:
             internal, self.producer_ids, self.markers, settings, self.clock, self.timers, self.workers
         )
         for topic in self.topics.view:
-            for spec in self.controller._specs(topic):
+            for spec in self.replicas.specs(topic):
                 self.partitions.add(spec, self.partitions.open_log(spec, clean=False))
         for place, row in self.rows.items():
             self.partition(place).assume(row)
-        for follow in self.controller.on_opened:
-            follow()
+        for topic in self.topics.view:
+            self._lead(topic)
         Orphans(self.transactions).sweep()
 
     def crash(self, chance: random.Random | None = None) -> None:
@@ -99,11 +104,17 @@ class World:
 
     def create(self, name: str, partitions: int = 1, configs: dict[str, str] | None = None) -> None:
         plan = self.topics.plan_create([TopicSpec(name, partitions, configs=dict(configs or {}))])
-        for update in self.topics.run(plan.change):
+        for update in commit_and_apply(self.catalogue, self.topics, plan.commit):
             assert update.after is not None
-            self.partitions.create(self.controller._specs(update.after))
-            for follow in self.controller.on_change:
+            create(self.partitions, self.replicas.specs(update.after))
+            for follow in self.replicas.on_change:
                 follow(update)
+            self._lead(update.after)
+
+    def _lead(self, topic: Topic) -> None:
+        for partition in self.partitions.of_topic(topic.topic_id):
+            for follow in self.replicas.on_leading:
+                follow(topic, partition)
 
     def settle(self) -> None:
         """Let syncs and timers that are due happen, until nothing does."""
@@ -224,7 +235,3 @@ class World:
 
     def hard_state(self) -> list[dict[str, Any]]:
         return [dict(machine.transactions) for machine in self.transactions.runtime.machines()]
-
-
-async def _never(*_: Any) -> Any:
-    raise AssertionError("nothing runs in threads here")

@@ -190,4 +190,4 @@ def test_changing_a_key_twice_in_one_transaction_is_a_bug(catalogue: Catalogue) 
 
 def test_transactions_can_be_joined() -> None:
     first, second = Commit((Compare("a", 0),), (Put("a", b""),)), Commit((), (Delete("b"),))
-    assert first.and_then(second) == Commit((Compare("a", 0),), (Put("a", b""), Delete("b")))
+    assert Commit.joined([first, second]) == Commit((Compare("a", 0),), (Put("a", b""), Delete("b")))

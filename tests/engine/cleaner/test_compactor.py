@@ -12,6 +12,7 @@ from engine.records.layout import build_batch
 from engine.workers import InlineWorkers
 from tests.engine.cleaner.world import COMPACT, World
 from tests.engine.logs import read_at
+from tests.engine.partition.making import remove
 
 
 def dirty(world: World) -> World:
@@ -297,7 +298,7 @@ def test_a_deleted_topic_ends_its_pass() -> None:
     cleaner = world.make_cleaner(held)
     cleaner.compact()
     held.run_held(2)
-    world.partitions.remove(world.partition.topic_id)
+    remove(world.partitions, world.partition.topic_id)
     world.partitions.remove_files([world.partition.topic_id])
     while held.held:
         held.run_held()

@@ -8,6 +8,7 @@ from engine.log.log import LogConfig
 from engine.records.layout import build_batch
 from engine.workers import InlineWorkers
 from tests.engine.cleaner.world import World
+from tests.engine.partition.making import remove
 
 CONFIG = LogConfig(segment_bytes=1000, retention_ms=1000, retention_bytes=-1)
 
@@ -113,7 +114,7 @@ def test_a_deleted_topic_is_left_alone() -> None:
     world = filled()
     world.workers.hold = True
     world.cleaner.retain()
-    world.partitions.remove(world.partition.topic_id)
+    remove(world.partitions, world.partition.topic_id)
     world.workers.run_held()
     assert world.cleaner.idle
     assert world.errors == []

@@ -69,7 +69,7 @@ class World:
             call_later=lambda _delay, _call: None,
             log_error=self.errors.append,
         )
-        spec = PartitionSpec(TOPIC, 0, config, 0, True, "orders")
+        spec = PartitionSpec(TOPIC, 0, config, True, "orders")
         self.partition: Partition = self.partitions.add(spec, self.partitions.open_log(spec, clean=False))
         self.map_bytes = 1 << 20
         self.cleaner = self.make_cleaner()

@@ -19,6 +19,7 @@ from engine.partition.partitions import Partitions, PartitionSpec
 from engine.partition.sync import SyncRounds
 from engine.workers import InlineWorkers
 from tests.engine.logs import batch
+from tests.engine.partition.making import create
 
 TOPIC = b"\1" * 16
 MOST_OPEN = 8
@@ -52,7 +53,7 @@ class Bench:
         self.soon.append(callback)
 
     def make(self, count: int) -> list[Partition]:
-        self.partitions.create(PartitionSpec(TOPIC, index, LogConfig(), 0, True, "t") for index in range(count))
+        create(self.partitions, [PartitionSpec(TOPIC, index, LogConfig(), True, "t") for index in range(count)])
         return self.partitions.of_topic(TOPIC)
 
     def run_soon(self) -> None:
@@ -189,7 +190,7 @@ def test_recovery_leaves_no_file_open(bench: Bench) -> None:
     bench.rounds.start_round()
     files = OsFiles(most_open=MOST_OPEN)
     bench.partitions.files = files
-    spec = PartitionSpec(TOPIC, 0, LogConfig(), 0, True, "t")
+    spec = PartitionSpec(TOPIC, 0, LogConfig(), True, "t")
     log = bench.partitions.open_log(spec, clean=False)
     assert log.end_offset == 1
     assert files.open_count == 0

@@ -21,6 +21,7 @@ from engine.records.layout import build_batch
 from engine.workers import InlineWorkers
 from tests.engine.journals import MemoryDevice, open_journal
 from tests.engine.logs import NOW_MS, batch, memory_files, open_log, read_all, stored, sync
+from tests.engine.partition.making import create
 
 TOPIC = b"\x0a" * 16
 
@@ -54,7 +55,7 @@ class World:
             journal=self.journal,
         )
         for number in range(count):
-            spec = PartitionSpec(TOPIC, number, LogConfig(), 0, True, "t")
+            spec = PartitionSpec(TOPIC, number, LogConfig(), True, "t")
             self.partitions.add(spec, self.partitions.open_log(spec, clean=clean))
         self.journal.start(self.rounds.settle)
         self.all = self.partitions.of_topic(TOPIC)
@@ -155,8 +156,8 @@ def test_a_partition_that_is_made_does_not_read_the_journal(monkeypatch: pytest.
     world = World()
     assert [world.write(world.all[0]) for _ in range(3)]
     monkeypatch.setattr(MemoryFile, "pread", lambda *_: pytest.fail("the journal is read"))
-    specs = [PartitionSpec(b"\x0b" * 16, number, LogConfig(), 0, True, "u") for number in range(10)]
-    world.partitions.create(specs)
+    specs = [PartitionSpec(b"\x0b" * 16, number, LogConfig(), True, "u") for number in range(10)]
+    create(world.partitions, specs)
 
 
 def test_an_error_that_syncfs_told_to_others_is_found_when_the_log_is_settled() -> None:

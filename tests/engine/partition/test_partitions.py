@@ -18,12 +18,13 @@ from engine.partition.partitions import REVERIFY_DELAY_S, Partitions, PartitionS
 from engine.partition.sync import SyncRounds
 from engine.workers import InlineWorkers
 from tests.engine.logs import batch, memory_files
+from tests.engine.partition.making import create, remove
 
 TOPIC, OTHER = b"\1" * 16, b"\2" * 16
 
 
 def specs(count: int, topic_id: bytes = TOPIC, config: LogConfig | None = None) -> list[PartitionSpec]:
-    return [PartitionSpec(topic_id, index, config or LogConfig(), 0, True, "t") for index in range(count)]
+    return [PartitionSpec(topic_id, index, config or LogConfig(), True, "t") for index in range(count)]
 
 
 @define
@@ -54,7 +55,7 @@ class Bench:
         )
 
     def one(self) -> Partition:
-        self.partitions.create(specs(1))
+        create(self.partitions, specs(1))
         (partition,) = self.partitions.of_topic(TOPIC)
         return partition
 
@@ -81,7 +82,7 @@ def bench() -> Bench:
 
 
 def test_partitions_are_found_by_topic_and_index(bench: Bench) -> None:
-    bench.partitions.create([*specs(2), *specs(1, OTHER)])
+    create(bench.partitions, [*specs(2), *specs(1, OTHER)])
     found = bench.partitions.get(TOPIC, 1)
     assert found is not None
     assert (found.topic_id, found.index) == (TOPIC, 1)
@@ -91,8 +92,8 @@ def test_partitions_are_found_by_topic_and_index(bench: Bench) -> None:
 
 
 def test_partitions_are_added_to_those_that_are_there(bench: Bench) -> None:
-    bench.partitions.create(specs(1))
-    bench.partitions.create(specs(3)[1:])
+    create(bench.partitions, specs(1))
+    create(bench.partitions, specs(3)[1:])
     assert [partition.index for partition in bench.partitions.of_topic(TOPIC)] == [0, 1, 2]
 
 
@@ -131,28 +132,28 @@ def test_a_changed_configuration_is_in_force_at_once(bench: Bench) -> None:
 def test_a_removed_topic_is_not_served_and_its_files_go(bench: Bench) -> None:
     partition = bench.one()
     bench.write(partition)
-    assert bench.partitions.remove(TOPIC) == [partition]
+    assert remove(bench.partitions, TOPIC) == [partition]
     assert bench.partitions.get(TOPIC, 0) is None
     with pytest.raises(StorageError, match="deleted"):
         partition.write(batch())
     for _ in range(2):
         bench.partitions.remove_files([TOPIC])
         assert bench.files.used_bytes() == 0
-    assert bench.partitions.remove(TOPIC) == []
+    assert remove(bench.partitions, TOPIC) == []
 
 
 def test_no_file_of_a_removed_topic_stays_open(tmp_path: Path) -> None:
     files, workers = OsFiles(), InlineWorkers()
     rounds = SyncRounds(workers, lambda: None)
     partitions = Partitions(str(tmp_path), files, ManualClock(), workers, rounds, lambda *_: None)
-    partitions.create(specs(1, config=LogConfig(segment_bytes=100)))
+    create(partitions, specs(1, config=LogConfig(segment_bytes=100)))
     (partition,) = partitions.of_topic(TOPIC)
     for _ in range(5):
         partition.write(batch())
     # Five segments were begun and none is synced yet: the log has their files to sync.
     segments = partition.log.segments
     assert len(segments) == 5
-    partitions.remove(TOPIC)
+    remove(partitions, TOPIC)
     # The cleaner was about to look at them and asks for their files again.
     for segment in segments[:-1]:
         segment.file()
@@ -165,7 +166,7 @@ def test_a_job_that_failed_keeps_no_file_open(tmp_path: Path) -> None:
     files, workers = OsFiles(), InlineWorkers()
     rounds = SyncRounds(workers, lambda: None)
     partitions = Partitions(str(tmp_path), files, ManualClock(), workers, rounds, lambda *_: None)
-    partitions.create(specs(1, config=LogConfig(segment_bytes=100)))
+    create(partitions, specs(1, config=LogConfig(segment_bytes=100)))
     (partition,) = partitions.of_topic(TOPIC)
     for _ in range(3):
         partition.write(batch())
@@ -173,7 +174,7 @@ def test_a_job_that_failed_keeps_no_file_open(tmp_path: Path) -> None:
     partition.write(batch())
     partition.log.request_snapshot()
     jobs = partition.log.maintenance()
-    partitions.remove(TOPIC)
+    remove(partitions, TOPIC)
     partitions.remove_files([TOPIC])
     gc.disable()
     try:
@@ -213,7 +214,7 @@ def test_verifying_is_tried_again_until_it_works(bench: Bench) -> None:
 
 
 def test_a_failure_of_one_partition_leaves_the_others_alone(bench: Bench) -> None:
-    bench.partitions.create(specs(2))
+    create(bench.partitions, specs(2))
     bad, good = bench.partitions.of_topic(TOPIC)
     bench.fail_sync(bad)
     bench.write(good)
@@ -223,7 +224,7 @@ def test_a_failure_of_one_partition_leaves_the_others_alone(bench: Bench) -> Non
 def test_a_deleted_topic_is_not_verified(bench: Bench) -> None:
     partition = bench.one()
     bench.fail_sync(partition)
-    bench.partitions.remove(TOPIC)
+    remove(bench.partitions, TOPIC)
     bench.run_later()
     assert bench.later == []
 

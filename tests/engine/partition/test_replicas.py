@@ -6,7 +6,7 @@ import pytest
 from attrs import evolve
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from engine.catalogue.records import PartitionRecord
 from engine.errors import BrokerError, NotLeader
@@ -184,6 +184,9 @@ def test_a_replica_may_join_once_it_has_what_was_readable_and_what_this_leader_b
     assert not bench.partition.has_caught_up(3), "it has told nothing"
 
 
+SOME = st.sets(st.sampled_from([2, 3]))
+
+
 class ReplicasModel(RuleBasedStateMachine):
     """The high watermark of a real partition against the rule, whatever comes in which order."""
 
@@ -200,43 +203,43 @@ class ReplicasModel(RuleBasedStateMachine):
     def row(self) -> PartitionRecord:
         return self.bench.partition.replicas.row
 
-    @rule()
-    def write(self) -> None:
+    @rule(synced=st.booleans())
+    def write(self, synced: bool) -> None:
         if self.row.leader == 1:
             self.bench.write(sync=False)
             offset = self.bench.log.end_offset - 1
             self.waits.append((offset, self.bench.outcomes(offset)))
+        if synced:
+            self.bench.sync()
 
-    @rule()
-    def sync(self) -> None:
-        self.bench.sync()
+    @rule(nodes=st.sets(st.sampled_from([2, 3]), min_size=1), records=st.integers(1, 3))
+    def replicate(self, nodes: set[int], records: int) -> None:
+        if self.row.leader == 1:
+            for node in nodes:
+                self.ends[node] = self.told[node] = min(self.bench.log.end_offset, self.ends[node] + records)
+                self.bench.partition.replica_durable(node, self.told[node])
 
-    @precondition(lambda self: self.row.leader == 1)
-    @rule(node=st.sampled_from([2, 3]), records=st.integers(0, 2))
-    def replicate(self, node: int, records: int) -> None:
-        self.ends[node] = self.told[node] = min(self.bench.log.end_offset, self.ends[node] + records)
-        self.bench.partition.replica_durable(node, self.told[node])
-
-    @rule(others=st.sets(st.sampled_from([2, 3])))
+    @rule(others=SOME)
     def change_isr(self, others: set[int]) -> None:
         if self.row.leader == 1:
             self.bench.isr(1, *sorted(others))
             self.joining -= others
 
-    @rule(others=st.sets(st.sampled_from([2, 3])))
+    @rule(others=SOME)
     def propose(self, others: set[int]) -> None:
         if self.row.leader == 1:
-            self.joining = others
+            self.joining = set(others)
             self.bench.partition.let_join(others)
 
-    @rule(least=st.integers(1, 4))
+    @rule(least=st.integers(1, 3))
     def ask_for(self, least: int) -> None:
         self.bench.partition.ask_for(least)
 
-    @rule(leader=st.sampled_from([1, 2]))
-    def elect(self, leader: int) -> None:
-        self.bench.isr(1, 2, 3, leader=leader, leader_epochs=1)
-        self.told, self.joining = {}, set()
+    @rule(leader=st.sampled_from([1, 2]), happens=st.integers(0, 3))
+    def elect(self, leader: int, happens: int) -> None:
+        if self.row.leader == 2 or not happens:
+            self.bench.isr(1, 2, 3, leader=1 if self.row.leader == 2 else leader, leader_epochs=1)
+            self.told, self.joining = {}, set()
 
     @invariant()
     def never_past_a_member_never_back(self) -> None:

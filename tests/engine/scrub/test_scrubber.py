@@ -20,6 +20,7 @@ from engine.scrub.steps import OtherFile, SaveStep, SegmentStep
 from engine.workers import InlineWorkers
 from tests.engine.journals import MemoryDevice, open_journal
 from tests.engine.logs import NOW_MS, batch, memory_files, snapshot
+from tests.engine.partition.making import remove
 
 DAY_MS = 86_400_000
 RATE = 64 * 1024
@@ -53,7 +54,7 @@ class World:
         self.partitions = Partitions("/data", self.files, self.clock, workers, self.rounds, lambda *_: None)
         for topic_id, name in TOPICS.items():
             for index in range(2):
-                spec = PartitionSpec(topic_id, index, self.config, 0, True, name)
+                spec = PartitionSpec(topic_id, index, self.config, True, name)
                 self.partitions.add(spec, self.partitions.open_log(spec, clean=False))
         self.scrubber = Scrubber(self.partitions, self.clock, RATE, DAY_MS, self.journal, self.others)
         self.scrubber.load()
@@ -249,7 +250,7 @@ def test_segments_that_are_replaced_meanwhile_are_no_cause_for_alarm(world: Worl
 def test_a_topic_that_is_deleted_meanwhile_is_no_cause_for_alarm(world: World) -> None:
     world.step()
     for topic_id in TOPICS:
-        world.partitions.remove(topic_id)
+        remove(world.partitions, topic_id)
         world.partitions.remove_files([topic_id])
     world.run_pass()
     assert world.damages == []
@@ -259,7 +260,7 @@ def test_damage_goes_with_its_file(world: World) -> None:
     world.files.flip_bit(world.partition().log.segments[0].path, 500)
     world.run_pass()
     (topic_id, *_) = TOPICS
-    world.partitions.remove(topic_id)
+    remove(world.partitions, topic_id)
     world.partitions.remove_files([topic_id])
     world.scrubber.start_pass()
     world.run_pass()

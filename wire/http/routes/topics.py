@@ -5,8 +5,8 @@ from typing import Annotated
 
 import msgspec
 
+from coordinators.cluster.controller import ClusterController
 from coordinators.configs import ConfigResource, ResourceType
-from coordinators.controller import Controller
 from coordinators.topics import Topic, Topics, TopicSpec
 from coordinators.waiting import Breathing
 from engine.errors import BrokerError, PolicyViolation, UnknownTopicOrPartition
@@ -142,7 +142,7 @@ async def describe_topic(call: Call, topics: Topics, partitions: Partitions) -> 
     )
 
 
-async def create_topic(call: Call, controller: Controller, partitions: Partitions) -> Response:
+async def create_topic(call: Call, controller: ClusterController, partitions: Partitions) -> Response:
     """Make a topic; where it is found is in the header Location."""
     wanted: NewTopic = call.body
     spec = TopicSpec(
@@ -156,7 +156,7 @@ async def create_topic(call: Call, controller: Controller, partitions: Partition
     return Response(201, msgspec.json.encode(_summary(topic, partitions)), headers=location)
 
 
-async def delete_topic(call: Call, controller: Controller, topics: Topics) -> None:
+async def delete_topic(call: Call, controller: ClusterController, topics: Topics) -> None:
     """Delete a topic with all its records."""
     topic = _topic(call, topics)
     if topic.internal:

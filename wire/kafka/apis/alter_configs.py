@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
+from coordinators.cluster.controller import ClusterController
 from coordinators.configs import ConfigResource
-from coordinators.controller import Controller
 from engine.errors import BrokerError
 from wire.kafka.errors import error_code
 from wire.kafka.messages.alter_configs import (
@@ -20,7 +20,7 @@ KEY = 33
 VERSIONS = (0, 2)
 
 
-async def handle(request: AlterConfigsRequest, _: Context, controller: Controller) -> AlterConfigsResponse:
+async def handle(request: AlterConfigsRequest, _: Context, controller: ClusterController) -> AlterConfigsResponse:
     """Replace the settings of each resource."""
 
     async def replace(resources: Sequence[AlterConfigsResource]) -> Sequence[ConfigResource | BrokerError]:

@@ -1,6 +1,6 @@
 """CreatePartitions (37), versions 0-3: adds partitions to topics (KIP-195); every topic asked for is answered."""
 
-from coordinators.controller import Controller
+from coordinators.cluster.controller import ClusterController
 from coordinators.topic_creation import PartitionsSpec
 from engine.errors import BrokerError
 from wire.kafka.errors import error_code
@@ -16,7 +16,9 @@ KEY = 37
 VERSIONS = (0, 3)
 
 
-async def handle(request: CreatePartitionsRequest, _: Context, controller: Controller) -> CreatePartitionsResponse:
+async def handle(
+    request: CreatePartitionsRequest, _: Context, controller: ClusterController
+) -> CreatePartitionsResponse:
     """Add what can be added."""
     specs = [_spec(topic) for topic in request.topics]
     results = await controller.create_partitions(specs, validate_only=request.validate_only)

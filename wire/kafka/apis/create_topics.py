@@ -5,7 +5,7 @@ From version 5 the answer carries the topic's configuration (KIP-525), from 7 it
 succeeds or fails for itself; those of one request are made in one step. The answer comes when the topics can be used.
 """
 
-from coordinators.controller import Controller
+from coordinators.cluster.controller import ClusterController
 from coordinators.topic_creation import TopicSpec
 from coordinators.topic_view import Topic
 from coordinators.topics import Topics
@@ -29,7 +29,7 @@ DESCRIBED_TOPICS = 200
 
 
 async def handle(
-    request: CreateTopicsRequest, _: Context, controller: Controller, topics: Topics
+    request: CreateTopicsRequest, _: Context, controller: ClusterController, topics: Topics
 ) -> CreateTopicsResponse:
     """Make what can be made."""
     specs = [_spec(topic) for topic in request.topics]

@@ -5,7 +5,7 @@ The name is free as soon as the answer is there; files are removed afterwards.
 
 import trio
 
-from coordinators.controller import Controller
+from coordinators.cluster.controller import ClusterController
 from coordinators.topic_view import Topic
 from coordinators.topics import TopicDeletionDisabled
 from engine.errors import BrokerError, InvalidRequest
@@ -29,7 +29,7 @@ NAME_AND_ID = InvalidRequest("You may not specify both topic name and topic id."
 NEITHER = InvalidRequest("Neither topic name nor id were specified.")
 
 
-async def handle(request: DeleteTopicsRequest, context: Context, controller: Controller) -> DeleteTopicsResponse:
+async def handle(request: DeleteTopicsRequest, context: Context, controller: ClusterController) -> DeleteTopicsResponse:
     """Delete what can be deleted."""
     states = request.topics
     if context.version < FIRST_ID_VERSION:

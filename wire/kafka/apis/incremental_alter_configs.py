@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
+from coordinators.cluster.controller import ClusterController
 from coordinators.configs import ConfigAlteration, ConfigResource
-from coordinators.controller import Controller
 from engine.errors import BrokerError
 from wire.kafka.errors import error_code
 from wire.kafka.messages.incremental_alter_configs import (
@@ -21,7 +21,7 @@ VERSIONS = (0, 1)
 
 
 async def handle(
-    request: IncrementalAlterConfigsRequest, _: Context, controller: Controller
+    request: IncrementalAlterConfigsRequest, _: Context, controller: ClusterController
 ) -> IncrementalAlterConfigsResponse:
     """Alter the keys of each resource."""
 

@@ -8,7 +8,7 @@ for that instead of sending the client round. From version 10 topics may be name
 from collections.abc import Coroutine, Iterable
 from typing import Any
 
-from coordinators.controller import Controller
+from coordinators.cluster.controller import ClusterController
 from coordinators.internal_topics import InternalTopics
 from coordinators.node_identity import NodeIdentity
 from coordinators.topic_creation import TopicSpec
@@ -41,7 +41,7 @@ def handle(
     context: Context,
     node: NodeIdentity,
     topics: Topics,
-    controller: Controller,
+    controller: ClusterController,
     internal_topics: InternalTopics,
 ) -> MetadataResponse | Coroutine[Any, Any, MetadataResponse]:
     """Describe what is asked for; make missing topics first where that is wanted."""
@@ -65,7 +65,7 @@ async def _create_then_describe(
     request: MetadataRequest,
     context: Context,
     node: NodeIdentity,
-    controller: Controller,
+    controller: ClusterController,
     internal_topics: InternalTopics,
 ) -> MetadataResponse:
     specs = [internal_topics.spec(name) or TopicSpec(name) for name in names]

@@ -2,27 +2,30 @@
 
 import errno
 import sqlite3
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import pytest
 import trio
 from attrs import define, field
 from trio.testing import MockClock, trio_test, wait_all_tasks_blocked
 
+from coordinators.cluster.controller import PLANNED_AT_MOST, ClusterController
+from coordinators.cluster.deletions import Deletions
+from coordinators.cluster.replica_manager import MADE_AT_ONCE, ReplicaManager
 from coordinators.configs import AlterOperation, ConfigAlteration, ConfigResource, ResourceType
-from coordinators.controller import MADE_AT_ONCE, Controller
 from coordinators.topic_creation import PartitionsSpec, TopicSpec
-from coordinators.topic_view import Change, Topic
+from coordinators.topic_view import Topic
 from coordinators.topics import Topics
-from coordinators.waiting import in_worker
+from engine.catalogue.catalogue import CatalogueConflict, Commit
+from engine.catalogue.memory import MemoryCatalogue
 from engine.catalogue.records import TopicRecord
 from engine.clock import ManualClock
-from engine.errors import InvalidPartitions, StorageError, TopicAlreadyExists
+from engine.errors import InvalidPartitions, InvalidTopic, StorageError, TopicAlreadyExists
 from engine.files.memory import MemoryFiles
 from engine.partition.partitions import Partitions
 from engine.partition.sync import SyncRounds
 from engine.workers import InlineWorkers
+from tests.coordinators.background import HeldBackground
 from tests.coordinators.conftest import Desk
 from tests.engine.logs import batch, memory_files
 
@@ -34,11 +37,13 @@ class Bench:
     desk: Desk
     files: MemoryFiles = field(factory=memory_files)
     workers: InlineWorkers = field(factory=InlineWorkers)
-    started: list[tuple[Callable[..., Any], tuple[Any, ...]]] = field(factory=list)
     topics: Topics = field(init=False)
     rounds: SyncRounds = field(init=False)
     partitions: Partitions = field(init=False)
-    controller: Controller = field(init=False)
+    background: HeldBackground = field(init=False)
+    replicas: ReplicaManager = field(init=False)
+    controller: ClusterController = field(init=False)
+    deletions: Deletions = field(init=False)
 
     def __attrs_post_init__(self) -> None:
         self.restart()
@@ -47,12 +52,11 @@ class Bench:
         self.topics = self.desk.restart()
         self.rounds = SyncRounds(InlineWorkers(), lambda: None)
         self.partitions = Partitions("/data", self.files, ManualClock(), self.workers, self.rounds, lambda *_: None)
-        self.controller = Controller(
-            self.topics,
-            self.partitions,
-            lambda *call: in_worker(self.workers, *call),
-            lambda function, *arguments: self.started.append((function, arguments)),
-        )
+        self.background = HeldBackground()
+        catalogue = self.desk.catalogue
+        self.replicas = ReplicaManager(catalogue, self.topics, self.partitions, self.workers, self.background)
+        self.controller = ClusterController(self.replicas)
+        self.deletions = Deletions(self.controller)
 
     async def create(self, name: str, partitions: int = 1, **configs: str) -> Topic:
         spec = TopicSpec(name, partitions, configs={key.replace("_", "."): value for key, value in configs.items()})
@@ -67,9 +71,7 @@ class Bench:
         self.rounds.start_round()
 
     async def run_started(self) -> None:
-        while self.started:
-            function, arguments = self.started.pop(0)
-            await function(*arguments)
+        await self.background.run()
 
 
 @pytest.fixture
@@ -113,7 +115,7 @@ async def test_a_change_that_cannot_be_written_is_not_in_force(bench: Bench, mon
     def full(*_: object) -> None:
         raise StorageError("the disk is full")
 
-    monkeypatch.setattr(Topics, "commit", full)
+    monkeypatch.setattr(MemoryCatalogue, "commit", full)
     good, bad = await bench.controller.create_topics([TopicSpec("t", 1), TopicSpec("a b", 1)])
     assert isinstance(good, StorageError)
     assert not isinstance(bad, StorageError | Topic), "who was refused before is told his own reason"
@@ -133,7 +135,7 @@ async def test_changes_are_planned_one_after_the_other(bench: Bench) -> None:
     async with trio.open_nursery() as nursery:
         for _ in range(2):
             nursery.start_soon(create)
-        for _ in range(4):
+        while len(results) < 2:
             await wait_all_tasks_blocked()
             bench.workers.run_held()
     assert sorted(type(result).__name__ for result in results) == ["Topic", "TopicAlreadyExists"]
@@ -155,7 +157,10 @@ async def test_a_change_is_finished_although_its_client_has_gone(bench: Bench) -
         await wait_all_tasks_blocked()
         client.cancel()
         await wait_all_tasks_blocked()
-        bench.workers.run_held()
+        nursery.start_soon(bench.replicas.follow)
+        while bench.workers.run_held():
+            await wait_all_tasks_blocked()
+        nursery.cancel_scope.cancel()
     assert len(list(bench.partitions)) == 2
 
 
@@ -202,7 +207,7 @@ async def test_what_cannot_be_cleaned_up_now_is_cleaned_up_later(bench: Bench, j
         if len(attempts) < 3:
             raise StorageError("not now")
 
-    bench.controller.clean_ups.append(clean_up)
+    bench.deletions.clean_ups.append(clean_up)
     await bench.create("t")
     await bench.controller.delete_topics(["t"])
     await bench.run_started()
@@ -211,7 +216,9 @@ async def test_what_cannot_be_cleaned_up_now_is_cleaned_up_later(bench: Bench, j
 
 
 @trio_test
-async def test_files_that_were_not_removed_before_the_end_are_removed_by_the_next_start(bench: Bench) -> None:
+async def test_files_that_were_not_removed_before_the_end_are_removed_by_the_next_start(
+    bench: Bench, jumping: MockClock
+) -> None:
     topic = await bench.create("t")
     bench.write(topic)
     await bench.controller.delete_topics(["t"])
@@ -221,8 +228,8 @@ async def test_files_that_were_not_removed_before_the_end_are_removed_by_the_nex
     bench.files.stop_failing()
     assert bench.files.used_bytes() > 0
     bench.restart()
-    await bench.controller.open_all(clean=False)
-    await bench.controller.finish_deletions()
+    await bench.replicas.open_all(clean=False)
+    await bench.deletions.finish_all()
     assert bench.files.used_bytes() == 0
     assert not bench.topics.deleting
 
@@ -233,7 +240,7 @@ async def test_a_restart_opens_every_log_with_its_records(bench: Bench) -> None:
     for topic in topics:
         bench.write(topic, index=1)
     bench.restart()
-    await bench.controller.open_all(clean=False)
+    await bench.replicas.open_all(clean=False)
     assert len(list(bench.partitions)) == 20
     for topic in topics:
         empty, written = bench.partitions.of_topic(topic.topic_id)
@@ -261,13 +268,13 @@ async def test_what_belongs_to_the_partitions_is_open_before_anybody_hears_of_th
     await bench.create("orders")
     bench.restart()
     events: list[str] = []
-    bench.controller.on_opened.append(lambda: events.append("heard"))
+    bench.replicas.on_leading.append(lambda _topic, _partition: events.append("heard"))
 
     async def open_more() -> None:
         await trio.lowlevel.checkpoint()
         events.append("open")
 
-    await bench.controller.open_all(clean=False, then=open_more)
+    await bench.replicas.open_all(clean=False, then=open_more)
     assert events == ["open", "heard"]
 
 
@@ -328,7 +335,7 @@ async def test_the_files_of_many_deleted_topics_go_in_few_changes(bench: Bench) 
 
 
 @trio_test
-async def test_a_directory_that_cannot_be_removed_does_not_keep_the_others(bench: Bench) -> None:
+async def test_a_directory_that_cannot_be_removed_does_not_keep_the_others(bench: Bench, jumping: MockClock) -> None:
     topics = [await bench.create(name) for name in ("a", "b")]
     for topic in topics:
         bench.write(topic)
@@ -339,22 +346,22 @@ async def test_a_directory_that_cannot_be_removed_does_not_keep_the_others(bench
     assert list(bench.topics.deleting) == [topics[0].topic_id]
     bench.files.stop_failing()
     bench.restart()
-    await bench.controller.finish_deletions()
+    await bench.deletions.finish_all()
     assert bench.topics.deleting == {}
 
 
 def _full_once(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """The next commit finds the disk full."""
-    real, full = bench.topics.commit, [True]
+    real, full = bench.desk.catalogue.commit, [True]
 
-    def commit(change: Change) -> int:
+    def commit(commit: Commit) -> int:
         if full.pop() if full else False:
             error = sqlite3.OperationalError("database or disk is full")
             error.sqlite_errorcode = sqlite3.SQLITE_FULL
             raise StorageError("the catalogue failed") from error
-        return real(change)
+        return real(commit)
 
-    monkeypatch.setattr(type(bench.topics), "commit", lambda _, change: commit(change))
+    monkeypatch.setattr(MemoryCatalogue, "commit", lambda _, changes: commit(changes))
 
 
 @trio_test
@@ -395,7 +402,58 @@ async def test_the_files_of_a_deleted_topic_go_before_anything_is_written_about_
     async def clean_up(_: Sequence[TopicRecord]) -> None:
         found.append(bench.files.list(bench.partitions.directory(topic.topic_id, 0)))
 
-    bench.controller.clean_ups.append(clean_up)
+    bench.deletions.clean_ups.append(clean_up)
     await bench.controller.delete_topics(["t"])
     await bench.run_started()
     assert found == [{}]
+
+
+@trio_test
+async def test_a_change_is_planned_again_when_somebody_else_was_quicker(desk: Desk) -> None:
+    one, two = Bench(desk), Bench(desk)
+    await one.create("a")
+    assert "a" not in two.topics.by_name, "it has not looked"
+    taken, made = await two.controller.create_topics([TopicSpec("a", 1), TopicSpec("b", 1)])
+    assert isinstance(taken, TopicAlreadyExists)
+    assert isinstance(made, Topic)
+
+
+@trio_test
+async def test_who_is_always_overtaken_is_told_so_in_the_end(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    planned = 0
+
+    def conflict(*_: object) -> int:
+        nonlocal planned
+        planned += 1
+        raise CatalogueConflict("topics/t was changed meanwhile")
+
+    monkeypatch.setattr(MemoryCatalogue, "commit", conflict)
+    (result,) = await bench.controller.create_topics([TopicSpec("t", 1)])
+    assert isinstance(result, CatalogueConflict)
+    assert planned == PLANNED_AT_MOST
+
+
+@trio_test
+async def test_the_next_change_is_planned_with_one_whose_client_went_away_in_it(bench: Bench) -> None:
+    bench.workers.hold = True
+    client = trio.CancelScope()
+    results: list[object] = []
+
+    async def create(name: str, scope: trio.CancelScope) -> None:
+        with scope:
+            results.extend(await bench.controller.create_topics([TopicSpec(name, 1)]))
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(create, "a.b", client)
+        await wait_all_tasks_blocked()
+        bench.workers.run_held()
+        await wait_all_tasks_blocked()
+        client.cancel()
+        await wait_all_tasks_blocked()
+        bench.workers.run_held()  # committed; nobody has put it in force
+        await wait_all_tasks_blocked()
+        nursery.start_soon(create, "a_b", trio.CancelScope())
+        for _ in range(10):
+            await wait_all_tasks_blocked()
+            bench.workers.run_held()
+    assert isinstance(results[-1], InvalidTopic), "the names collide"

@@ -1,0 +1,89 @@
+"""What the catalogue's changes say, typed: one `News` for each revision, read from the events of a watch.
+
+Reading needs nothing but the events, so it runs in a thread; what follows from it is found out on the loop.
+"""
+
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from itertools import groupby
+
+from attrs import Factory, define
+
+from engine.catalogue.catalogue import Entry, Event
+from engine.catalogue.records import (
+    BROKER_CONFIGS,
+    BROKER_DEFAULT,
+    DELETING,
+    NODES,
+    PARTITIONS,
+    TOPICS,
+    NodeRecord,
+    PartitionRecord,
+    TopicRecord,
+    decode_configs,
+    partition_of,
+)
+from engine.ids import TopicId
+
+
+@define
+class News:
+    """What changed with one revision; None stands for what is gone."""
+
+    revision: int
+    topics: dict[str, tuple[TopicRecord | None, int]] = Factory(dict)
+    """By name, with the revision of the topic's own row."""
+    partitions: dict[TopicId, dict[int, PartitionRecord]] = Factory(dict)
+    """Rows that go, go with their topic."""
+    deleting: dict[TopicId, TopicRecord | None] = Factory(dict)
+    broker_configs: dict[int | None, tuple[dict[str, str], int]] = Factory(dict)
+    """By node, with the row's revision; None is the default of all nodes."""
+    nodes: dict[int, NodeRecord | None] = Factory(dict)
+
+
+def read_news(events: Iterable[Event]) -> list[News]:
+    """[thread] One after the other, in the order of revisions."""
+    return [_of_revision(revision, each) for revision, each in groupby(events, key=lambda event: event.revision)]
+
+
+def read_whole(revision: int, entries: Sequence[Entry], known: Iterable[str] = ()) -> News:
+    """[thread] All that the catalogue holds, as one piece of news; of the `known` rows those that it lacks are gone."""
+    present = {entry.key for entry in entries}
+    gone = [Event(revision, key, None) for key in known if key not in present]
+    return _of_revision(revision, [*gone, *(Event(entry.revision, entry.key, entry.value) for entry in entries)])
+
+
+def _of_revision(revision: int, events: Iterable[Event]) -> News:
+    news = News(revision)
+    for event in events:
+        _note(news, event)
+    return news
+
+
+def _note(news: News, event: Event) -> None:
+    key, value = event.key, event.value
+    if key.startswith(PARTITIONS):
+        if value is not None:
+            topic_id, index = partition_of(key)
+            news.partitions.setdefault(topic_id, {})[index] = _partition(value)
+    elif key.startswith(TOPICS):
+        record = None if value is None else TopicRecord.decode(value)
+        news.topics[key.removeprefix(TOPICS)] = record, event.revision
+    elif key.startswith(DELETING):
+        topic_id = bytes.fromhex(key.removeprefix(DELETING))
+        news.deleting[topic_id] = None if value is None else TopicRecord.decode(value)
+    elif key.startswith(BROKER_CONFIGS):
+        named = key.removeprefix(BROKER_CONFIGS)
+        configs = {} if value is None else decode_configs(Entry(key, value, event.revision))
+        news.broker_configs[None if named == BROKER_DEFAULT else int(named)] = (
+            configs,
+            0 if value is None else event.revision,
+        )
+    elif key.startswith(NODES):
+        news.nodes[int(key.removeprefix(NODES))] = None if value is None else NodeRecord.decode(value)
+
+
+@lru_cache(maxsize=1000)
+def _partition(value: bytes) -> PartitionRecord:
+    """Thousands of partitions that lie on the same nodes have rows of the same bytes."""
+    return PartitionRecord.decode(value)
