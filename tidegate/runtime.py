@@ -27,6 +27,7 @@ from coordinators.scrubbing import Scrubbing
 from coordinators.topics import Topics
 from coordinators.transaction.markers import LocalMarkers
 from coordinators.transaction.orphans import INTERVAL_S, Orphans
+from coordinators.transaction.ports import TransactionVerification
 from coordinators.transaction.transactions import Transactions
 from coordinators.waiting import in_worker
 from engine.catalogue.catalogue import Catalogue
@@ -215,7 +216,10 @@ class NodeRuntime:
             tracing,
             self._timers,
         )
-        services = Services({Clock: clock, Workers: workers, **{type(each): each for each in domain}})
+        services = Services(
+            {Clock: clock, Workers: workers, TransactionVerification: transactions}
+            | {type(each): each for each in domain}
+        )
         services = services.extended(door_services(services, clock, workers, world.chance, self.descriptors))
         self.node = Node(services, clock, workers)
         self.scrubbing = await Scrubbing.make(

@@ -256,6 +256,10 @@ class Groups:
                 total[name] = total.get(name, 0) + count
         return total
 
+    def offsets_place(self, group_id: str) -> tuple[str, int]:
+        """The partition in which a group keeps its offsets."""
+        return OFFSETS_TOPIC, self.internal_topics.shard_of(OFFSETS_TOPIC, group_id)
+
     # -- internals
 
     def _run(

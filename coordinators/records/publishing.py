@@ -34,11 +34,11 @@ from coordinators.records.opening import (
 )
 from coordinators.records.publication import Publication
 from coordinators.records.refused_headers import RefusedHeaders
-from coordinators.records.transactional import Addition, TransactionalPublishing
+from coordinators.records.transactional import Question, TransactionalPublishing
 from coordinators.release.releases import Releases
 from coordinators.topics import Topic
 from coordinators.tracing.tracing import Tracing
-from coordinators.transaction.transactions import Transactions
+from coordinators.transaction.ports import TransactionVerification
 from engine.clock import Clock
 from engine.deferred import Deferred
 from engine.errors import (
@@ -66,7 +66,7 @@ class Publishing:
         self,
         directory: PartitionDirectory,
         releases: Releases,
-        transactions: Transactions,
+        verification: TransactionVerification,
         tracing: Tracing,
         opener: Opener,
         refused_headers: RefusedHeaders,
@@ -75,7 +75,7 @@ class Publishing:
     ) -> None:
         self.directory = directory
         self.releases = releases
-        self.transactions = transactions
+        self.verification = verification
         self.tracing = tracing
         self.opener = opener
         self.refused_headers = refused_headers
@@ -132,8 +132,8 @@ class Submission(Struct, eq=False):
             is_few and Opening(self.publishing.opener).is_done_at_once(publications)
         ):
             return self._publish_slowly()
-        if self.transaction is not None:
-            self.transaction.begin(publications)
+        if self.transaction is not None and not self.transaction.ask(publications):
+            return self._publish_slowly()
         for publication in publications:
             self._publish(publication)
         self._end(size)
@@ -147,7 +147,7 @@ class Submission(Struct, eq=False):
             publication.batch.data = bytes(publication.batch.data)
         opening = Opening(self.publishing.opener)
         if self.transaction is not None:
-            self.transaction.begin(self.publications)
+            await self.transaction.ask_and_wait(self.publications)
         for number, publication in enumerate(self.publications, 1):
             if is_plain_and_small(publication.batch):
                 self._publish(publication)
@@ -167,9 +167,9 @@ class Submission(Struct, eq=False):
 
     def _end(self, size: int) -> None:
         if self.transaction is not None and self.durable:
-            for addition in self.transaction.additions:
+            for question in self.transaction.questions:
                 self.waiting += 1
-                addition.answer.when_settled(self._one_done, partial(self._not_added, addition))
+                question.inclusion.durable.when_settled(self._one_done, partial(self._not_included, question))
         if self.publishing.admission is not None:
             self.throttle_ms = self.publishing.admission.throttle_ms(self.publisher, size)
         self.waiting -= 1
@@ -266,9 +266,9 @@ class Submission(Struct, eq=False):
         if self.waiting == 0:
             self.done()
 
-    def _not_added(self, addition: Addition, error: BrokerError) -> None:
+    def _not_included(self, question: Question, error: BrokerError) -> None:
         assert self.transaction is not None
-        for publication in addition.publications:
+        for publication in question.publications:
             publication.refusal = self.transaction.told(error)
         self._one_done()
 

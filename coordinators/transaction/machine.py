@@ -10,7 +10,7 @@ every decision that it finds without its completion.
 """
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
 from heapq import nsmallest
 from typing import Any
@@ -170,12 +170,11 @@ class TransactionMachine:
         )
         return Outcome([formats.record(added)])
 
-    def verify(self, transactional_id: str, producer: ProducerIdentity, places: Iterable[TopicPartition]) -> None:
-        """Raise unless all these partitions are part of the producer's transaction (KIP-890, part 1)."""
+    def verify(self, transactional_id: str, producer: ProducerIdentity, partition: TopicPartition) -> None:
+        """Raise unless the partition is part of the producer's transaction (KIP-890, part 1)."""
         transaction = self._writable(transactional_id, producer)
-        for topic, index in places:
-            if transaction.state is not State.ONGOING or (topic, index) not in transaction.partitions:
-                raise TransactionAbortable(f"{topic}-{index} was not added to {transactional_id!r}")
+        if transaction.state is not State.ONGOING or partition not in transaction.partitions:
+            raise TransactionAbortable(f"{partition[0]}-{partition[1]} was not added to {transactional_id!r}")
 
     def end(
         self, transactional_id: str, producer: ProducerIdentity, *, commit: bool, version: int

@@ -15,10 +15,11 @@ from coordinators.internal_topics import InternalTopic, InternalTopics
 from coordinators.producer_ids import ProducerIds
 from coordinators.runtime import Operation, Outcome, Runtime, ShardTimers
 from coordinators.transaction.machine import TransactionMachine, TransactionSettings
-from coordinators.transaction.ports import MarkerWriter
+from coordinators.transaction.ports import NOTHING_TO_WAIT_FOR, Inclusion, MarkerWriter
 from coordinators.transaction.transaction import (
     BY_LABEL,
     V0,
+    V2,
     ProducerIdentity,
     State,
     TopicPartition,
@@ -140,27 +141,39 @@ class Transactions:
     ) -> Deferred[None]:
         """The same for the partition in which a group keeps its offsets."""
         try:
-            place = self.offsets_place(group_id)
+            place = OFFSETS_TOPIC, self.internal_topics.shard_of(OFFSETS_TOPIC, group_id)
         except BrokerError as error:
             return Deferred.refused(error)
         return self.add_partitions(transactional_id, producer, [place], version)
 
-    def offsets_place(self, group_id: str) -> TopicPartition:
-        """Where a group keeps its offsets."""
-        return OFFSETS_TOPIC, self.internal_topics.shard_of(OFFSETS_TOPIC, group_id)
+    # -- what leaders of partitions ask (see `TransactionVerification`)
 
-    def verify(self, transactional_id: str, producer: ProducerIdentity, place: TopicPartition) -> None:
-        """Raise unless the partition is part of the producer's transaction."""
-        if self.settings.verifies_partitions:
-            self.runtime.machine(self._shard(transactional_id)).verify(transactional_id, producer, [place])
-
-    def is_added(self, transactional_id: str, producer: ProducerIdentity, place: TopicPartition) -> bool:
+    def knows(self, transactional_id: str, producer: ProducerIdentity, place: TopicPartition) -> bool:
         """Whether the partition is part of the producer's transaction; False where that cannot be told."""
         try:
-            self.runtime.machine(self._shard(transactional_id)).verify(transactional_id, producer, [place])
+            self._verify(transactional_id, producer, place)
         except BrokerError:
             return False
         return True
+
+    def verify(self, transactional_id: str, producer: ProducerIdentity, place: TopicPartition) -> Deferred[None]:
+        """Refused unless the partition is part of the producer's transaction."""
+        if self.settings.verifies_partitions:
+            try:
+                self._verify(transactional_id, producer, place)
+            except BrokerError as error:
+                return Deferred.refused(error)
+        return NOTHING_TO_WAIT_FOR
+
+    def add(self, transactional_id: str, producer: ProducerIdentity, places: Iterable[TopicPartition]) -> Inclusion:
+        """Add partitions. The shard counts them as added at once: whoever refuses does so before this returns."""
+        added = self.add_partitions(transactional_id, producer, places, V2)
+        return Inclusion(added if added.refusal is not None else NOTHING_TO_WAIT_FOR, added)
+
+    def _verify(self, transactional_id: str, producer: ProducerIdentity, place: TopicPartition) -> None:
+        self.runtime.machine(self._shard(transactional_id)).verify(transactional_id, producer, place)
+
+    # -- endings
 
     def end(
         self, transactional_id: str, producer: ProducerIdentity, *, commit: bool, version: int = V0

@@ -1,11 +1,17 @@
 """Transactional batches: only into partitions of the transaction (KIP-890)."""
 
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import trio
 from trio.testing import trio_test
 
+from coordinators.records.publishing import Publishing
+from coordinators.transaction.ports import Inclusion, TransactionVerification
+from coordinators.transaction.transaction import ProducerIdentity, TopicPartition
+from engine.deferred import Deferred
 from tests.wire.kafka.requests import batch, produce
 from tests.wire.kafka.transacting import TRANSACTIONAL, Producer, read, transacting
 
@@ -90,3 +96,54 @@ async def test_who_reads_committed_records_is_woken_by_the_commit_and_not_before
             assert heard == []
             await producer.end(version=5)
         assert heard == [2]
+
+
+class Elsewhere:
+    """The coordinator as a node sees it that has to ask another one: answers come when they are sent on."""
+
+    def __init__(self, coordinator: TransactionVerification) -> None:
+        self.coordinator = coordinator
+        self.asked: list[tuple[Deferred[None], Deferred[None]]] = []
+        self.is_asked = trio.Event()
+
+    def knows(self, *_: Any) -> bool:
+        return False
+
+    def verify(self, transactional_id: str, producer: ProducerIdentity, place: TopicPartition) -> Deferred[None]:
+        return self._later(self.coordinator.verify(transactional_id, producer, place))
+
+    def add(self, transactional_id: str, producer: ProducerIdentity, places: Iterable[TopicPartition]) -> Inclusion:
+        answer = self._later(self.coordinator.add(transactional_id, producer, places).durable)
+        return Inclusion(answer, answer)
+
+    def _later(self, answer: Deferred[None]) -> Deferred[None]:
+        later: Deferred[None] = Deferred()
+        self.asked.append((answer, later))
+        self.is_asked.set()
+        return later
+
+    def send_on(self) -> None:
+        for answer, later in self.asked:
+            answer.forward(later)
+
+
+@pytest.mark.parametrize(("version", "code"), [(11, TRANSACTION_ABORTABLE), (12, 0)])
+@trio_test
+async def test_a_batch_waits_for_a_coordinator_on_another_node(tmp_path: Path, version: int, code: int) -> None:
+    async with transacting(tmp_path) as (door, producer):
+        publishing = door.broker.node.services[Publishing]
+        publishing.verification = coordinator = Elsewhere(publishing.verification)
+        entries: list[Any] = []
+
+        async def write() -> None:
+            entries.append(await producer.write(version=version))
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(write)
+            await coordinator.is_asked.wait()
+            reader = await door.connect()
+            assert (await read(reader, committed=False)).high_watermark == 0
+            assert entries == []
+            coordinator.send_on()
+        assert entries[0].error_code == code
+        assert (await read(producer.client, committed=False)).high_watermark == (1 if code == 0 else 0)

@@ -78,7 +78,7 @@ def test_a_groups_shard_learns_of_a_marker_from_its_log_whoever_wrote_it(is_load
     producer = begun(world)
     world.heard(world.transactions.add_offsets("a", producer, "g"))
     world.commit_offset("g", producer, ("t", 0), 5)
-    place = world.transactions.offsets_place("g")
+    place = world.groups.offsets_place("g")
     runtime, partition = world.groups.runtime, world.partition(place)
     if not is_loaded:
         runtime.unload(place[1])
@@ -129,7 +129,7 @@ def test_markers_of_groups_offsets_are_told_to_the_group() -> None:
     producer = begun(world)
     world.heard(world.transactions.add_offsets("a", producer, "g"))
     world.commit_offset("g", producer, ("t", 0), 5)
-    place = world.transactions.offsets_place("g")
+    place = world.groups.offsets_place("g")
     assert place[0] == OFFSETS_TOPIC
     world.heard(world.markers.write(place, producer, EndMarker(True, 0)))
     assert world.fetch_offset("g", ("t", 0)).offset == 5

@@ -171,7 +171,9 @@ class World:
         """A transactional batch of one record, verified as Produce does it."""
         partition = self.partition(place)
         if not partition.log.has_open_transaction(producer.producer_id, producer.epoch):
-            self.transactions.verify(name, producer, place)
+            refusal = self.transactions.verify(name, producer, place).refusal
+            if refusal is not None:
+                raise refusal
         batch = build_batch(
             [(b"k", value.encode())],
             timestamp_ms=self.clock.now_ms(),

@@ -145,7 +145,7 @@ class _Produce(Struct, eq=False):
         # Producers of transactions wait for all replicas; one that does not is taken for one that adds by itself.
         adds = version >= FIRST_ADDING_VERSION and self.request.acks == ALL
         told = partial(_told, version)
-        return TransactionalPublishing(self.publishing.transactions, transactional_id, adds, told)
+        return TransactionalPublishing(self.publishing.verification, transactional_id, adds, told)
 
     def published(self) -> None:
         """Every publication is done with: the answer is complete."""

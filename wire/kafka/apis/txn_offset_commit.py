@@ -10,8 +10,8 @@ from typing import Any
 from coordinators.group.groups import Groups
 from coordinators.group.requests import CommitAnswer, OffsetToCommit
 from coordinators.records.directory import PartitionDirectory
-from coordinators.transaction.transaction import V2, ProducerIdentity
-from coordinators.transaction.transactions import Transactions
+from coordinators.transaction.ports import TransactionVerification
+from coordinators.transaction.transaction import ProducerIdentity
 from engine.errors import (
     BrokerError,
     ConcurrentTransactions,
@@ -42,19 +42,19 @@ def handle(
     request: TxnOffsetCommitRequest,
     context: Context,
     groups: Groups,
-    transactions: Transactions,
+    verification: TransactionVerification,
     directory: PartitionDirectory,
 ) -> Later[TxnOffsetCommitResponse]:
     """Commit the offsets of partitions that exist, as part of the transaction."""
     answer: Later[TxnOffsetCommitResponse] = in_slices(
-        request, context, partial(_handle, groups, transactions, directory)
+        request, context, partial(_handle, groups, verification, directory)
     )
     return answer
 
 
 def _handle(
     groups: Groups,
-    transactions: Transactions,
+    verification: TransactionVerification,
     directory: PartitionDirectory,
     request: TxnOffsetCommitRequest,
     context: Context,
@@ -82,7 +82,7 @@ def _handle(
             entry.error_code = 0 if error is None else error_code(_told(error, context.version))
         return response
 
-    return _commit(request, context.version, offsets, groups, transactions).map(finish, refuse)
+    return _commit(request, context.version, offsets, groups, verification).map(finish, refuse)
 
 
 def _offset(name: str, wanted: Any, directory: PartitionDirectory) -> OffsetToCommit:
@@ -103,7 +103,7 @@ def _commit(
     version: int,
     offsets: list[OffsetToCommit],
     groups: Groups,
-    transactions: Transactions,
+    verification: TransactionVerification,
 ) -> Deferred[CommitAnswer]:
     answer: Deferred[CommitAnswer] = Deferred()
     producer = ProducerIdentity(request.producer_id, request.producer_epoch)
@@ -119,16 +119,15 @@ def _commit(
             request.group_instance_id,
         ).forward(answer)
 
-    if version >= FIRST_ADDING_VERSION:
-        added = transactions.add_offsets(request.transactional_id, producer, request.group_id, V2)
-        added.when_settled(commit, answer.refuse)
-        return answer
     try:
-        transactions.verify(request.transactional_id, producer, transactions.offsets_place(request.group_id))
+        place = groups.offsets_place(request.group_id)
     except BrokerError as error:
-        answer.refuse(error)
+        return Deferred.refused(error)
+    if version >= FIRST_ADDING_VERSION:
+        included = verification.add(request.transactional_id, producer, [place]).durable
     else:
-        commit(None)
+        included = verification.verify(request.transactional_id, producer, place)
+    included.when_settled(commit, answer.refuse)
     return answer
 
 
