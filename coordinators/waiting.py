@@ -15,7 +15,7 @@ from engine.workers import Workers
 T = TypeVar("T")
 SETTLE_S = 10.0
 SLICE = 200
-"""So many items, a microsecond or a few each, are worked through in one go."""
+"""How many items, a microsecond or a few each, are worked through in one go."""
 
 
 async def in_worker(workers: Workers, function: Callable[..., T], *arguments: Any) -> T:
@@ -75,7 +75,7 @@ class Breathing:
         self._slice = slice_size
 
     async def did(self, items: int = 1) -> None:
-        """So many items were worked through."""
+        """That many items were worked through."""
         self._done += items
         if self._done >= self._slice:
             self._done = 0

@@ -1,7 +1,7 @@
 """Damage that was found on disk: where, what, and which of it is known of this broker.
 
-Nothing here mends or removes anything. Whoever meets bytes that cannot be what was written raises `DamagedFile`; what
-is found is kept in `Damages`, for `/health`, the metrics and the command line.
+Nothing here mends or removes anything. Code that meets bytes which cannot be what was written raises `DamagedFile`;
+what is found is kept in `Damages`, for `/health`, the metrics and the command line.
 """
 
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from attrs import define, field, frozen
 from engine.errors import StorageError
 
 KEPT_MOST = 1_000
-"""So many are told one by one; more of them say nothing new."""
+"""How many are told one by one; more of them say nothing new."""
 
 
 class DamagedFile(StorageError):

@@ -1,6 +1,6 @@
 """Figures for operators: who counts, counts in plain integers; what is told is made when somebody asks.
 
-Whoever has figures registers a collector: a function that gives families, each with its samples. Counters lie in the
+Code that has figures registers a collector: a function that gives families, each with its samples. Counters lie in the
 objects that do the counting, so that counting costs an addition; names, labels and text are made at a scrape.
 
     def collect() -> Iterator[Family]:

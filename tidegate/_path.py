@@ -1,7 +1,7 @@
 """Where the packages `wire`, `engine`, `coordinators` and `tools` come from.
 
 In a checkout they lie next to `tidegate/`. Names like these must not land in a user's site-packages, so the
-wheel carries them inside, in `tidegate/_packages/`; whoever needs them calls `activate()` first.
+wheel carries them inside, in `tidegate/_packages/`; a program that needs them calls `activate()` first.
 """
 
 import sys

@@ -1,7 +1,7 @@
 """What a node is given of the machine it runs on: time, files, threads, randomness.
 
-Nothing of a node asks the operating system past this, but for its doors. So a node runs as well in a world that was
-made up, with a clock that jumps, files in memory, and threads that are none: tests/simulation/ does that.
+A node asks nothing else of the operating system, except for its doors. So it runs just as well in a made-up world, with
+a clock that jumps, files in memory, and threads that are none: tests/simulation/ does that.
 """
 
 import random

@@ -40,7 +40,7 @@ EDGES_AHEAD_MS = (
     *(0, _SECOND_MS, 10 * _SECOND_MS, 60 * _SECOND_MS, 600 * _SECOND_MS),
     *(_HOUR_MS, 6 * _HOUR_MS, _DAY_MS, 7 * _DAY_MS, 30 * _DAY_MS),
 )
-"""Where a histogram is divided if its caller does not say: so long from now."""
+"""Where a histogram is divided if its caller does not say: how long from now."""
 
 
 @define(eq=False)

@@ -25,7 +25,7 @@ from engine.workers import Workers
 Order: TypeAlias = Literal["due", "number"]
 
 SLICE_ROWS = 400
-"""So many rows, a microsecond or two each, are walked in one go."""
+"""How many rows, a microsecond or two each, are walked in one go."""
 LIMIT_MAX = 1_000
 SORTED_MAX = 10_000
 """In order of due time no more than this may be skipped and listed: the earliest are kept sorted meanwhile."""

@@ -77,7 +77,7 @@ class DelayedRecord:
 
 @frozen
 class DueBucket:
-    """So many records are due from one time (None: any before) until another (None: any after)."""
+    """How many records are due from one time (None: any before) until another (None: any after)."""
 
     from_ms: int | None
     until_ms: int | None

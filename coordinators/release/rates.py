@@ -19,7 +19,7 @@ from engine.timers import Timers
 INTERVAL_S = 5.0
 WINDOW_S = 60.0
 SLICE_STAGES = 200
-"""So many stages are looked at in one go."""
+"""How many stages are looked at in one go."""
 PAUSE_S = 0.01
 
 

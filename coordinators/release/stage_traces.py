@@ -20,7 +20,7 @@ from engine.trace.kinds import EventKind
 from engine.trace.sniff import mark_in, with_context, without_context
 
 TRACED_TOGETHER = 100
-"""Of one batch at most so many records are looked at for a trace."""
+"""How many records of one batch are looked at for a trace, at most."""
 
 
 @define(eq=False)

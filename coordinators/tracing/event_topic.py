@@ -35,7 +35,7 @@ TRACE_EVENTS_TOPIC = "__trace_events"
 LINGER_S = 1.0
 RETRY_S = 5.0
 TOLD_ATTEMPT = 12
-"""Of so many failed attempts one is told of."""
+"""One of this many failed attempts is logged."""
 EVENTS_PER_BATCH = 500
 BATCH_BYTES = 512 * 1024
 SCHEMA_VERSION = 1

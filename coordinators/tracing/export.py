@@ -58,7 +58,7 @@ class ExportQueue:
             self._wake.set()
 
     def close(self, patience_s: float = CLOSE_S) -> None:
-        """Send what is there, for so long; then give up."""
+        """Send what is there, within that time; then give up."""
         self._is_closing = True
         self._wake.set()
         self._thread.join(patience_s)
@@ -66,7 +66,7 @@ class ExportQueue:
         self._thread.join(patience_s)
 
     def statistics(self) -> dict[str, int]:
-        """Spans sent, waiting, dropped for want of room, and lost in sending."""
+        """Spans sent, waiting, dropped for lack of room, and lost in sending."""
         prefix = f"spans_{self.name.replace('-', '_')}"
         return {
             f"{prefix}_exported": self.exported,

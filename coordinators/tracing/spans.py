@@ -1,9 +1,9 @@
 """From events to spans, as OpenTelemetry means them: names and attributes of the messaging conventions (1.44).
 
-Every span of the broker hangs at the producer's span. Where the record came without a context the broker's first span
-is the root, and the later ones hang there. A span is made when the event happens that ends it; what ends nothing
-else is a span without length. The conventions speak of clients: where an operation is the broker's own (the wait for
-its time, the queue) it has a name and no type.
+The producer's span is the parent of every span of the broker. If the record came without a context, the broker's first
+span is the root and the parent of the later ones. A span is made when the event happens that ends it; an event that
+ends nothing is a span without length. The conventions speak of clients: where an operation is the broker's own (the
+wait for its time, the queue) the span has a name and no type.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,8 +1,9 @@
 """Wall time in microseconds for events: milliseconds are too coarse for a record that is stored in a third of one.
 
-The broker's clock gives wall time in milliseconds and steady time in fractions of a second. How far the one is ahead of
-the other is noted when a trace begins, and its events are counted by steady time from there: between two events of a
-trace lies the time that passed, also where the wall clock was set meanwhile. The next trace begins by the new time.
+The broker's clock gives wall time in milliseconds and steady time in fractions of a second. When a trace begins, it is
+noted how far wall time is ahead of steady time; its events are timed by steady time plus that. So the time between two
+events of a trace is the time that really passed, even if the wall clock was set meanwhile. The next trace uses the new
+wall time.
 """
 
 from engine.clock import Clock

@@ -7,8 +7,8 @@ Tombstones (KIP-534): the first pass that sees one in a batch sets the time from
 horizon. It stands in the field of the base timestamp, marked by an attribute; the records' timestamp deltas
 count from there, so readers see the times that they always saw. A later pass, past the horizon, drops it.
 
-Left as they are: batches that are damaged or cannot be opened, because a new checksum would bless what the old one
-disowns. What else is to be known of transactions stands in `engine.cleaner.transaction_cleaning`.
+Left as they are: batches that are damaged or cannot be opened, because a new checksum would hide that they
+are. How transactions are cleaned stands in `engine.cleaner.transaction_cleaning`.
 """
 
 from collections.abc import Iterator

@@ -1,9 +1,9 @@
 """Which segments retention lets go: whole ones, from the front, never past the high watermark.
 
 By time: those whose latest record is older than `retention.ms`, up to the first that is not; a record that was held
-back counts from its release. By size: the oldest, as
-long as what is left still holds `retention.bytes`. Segments that lie wholly before the log's start go under every
-policy. The active segment goes too when it is due; the log then goes on in a new one.
+back counts from its release. By size: the oldest, as long as what is left still holds `retention.bytes`. Segments
+that lie wholly before the log's start go under every policy. The active segment goes too when it is due; the log then
+goes on in a new one.
 """
 
 from attrs import frozen

@@ -1,9 +1,9 @@
-"""Syncs, and writes that are synced, which the kernel does by itself: handed in with one call, told of by an eventfd
-(Linux's `io_submit`).
+"""Syncs, and writes that are synced, done by the kernel without a thread of ours (Linux's `io_submit`).
 
-A thread of ours that calls `fdatasync` costs two hand-overs of the interpreter's lock besides the sync (ADR 0013). The
-kernel holds the file until it is done, so a descriptor may be closed meanwhile. Where the calls are missing (other
-systems and processors, a sandbox that forbids them) `open_kernel_sync` gives None, and threads do it.
+They are handed in with one call, and an eventfd tells when they are done. A thread that calls `fdatasync` costs,
+besides the sync, two hand-overs of the interpreter's lock (ADR 0013). The kernel holds the file until it is done, so a
+descriptor may be closed meanwhile. Where the calls are missing (other systems and processors, a sandbox that forbids
+them) `open_kernel_sync` gives None, and threads do the work.
 """
 
 import ctypes

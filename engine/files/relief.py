@@ -1,10 +1,11 @@
-"""Closes files of logs that nobody uses just now, so that there is always a descriptor for who needs one.
+"""Closes files of logs that nobody uses just now, so that there is always a descriptor for those who need one.
 
-Every log that is written to keeps its active segment open. When many are, a hand goes round over all logs: a file that
-was used since the hand last passed is left once more, the others go. What was written to a file must be synced before
-it is closed, for the kernel tells of a lost write only to descriptors that are open: so files that are all on disk are
-closed at once, the others after a sync in the background. Who still reads a file (an answer that is being sent, a
-thread) holds a reference, and the file stays open until that goes.
+Every log that is written to keeps its active segment open. When too many are open, the logs are gone through in a
+circle, as a clock's hand goes: a file that was used since the last time round is left open once more, the others are
+closed. What was written to a file must be synced before it is closed, because the kernel reports a lost write only to
+descriptors that are open. So files that are wholly on disk are closed at once, the others after a sync in the
+background. A reader (an answer that is being sent, a thread) holds a reference to its file, which stays open until the
+reader is done.
 """
 
 import logging
@@ -20,7 +21,7 @@ logger = logging.getLogger("tidegate.files")
 
 SETTLED_AT_ONCE = 256
 ROOM_AT_ONCE = 16
-"""So many more than the one that is needed are closed, for others will follow."""
+"""How many more than the one that is needed are closed, because others will follow."""
 REST_S = 0.1
 """How long nobody goes round again when nothing was found to close."""
 

@@ -1,7 +1,7 @@
-"""Room that is kept free on the disk for what must be possible: a file of zeros, given up when the disk is full.
+"""Room that is kept free on the disk for what must always be possible: a file of zeros, given up when the disk is full.
 
-What a client was told is staged must be released when it is due, also on a full disk. So the reserve goes first, and
-until it could be laid by again nothing new is taken from clients.
+A client was told that its record is staged, so the record must be released when it is due, on a full disk too. The
+reserve is given up for that; until it can be made again, nothing new is taken from clients.
 """
 
 import errno

@@ -48,7 +48,7 @@ logger = logging.getLogger("tidegate.journal")
 
 DIRECTORY = "journal"
 ROUNDS_WITHOUT = 1000
-"""So many rounds after the disk was too full for another file, one is tried to make again."""
+"""After how many rounds another file is tried again, once the disk was too full for one."""
 
 
 Owner: TypeAlias = object

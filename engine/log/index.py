@@ -8,8 +8,8 @@ the last entry with nothing as late as the time asked for before it.
 On disk (`<base offset>.index`): the entries; once the segment is sealed, also a trailer with the greatest
 timestamp, the position of its batch, the segment size, whether it was cleaned, the number of entries and a CRC-32C
 of it all; between entries and trailer stand the segment's aborted transactions (engine/log/aborted_index.py).
-An index is only ever a short cut: whoever uses an entry checks that the batch found there has that very offset,
-and rebuilds the index from the segment otherwise.
+An index is only ever a short cut: a reader checks that the batch which it finds by an entry has that very offset, and
+rebuilds the index from the segment otherwise.
 """
 
 import struct

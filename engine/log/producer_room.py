@@ -1,7 +1,7 @@
-"""How many producers all partitions together remember, so that ids that are made up cannot use up the memory.
+"""How many producers all partitions together remember: a client that makes up ids must not use up the memory.
 
-Who was not heard of for longest is forgotten first, as if `producer.id.expiration.ms` were over: it may go on, but a
-batch that it repeats is not known for one. A producer with a transaction open is not forgotten.
+The producer that has been silent for longest is forgotten first, as if `producer.id.expiration.ms` were over. It may go
+on writing, but if it repeats a batch, that is not recognised. A producer with an open transaction is not forgotten.
 """
 
 import weakref
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from engine.log.producer_state import ProducerEntry, ProducerState
 
 LOOKED_AT = 64
-"""So many are looked at to find one to forget, so that no batch waits for long."""
+"""How many are looked at to find one to forget: no batch waits for long."""
 
 
 class _Place(Struct):

@@ -1,8 +1,8 @@
-"""Reading a log's batches from first to last in order to believe them: each is vouched for, or the reading ends.
+"""Reading a log's batches from first to last where every byte must be right: each is checked, or the reading ends.
 
-What a coordinator or a stage knows is the sum of its log. A bit that has turned over in it would make another state
-that looks as good as the right one, so nothing is passed on that could be wrong: the checksum covers a batch but for
-its offset, its length and its leader epoch; a wrong length breaks the checksum, a wrong offset the order.
+What a coordinator or a stage knows is the sum of its log. One wrong bit would make another state that looks as good as
+the right one, so nothing is passed on that could be wrong. The checksum covers a batch except its offset, its length
+and its leader epoch; a wrong length breaks the checksum, and a wrong offset breaks the order.
 """
 
 from collections.abc import Iterator, Sequence

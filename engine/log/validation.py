@@ -1,8 +1,9 @@
 """What a log asks of a batch before it takes it, and what it changes in it.
 
-Most of it works on the batch's header. With `message.validation=structure`, the default, all records are read over
-besides (engine/records/walk.py); a compacted topic wants keys, a forced codec has the records compressed anew. What of
-that takes long was done in a thread before, for a client's batch: `Batch` knows.
+Most checks look at the batch's header alone. With `message.validation=structure`, the default, all records are read
+over too (engine/records/walk.py); a compacted topic wants keys, and a topic with a codec of its own has the records
+compressed again. For a client's batch, whatever of this takes long was done in a thread before: its `Batch` holds the
+results.
 """
 
 from collections.abc import Sequence
@@ -38,7 +39,7 @@ Accepted = tuple[list[Piece], BatchMark | None]
 NAMED_ERRORS_MAX = 100
 """A batch may have 100,000 bad records; the answer names the first of them."""
 LOOKED_AT_MAX = 2_000
-"""Among so many from the start the records are looked for whose time is out of bounds, to name them."""
+"""How many records, from the first on, are searched for those whose time is out of bounds, to name them."""
 LOOKED_AT_BYTES_MAX = 256 * 1024
 
 
@@ -132,7 +133,7 @@ def check_intact(batch: Batch, config: LogConfig) -> None:
 
 
 def check_client(batch: Batch, config: LogConfig, now_ms: int, name: str) -> None:
-    """What a client's batch is asked besides."""
+    """What is asked of a client's batch in addition."""
     header = batch.header
     count = header.record_count
     if count <= 0 or header.last_offset_delta != count - 1:

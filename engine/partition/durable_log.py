@@ -48,7 +48,7 @@ class LogKeeper(Protocol):
         """What was met there before has been read again, and is sound."""
 
     def disk_is_full(self, refused: str) -> None:
-        """What is named here was refused for want of room."""
+        """What is named here was refused for lack of room."""
 
     def run_jobs(self, log: "DurableLog", jobs: Sequence[Job], then: Callable[[], object] = ...) -> None:
         """Run a log's jobs one after the other in a thread, then finish them on the loop, then call `then`."""

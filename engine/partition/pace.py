@@ -11,7 +11,7 @@ RELEASED_TOGETHER = 200
 LEAST_TOGETHER = 50
 MOST_TOGETHER = 500
 TURN_S = 0.0035
-"""So long a release may keep the loop: a pile that falls due at once must not keep others waiting."""
+"""How long a release may keep the loop: a pile that is due all at once must not keep others waiting."""
 
 LATENESS_BOUNDS_MS = (1, 2, 5, 10, 20, 50, 100, 250, 1_000, 10_000, 60_000)
 
@@ -34,7 +34,7 @@ class Pace:
             self.lateness_sum_ms += late_ms
 
     def took(self, count: int, duration_s: float) -> None:
-        """A release of so many records has kept the loop for so long: the next is larger or smaller accordingly."""
+        """How long a release of that many records has kept the loop: the next is larger or smaller accordingly."""
         if duration_s > TURN_S:
             self.limit = max(LEAST_TOGETHER, self.limit * 3 // 4)
         elif count >= self.limit and duration_s < TURN_S / 2:

@@ -314,7 +314,7 @@ class Partitions:
         return durable.log.name.removesuffix(f"/{STAGE}").rpartition("-")[0]
 
     def disk_is_full(self, refused: str) -> None:
-        """What is named here was refused for want of room."""
+        """What is named here was refused for lack of room."""
         self.storage.note_full(refused)
 
     def damage_mended(self, damage: DamagedFile) -> None:

@@ -35,9 +35,9 @@ from engine.workers import Workers
 logger = logging.getLogger("tidegate.release")
 
 LEAST_WAIT_S = 1.0
-"""So long a client's batch may wait for its turn, however short its timeout: a release before it ends in far less."""
+"""How long a client's batch may wait for its turn, even if its timeout is shorter: a release takes far less."""
 RECORD_OVERHEAD_BYTES = 1024
-"""What a record's batch and renamed headers add to it, amply."""
+"""The most that a record's batch and renamed headers add to it."""
 NONE = -1
 
 

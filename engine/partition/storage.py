@@ -1,4 +1,4 @@
-"""The room on the disk: how much there is, what is refused for want of it, and a little that is kept for making more.
+"""The room on the disk: how much there is, what is refused for lack of it, and a little that is kept for making more.
 
 Whoever is refused something because the disk is full tells it here. It shows in `/health` and the metrics, and in the
 log once a minute, until there is room again.
@@ -26,7 +26,7 @@ CHECK_S = 5.0
 LEAST_BYTES = 64 * 1024
 ENOUGH_BYTES = 1024 * 1024
 QUIET_S = 60.0
-"""If nothing was refused for so long, there is room for what comes, be it ever so little."""
+"""If nothing was refused for this long, there is room for what comes, even if little."""
 
 CallLater = Callable[[float, Callable[[], object]], object]
 
@@ -61,7 +61,7 @@ class Storage:
 
     @property
     def is_full(self) -> bool:
-        """Whether something is refused for want of room, or nothing was left when last looked at."""
+        """Whether something is refused for lack of room, or nothing was left when last looked at."""
         nothing_left = self.room.size_bytes > 0 and self.room.free_bytes < LEAST_BYTES
         return bool(self._refused) or self.refusal is not None or nothing_left
 

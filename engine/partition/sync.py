@@ -26,7 +26,7 @@ Outcomes = list[BaseException | None]
 """Per ticket: None, or why it is not durable."""
 
 ONE_BY_ONE = 2
-"""So many tickets are synced file by file; for more a sync of the whole file system costs less."""
+"""How many tickets are synced file by file; for more, a sync of the whole file system costs less."""
 
 SLOW_WHOLE_SYNC_S = 0.02
 """A sync of the whole file system that takes longer has met somebody else's writes."""

@@ -4,7 +4,7 @@ Sound are: as many records as counted, offset deltas 0, 1, 2, ..., lengths that 
 the last byte, numbers of no more bits than Kafka's readers take. What lies in keys, values and headers is the clients'.
 
 There are two forms. `_walk.c` is compiled where there is a compiler (`python -m tools.compile`, and when a
-wheel is built); the one below does the same in Python, a hundred times as slowly, and says besides what is wrong.
+wheel is built); the one below does the same in Python, a hundred times as slowly, and also says what is wrong.
 """
 
 from contextlib import suppress

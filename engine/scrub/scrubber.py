@@ -6,8 +6,8 @@
 
 A pass goes by topic id, partition, log and stage, segment; then the journal and what else there is. What lies above a
 log's durable end is not looked at, and nothing is mended or removed. A problem counts when it is seen twice and the
-segment is still the log's: whoever replaces or truncates files meanwhile makes no false alarm. Where the pass is, and
-what it has found, is kept on disk (`progress.py`).
+segment is still the log's, so that files which are replaced or truncated meanwhile raise no false alarm. Where the pass
+is, and what it has found, is kept on disk (`progress.py`).
 """
 
 import logging

@@ -67,7 +67,7 @@ def write(files: Files, directory: str, offset: int, pieces: Iterable[Buffer]) -
 
 
 def _grouped(pieces: Iterable[Buffer]) -> Iterator[list[Buffer]]:
-    """So many at a time as make a write worth while."""
+    """As many at a time as are worth a write."""
     group: list[Buffer] = []
     size = 0
     for piece in pieces:

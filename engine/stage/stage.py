@@ -96,7 +96,7 @@ MOVED_BYTES = 2**20
 
 
 LOOKED_AT = 20
-"""So many rows are looked at for one that may have expired."""
+"""How many rows are looked at to find one that may have expired."""
 
 
 class Due(NamedTuple):

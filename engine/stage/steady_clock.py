@@ -1,9 +1,9 @@
 """Steady time: wall time that does not step.
 
-A delay counts in it, so that setting the machine's clock neither shortens nor stretches it. It runs with the
-monotonic clock. That goes on across restarts of the broker, as long as the machine runs: what steady time is at its
-zero, the *anchor*, is kept with the boot that it is true for. After a start of the machine steady time goes on from the
-wall clock, less what that had been set ahead before.
+Delays are counted in it, so that setting the machine's clock makes none of them shorter or longer. It runs with the
+monotonic clock, which goes on while the broker is restarted, as long as the machine runs. The steady time at the
+monotonic clock's zero is the *anchor*; it is kept together with the id of the boot for which it is right. After the
+machine was started anew, steady time goes on from the wall clock, less what the wall clock had been set ahead before.
 """
 
 import math

@@ -17,10 +17,10 @@ from engine.stage.stage import MOVED_BYTES, Stage
 FACTOR = 3
 TARGET_FACTOR = 2
 ROW_BYTES = 192
-"""What a row takes on disk besides its record, amply: a batch's header, or the event that moved it."""
+"""The most that a row takes on disk besides its record: a batch's header, or the event that moved it."""
 MOVED_TOGETHER = 200
 LOOKED_AT = 2000
-"""So many rows are looked at in one call for some to move."""
+"""How many rows are looked at in one call to find some to move."""
 
 
 def pending_bytes(stage: Stage) -> int:

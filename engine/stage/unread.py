@@ -1,10 +1,11 @@
 """What is promised beyond a log's high watermark, as of one instant: for look-ups by time, which a thread makes while
 the stage goes on changing.
 
-Where a record of a lane will stand is decided when somebody reads. But records of one lane keep their order: before the
-first one of a time there are at least those that stand before it in its lane. The least such place over all lanes is
-what is told: no record of that time or later can come to stand before it, and where all that is ready is in one lane it
-is the very place, the same before and after it was read. What has outlived its time will be a hole and is passed over.
+The place of a record in a lane is decided only when somebody reads. But records of one lane keep their order. So the
+first record of a given time comes after at least those that stand before it in its own lane. The smallest such place
+over all lanes is the answer: no record of that time or later can get a place before it. Where everything that is ready
+is in one lane, it is the exact place, the same before and after reading. A record that has expired leaves a hole, and
+is passed over.
 """
 
 import struct

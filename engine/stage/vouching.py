@@ -1,8 +1,9 @@
 """Whether staged bytes are still what was written, before they are released under a checksum of their own.
 
-A record in the log keeps the checksum that it came with, so that damage shows. A staged record is packed anew when it
-is released, and a new checksum would bless what the old one disowns. So what an earlier process has written is read
-once more with its whole batch, in a thread, when its time comes. What this process has written is its own.
+A record in the log keeps the checksum that it came with, so damage shows. A staged record is packed anew when it is
+released, and its new checksum would hide damage that happened meanwhile. So when its time comes, whatever an earlier
+process has written is read once more with its whole batch, in a thread, and checked against the old checksum. What this
+process has written itself is trusted.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,8 +1,8 @@
 """One HTTP/1.1 connection: h11 holds the protocol, this moves the bytes and keeps the times.
 
 A request must arrive whole within `http.request.timeout.ms` of its first byte, and its answer be taken within the same;
-between requests `http.max.idle.ms` may pass, before the first no more than for a request. Whoever does not keep to that
-is cut off.
+between requests `http.max.idle.ms` may pass, before the first no more than for a request. A connection that does not
+keep to that is closed.
 """
 
 from collections.abc import Awaitable, Callable

@@ -1,8 +1,8 @@
 """The listener of the operations door: accepts within bounds and hands connections to what is loaded late.
 
 A caller can cost the broker no more than its place among `http.max.connections`: requests are bounded in size and
-time, and answers are made in slices so that Kafka's clients do not wait for them. When all places are taken, who keeps
-us waiting for longest gives up its place: connections that say nothing never keep a probe out.
+time, and answers are made in slices so that Kafka's clients do not wait for them. When all places are taken, the
+connection that has been silent for longest loses its place: so silent connections never keep a probe out.
 """
 
 import logging

@@ -1,8 +1,8 @@
 """A bound on the memory of large requests that have not arrived whole, over all connections.
 
 What a connection holds of a request up to `EXEMPT_BYTES` is not counted: connections are bounded themselves.
-Past the bound whoever would hold more waits, and is not read from. The one that has been large for longest never
-waits, so that there is always somebody who gets on.
+Past the bound a connection that would hold more waits, and is not read from. The one whose request has been large for
+longest never waits, so that there is always one that gets on.
 """
 
 import trio

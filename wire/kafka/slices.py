@@ -23,7 +23,7 @@ U = TypeVar("U")
 V = TypeVar("V")
 REPEATED = "Each resource must appear at most once."
 SLICE = 100
-"""So many partitions or names take about a millisecond."""
+"""How many partitions or names take about a millisecond."""
 
 
 def slices_of(items: Sequence[T]) -> Iterator[Sequence[T]]:

@@ -128,7 +128,7 @@ def _tell(at: Session, facts: dict[str, Any], door_error: CliError | str | None)
 
 
 def _storage(storage: dict[str, Any]) -> str:
-    """The room on the broker's disk, and what it refuses for want of it."""
+    """The room on the broker's disk, and what it refuses for lack of it."""
     size, free = storage.get("size_bytes"), storage.get("free_bytes")
     text = f"{size_text(free)} free" + (f" of {size_text(size)}" if size is not None else "")
     if storage.get("refused"):

@@ -19,7 +19,7 @@ _STATUSES: dict[Phase, Status] = {Phase.STARTING: "starting", Phase.READY: "ok",
 
 
 class StorageHealth(msgspec.Struct):
-    """The room on the disk. `refused` says what cannot be written for want of it, null if all can. `set_aside`: files
+    """The room on the disk. `refused` says what cannot be written for lack of it, null if all can. `set_aside`: files
     with bytes that did not fit into their logs when those were recovered, and wait for somebody to look at them."""
 
     size_bytes: int
