@@ -4,9 +4,9 @@ import os
 from collections.abc import Mapping
 
 from coordinators.cluster.controller import ClusterController
-from coordinators.group.clients import group_clients
-from coordinators.group.formats import OffsetKey
+from coordinators.group.descriptions import group_clients
 from coordinators.group.groups import Groups
+from coordinators.group.record_formats import OffsetKey
 from coordinators.tracing.event_topic import EventTopic
 from coordinators.tracing.export import Exporter, ExportQueue, SpanSink
 from coordinators.tracing.members import MemberTable

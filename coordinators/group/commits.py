@@ -9,8 +9,8 @@ from coordinators.group.classic.group import COMMIT_REFUSALS, ClassicGroup, Stat
 from coordinators.group.classic.rebalances import Rebalances
 from coordinators.group.consumer.checks import check_commit, check_fetch
 from coordinators.group.consumer.group import ConsumerGroup, ConsumerGroupState
-from coordinators.group.formats import LATEST_TIME, NO_TIME, OffsetKey, OffsetValue, group_record, offset_record
 from coordinators.group.offsets import Offsets
+from coordinators.group.record_formats import LATEST_TIME, NO_TIME, OffsetKey, OffsetValue, group_record, offset_record
 from coordinators.group.requests import (
     NO_MEMBER,
     CommitAnswer,

@@ -1,8 +1,18 @@
-"""Groups as administrators see them."""
+"""Groups as others see them: administrators, who ask for members and lag, and tracing, which asks whose a client is."""
 
+from collections.abc import Callable, Iterable, Iterator
+
+from attrs import frozen
+
+from coordinators.cluster.controller import ClusterController
 from coordinators.group.classic.group import ClassicGroup, State
+from coordinators.group.consumer.group import ConsumerGroup, ConsumerMember
+from coordinators.group.consumer.record_formats import AssignedPartitions, Assignment
+from coordinators.group.consumer.requests import DescribedConsumer, DescribedConsumerGroup, DescribedPlaces
 from coordinators.group.machine import GroupMachine
+from coordinators.group.offsets import Offsets
 from coordinators.group.requests import DescribedGroup, DescribedMember, ListedGroup
+from coordinators.topic_view import TopicView
 from engine.errors import GroupIdNotFound
 
 CLASSIC = "classic"
@@ -47,3 +57,91 @@ def listed(shard: GroupMachine) -> list[ListedGroup]:
             for group_id, group in shard.consumers.groups.items()
         ),
     ]
+
+
+def describe_consumer_group(group: ConsumerGroup, topics: TopicView, default_assignor: str) -> DescribedConsumerGroup:
+    """One group."""
+    return DescribedConsumerGroup(
+        group.group_id,
+        group.state.value,
+        group.epoch,
+        group.assignment_epoch,
+        group.preferred_assignor(group.members.values()) or default_assignor,
+        tuple(_member(group, member, topics) for member in group.members.values()),
+    )
+
+
+def _member(group: ConsumerGroup, member: ConsumerMember, topics: TopicView) -> DescribedConsumer:
+    said = member.subscription
+    return DescribedConsumer(
+        member.member_id,
+        said.instance_id,
+        said.rack_id,
+        member.epoch,
+        said.client_id,
+        said.client_host,
+        said.topics,
+        said.regex,
+        _places(member.assigned, topics),
+        _places(group.targets.get(member.member_id, {}), topics),
+        said.classic is not None,
+    )
+
+
+def _places(partitions: AssignedPartitions | Assignment, topics: TopicView) -> tuple[DescribedPlaces, ...]:
+    """Topics that were deleted meanwhile have no name and are left out."""
+    found = ((topics.by_id.get(topic_id), indexes) for topic_id, indexes in partitions.items())
+    return tuple(
+        DescribedPlaces(topic.topic_id, topic.name, tuple(sorted(indexes)))
+        for topic, indexes in found
+        if topic is not None
+    )
+
+
+@frozen
+class PartitionLag:
+    """A group's place in a partition, and the partition's end. `lag` counts offsets, not records."""
+
+    topic: str
+    partition: int
+    committed_offset: int
+    end_offset: int
+
+    @property
+    def lag(self) -> int:
+        return max(self.end_offset - self.committed_offset, 0)
+
+
+def lag_of(offsets: Offsets, group_id: str, controller: ClusterController) -> list[PartitionLag]:
+    """Per partition for which the group has committed an offset and which exists."""
+    found = []
+    for (name, index), committed in sorted(offsets.of_group(group_id).items()):
+        topic = controller.topics.by_name.get(name)
+        partition = None if topic is None else controller.partitions.get(topic.topic_id, index)
+        if partition is not None:
+            found.append(PartitionLag(name, index, committed.value.offset, partition.reported_end))
+    return found
+
+
+Client = tuple[str, str]
+
+
+def group_clients(
+    machines: Iterable[GroupMachine],
+) -> Iterator[tuple[str, Callable[[str], bool], list[Client]]]:
+    """Each group with members: its name, whether it reads a topic, and the client ids and addresses of its members."""
+    for machine in machines:
+        for classic in machine.groups.values():
+            if classic.members:
+                said = [(member.client_id, _address(member.client_host)) for member in classic.members.values()]
+                yield classic.group_id, classic.is_subscribed_to, said
+        for group in machine.consumers.groups.values():
+            subscriptions = [member.subscription for member in group.members.values()]
+            if subscriptions:
+                said = [(each.client_id, _address(each.client_host)) for each in subscriptions]
+                yield group.group_id, group.is_subscribed_to, said
+
+
+def _address(host: str) -> str:
+    # As in Java's InetAddress.toString, which clients' tools show.
+    return host.removeprefix("/")

@@ -10,10 +10,9 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import trio
 from attrs import define, field
 
-from coordinators.group.consumer.descriptions import describe_consumer_group
+from coordinators.group.config import GroupSettings
 from coordinators.group.consumer.requests import DescribedConsumerGroup, HeartbeatAnswer, HeartbeatRequest
-from coordinators.group.descriptions import describe, listed
-from coordinators.group.lag import PartitionLag, lag_of
+from coordinators.group.descriptions import PartitionLag, describe, describe_consumer_group, lag_of, listed
 from coordinators.group.machine import GroupMachine
 from coordinators.group.offsets import CommitObserver
 from coordinators.group.requests import (
@@ -30,7 +29,6 @@ from coordinators.group.requests import (
     SyncAnswer,
     SyncRequest,
 )
-from coordinators.group.settings import GroupSettings
 from coordinators.internal_topics import InternalTopic, InternalTopics
 from coordinators.runtime import Outcome, Producer, Runtime, ShardTimers
 from coordinators.topic_view import TopicUpdate

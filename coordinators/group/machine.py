@@ -14,11 +14,13 @@ from coordinators.group.classic.joins import Joins
 from coordinators.group.classic.membership import Membership
 from coordinators.group.classic.rebalances import Rebalances
 from coordinators.group.commits import Commits
-from coordinators.group.consumer.classic import ClassicConsumers
+from coordinators.group.config import GroupSettings
+from coordinators.group.consumer.classic_members import ClassicMembers
 from coordinators.group.consumer.groups import ConsumerGroups
 from coordinators.group.consumer.heartbeat import ConsumerHeartbeats
 from coordinators.group.consumer.replay import ConsumerReplay
-from coordinators.group.formats import (
+from coordinators.group.offsets import CommitObserver, Offsets
+from coordinators.group.record_formats import (
     GROUP_KEY_VERSION,
     OFFSET_KEY_VERSIONS,
     decode_group,
@@ -27,7 +29,6 @@ from coordinators.group.formats import (
     decode_offset_key,
     key_version,
 )
-from coordinators.group.offsets import CommitObserver, Offsets
 from coordinators.group.requests import (
     JoinAnswer,
     JoinRequest,
@@ -36,7 +37,6 @@ from coordinators.group.requests import (
     SyncAnswer,
     SyncRequest,
 )
-from coordinators.group.settings import GroupSettings
 from coordinators.runtime import Effects, Outcome, Record, ShardTimers
 from coordinators.topic_view import TopicView
 from engine.clock import Clock
@@ -69,7 +69,7 @@ class GroupMachine:
     commits: Commits = field(init=False)
     consumers: ConsumerGroups = field(init=False)
     heartbeats: ConsumerHeartbeats = field(init=False)
-    classic_consumers: ClassicConsumers = field(init=False)
+    classic_members: ClassicMembers = field(init=False)
     _replays: dict[int, Replay] = field(init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -80,7 +80,7 @@ class GroupMachine:
             self.groups, self.topics, self.clock, self.timers, self.settings, self._downgraded
         )
         self.heartbeats = ConsumerHeartbeats(self.consumers, self.random_bytes, self.population)
-        self.classic_consumers = ClassicConsumers(self.consumers, self.random_bytes)
+        self.classic_members = ClassicMembers(self.consumers, self.random_bytes)
         self.joins = Joins(self.rebalances, self.random_bytes, self.consumers.groups)
         self.commits = Commits(self.groups, self.offsets, self.rebalances, self.consumers.groups)
         self._replays = dict.fromkeys(OFFSET_KEY_VERSIONS, self._replay_offset)
@@ -129,23 +129,23 @@ class GroupMachine:
     def join(self, request: JoinRequest) -> Outcome[JoinAnswer]:
         """The answer comes when the round of joins is over."""
         is_hosted = self.consumers.has_members(request.group_id)
-        return self.classic_consumers.join(request) if is_hosted else self.joins.join(request)
+        return self.classic_members.join(request) if is_hosted else self.joins.join(request)
 
     def sync(self, request: SyncRequest) -> Outcome[SyncAnswer]:
         """The answer comes when the leader has brought the assignments."""
         is_hosted = self.consumers.has_members(request.group_id)
-        return self.classic_consumers.sync(request) if is_hosted else self.membership.sync(request)
+        return self.classic_members.sync(request) if is_hosted else self.membership.sync(request)
 
     def heartbeat(self, group_id: str, member_id: str, instance_id: str | None, generation: int) -> None:
         """A sign of life; raises what the member has to do. Writes nothing."""
         is_hosted = self.consumers.has_members(group_id)
-        members = self.classic_consumers if is_hosted else self.membership
+        members = self.classic_members if is_hosted else self.membership
         members.heartbeat(group_id, member_id, instance_id, generation)
 
     def leave(self, group_id: str, leaving: Sequence[LeavingMember]) -> Outcome[LeaveAnswer]:
         """For each member why it could not leave, or None."""
         is_hosted = self.consumers.has_members(group_id)
-        members = self.classic_consumers if is_hosted else self.membership
+        members = self.classic_members if is_hosted else self.membership
         return members.leave(group_id, leaving)
 
     # -- life

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from attrs import define, field
 
-from coordinators.group.formats import OffsetKey, OffsetValue
+from coordinators.group.record_formats import OffsetKey, OffsetValue
 
 TopicPartition = tuple[str, int]
 CommitObserver = Callable[[OffsetKey, int], object]

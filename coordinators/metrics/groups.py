@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 from attrs import define, field, frozen
 
+from coordinators.group.descriptions import PartitionLag
 from coordinators.group.groups import Groups
-from coordinators.group.lag import PartitionLag
 from coordinators.group.machine import GroupMachine
 from coordinators.metrics.labels import BoundedLabels
 from engine.errors import BrokerError

@@ -6,7 +6,7 @@ change, so that a producer's repeated request is known as one after a restart to
 
 import struct
 
-from coordinators.group.fields import (
+from coordinators.record_fields import (
     read_compact_string,
     read_string,
     read_tagged,

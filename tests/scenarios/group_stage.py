@@ -6,10 +6,10 @@
 
 from typing import Any
 
+from coordinators.group.config import GroupSettings
 from coordinators.group.descriptions import describe
 from coordinators.group.machine import GroupMachine
 from coordinators.group.requests import CommitRequest, JoinAnswer, LeavingMember, OffsetToCommit, SyncAnswer
-from coordinators.group.settings import GroupSettings
 from coordinators.runtime import Outcome, Producer
 from engine.errors import BrokerError, MemberIdRequired
 from tests.coordinators.group.shard import PENDING, Heard, Shard

@@ -3,8 +3,8 @@
 import struct
 from collections.abc import Callable, Iterator
 
-from coordinators.group import formats as group_formats
-from coordinators.group.consumer import formats as consumer_formats
+from coordinators.group import record_formats as group_formats
+from coordinators.group.consumer import record_formats as consumer_formats
 from coordinators.transaction import formats as transaction_formats
 from engine.errors import BrokerError
 from engine.files.files import Buffer

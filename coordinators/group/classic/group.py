@@ -13,7 +13,7 @@ from typing import Final
 from attrs import define, field
 
 from coordinators.group.classic.members import Member, subscribed_topics
-from coordinators.group.formats import NO_TIME, GroupValue
+from coordinators.group.record_formats import NO_TIME, GroupValue
 from coordinators.group.requests import JoinAnswer, Protocols
 from engine.deferred import Deferred
 from engine.errors import BrokerError, FencedInstanceId, RebalanceInProgress, UnknownMemberId

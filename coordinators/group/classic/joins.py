@@ -9,7 +9,7 @@ from coordinators.group.classic.group import ClassicGroup, State
 from coordinators.group.classic.members import Member
 from coordinators.group.classic.rebalances import NEW_MEMBER_TIMEOUT_MS, Rebalances
 from coordinators.group.consumer.group import ConsumerGroup
-from coordinators.group.formats import group_record
+from coordinators.group.record_formats import group_record
 from coordinators.group.requests import NO_MEMBER, JoinAnswer, JoinRequest
 from coordinators.runtime import Effects, Outcome
 from engine.deferred import Deferred

@@ -4,7 +4,7 @@ import struct
 
 from attrs import define
 
-from coordinators.group.formats import MemberValue
+from coordinators.group.record_formats import MemberValue
 from coordinators.group.requests import JoinAnswer, Protocols, SyncAnswer
 from engine.deferred import Deferred
 

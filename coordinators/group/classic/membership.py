@@ -7,7 +7,7 @@ from attrs import define
 from coordinators.group.classic.group import HEARTBEAT_REFUSALS, SYNC_REFUSALS, ClassicGroup, State
 from coordinators.group.classic.members import Member
 from coordinators.group.classic.rebalances import Rebalances
-from coordinators.group.formats import group_record
+from coordinators.group.record_formats import group_record
 from coordinators.group.requests import NO_MEMBER, LeaveAnswer, LeavingMember, SyncAnswer, SyncRequest
 from coordinators.runtime import Effects, Outcome
 from engine.deferred import Deferred

@@ -15,9 +15,9 @@ from attrs import define
 
 from coordinators.group.classic.group import ClassicGroup, State
 from coordinators.group.classic.members import Member
-from coordinators.group.formats import group_record
+from coordinators.group.config import GroupSettings
+from coordinators.group.record_formats import group_record
 from coordinators.group.requests import JoinAnswer, JoinedMember
-from coordinators.group.settings import GroupSettings
 from coordinators.runtime import Effects, Outcome, ShardTimers
 from engine.clock import Clock
 from engine.errors import RebalanceInProgress, UnknownMemberId

@@ -10,7 +10,7 @@ from typing import Final
 
 from attrs import frozen
 
-from coordinators.group.consumer.formats import Partitions
+from coordinators.group.consumer.record_formats import Assignment
 from engine.ids import TopicId
 
 TopicPartition = tuple[TopicId, int]
@@ -21,16 +21,16 @@ class Candidate:
     """A member as an assignor sees it: the topics it may be given, and what it was meant to have before."""
 
     topics: frozenset[TopicId]
-    target: Partitions
+    target: Assignment
     instance_id: str | None = None
 
 
 Counts = Mapping[TopicId, int]
 """How many partitions each topic has."""
-Assignor = Callable[[Mapping[str, Candidate], Counts], dict[str, Partitions]]
+Assignor = Callable[[Mapping[str, Candidate], Counts], dict[str, Assignment]]
 
 
-def assign_range(members: Mapping[str, Candidate], counts: Counts) -> dict[str, Partitions]:
+def assign_range(members: Mapping[str, Candidate], counts: Counts) -> dict[str, Assignment]:
     """Runs of partitions, the first members have one more; static members come first and by their names."""
     order = sorted(members, key=lambda member_id: _range_rank(member_id, members[member_id]))
     shares: dict[str, dict[TopicId, frozenset[int]]] = {member_id: {} for member_id in members}
@@ -49,7 +49,7 @@ def _range_rank(member_id: str, member: Candidate) -> tuple[bool, str]:
     return member.instance_id is None, member.instance_id or member_id
 
 
-def assign_uniform(members: Mapping[str, Candidate], counts: Counts) -> dict[str, Partitions]:
+def assign_uniform(members: Mapping[str, Candidate], counts: Counts) -> dict[str, Assignment]:
     """Balanced and sticky."""
     if not members:
         return {}
@@ -85,7 +85,7 @@ def _free(counts: Counts, wanted: frozenset[TopicId], kept: Mapping[str, list[To
     ]
 
 
-def _uniform_alike(members: Mapping[str, Candidate], counts: Counts) -> dict[str, Partitions]:
+def _uniform_alike(members: Mapping[str, Candidate], counts: Counts) -> dict[str, Assignment]:
     """All want the same topics: everybody gets the same number, some one more."""
     wanted = next(iter(members.values())).topics
     kept = _kept(members, counts)
@@ -106,7 +106,7 @@ def _uniform_alike(members: Mapping[str, Candidate], counts: Counts) -> dict[str
     return _shares(kept)
 
 
-def _uniform_mixed(members: Mapping[str, Candidate], counts: Counts) -> dict[str, Partitions]:
+def _uniform_mixed(members: Mapping[str, Candidate], counts: Counts) -> dict[str, Assignment]:
     """Members want different topics: fill from what few can take, then even out."""
     readers: dict[TopicId, list[str]] = {topic_id: [] for topic_id in counts}
     for member_id in sorted(members):
@@ -147,8 +147,8 @@ def _give_one(giver: str, kept: dict[str, list[TopicPartition]], readers: Mappin
     return True
 
 
-def _shares(kept: Mapping[str, list[TopicPartition]]) -> dict[str, Partitions]:
-    shares: dict[str, Partitions] = {}
+def _shares(kept: Mapping[str, list[TopicPartition]]) -> dict[str, Assignment]:
+    shares: dict[str, Assignment] = {}
     for member_id, places in kept.items():
         by_topic: dict[TopicId, set[int]] = {}
         for topic_id, partition in places:

@@ -3,8 +3,8 @@
 from collections.abc import Collection, Mapping
 
 from coordinators.group.consumer import regex
-from coordinators.group.consumer.formats import Partitions
 from coordinators.group.consumer.group import JOIN_EPOCH, STATIC_LEAVE_EPOCH, ConsumerGroup, ConsumerMember
+from coordinators.group.consumer.record_formats import Assignment
 from coordinators.group.consumer.requests import NO_TIMEOUT, HeartbeatRequest
 from coordinators.group.requests import NO_MEMBER, CommitRequest
 from engine.errors import (
@@ -50,7 +50,7 @@ def _check_join(request: HeartbeatRequest) -> None:
         raise InvalidRequest("Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when (re-)joining.")
 
 
-def check_epoch(member: ConsumerMember, epoch: int, owned: Partitions | None) -> None:
+def check_epoch(member: ConsumerMember, epoch: int, owned: Assignment | None) -> None:
     """A member is in its epoch; or in the one before, if the answer that raised it was lost. 0 joins again."""
     if epoch in (JOIN_EPOCH, member.epoch):
         return
@@ -63,7 +63,7 @@ def check_epoch(member: ConsumerMember, epoch: int, owned: Partitions | None) ->
     )
 
 
-def _is_part_of(owned: Partitions | None, assigned: Mapping[TopicId, Mapping[int, int]]) -> bool:
+def _is_part_of(owned: Assignment | None, assigned: Mapping[TopicId, Mapping[int, int]]) -> bool:
     if owned is None:
         return False
     return all(indexes <= assigned.get(topic_id, {}).keys() for topic_id, indexes in owned.items())

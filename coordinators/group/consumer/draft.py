@@ -5,16 +5,18 @@ An operation changes nothing itself, yet each of its steps has to see what the o
 
 import logging
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from hashlib import blake2b
+from typing import Any, Final, TypeVar
 
 from attrs import define, evolve, field
 
 from coordinators.group.consumer import regex as expressions
 from coordinators.group.consumer.assignors import ASSIGNORS, Candidate
-from coordinators.group.consumer.formats import (
+from coordinators.group.consumer.group import ConsumerGroup, ConsumerMember, note_wanted
+from coordinators.group.consumer.record_formats import (
+    Assignment,
     EpochValue,
-    Partitions,
     RegexValue,
     current_record,
     epoch_record,
@@ -23,13 +25,57 @@ from coordinators.group.consumer.formats import (
     target_epoch_record,
     target_record,
 )
-from coordinators.group.consumer.group import ConsumerGroup, ConsumerMember, note_wanted
-from coordinators.group.consumer.overlay import Overlay
 from coordinators.runtime import Record
 from coordinators.topic_view import TopicView
 from engine.ids import TopicId
 
 logger = logging.getLogger("tidegate.groups")
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+_GONE: Final[Any] = object()
+
+
+class Overlay(MutableMapping[K, V]):
+    """A mapping as it would be after some changes: what it lies over is neither altered nor copied. It costs what was
+    changed, however much lies beneath; going through it costs as much as there is."""
+
+    __slots__ = ("_beneath", "_changes")
+
+    def __init__(self, beneath: Mapping[K, V]) -> None:
+        self._beneath = beneath
+        self._changes: dict[K, V] = {}
+
+    def __getitem__(self, key: K) -> V:
+        value = self._changes.get(key, self)
+        if value is self:
+            return self._beneath[key]
+        if value is _GONE:
+            raise KeyError(key)
+        return value  # type: ignore[return-value]
+
+    def __setitem__(self, key: K, value: V) -> None:
+        self._changes[key] = value
+
+    def __delitem__(self, key: K) -> None:
+        self[key]  # which must be there
+        self._changes[key] = _GONE
+
+    def __iter__(self) -> Iterator[K]:
+        changes = self._changes
+        yield from (key for key in self._beneath if changes.get(key) is not _GONE)
+        yield from (key for key, value in changes.items() if value is not _GONE and key not in self._beneath)
+
+    def __len__(self) -> int:
+        return len(self._beneath) + sum(
+            (value is not _GONE) - (key in self._beneath) for key, value in self._changes.items()
+        )
+
+    def changed(self) -> Iterator[tuple[V | None, V | None]]:
+        """What was there before and what is there now, of every key that was set or taken out."""
+        for key, value in self._changes.items():
+            yield self._beneath.get(key), None if value is _GONE else value
 
 
 @define(eq=False)
@@ -41,7 +87,7 @@ class Draft:
     now_ms: int
     records: list[Record] = field(factory=list)
     members: Overlay[str, ConsumerMember] = field(init=False)
-    targets: Overlay[str, Partitions] = field(init=False)
+    targets: Overlay[str, Assignment] = field(init=False)
     regexes: dict[str, RegexValue] = field(init=False)
     epoch: int = field(init=False)
     metadata_hash: int = field(init=False)

@@ -14,11 +14,11 @@ from enum import Enum, IntEnum
 
 from attrs import define, evolve, field, frozen
 
-from coordinators.group.consumer.formats import (
+from coordinators.group.consumer.record_formats import (
     AssignedPartitions,
+    Assignment,
     CurrentValue,
     EpochValue,
-    Partitions,
     RegexValue,
     SubscriptionValue,
     current_record,
@@ -111,7 +111,7 @@ class ConsumerGroup:
     metadata_hash: int = 0
     assignment_epoch: int = 0
     members: dict[str, ConsumerMember] = field(factory=dict)
-    targets: dict[str, Partitions] = field(factory=dict)
+    targets: dict[str, Assignment] = field(factory=dict)
     regexes: dict[str, RegexValue] = field(factory=dict)
     is_stale: bool = True
     # Soft: when a target was reckoned last, and over how many partitions.
@@ -167,7 +167,7 @@ class ConsumerGroup:
         for place in member.holds():
             self._owners[place] = member_id
 
-    def replay_target(self, member_id: str, value: Partitions | None) -> None:
+    def replay_target(self, member_id: str, value: Assignment | None) -> None:
         if value is None:
             self.targets.pop(member_id, None)
         else:

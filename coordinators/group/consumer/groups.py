@@ -10,13 +10,13 @@ from typing import Any, TypeVar
 from attrs import define, field
 
 from coordinators.group.classic.group import ClassicGroup
+from coordinators.group.config import GroupSettings
 from coordinators.group.consumer.draft import Draft
-from coordinators.group.consumer.formats import Partitions
 from coordinators.group.consumer.group import ConsumerGroup, ConsumerMember, MemberState
 from coordinators.group.consumer.migration import can_downgrade, downgrade_records
 from coordinators.group.consumer.reconciliation import Goal, reconcile
+from coordinators.group.consumer.record_formats import Assignment
 from coordinators.group.consumer.sessions import ConsumerSessions
-from coordinators.group.settings import GroupSettings
 from coordinators.runtime import Outcome, ShardTimers
 from coordinators.topic_view import TopicView
 from engine.clock import Clock
@@ -62,7 +62,7 @@ class ConsumerGroups:
     # -- steps of a request
 
     def update(
-        self, draft: Draft, before: ConsumerMember, member: ConsumerMember, owned: Partitions | None
+        self, draft: Draft, before: ConsumerMember, member: ConsumerMember, owned: Assignment | None
     ) -> ConsumerMember:
         """A member as it is now, and where that brings it; `before` is what was known of it."""
         draft.subscribe(member)
@@ -97,7 +97,7 @@ class ConsumerGroups:
         return names_changed or regex_changed
 
     def _reconcile(
-        self, draft: Draft, member: ConsumerMember, owned: Partitions | None, *, subscription_changed: bool
+        self, draft: Draft, member: ConsumerMember, owned: Assignment | None, *, subscription_changed: bool
     ) -> ConsumerMember:
         target = draft.targets.get(member.member_id, {})
         goal = Goal(draft.assignment_epoch, target, draft.ids_of(member), draft.owner)

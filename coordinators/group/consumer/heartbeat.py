@@ -10,9 +10,9 @@ from uuid import UUID
 from attrs import define, evolve
 
 from coordinators.group.classic.group import ClassicGroup, State
+from coordinators.group.config import GroupSettings
 from coordinators.group.consumer.checks import check_epoch, check_heartbeat
 from coordinators.group.consumer.draft import Draft
-from coordinators.group.consumer.formats import AssignedPartitions, Partitions, SubscriptionValue
 from coordinators.group.consumer.group import (
     JOIN_EPOCH,
     LEAVE_EPOCH,
@@ -23,11 +23,11 @@ from coordinators.group.consumer.group import (
 )
 from coordinators.group.consumer.groups import ConsumerGroups
 from coordinators.group.consumer.migration import check_upgrade, upgrade_records
+from coordinators.group.consumer.record_formats import AssignedPartitions, Assignment, SubscriptionValue
 from coordinators.group.consumer.replay import ConsumerReplay
 from coordinators.group.consumer.requests import NO_TIMEOUT, HeartbeatAnswer, HeartbeatRequest
-from coordinators.group.formats import group_record
 from coordinators.group.offsets import Offsets
-from coordinators.group.settings import GroupSettings
+from coordinators.group.record_formats import group_record
 from coordinators.runtime import Effects, Outcome
 from engine.errors import GroupIdNotFound, RebalanceInProgress, UnreleasedInstanceId
 
@@ -196,5 +196,5 @@ def _subscription(before: SubscriptionValue, request: HeartbeatRequest) -> Subsc
     )
 
 
-def _places(partitions: AssignedPartitions) -> Partitions:
+def _places(partitions: AssignedPartitions) -> Assignment:
     return {topic_id: frozenset(indexes) for topic_id, indexes in partitions.items()}

@@ -12,19 +12,7 @@ from collections.abc import Sequence
 
 from coordinators.group.classic.group import CONSUMER_PROTOCOL, ClassicGroup
 from coordinators.group.classic.members import Member
-from coordinators.group.consumer.formats import (
-    AssignedPartitions,
-    ClassicMetadata,
-    CurrentValue,
-    EpochValue,
-    Partitions,
-    SubscriptionValue,
-    current_record,
-    epoch_record,
-    subscription_record,
-    target_epoch_record,
-    target_record,
-)
+from coordinators.group.config import GroupSettings
 from coordinators.group.consumer.group import ConsumerGroup, ConsumerMember, MemberState
 from coordinators.group.consumer.protocol import (
     Malformed,
@@ -34,8 +22,20 @@ from coordinators.group.consumer.protocol import (
     read_subscription,
     write_assignment,
 )
-from coordinators.group.formats import GroupValue, MemberValue, group_record
-from coordinators.group.settings import GroupSettings
+from coordinators.group.consumer.record_formats import (
+    AssignedPartitions,
+    Assignment,
+    ClassicMetadata,
+    CurrentValue,
+    EpochValue,
+    SubscriptionValue,
+    current_record,
+    epoch_record,
+    subscription_record,
+    target_epoch_record,
+    target_record,
+)
+from coordinators.group.record_formats import GroupValue, MemberValue, group_record
 from coordinators.runtime import Record
 from coordinators.topic_view import TopicView
 from engine.errors import GroupIdNotFound
@@ -172,7 +172,7 @@ def classic_assignment(member: ConsumerMember, topics: TopicView) -> bytes:
     return write_assignment(by_name(member.assigned, topics), classic_subscription(member).version)
 
 
-def by_id(places: Places, topics: TopicView) -> Partitions:
+def by_id(places: Places, topics: TopicView) -> Assignment:
     """Topics that do not exist any more are left out."""
     return {
         topics.by_name[name].topic_id: indexes for name, indexes in places.items() if indexes and name in topics.by_name

@@ -8,7 +8,7 @@ import struct
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from coordinators.group.fields import read_bytes, read_nullable_string, read_string, write_string
+from coordinators.record_fields import read_bytes, read_nullable_string, read_string, write_string
 
 Places = Mapping[str, frozenset[int]]
 """Partitions by the names of their topics."""

@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 
 from attrs import evolve, frozen
 
-from coordinators.group.consumer.formats import AssignedPartitions, Partitions
 from coordinators.group.consumer.group import ConsumerMember, MemberState
+from coordinators.group.consumer.record_formats import AssignedPartitions, Assignment
 from engine.errors import FencedMemberEpoch
 from engine.ids import TopicId
 
@@ -22,7 +22,7 @@ class Goal:
     """Where a member shall go."""
 
     epoch: int
-    target: Partitions
+    target: Assignment
     # Topics that it wants now: a target that was reckoned before may hold others.
     topics: frozenset[TopicId]
     # Who has a partition, or still has to give it back.

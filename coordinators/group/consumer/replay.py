@@ -9,7 +9,8 @@ from collections.abc import Callable
 from attrs import define
 
 from coordinators.group.classic.group import ClassicGroup
-from coordinators.group.consumer.formats import (
+from coordinators.group.consumer.group import ConsumerGroup
+from coordinators.group.consumer.record_formats import (
     CURRENT_KEY,
     EPOCH_KEY,
     MEMBER_KEY,
@@ -26,7 +27,6 @@ from coordinators.group.consumer.formats import (
     decode_target,
     decode_target_epoch,
 )
-from coordinators.group.consumer.group import ConsumerGroup
 from coordinators.group.offsets import Offsets
 from coordinators.runtime import Record
 

@@ -2,7 +2,7 @@
 
 from attrs import frozen
 
-from coordinators.group.consumer.formats import Partitions
+from coordinators.group.consumer.record_formats import Assignment
 
 NO_TIMEOUT = -1
 
@@ -23,7 +23,7 @@ class HeartbeatRequest:
     topics: tuple[str, ...] | None = None
     regex: str | None = None
     assignor: str | None = None
-    owned: Partitions | None = None
+    owned: Assignment | None = None
     client_id: str = ""
     client_host: str = ""
     # From version 1 the client makes the id (KIP-1082).
@@ -43,7 +43,7 @@ class HeartbeatAnswer:
     member_id: str
     epoch: int
     heartbeat_interval_ms: int = 0
-    assignment: Partitions | None = None
+    assignment: Assignment | None = None
 
 
 @frozen

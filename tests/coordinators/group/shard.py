@@ -6,9 +6,9 @@ from typing import Any
 
 from attrs import define, field, frozen
 
+from coordinators.group.config import GroupSettings
 from coordinators.group.machine import GroupMachine
 from coordinators.group.requests import CommitRequest, JoinRequest, LeavingMember, OffsetToCommit, SyncRequest
-from coordinators.group.settings import GroupSettings
 from coordinators.runtime import Operation, Outcome, Runtime, ShardTimers, opened_batches, replay_batch
 from engine.clock import ManualClock
 from engine.deferred import Deferred

@@ -2,8 +2,8 @@
 
 import pytest
 
-from coordinators.group.formats import OffsetKey, OffsetValue
 from coordinators.group.offsets import Offsets
+from coordinators.group.record_formats import OffsetKey, OffsetValue
 
 KEY = OffsetKey("g", "t", 0)
 

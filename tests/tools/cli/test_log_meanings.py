@@ -2,7 +2,7 @@
 
 import pytest
 
-from coordinators.group.formats import OffsetKey, OffsetValue, encode_group_key, encode_offset, encode_offset_key
+from coordinators.group.record_formats import OffsetKey, OffsetValue, encode_group_key, encode_offset, encode_offset_key
 from coordinators.transaction.formats import record as transaction_record
 from coordinators.transaction.formats import tombstone
 from coordinators.transaction.transaction import State, Transaction

@@ -6,8 +6,8 @@ import msgspec
 
 from coordinators.group.consumer.protocol import read_assignment
 from coordinators.group.consumer.requests import DescribedConsumer, DescribedConsumerGroup
+from coordinators.group.descriptions import PartitionLag
 from coordinators.group.groups import OFFSETS_TOPIC, Groups
-from coordinators.group.lag import PartitionLag
 from coordinators.group.requests import DescribedGroup, DescribedMember
 from coordinators.topics import Topics
 from coordinators.waiting import Breathing, result_of

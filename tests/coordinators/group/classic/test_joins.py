@@ -5,9 +5,9 @@ from collections.abc import Callable
 
 import pytest
 
+from coordinators.group.config import GroupSettings
 from coordinators.group.consumer.group import LEAVE_EPOCH
 from coordinators.group.requests import OffsetToCommit
-from coordinators.group.settings import GroupSettings
 from engine.errors import (
     FencedInstanceId,
     GroupMaxSizeReached,

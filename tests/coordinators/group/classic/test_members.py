@@ -3,7 +3,7 @@
 import pytest
 
 from coordinators.group.classic.members import Member, subscribed_topics
-from coordinators.group.formats import MemberValue
+from coordinators.group.record_formats import MemberValue
 
 
 @pytest.mark.parametrize(

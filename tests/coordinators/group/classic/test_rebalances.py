@@ -5,7 +5,7 @@ import errno
 import pytest
 
 from coordinators.group.classic.group import State
-from coordinators.group.settings import GroupSettings
+from coordinators.group.config import GroupSettings
 from engine.errors import BrokerError, UnknownMemberId
 from tests.coordinators.group.shard import PENDING, Shard
 

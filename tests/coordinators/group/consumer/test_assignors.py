@@ -4,17 +4,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coordinators.group.consumer.assignors import Candidate, assign_range, assign_uniform
-from coordinators.group.consumer.formats import Partitions
+from coordinators.group.consumer.record_formats import Assignment
 
 T, U = b"t" * 16, b"u" * 16
-NOTHING: Partitions = {}
+NOTHING: Assignment = {}
 
 
-def want(*topics: bytes, had: Partitions = NOTHING, instance: str | None = None) -> Candidate:
+def want(*topics: bytes, had: Assignment = NOTHING, instance: str | None = None) -> Candidate:
     return Candidate(frozenset(topics), had, instance)
 
 
-def sizes(shares: dict[str, Partitions]) -> dict[str, int]:
+def sizes(shares: dict[str, Assignment]) -> dict[str, int]:
     return {member_id: sum(map(len, share.values())) for member_id, share in shares.items()}
 
 
@@ -67,7 +67,7 @@ _members = st.dictionaries(
 
 @given(_members, st.integers(0, 8), st.integers(0, 8))
 def test_uniform_gives_every_wanted_partition_once_and_nobody_two_more_than_another_could_take(
-    given_members: dict[str, tuple[frozenset[bytes], Partitions]], t_count: int, u_count: int
+    given_members: dict[str, tuple[frozenset[bytes], Assignment]], t_count: int, u_count: int
 ) -> None:
     counts = {T: t_count, U: u_count}
     members = {name: want(*topics, had=had) for name, (topics, had) in given_members.items()}

@@ -3,8 +3,8 @@
 import pytest
 
 from coordinators.group.consumer.checks import check_commit, check_epoch, check_fetch
-from coordinators.group.consumer.formats import ClassicMetadata, CurrentValue, SubscriptionValue
 from coordinators.group.consumer.group import ConsumerGroup, ConsumerMember
+from coordinators.group.consumer.record_formats import ClassicMetadata, CurrentValue, SubscriptionValue
 from coordinators.group.requests import CommitRequest, OffsetToCommit
 from engine.errors import (
     FencedMemberEpoch,

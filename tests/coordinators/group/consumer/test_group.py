@@ -2,8 +2,8 @@
 
 import pytest
 
-from coordinators.group.consumer.formats import CurrentValue, EpochValue, RegexValue, SubscriptionValue
 from coordinators.group.consumer.group import ConsumerGroup, ConsumerGroupState, MemberState
+from coordinators.group.consumer.record_formats import CurrentValue, EpochValue, RegexValue, SubscriptionValue
 from coordinators.runtime import Outcome
 from engine.errors import FencedInstanceId, UnknownMemberId
 from tests.coordinators.group.consumer_shard import Consumer, ConsumerShard

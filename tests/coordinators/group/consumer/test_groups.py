@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
+from coordinators.group.config import GroupSettings
 from coordinators.group.requests import CommitRequest, OffsetToCommit
-from coordinators.group.settings import GroupSettings
 from coordinators.runtime import Producer
 from engine.errors import GroupMaxSizeReached
 from tests.coordinators.group.consumer_shard import Consumer, ConsumerShard, places, settle

@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
+from coordinators.group.config import GroupSettings
 from coordinators.group.consumer.group import ConsumerGroupState, MemberState
+from coordinators.group.consumer.requests import HeartbeatRequest
 from coordinators.group.requests import OffsetToCommit
-from coordinators.group.settings import GroupSettings
 from engine.errors import (
     FencedInstanceId,
     FencedMemberEpoch,
@@ -320,3 +321,18 @@ def test_members_come_back_soon_where_they_are_few_and_seldom_where_they_are_man
     assert shard.beat("a", 1).heartbeat_interval_ms == 2_500
     shard.machine.heartbeats.population = lambda: 10_000
     assert shard.beat("a", 1).heartbeat_interval_ms == 5_000
+
+
+@pytest.mark.parametrize(
+    ("request_", "is_full"),
+    [
+        (HeartbeatRequest("g", "m", 1), False),
+        (HeartbeatRequest("g", "m", 1, topics=("t",), owned={}, rebalance_timeout_ms=1), True),
+        (HeartbeatRequest("g", "m", 1, regex="t", owned={}, rebalance_timeout_ms=1), True),
+        (HeartbeatRequest("g", "m", 1, topics=("t",), owned={}), False),
+        (HeartbeatRequest("g", "m", 1, topics=("t",), rebalance_timeout_ms=1), False),
+        (HeartbeatRequest("g", "m", 1, owned={}, rebalance_timeout_ms=1), False),
+    ],
+)
+def test_a_request_is_full_that_says_everything(request_: HeartbeatRequest, is_full: bool) -> None:
+    assert request_.is_full is is_full

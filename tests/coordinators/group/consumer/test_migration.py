@@ -5,10 +5,10 @@ import struct
 import pytest
 
 from coordinators.group.classic.group import State
+from coordinators.group.config import GroupSettings
 from coordinators.group.consumer.group import ConsumerGroupState
 from coordinators.group.consumer.protocol import write_assignment
 from coordinators.group.requests import OffsetToCommit
-from coordinators.group.settings import GroupSettings
 from engine.errors import (
     GroupIdNotFound,
     RebalanceInProgress,

@@ -3,9 +3,9 @@
 import pytest
 from attrs import evolve
 
-from coordinators.group.consumer.formats import Partitions
 from coordinators.group.consumer.group import ConsumerMember, MemberState
 from coordinators.group.consumer.reconciliation import Goal, reconcile
+from coordinators.group.consumer.record_formats import Assignment
 from engine.errors import FencedMemberEpoch
 
 T, U = b"t" * 16, b"u" * 16
@@ -17,7 +17,7 @@ STABLE, UNREVOKED, UNRELEASED = (
 
 
 def goal(
-    target: Partitions, epoch: int = 2, held: dict[int, str] | None = None, topics: tuple[bytes, ...] = (T,)
+    target: Assignment, epoch: int = 2, held: dict[int, str] | None = None, topics: tuple[bytes, ...] = (T,)
 ) -> Goal:
     return Goal(epoch, target, frozenset(topics), lambda _topic, index: (held or {}).get(index))
 
@@ -53,7 +53,7 @@ def test_a_member_that_has_given_back_before_it_was_asked_goes_on_at_once() -> N
 
 
 def test_what_another_holds_is_waited_for_while_the_rest_is_read() -> None:
-    target: Partitions = {T: frozenset({0, 1, 2})}
+    target: Assignment = {T: frozenset({0, 1, 2})}
     waiting = reconcile(member(0), goal(target, held={1: "other"}), None)
     assert (waiting.state, waiting.epoch, waiting.assigned) == (UNRELEASED, 2, {T: {0: 1, 2: 2}})
     after = reconcile(waiting, goal(target), None)

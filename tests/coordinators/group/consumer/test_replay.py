@@ -3,11 +3,11 @@
 import random
 
 from coordinators.group.classic.group import ClassicGroup
-from coordinators.group.consumer.formats import EpochValue, epoch_record, group_key
 from coordinators.group.consumer.group import ConsumerGroup
+from coordinators.group.consumer.record_formats import EpochValue, epoch_record, group_key
 from coordinators.group.consumer.replay import ConsumerReplay
-from coordinators.group.formats import OffsetKey, OffsetValue
 from coordinators.group.offsets import Offsets
+from coordinators.group.record_formats import OffsetKey, OffsetValue
 from coordinators.runtime import Record
 from tests.coordinators.group.consumer_shard import Consumer, ConsumerShard, settle
 from tests.coordinators.group.shard import read_all

@@ -7,7 +7,7 @@ group's metadata. Values begin with a version of their own; every version that K
 import struct
 from typing import NamedTuple
 
-from coordinators.group.fields import (
+from coordinators.record_fields import (
     read_bytes,
     read_compact_bytes,
     read_compact_string,

@@ -4,7 +4,7 @@ import struct
 
 import pytest
 
-from coordinators.group.formats import (
+from coordinators.group.record_formats import (
     GroupValue,
     MemberValue,
     OffsetKey,

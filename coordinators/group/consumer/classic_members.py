@@ -11,11 +11,11 @@ from attrs import define, evolve
 
 from coordinators.group.classic.group import CONSUMER_PROTOCOL
 from coordinators.group.consumer.draft import Draft
-from coordinators.group.consumer.formats import ClassicMetadata, SubscriptionValue
 from coordinators.group.consumer.group import ConsumerGroup, ConsumerMember, MemberState
 from coordinators.group.consumer.groups import ConsumerGroups
 from coordinators.group.consumer.migration import by_id, can_downgrade, classic_assignment, common_protocols
 from coordinators.group.consumer.protocol import Malformed, Subscription, read_subscription
+from coordinators.group.consumer.record_formats import ClassicMetadata, SubscriptionValue
 from coordinators.group.requests import (
     NO_MEMBER,
     JoinAnswer,
@@ -38,7 +38,7 @@ from engine.errors import (
 
 
 @define(eq=False)
-class ClassicConsumers:
+class ClassicMembers:
     """Answers the members that speak the classic protocol."""
 
     consumers: ConsumerGroups

@@ -9,7 +9,8 @@ import struct
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple, TypeVar
 
-from coordinators.group.fields import (
+from coordinators.group.record_formats import UnknownFormat
+from coordinators.record_fields import (
     read_compact_bytes,
     read_compact_string,
     read_string,
@@ -21,7 +22,6 @@ from coordinators.group.fields import (
     write_tagged,
     write_unsigned_varint,
 )
-from coordinators.group.formats import UnknownFormat
 from coordinators.runtime import Record
 from engine.ids import TopicId
 
@@ -33,7 +33,7 @@ TARGET_KEY = 7
 CURRENT_KEY = 8
 REGEX_KEY = 16
 
-Partitions = Mapping[TopicId, frozenset[int]]
+Assignment = Mapping[TopicId, frozenset[int]]
 """Partitions by topic."""
 AssignedPartitions = Mapping[TopicId, Mapping[int, int]]
 """Partitions by topic, each with the epoch in which its owner was given it (KIP-1251)."""
@@ -169,11 +169,11 @@ def decode_target_epoch(value: bytes) -> int:
     return int(_int.unpack_from(value, 2)[0])
 
 
-def encode_target(partitions: Partitions) -> bytes:
+def encode_target(partitions: Assignment) -> bytes:
     return b"".join((_VERSION_0, _write_array(sorted(partitions.items()), _write_topic), b"\x00"))
 
 
-def decode_target(value: bytes) -> Partitions:
+def decode_target(value: bytes) -> Assignment:
     _check_version(value)
     topics, _position = _read_array(value, 2, _read_topic)
     return {topic_id: frozenset(partitions) for topic_id, partitions in topics}
@@ -310,7 +310,7 @@ def target_epoch_record(group_id: str, epoch: int | None, timestamp_ms: int = 0)
     return Record(group_key(TARGET_EPOCH_KEY, group_id), value)
 
 
-def target_record(group_id: str, member_id: str, partitions: Partitions | None) -> Record:
+def target_record(group_id: str, member_id: str, partitions: Assignment | None) -> Record:
     return Record(group_key(TARGET_KEY, group_id, member_id), None if partitions is None else encode_target(partitions))
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from coordinators.group.consumer.formats import (
+from coordinators.group.consumer.record_formats import (
     ClassicMetadata,
     CurrentValue,
     EpochValue,
@@ -24,7 +24,7 @@ from coordinators.group.consumer.formats import (
     encode_target_epoch,
     group_key,
 )
-from coordinators.group.formats import UnknownFormat
+from coordinators.group.record_formats import UnknownFormat
 
 T = bytes(range(16))
 

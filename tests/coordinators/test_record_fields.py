@@ -2,7 +2,7 @@
 
 import pytest
 
-from coordinators.group import fields
+from coordinators import record_fields as fields
 
 
 @pytest.mark.parametrize("value", [0, 1, 127, 128, 300, 2**31 - 1, 2**63])
