@@ -48,27 +48,27 @@ class Broker:
     @property
     def node(self) -> Node:
         """The parts of the node."""
-        return self.runtime.node
+        return self.runtime.parts.node
 
     @property
     def server(self) -> KafkaServer:
         """The Kafka door."""
-        return self.runtime.server
+        return self.runtime.parts.server
 
     @property
     def operations(self) -> Operations:
         """The operations door."""
-        return self.runtime.operations
+        return self.runtime.parts.operations
 
     @property
     def cleaning(self) -> Cleaning:
         """Retention and compaction."""
-        return self.runtime.cleaning
+        return self.runtime.parts.cleaning
 
     @property
     def scrubbing(self) -> Scrubbing:
         """Who looks for damage."""
-        return self.runtime.scrubbing
+        return self.runtime.parts.scrubbing
 
     @property
     def kafka_address(self) -> str:

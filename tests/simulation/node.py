@@ -106,7 +106,7 @@ class SimulatedNode:
         self._clients.append(ours)
         ours.setblocking(False)
         theirs.setblocking(False)
-        self.runtime.server.admit(SocketTransport(theirs, ("simulated", 1)), ENDPOINT, self._connections)
+        self.runtime.parts.server.admit(SocketTransport(theirs, ("simulated", 1)), ENDPOINT, self._connections)
         return trio.SocketStream(trio.socket.from_stdlib_socket(ours))
 
     async def _live_once(self) -> None:

@@ -22,7 +22,7 @@ from tests.wire.kafka.requests import BY_NAME, batch, create_topic, fetched, pro
 from tidegate.broker import Broker
 from tidegate.data_directory import CLEAN_MARK, DataDirectoryInUse
 from tidegate.listening import CannotListen
-from tidegate.runtime import NodeRuntime
+from tidegate.pulse import Pulse
 
 
 async def connect(broker: Broker) -> Client:
@@ -76,7 +76,7 @@ async def test_a_bug_in_the_broker_comes_out_alone_and_ends_the_program(
     async def broken(*_: object) -> None:
         raise Planted
 
-    monkeypatch.setattr(NodeRuntime, "_drive_syncs", broken)
+    monkeypatch.setattr(Pulse, "drive_syncs", broken)
     with pytest.raises(Planted):
         async with Broker(config(tmp_path)):
             await trio.sleep_forever()
@@ -312,7 +312,7 @@ async def journaled_image(tmp_path: Path, count: int) -> tuple[Path, bytes]:
     over is in its file. And all that was acknowledged."""
     data, image = tmp_path / "data", tmp_path / "image"
     async with open_door(data) as door:
-        client, journal = await door.connect(), door.broker.runtime.journal
+        client, journal = await door.connect(), door.broker.runtime.foundation.journal
         await create_topic(client, "t")
         await produced(client, "t", batch())
         await until(journal.idle)

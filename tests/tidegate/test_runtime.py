@@ -43,7 +43,7 @@ def test_a_node_serves_in_a_world_that_was_made_up() -> None:
         answer = await client.ask(METADATA, 1, MetadataRequest(topics=None))
         assert [topic.name for topic in answer.topics] == ["t"]
         assert node.runtime is not None
-        assert EPOCH_MS <= node.runtime.node.clock.now_ms() < EPOCH_MS + 60_000
+        assert EPOCH_MS <= node.runtime.parts.node.clock.now_ms() < EPOCH_MS + 60_000
 
     _simulated(program)
 

@@ -1,0 +1,156 @@
+"""A node's parts, made and joined: from what it stands on to its doors, each when all that it needs is there."""
+
+import logging
+
+from attrs import frozen
+
+from coordinators.background import Background
+from coordinators.cluster.controller import ClusterController
+from coordinators.cluster.deletions import Deletions
+from coordinators.cluster.replica_manager import ReplicaManager
+from coordinators.group.groups import Groups
+from coordinators.internal_topics import InternalTopics
+from coordinators.node_identity import NodeIdentity
+from coordinators.producer_ids import ProducerIds
+from coordinators.records.directory import PartitionDirectory
+from coordinators.release.releases import Releases
+from coordinators.scrubbing import Scrubbing
+from coordinators.topics import Topics
+from coordinators.transaction.markers import LocalMarkers
+from coordinators.transaction.ports import TransactionVerification
+from coordinators.transaction.transactions import Transactions
+from coordinators.waiting import in_worker
+from engine.catalogue.catalogue import Catalogue
+from engine.catalogue.records import cluster_id
+from engine.clock import Clock
+from engine.config.resolve import BrokerSettings
+from engine.files.files import OsFiles
+from engine.files.relief import FileRelief
+from engine.journal.journal import Journal
+from engine.log.producer_room import ProducerRoom
+from engine.metrics import Metrics
+from engine.partition.partitions import Partitions
+from engine.partition.sync import SyncRounds
+from engine.workers import Workers
+from tidegate.cleaning import Cleaning
+from tidegate.config import BrokerConfig
+from tidegate.descriptors import DescriptorPlan
+from tidegate.kafka_door import door_services
+from tidegate.node import Node
+from tidegate.operations import Operations
+from tidegate.pulse import Pulse
+from tidegate.tracing import open_tracing
+from tidegate.world import World
+from wire.kafka.cork import Cork
+from wire.kafka.server import KafkaServer
+from wire.services import Services
+
+logger = logging.getLogger("tidegate")
+
+
+@frozen(eq=False)
+class Foundation:
+    """What a node's parts stand on: the world, what makes records durable, what runs in the background."""
+
+    world: World
+    data_dir: str
+    pulse: Pulse
+    cork: Cork
+    journal: Journal
+    rounds: SyncRounds
+    background: Background
+
+    @classmethod
+    def lay(cls, world: World, data_dir: str, settings: BrokerSettings) -> "Foundation":
+        """Nothing is read or begun yet."""
+        pulse, cork = Pulse(world.clock), Cork()
+        journal = Journal(
+            data_dir,
+            world.files,
+            world.journal_device,
+            world.workers,
+            world.random_bytes,
+            slot_bytes=settings.integer("log.journal.segment.bytes"),
+            slot_count=settings.integer("log.journal.segments"),
+        )
+        rounds = SyncRounds(world.sync_workers, pulse.wake_syncs, world.round_sync, journal, world.workers, cork)
+        return cls(world, data_dir, pulse, cork, journal, rounds, Background())
+
+
+@frozen(eq=False)
+class Parts:
+    """A node that is whole, and has not begun."""
+
+    node: Node
+    server: KafkaServer
+    operations: Operations
+    cleaning: Cleaning
+    scrubbing: Scrubbing
+
+
+async def compose_node(
+    under: Foundation, config: BrokerConfig, settings: BrokerSettings, catalogue: Catalogue, descriptors: DescriptorPlan
+) -> Node:
+    """The services: of the domain, and those that the doors add."""
+    world, timers = under.world, under.pulse.timers
+    clock, workers, random_bytes = world.clock, world.workers, world.random_bytes
+    topics = await in_worker(workers, Topics.load, catalogue, settings, config.node_id, random_bytes)
+    partitions = _partitions(under, topics.settings)
+    controller = ClusterController(ReplicaManager(catalogue, topics, partitions, workers, under.background))
+    internal_topics = InternalTopics(controller)
+    groups = Groups.compose(internal_topics, topics.settings, clock, timers, workers, random_bytes)
+    tracing = await open_tracing(controller, groups, clock, timers, workers, random_bytes, under.data_dir)
+    producer_ids = ProducerIds(catalogue)
+    directory = PartitionDirectory(topics, partitions)
+    markers = LocalMarkers(directory, clock)
+    transactions = Transactions(internal_topics, producer_ids, markers, topics.settings, clock, timers, workers)
+    releases = Releases.compose(controller, producer_ids, clock, timers, tracing)
+    deletions = Deletions(controller, [groups.forget_topics])
+    cluster = await in_worker(workers, cluster_id, catalogue, random_bytes)
+    identity = NodeIdentity(config.node_id, cluster, _rack(topics.settings))
+    domain = (
+        identity,
+        topics,
+        partitions,
+        directory,
+        controller,
+        deletions,
+        internal_topics,
+        producer_ids,
+        groups,
+        transactions,
+        markers,
+        releases,
+        tracing,
+        timers,
+    )
+    ports = {Clock: clock, Workers: workers, TransactionVerification: transactions}
+    services = Services(ports | {type(each): each for each in domain})
+    services = services.extended(door_services(services, clock, workers, world.chance, descriptors))
+    return Node(services, clock, workers)
+
+
+def _partitions(under: Foundation, settings: BrokerSettings) -> Partitions:
+    world = under.world
+    return Partitions(
+        data_dir=under.data_dir,
+        files=world.files,
+        clock=world.clock,
+        workers=world.workers,
+        rounds=under.rounds,
+        call_later=under.pulse.call_later,
+        log_error=logger.error,
+        journal=under.journal,
+        producer_room=ProducerRoom(settings.integer("max.producer.ids")),
+    )
+
+
+def relieve_files(under: Foundation, partitions: Partitions, metrics: Metrics) -> None:
+    """Have files closed when too many are open, where there are such."""
+    files = under.world.files
+    if isinstance(files, OsFiles):
+        metrics.register(FileRelief(files, partitions.logs, under.rounds.settle, under.pulse.call_later).collect)
+
+
+def _rack(settings: BrokerSettings) -> str | None:
+    return None if settings["broker.rack"] is None else settings.text("broker.rack")
