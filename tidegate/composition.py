@@ -13,6 +13,8 @@ from coordinators.internal_topics import InternalTopics
 from coordinators.node_identity import NodeIdentity
 from coordinators.producer_ids import ProducerIds
 from coordinators.records.directory import PartitionDirectory
+from coordinators.records.publishing import Publishing
+from coordinators.release.dead_letters import DeadLetters
 from coordinators.release.releases import Releases
 from coordinators.scrubbing import Scrubbing
 from coordinators.topics import Topics
@@ -39,7 +41,7 @@ from tidegate.kafka_door import door_services
 from tidegate.node import Node
 from tidegate.operations import Operations
 from tidegate.pulse import Pulse
-from tidegate.tracing import open_tracing
+from tidegate.tracing import open_tracing, publish_events
 from tidegate.world import World
 from wire.kafka.cork import Cork
 from wire.kafka.server import KafkaServer
@@ -99,12 +101,16 @@ async def compose_node(
     controller = ClusterController(ReplicaManager(catalogue, topics, partitions, workers, under.background))
     internal_topics = InternalTopics(controller)
     groups = Groups.compose(internal_topics, topics.settings, clock, timers, workers, random_bytes)
-    tracing = await open_tracing(controller, groups, clock, timers, workers, random_bytes, under.data_dir)
+    tracing = await open_tracing(controller, groups, clock, workers, random_bytes, under.data_dir)
     producer_ids = ProducerIds(catalogue)
     directory = PartitionDirectory(topics, partitions)
     markers = LocalMarkers(directory, clock)
     transactions = Transactions(internal_topics, producer_ids, markers, topics.settings, clock, timers, workers)
-    releases = Releases.compose(controller, producer_ids, clock, timers, tracing)
+    releases = Releases.compose(controller, clock, timers, tracing)
+    publishing = Publishing.compose(directory, releases, transactions, tracing, topics.settings, clock, workers)
+    publish_events(tracing, controller, clock, timers, publishing)
+    dead_letters = DeadLetters(controller, producer_ids, clock, publishing)
+    releases.on_dead_letters.append(dead_letters.wake)
     deletions = Deletions(controller, [groups.forget_topics])
     cluster = await in_worker(workers, cluster_id, catalogue, random_bytes)
     identity = NodeIdentity(config.node_id, cluster, _rack(topics.settings))
@@ -121,6 +127,9 @@ async def compose_node(
         transactions,
         markers,
         releases,
+        publishing,
+        publishing.refused_headers,
+        dead_letters,
         tracing,
         timers,
     )

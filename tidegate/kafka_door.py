@@ -7,14 +7,8 @@ from coordinators.records.deleting import Deleting
 from coordinators.records.directory import PartitionDirectory
 from coordinators.records.long_polls import LongPolls
 from coordinators.records.offset_lookup import OffsetLookup
-from coordinators.records.opening import Opener
-from coordinators.records.opening_room import OpeningRoom
-from coordinators.records.publishing import Publishing
 from coordinators.records.reading import Reading
-from coordinators.records.refused_headers import RefusedHeaders
-from coordinators.release.releases import Releases
 from coordinators.tracing.tracing import Tracing
-from coordinators.transaction.transactions import Transactions
 from engine.clock import Clock
 from engine.config.resolve import BrokerSettings
 from engine.timers import Timers
@@ -45,22 +39,10 @@ def door_services(
         settings.integer("socket.request.max.elements"),
     )
     long_polls = LongPolls(settings.integer("fetch.max.waiting.requests"))
-    refused_headers, tracing = RefusedHeaders(clock), services[Tracing]
-    room = OpeningRoom(settings.integer("queued.max.decompressed.bytes"))
-    opener = Opener(
-        services[Releases],
-        room,
-        workers,
-        clock,
-        settings.integer("decompression.max.ratio"),
-        settings.integer("request.max.decompressed.bytes"),
-    )
-    publishing = Publishing(
-        directory, services[Releases], services[Transactions], tracing, opener, refused_headers, clock
-    )
+    tracing = services[Tracing]
     reading = Reading(directory, tracing, clock, services[Timers], long_polls, limits.max_fetch_bytes)
     deleting, lookup = Deleting(directory), OffsetLookup(directory, clock, workers)
-    made = (limits, sessions, long_polls, refused_headers, room, publishing, reading, deleting, lookup)
+    made = (limits, sessions, long_polls, reading, deleting, lookup)
     return {type(each): each for each in made}
 
 

@@ -14,6 +14,7 @@ import trio
 from attrs import define, evolve, field
 
 from coordinators.cluster.deletions import Deletions
+from coordinators.release.dead_letters import DeadLetters
 from coordinators.scrubbing import Scrubbing
 from coordinators.transaction.orphans import INTERVAL_S, Orphans
 from coordinators.waiting import in_worker
@@ -160,7 +161,7 @@ class NodeRuntime:
         nursery.start_soon(self._expire_waiters, node)
         nursery.start_soon(node.controller.replicas.follow)
         nursery.start_soon(node.services[Deletions].finish_all)
-        node.releases.dead_letters.start()
+        node.services[DeadLetters].start()
         nursery.start_soon(server.close_idle)
         parts.cleaning.start(nursery)
         nursery.start_soon(parts.scrubbing.run)

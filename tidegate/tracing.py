@@ -7,6 +7,7 @@ from coordinators.cluster.controller import ClusterController
 from coordinators.group.descriptions import group_clients
 from coordinators.group.groups import Groups
 from coordinators.group.record_formats import OffsetKey
+from coordinators.records.publishing import Publishing
 from coordinators.tracing.event_topic import EventTopic
 from coordinators.tracing.export import Exporter, ExportQueue, SpanSink
 from coordinators.tracing.members import MemberTable
@@ -26,7 +27,6 @@ async def open_tracing(
     controller: ClusterController,
     groups: Groups,
     clock: Clock,
-    timers: Timers,
     workers: Workers,
     random_bytes: RandomBytes,
     data_dir: str,
@@ -35,9 +35,6 @@ async def open_tracing(
     settings = controller.topics.settings
     members = MemberTable(clock, lambda: group_clients(groups.runtime.machines()))
     tracing = Tracing(clock, random_bytes, TraceSettings.of(settings), members)
-    events = EventTopicSettings.of(settings)
-    if events.enabled:
-        tracing.sinks.append(EventTopic(controller, clock, timers, events))
     wanted = ExporterSettings.of(settings)
     if wanted.names:
         made = await in_worker(workers, make_exporters, wanted, data_dir, _resource(settings, wanted.service_name))
@@ -50,6 +47,15 @@ async def open_tracing(
 
     groups.on_committed.append(committed)
     return tracing
+
+
+def publish_events(
+    tracing: Tracing, controller: ClusterController, clock: Clock, timers: Timers, publishing: Publishing
+) -> None:
+    """Have the events of traces written to their topic, if that is wanted."""
+    events = EventTopicSettings.of(controller.topics.settings)
+    if events.enabled:
+        tracing.sinks.append(EventTopic(controller, clock, timers, publishing, events))
 
 
 async def close_tracing(tracing: Tracing, workers: Workers) -> None:

@@ -9,8 +9,10 @@ A door says which batch goes to which partition, and gets a receipt for each, or
    comes while a release is in the way, and everything for a prioritised topic. It has no offset yet.
 5. Who asks for durability is answered once the records are under the high watermark, or staged durably, or when its
    time is over.
-6. What the broker itself writes is no client's: neither admission, nor a full disk, nor traces, nor the counts of
-   traffic concern a dead letter or an event of a trace, and their headers are plain data. `Batch.origin` tells.
+6. What the broker itself writes, dead letters and events of traces, is nobody's (`NOBODY`) and no client's
+   (`Batch.origin`): neither admission nor traces nor the counts of traffic concern it, and its headers are plain data.
+   A dead letter, which was staged before, uses the room that a full disk keeps for such: it does not ask for its
+   `destination`.
 """
 
 from collections.abc import Callable, Coroutine, Sequence
@@ -32,6 +34,7 @@ from coordinators.records.opening import (
     open_in_haste,
     read_headers,
 )
+from coordinators.records.opening_room import OpeningRoom
 from coordinators.records.publication import Publication
 from coordinators.records.refused_headers import RefusedHeaders
 from coordinators.records.transactional import Question, TransactionalPublishing
@@ -40,6 +43,7 @@ from coordinators.topics import Topic
 from coordinators.tracing.tracing import Tracing
 from coordinators.transaction.ports import TransactionVerification
 from engine.clock import Clock
+from engine.config.resolve import BrokerSettings
 from engine.deferred import Deferred
 from engine.errors import (
     BrokerError,
@@ -51,10 +55,11 @@ from engine.errors import (
 )
 from engine.log.types import Origin, Receipt
 from engine.partition.partition import Partition
-from engine.records.batch import Publisher
+from engine.records.batch import NOBODY, Publisher
 from engine.records.layout import CODEC_MASK, TRANSACTIONAL_FLAG
 from engine.stage.config import ExtensionConfig
 from engine.stage.headers import PREFIX, sniff
+from engine.workers import Workers
 
 PUBLISHED_PER_TURN = 50
 
@@ -84,11 +89,33 @@ class Publishing:
         """Who may write what, and how fast; without one, everybody everything."""
         self._partitions = directory.partitions
 
+    @classmethod
+    def compose(
+        cls,
+        directory: PartitionDirectory,
+        releases: Releases,
+        verification: TransactionVerification,
+        tracing: Tracing,
+        settings: BrokerSettings,
+        clock: Clock,
+        workers: Workers,
+    ) -> "Publishing":
+        """As the broker's configuration wants it."""
+        opener = Opener(
+            releases,
+            OpeningRoom(settings.integer("queued.max.decompressed.bytes")),
+            workers,
+            clock,
+            settings.integer("decompression.max.ratio"),
+            settings.integer("request.max.decompressed.bytes"),
+        )
+        return cls(directory, releases, verification, tracing, opener, RefusedHeaders(clock), clock)
+
     def destination(self, publisher: Publisher, topic: Topic, index: int, *, durable: bool) -> Partition:
-        """The partition to which a client's batch goes, if it may."""
-        if self.admission is not None:
+        """The partition to which a batch goes, if it may."""
+        if self.admission is not None and publisher is not NOBODY:
             self.admission.check_write(publisher, topic)
-        if topic.internal:
+        if topic.internal and publisher is not NOBODY:
             raise InvalidTopic(f"{topic.name} is written by the broker alone")
         partitions = self._partitions
         partition = partitions.get(topic.topic_id, index) or self.directory.partition(topic, index)
@@ -96,6 +123,20 @@ class Publishing:
         if refusal is not None:
             raise fresh(refusal)
         return partition
+
+    async def deliver(
+        self, publication: Publication, *, publisher: Publisher = NOBODY, durable: bool, deadline: float
+    ) -> Receipt:
+        """Publish one batch and wait for its receipt; raises the refusal."""
+        done = trio.Event()
+        rest = Submission(self, publisher, [publication], durable, deadline, done.set).publish()
+        if rest is not None:
+            await rest
+        await done.wait()
+        if publication.refusal is not None:
+            raise fresh(publication.refusal)
+        assert publication.receipt is not None, "a publication ends with a receipt or a refusal"
+        return publication.receipt
 
 
 class Submission(Struct, eq=False):
@@ -127,10 +168,9 @@ class Submission(Struct, eq=False):
             size += len(batch.data)
             if batch.header.attributes & CODEC_MASK:
                 is_compressed = True
-        is_few = len(publications) <= FEW_PARTITIONS
-        if not (is_few and size <= PLAIN_BYTES and not is_compressed) and not (
-            is_few and Opening(self.publishing.opener).is_done_at_once(publications)
-        ):
+        # Most are few, small and plain.
+        is_unusual = is_compressed or size > PLAIN_BYTES or len(publications) > FEW_PARTITIONS
+        if is_unusual and not self._are_open(publications):
             return self._publish_slowly()
         if self.transaction is not None and not self.transaction.ask(publications):
             return self._publish_slowly()
@@ -138,6 +178,13 @@ class Submission(Struct, eq=False):
             self._publish(publication)
         self._end(size)
         return None
+
+    def _are_open(self, publications: Sequence[Publication]) -> bool:
+        """Whether nothing takes long about these. What the broker writes is never compressed, nor are its headers
+        read."""
+        if self.publisher is NOBODY:
+            return True
+        return len(publications) <= FEW_PARTITIONS and Opening(self.publishing.opener).is_done_at_once(publications)
 
     async def _publish_slowly(self) -> None:
         """The same for batches of which something takes long: one after the other, and others have their turn now and
@@ -170,7 +217,7 @@ class Submission(Struct, eq=False):
             for question in self.transaction.questions:
                 self.waiting += 1
                 question.inclusion.durable.when_settled(self._one_done, partial(self._not_included, question))
-        if self.publishing.admission is not None:
+        if self.publishing.admission is not None and self.publisher is not NOBODY:
             self.throttle_ms = self.publishing.admission.throttle_ms(self.publisher, size)
         self.waiting -= 1
         if self.waiting == 0:

@@ -17,13 +17,15 @@ from attrs import define, field
 
 from coordinators.cluster.controller import ClusterController
 from coordinators.producer_ids import ProducerIds
+from coordinators.records.publication import Publication
+from coordinators.records.publishing import Publishing
 from coordinators.topics import Topic, TopicSpec
 from coordinators.waiting import result_of, until_durable
 from engine.clock import Clock
 from engine.deferred import Deferred
 from engine.errors import BrokerError, DuplicateSequence, OutOfOrderSequence, TopicAlreadyExists
 from engine.log.producer_state import SEQUENCES
-from engine.log.types import Origin, Receipt
+from engine.log.types import Origin
 from engine.partition.durable_log import DurableLog
 from engine.partition.partition import Partition, stages_of
 from engine.partition.staging import Staging
@@ -48,6 +50,7 @@ DURABLE_WITHIN_S = 30.0
 REASON = b"The record expired before it could be delivered."
 
 Letter = tuple[RecordSpan, int]
+Target = tuple[Topic, Partition]
 
 
 @define(eq=False)
@@ -57,6 +60,7 @@ class DeadLetters:
     controller: ClusterController
     producer_ids: ProducerIds
     clock: Clock
+    publishing: Publishing
     _under_way: set[Staging] = field(factory=set)
     _started: bool = False
 
@@ -103,11 +107,11 @@ class DeadLetters:
             await self._take_producer(staged)
             return
         # Where they are, or were when they were sent before: in the topic's log, or in its own lanes.
-        for log in target.logs:
+        for log in target[1].logs:
             await self._durable(log, log.log.end_offset - 1)
         await _in_turn(staged, lambda: staged.stage.dead_lettered(sent))
 
-    async def _send(self, source: Topic, staged: Staging, target: Partition) -> list[int]:
+    async def _send(self, source: Topic, staged: Staging, target: Target) -> list[int]:
         """Append the first letters; which of them the topic has."""
         state, sent = staged.stage.state, list[int]()
         sequence = state.dead_letters_sent
@@ -116,14 +120,20 @@ class DeadLetters:
             try:
                 for letter in self._letters(staged, row) if row is not None else ():
                     batch = _batch(source.name, staged.partition.index, letter, state.dead_letter_producer, sequence)
-                    await _append(target, whole(batch, Origin.LETTER), self.clock.monotonic() + DURABLE_WITHIN_S)
+                    await self._publish(target, whole(batch, Origin.LETTER))
                     sequence += 1
             except OutOfOrderSequence:
                 break
             sent.append(number)
         return sent
 
-    async def _target(self, source: Topic, staged: Staging) -> Partition:
+    async def _publish(self, target: Target, letter: Batch) -> None:
+        """Write a letter, unless it is there already."""
+        deadline = self.clock.monotonic() + DURABLE_WITHIN_S
+        with suppress(DuplicateSequence):
+            await self.publishing.deliver(Publication(*target, letter), durable=False, deadline=deadline)
+
+    async def _target(self, source: Topic, staged: Staging) -> Target:
         """The partition of the dead-letter topic, which is made if it does not exist."""
         topics, name = self.controller.topics, staged.stage.config.dead_letters_of(source.name)
         if name not in topics.by_name:
@@ -133,8 +143,9 @@ class DeadLetters:
             (made,) = await self.controller.create_topics([spec])
             if isinstance(made, BrokerError) and not isinstance(made, TopicAlreadyExists):
                 raise made
-        partitions = self.controller.partitions.of_topic(topics.by_name[name].topic_id)
-        return partitions[staged.partition.index % len(partitions)]
+        topic = topics.by_name[name]
+        partitions = self.controller.partitions.of_topic(topic.topic_id)
+        return topic, partitions[staged.partition.index % len(partitions)]
 
     async def _take_producer(self, staged: Staging) -> None:
         """From here on the stage's letters go under a producer id of their own, beginning with sequence number 0."""
@@ -173,14 +184,6 @@ async def _in_turn(staged: Staging, change: Callable[[], object]) -> None:
 
     staged.submit(operation)
     await result_of(made)
-
-
-async def _append(target: Partition, letter: Batch, deadline: float) -> None:
-    """Write a letter, unless it is there already."""
-    with suppress(DuplicateSequence):
-        taken = target.append(letter, deadline=deadline)
-        if not isinstance(taken, Receipt):
-            await result_of(taken)
 
 
 def _batch(topic: str, partition: int, letter: Letter, producer_id: int, sequence: int) -> bytes:

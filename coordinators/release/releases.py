@@ -2,12 +2,11 @@
 
 import logging
 import os
+from collections.abc import Callable
 
 from attrs import define, field
 
 from coordinators.cluster.controller import ClusterController
-from coordinators.producer_ids import ProducerIds
-from coordinators.release.dead_letters import DeadLetters
 from coordinators.release.rates import LaneRates
 from coordinators.release.stage_traces import StageTraces
 from coordinators.release.stage_upkeep import StageUpkeep
@@ -44,11 +43,12 @@ class Releases:
     controller: ClusterController
     clock: Clock
     timers: Timers
-    dead_letters: DeadLetters
     reserve: Reserve
     upkeep: StageUpkeep
     tracing: Tracing | None = None
     rates: LaneRates = field(init=False)
+    on_dead_letters: list[Callable[[Staging], object]] = field(factory=list, init=False)
+    """Told of a stage whose expired records are to be sent on."""
     _configs: dict[bytes, ExtensionConfig] = field(factory=dict)
     _clock_is_watched: bool = False
     _entries: int = 0
@@ -61,7 +61,6 @@ class Releases:
     def compose(
         cls,
         controller: ClusterController,
-        producer_ids: ProducerIds,
         clock: Clock,
         timers: Timers,
         tracing: Tracing | None = None,
@@ -70,10 +69,9 @@ class Releases:
         partitions = controller.partitions
         size = controller.topics.settings.integer("stage.reserve.bytes")
         reserve = Reserve(partitions.files, os.path.join(partitions.data_dir, RESERVE_FILE), size)
-        dead_letters = DeadLetters(controller, producer_ids, clock)
         cleanable = controller.topics.settings.integer("stage.min.cleanable.bytes")
         upkeep = StageUpkeep(partitions, clock, timers, cleanable)
-        releases = cls(controller, clock, timers, dead_letters, reserve, upkeep, tracing)
+        releases = cls(controller, clock, timers, reserve, upkeep, tracing)
         controller.replicas.on_change.append(releases._topic_changed)
         return releases
 
@@ -197,7 +195,8 @@ class Releases:
 
     def has_dead_letters(self, staging: Staging) -> None:
         """Send them."""
-        self.dead_letters.wake(staging)
+        for listener in self.on_dead_letters:
+            listener(staging)
 
     def check_room(self, staging: Staging, size: int, record_count: int) -> None:
         """PolicyViolation if the topic's bytes or the node's records would be too many."""

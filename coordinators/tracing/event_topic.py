@@ -11,19 +11,21 @@ not mind what they do not know.
 import json
 import logging
 from collections import deque
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import islice
 from typing import Any
 
 from attrs import define, field
 
 from coordinators.cluster.controller import ClusterController
-from coordinators.topics import TopicSpec
+from coordinators.records.publication import Publication
+from coordinators.records.publishing import Publishing, Submission
+from coordinators.topics import Topic, TopicSpec
 from coordinators.tracing.settings import EventTopicSettings
 from engine.clock import Clock
 from engine.errors import BrokerError, TopicAlreadyExists
 from engine.log.types import Origin
-from engine.partition.partition import Partition
+from engine.records.batch import NOBODY, whole
 from engine.records.layout import pack_batch, varint
 from engine.timers import Timers
 from engine.trace.record_trace import RecordTrace, TraceEvent
@@ -37,6 +39,8 @@ RETRY_S = 5.0
 TOLD_ATTEMPT = 12
 """One of this many failed attempts is logged."""
 EVENTS_PER_BATCH = 500
+WAITS_S = 30.0
+"""For its turn, where a release of the topic is in the way."""
 BATCH_BYTES = 512 * 1024
 SCHEMA_VERSION = 1
 
@@ -50,6 +54,7 @@ class EventTopic:
     controller: ClusterController
     clock: Clock
     timers: Timers
+    publishing: Publishing
     settings: EventTopicSettings = field(factory=EventTopicSettings)
     written: int = 0
     dropped: int = 0
@@ -76,9 +81,9 @@ class EventTopic:
 
     def flush(self) -> None:
         """Write what waits, if the topic is there."""
-        partition = self._partition()
-        while self._queue and partition is not None:
-            self._write(partition)
+        topic = self._topic()
+        while self._queue and topic is not None:
+            self._write(topic)
 
     def close(self) -> None:
         """Nothing is held but the queue."""
@@ -88,18 +93,17 @@ class EventTopic:
 
         def flush() -> None:
             self._is_waiting = False
-            if self._partition() is None:
+            if self._topic() is None:
                 self.controller.background.start_soon(self._make_topic)
             else:
                 self.flush()
 
         self.timers.call_at(self.clock.monotonic() + delay_s, flush)
 
-    def _partition(self) -> Partition | None:
-        topic = self.controller.topics.by_name.get(TRACE_EVENTS_TOPIC)
-        return None if topic is None else self.controller.partitions.get(topic.topic_id, 0)
+    def _topic(self) -> Topic | None:
+        return self.controller.topics.by_name.get(TRACE_EVENTS_TOPIC)
 
-    def _write(self, partition: Partition) -> None:
+    def _write(self, topic: Topic) -> None:
         records: list[bytes] = []
         times = [event.time_us // 1000 for _, event in islice(self._queue, EVENTS_PER_BATCH)]
         size = 0
@@ -114,12 +118,26 @@ class EventTopic:
         count = len(records)
         for _ in range(count):
             self._queue.popleft()
+        batch = whole(pack_batch(records, (times[0], max(times[:count]))), Origin.COORDINATOR)
+        deadline = self.clock.monotonic() + WAITS_S
         try:
-            partition.write(pack_batch(records, (times[0], max(times[:count]))), origin=Origin.COORDINATOR)
-            self.written += count
+            partition = self.publishing.destination(NOBODY, topic, 0, durable=False)
         except BrokerError as error:
-            self.dropped += count
-            logger.debug("events of traces cannot be written: %s", error)
+            self._drop(count, error)
+            return
+        publication = Publication(topic, partition, batch)
+        done = partial(self._written, publication, count)
+        Submission(self.publishing, NOBODY, [publication], False, deadline, done).publish()
+
+    def _written(self, publication: Publication, count: int) -> None:
+        if publication.refusal is None:
+            self.written += count
+        else:
+            self._drop(count, publication.refusal)
+
+    def _drop(self, count: int, error: BrokerError) -> None:
+        self.dropped += count
+        logger.debug("events of traces cannot be written: %s", error)
 
     async def _make_topic(self) -> None:
         configs = {

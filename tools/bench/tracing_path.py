@@ -73,9 +73,8 @@ class Way:
     async def _publish(self, frame: memoryview) -> None:
         rounds = self.node.partitions.rounds
         rounds.hold()
-        answer = produce.handle(
-            request_decoder(*PRODUCE)(frame, 0), self._context(PRODUCE[1]), self.node.services[Publishing]
-        )
+        request, publishing = request_decoder(*PRODUCE)(frame, 0), self.node.services[Publishing]
+        answer = produce.handle(request, self._context(PRODUCE[1]), publishing)
         rounds.release()
         assert isinstance(answer, Deferred), "a batch with acks=all waits for its sync"
         response_encoder(*PRODUCE)(await result_of(answer))

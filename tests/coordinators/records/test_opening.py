@@ -10,7 +10,7 @@ import trio
 from trio.testing import trio_test
 
 from coordinators.records.opening import AT_ONCE_BYTES, Sent
-from coordinators.records.opening_room import OpeningRoom
+from coordinators.records.publishing import Publishing
 from engine.errors import BrokerError
 from engine.log.types import LogConfig
 from engine.records import batch
@@ -249,7 +249,7 @@ async def test_room_that_is_taken_is_waited_for(tmp_path: Path) -> None:
     async with open_door(tmp_path, {"queued.max.decompressed.bytes": MEBIBYTE}) as door:
         client = await door.connect()
         await create_topic(client, "t")
-        room = door.broker.node.services[OpeningRoom]
+        room = door.broker.node.services[Publishing].opener.room
         large = compressed(ZSTD, values(1_000, 700))
         async with room.holding(MEBIBYTE):
             await client.send(produce("t", large), BY_NAME)

@@ -5,8 +5,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from attrs import define
 from trio.testing import trio_test
 
+from coordinators.records.publication import Publication
+from coordinators.records.publishing import Publishing
+from coordinators.topics import Topic
+from engine.errors import CorruptMessage, PolicyViolation, StorageError
+from engine.log.types import Origin
+from engine.records.batch import NOBODY, Publisher, whole
 from engine.records.compression import GZIP, LZ4, SNAPPY, ZSTD, compress
 from engine.records.layout import DELETE_HORIZON_FLAG, HEADER_SIZE, parse_header, seal_batch
 from engine.stage.state import PLAIN_FLAG
@@ -19,7 +26,7 @@ from wire.kafka.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from wire.kafka.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from wire.kafka.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 
-INVALID_RECORD = 87
+INVALID_RECORD, POLICY_VIOLATION = 87, 44
 VERSION = 12
 FETCH_VERSION = 12
 
@@ -211,3 +218,65 @@ async def test_compressed_records_are_released_in_their_codec(tmp_path: Path, co
         await produce(client, compressed(codec, *[record("x" * 30_000, delay=1)] * 3))
         data = await fetch(client, 0, wait_ms=9_000)
         assert parse_header(bytes(data.records)).codec == codec
+
+
+@define
+class Strict:
+    """Lets one client write, which pauses a millisecond for each byte."""
+
+    allowed: str
+
+    def check_write(self, publisher: Publisher, topic: Topic) -> None:
+        if publisher.client_id != self.allowed:
+            raise PolicyViolation(f"{publisher.client_id} may not write to {topic.name}")
+
+    def throttle_ms(self, publisher: Publisher, size_bytes: int) -> int:
+        return size_bytes if publisher.client_id == self.allowed else 0
+
+
+@trio_test
+async def test_who_may_write_and_how_fast_is_asked_in_one_place(tmp_path: Path) -> None:
+    async with open_door(tmp_path) as door:
+        client = await door_client(door)
+        strict = door.broker.node.services[Publishing].admission = Strict("till")
+        batch = client_batch([record("x")])
+        entry = await produce(client, batch)
+        assert (entry.error_code, entry.base_offset) == (POLICY_VIOLATION, -1)
+        strict.allowed = "test"
+        data = [TopicProduceData(name="t", partition_data=[PartitionProduceData(index=0, records=batch)])]
+        answer = await client.ask(ProduceRequest(acks=1, timeout_ms=5_000, topic_data=data), VERSION)
+        assert answer.responses[0].partition_responses[0].base_offset == 0
+        assert answer.throttle_time_ms == len(batch)
+
+
+@trio_test
+async def test_what_the_broker_writes_is_admitted_and_neither_traced_nor_counted(tmp_path: Path) -> None:
+    async with open_door(tmp_path) as door:
+        await door_client(door)
+        node = door.broker.node
+        publishing, topic = node.services[Publishing], node.topics.by_name["t"]
+        publishing.admission = Strict("till")
+        partition = publishing.destination(NOBODY, topic, 0, durable=True)
+        letter = whole(client_batch([record("x", delay=60_000)], producer_id=7), Origin.LETTER)
+        deadline = node.clock.monotonic() + 5
+        receipt = await publishing.deliver(Publication(topic, partition, letter), durable=True, deadline=deadline)
+        assert (receipt.base_offset, receipt.is_staged) == (0, False), "its headers are plain data"
+        assert partition.traffic.received_records == 0
+        assert len(node.tracing.store) == 0
+        node.partitions.refusal = StorageError("the disk is full")
+        with pytest.raises(StorageError):
+            publishing.destination(NOBODY, topic, 0, durable=False)
+
+
+@trio_test
+async def test_a_delivery_that_is_refused_raises_why(tmp_path: Path) -> None:
+    async with open_door(tmp_path) as door:
+        await door_client(door)
+        node = door.broker.node
+        publishing, topic = node.services[Publishing], node.topics.by_name["t"]
+        partition = publishing.destination(NOBODY, topic, 0, durable=True)
+        damaged = bytearray(client_batch([record("x")]))
+        damaged[-1] ^= 1
+        with pytest.raises(CorruptMessage):
+            await publishing.deliver(Publication(topic, partition, whole(damaged)), durable=True, deadline=0)
+        assert partition.log.end_offset == 0

@@ -2,25 +2,54 @@
 
 import pytest
 import trio
-from attrs import define
+from attrs import define, field
 from trio.testing import MockClock, trio_test
 
 from coordinators.configs import AlterOperation, ConfigAlteration, ConfigResource, ResourceType
+from coordinators.producer_ids import ProducerIds
+from coordinators.records.directory import PartitionDirectory
+from coordinators.records.publishing import Publishing
+from coordinators.release.dead_letters import DeadLetters
+from coordinators.tracing.tracing import Tracing
+from coordinators.transaction.ports import Inclusion
+from engine.deferred import Deferred
 from engine.partition.partition import Partition
 from engine.records.layout import HEADER_SIZE, RecordSpan, split_batches, walk_records
 from engine.stage.state import READY
+from engine.workers import InlineWorkers
 from tests.coordinators.conftest import Desk
 from tests.coordinators.release.test_releases import Bench
 from tests.engine.stage.world import record
+
+
+class NoTransactions:
+    """A letter is part of none."""
+
+    def knows(self, *_: object) -> bool:
+        raise AssertionError
+
+    def verify(self, *_: object) -> Deferred[None]:
+        raise AssertionError
+
+    def add(self, *_: object) -> Inclusion:
+        raise AssertionError
 
 
 @define(eq=False)
 class DeadLetterBench(Bench):
     """Tasks run when told."""
 
+    dead_letters: DeadLetters = field(init=False)
+
     def restart(self) -> None:
         super().restart()
-        self.releases.dead_letters.start()
+        controller, clock, workers = self.controller, self.clock, InlineWorkers()
+        directory = PartitionDirectory(controller.topics, controller.partitions)
+        settings, tracing = controller.topics.settings, Tracing(clock, bytes)
+        publishing = Publishing.compose(directory, self.releases, NoTransactions(), tracing, settings, clock, workers)
+        self.dead_letters = DeadLetters(controller, ProducerIds(self.desk.catalogue), clock, publishing)
+        self.releases.on_dead_letters.append(self.dead_letters.wake)
+        self.dead_letters.start()
 
     async def deliver(self) -> None:
         async with trio.open_nursery() as nursery:
@@ -102,7 +131,7 @@ async def test_a_letter_sent_again_after_a_crash_is_stored_once(bench: DeadLette
     bench.restart()
     await bench.controller.replicas.open_all(clean=False)
     await bench.releases.open_all(clean=False)
-    bench.releases.dead_letters.start()
+    bench.dead_letters.start()
     await bench.deliver()
     assert [bytes(letter.value or b"") for letter in bench.letters()] == [b"v%d" % number for number in range(7)]
     assert not bench.staged(bench.controller.topics.by_name["t"]).stage.state.dead_letters
@@ -151,6 +180,15 @@ async def test_a_prioritised_topic_of_letters_obeys_nothing_and_keeps_them(bench
     assert [(row.lane, row.state) for row in state.table.rows() if row.number not in state.dead_letters] == [
         (2, READY)
     ] * 3
+
+
+@trio_test
+async def test_the_first_letter_of_a_prioritised_topic_waits_in_its_lane_too(bench: DeadLetterBench) -> None:
+    target = await bench.create("t.dlq", priority_enable="true")
+    await with_expired(bench)
+    await bench.deliver()
+    partition = bench.partition(target)
+    assert (partition.log.end_offset, partition.reported_end) == (0, 1)
 
 
 @trio_test

@@ -12,7 +12,6 @@ from coordinators.cluster.controller import ClusterController
 from coordinators.cluster.deletions import Deletions
 from coordinators.cluster.replica_manager import ReplicaManager
 from coordinators.configs import AlterOperation, ConfigAlteration, ConfigResource, ResourceType
-from coordinators.producer_ids import ProducerIds
 from coordinators.release.releases import Releases
 from coordinators.topic_creation import TopicSpec
 from coordinators.topic_view import Topic
@@ -63,7 +62,7 @@ class Bench:
         replicas = ReplicaManager(self.desk.catalogue, topics, partitions, workers, self.background)
         self.controller = ClusterController(replicas)
         self.deletions = Deletions(self.controller)
-        self.releases = Releases.compose(self.controller, ProducerIds(self.desk.catalogue), self.clock, self.timers)
+        self.releases = Releases.compose(self.controller, self.clock, self.timers)
 
     async def create(self, name: str = "t", partitions: int = 1, **configs: str) -> Topic:
         spec = TopicSpec(name, partitions, configs={key.replace("_", "."): value for key, value in configs.items()})

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trio.testing import trio_test
 
+from coordinators.records.publishing import Publishing
 from coordinators.tracing.event_topic import TRACE_EVENTS_TOPIC, EventTopic, _record, encode_event
 from coordinators.tracing.settings import EventTopicSettings
 from engine.errors import StorageError
@@ -68,7 +69,9 @@ async def test_it_can_be_switched_off(tmp_path: Path) -> None:
 async def test_what_does_not_fit_is_dropped_and_counted(tmp_path: Path) -> None:
     async with Broker(config(tmp_path)) as broker:
         node = broker.node
-        sink = EventTopic(node.controller, node.clock, Timers(), EventTopicSettings(queue_size=3))
+        sink = EventTopic(
+            node.controller, node.clock, Timers(), node.services[Publishing], EventTopicSettings(queue_size=3)
+        )
         made = trace()
         for _ in range(5):
             sink.event(made, made.events[0])
@@ -82,7 +85,7 @@ async def test_many_events_become_several_batches_and_what_the_log_refuses_is_dr
     async with Broker(config(tmp_path)) as broker:
         node = broker.node
         timers = Timers()
-        sink = EventTopic(node.controller, node.clock, timers)
+        sink = EventTopic(node.controller, node.clock, timers, node.services[Publishing])
         made = trace()
         add(made, EventKind.CONSUME_FETCHED, 1, client_id="x" * 1_100_000)
         for number in range(1200):
@@ -101,7 +104,7 @@ async def test_a_disk_that_fails_costs_events_only(tmp_path: Path) -> None:
     async with Broker(config(tmp_path)) as broker:
         node = broker.node
         timers = Timers()
-        sink = EventTopic(node.controller, node.clock, timers)
+        sink = EventTopic(node.controller, node.clock, timers, node.services[Publishing])
         made = trace()
         sink.event(made, made.events[0])
         timers.run_due(float("inf"))

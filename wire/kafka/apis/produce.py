@@ -189,7 +189,7 @@ def handle(request: ProduceRequest, context: Context, publishing: Publishing) ->
     for topic_data in request.topic_data:
         count += len(topic_data.partition_data)
     if count > FEW_PARTITIONS:
-        return _handle_many(request, context, publishing)
+        return _handle_many(_Produce(request, context, publishing, ProduceResponse()))
     produce = _Produce(request, context, publishing, ProduceResponse())
     for topic_data in request.topic_data:
         answered = TopicProduceResponse(topic_id=topic_data.topic_id, name=topic_data.name)
@@ -199,14 +199,14 @@ def handle(request: ProduceRequest, context: Context, publishing: Publishing) ->
     return produce.publish()
 
 
-async def _handle_many(request: ProduceRequest, context: Context, publishing: Publishing) -> Answer:
+async def _handle_many(produce: _Produce) -> Answer:
     """The same for so many partitions that translating them takes longer than a moment: others have their turn now and
     then."""
+    request = produce.request
     for topic_data in request.topic_data:
         for data in topic_data.partition_data:
             # The buffer that all connections share is filled by another one while this one waits.
             data.records = None if data.records is None else bytes(data.records)
-    produce = _Produce(request, context, publishing, ProduceResponse())
     translated = 0
     for topic_data in request.topic_data:
         answered = TopicProduceResponse(topic_id=topic_data.topic_id, name=topic_data.name)
