@@ -5,7 +5,7 @@ that are being carried out.
 
 A transaction ends in three durable steps: the decision (a record here), a marker in every partition (`markers.py`), and
 the completion (a record here again). Whoever decides returns the record with a `MarkerWriting` that begins when the
-record is durable; it calls `note_written`, which writes the completion. A shard that is loaded begins again with
+record is durable; it calls `note_written`, which has the completion written. A shard that is loaded begins again with
 every decision that it finds without its completion.
 """
 
@@ -17,7 +17,7 @@ from typing import Any
 
 from attrs import define, field, frozen
 
-from coordinators.runtime import Operation, Outcome, Record, ShardTimers
+from coordinators.runtime import Outcome, Record, ShardTimers
 from coordinators.transaction import formats
 from coordinators.transaction.endings import Ending, completed, fenced, judge, prepared
 from coordinators.transaction.identities import TakeId, begun, check_expected, renewed
@@ -32,6 +32,7 @@ from engine.errors import (
     InvalidProducerIdMapping,
     ProducerFenced,
     TransactionAbortable,
+    TransactionalIdNotFound,
 )
 
 logger = logging.getLogger("tidegate.transactions")
@@ -42,8 +43,8 @@ LATE_MS = 1
 ABORT_AGAIN_MS = 1_000
 COMPLETE_AGAIN_MS = 100
 
-RunHere = Callable[[Operation["TransactionMachine", None]], object]
-"""Runs an operation on the shard as it is then, which may have been loaded again."""
+Complete = Callable[[Transaction], object]
+"""Has `TransactionMachine.complete` run by the shard as it is then, which may have been loaded again."""
 
 
 @frozen
@@ -78,7 +79,7 @@ class TransactionMachine:
     take_id: TakeId
     markers: MarkerWriter
     coordinator_epoch: int
-    run: RunHere
+    note_written: Complete
     transactions: dict[str, Transaction] = field(factory=dict, init=False)
     _ongoing: dict[str, int] = field(factory=dict, init=False)
     _next_check_ms: int | None = field(default=None, init=False)
@@ -189,19 +190,22 @@ class TransactionMachine:
         writing = MarkerWriting(self, decided)
         return Outcome([formats.record(decided)], writing.answer, [writing.begin])
 
+    def describe(self, transactional_id: str) -> Outcome[Transaction]:
+        """What is known of it."""
+        transaction = self.transactions.get(transactional_id)
+        if transaction is None or transaction.state is State.DEAD:
+            raise TransactionalIdNotFound(f"nothing is known of {transactional_id!r}")
+        return Outcome(response=transaction)
+
     # -- carrying decisions out
 
     def stands(self, decided: Transaction) -> bool:
         """Whether the decision is still to be carried out."""
         return self.transactions.get(decided.transactional_id) == decided
 
-    def note_written(self, decided: Transaction) -> None:
-        """Every partition has its marker: write the completion. Nobody waits for it; without it the same markers would
-        be written again, which changes nothing."""
-        self.run(lambda shard: shard.complete(decided))
-
     def complete(self, decided: Transaction) -> Outcome[None]:
-        """The completion, unless it was written before."""
+        """Every partition has its marker: write the completion, unless that was done before. Nobody waits for it;
+        without it the same markers would be written again, which changes nothing."""
         if not self.stands(decided):
             return Outcome()
         record = formats.record(completed(decided, self.clock.now_ms()))

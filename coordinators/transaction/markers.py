@@ -6,6 +6,7 @@ after the producer has begun its next transaction would end the wrong one.
 """
 
 import logging
+from collections.abc import Callable
 from functools import partial
 from typing import Any, Protocol
 
@@ -59,13 +60,11 @@ class DecidingShard(Protocol):
     timers: ShardTimers[Any]
     markers: MarkerWriter
     coordinator_epoch: int
+    note_written: Callable[[Transaction], object]
+    """Told when every partition has its marker."""
 
     def stands(self, decided: Transaction) -> bool:
         """Whether the decision is still to be carried out."""
-        ...
-
-    def note_written(self, decided: Transaction) -> None:
-        """Every partition has its marker."""
         ...
 
 

@@ -6,14 +6,13 @@ written again.
 """
 
 import re
-from collections.abc import Iterable
-from functools import partial
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from coordinators.group.groups import OFFSETS_TOPIC
 from coordinators.internal_topics import InternalTopic, InternalTopics
 from coordinators.producer_ids import ProducerIds
-from coordinators.runtime import Operation, Outcome, Runtime, ShardTimers
+from coordinators.runtime import Outcome, Runtime, ShardTimers
 from coordinators.transaction.machine import TransactionMachine, TransactionSettings
 from coordinators.transaction.ports import NOTHING_TO_WAIT_FOR, Inclusion, MarkerWriter
 from coordinators.transaction.transaction import (
@@ -34,7 +33,6 @@ from engine.errors import (
     InvalidRequest,
     InvalidTransactionTimeout,
     PolicyViolation,
-    TransactionalIdNotFound,
 )
 from engine.timers import Timers
 from engine.workers import Workers
@@ -44,6 +42,7 @@ FORGOTTEN_SHARE = 16
 """One of so many transactional ids of a shard goes when there are too many, so that not every new one has to look."""
 LOOK_AGAIN_S = 1.0
 
+P = ParamSpec("P")
 R = TypeVar("R")
 
 
@@ -76,8 +75,12 @@ class Transactions:
         internal_topics.add(InternalTopic(STATE_TOPIC, count, configs, self.runtime))
 
     def _new_machine(self, index: int, leader_epoch: int, timers: ShardTimers[Any]) -> TransactionMachine:
-        run = partial(self.runtime.run, index)
-        return TransactionMachine(timers, self.clock, self.settings, self._take_id, self.markers, leader_epoch, run)
+        def note_written(decided: Transaction) -> None:
+            self.runtime.run(index, TransactionMachine.complete, decided)
+
+        return TransactionMachine(
+            timers, self.clock, self.settings, self._take_id, self.markers, leader_epoch, note_written
+        )
 
     def _take_id(self) -> int:
         producer_id = self._producer_ids.take()
@@ -98,7 +101,7 @@ class Transactions:
                 )
             )
 
-        def operation(shard: TransactionMachine) -> Outcome[ProducerIdentity]:
+        def operation(shard: TransactionMachine, transactional_id: str) -> Outcome[ProducerIdentity]:
             if transactional_id not in shard.transactions:
                 self._make_room()
             return shard.init_producer_id(transactional_id, timeout_ms, expected)
@@ -114,7 +117,7 @@ class Transactions:
             return
         if self.clock.monotonic() >= self._full_until:
             for index in sorted(sizes, key=lambda index: -sizes[index]):
-                self.runtime.run(index, lambda shard: shard.forget_oldest(FORGOTTEN_SHARE))
+                self.runtime.run(index, TransactionMachine.forget_oldest, FORGOTTEN_SHARE)
                 if len(self.runtime.machine(index).transactions) < sizes[index]:
                     return
             # Looking through all of them takes a while: not for everybody who asks.
@@ -132,9 +135,7 @@ class Transactions:
     ) -> Deferred[None]:
         """None once the partitions are durably part of the transaction."""
         added = frozenset(partitions)
-        return self._run(
-            transactional_id, lambda shard: shard.add_partitions(transactional_id, producer, added, version)
-        )
+        return self._run(transactional_id, TransactionMachine.add_partitions, producer, added, version)
 
     def add_offsets(
         self, transactional_id: str, producer: ProducerIdentity, group_id: str, version: int = V0
@@ -179,22 +180,13 @@ class Transactions:
         self, transactional_id: str, producer: ProducerIdentity, *, commit: bool, version: int = V0
     ) -> Deferred[ProducerIdentity]:
         """The ProducerIdentity to go on with, once the transaction has ended so."""
-        return self._run(
-            transactional_id, lambda shard: shard.end(transactional_id, producer, commit=commit, version=version)
-        )
+        return self._run(transactional_id, TransactionMachine.end, producer, commit=commit, version=version)
 
     # -- administration
 
     def describe(self, transactional_id: str) -> Deferred[Transaction]:
         """What is known of a transactional id."""
-
-        def operation(shard: TransactionMachine) -> Outcome[Transaction]:
-            transaction = shard.transactions.get(transactional_id)
-            if transaction is None or transaction.state is State.DEAD:
-                raise TransactionalIdNotFound(f"nothing is known of {transactional_id!r}")
-            return Outcome(response=transaction)
-
-        return self._run(transactional_id, operation)
+        return self._run(transactional_id, TransactionMachine.describe)
 
     def list(
         self, states: set[str], producer_ids: set[int], running_ms: int = -1, pattern: re.Pattern[str] | None = None
@@ -233,11 +225,17 @@ class Transactions:
     def _shard(self, transactional_id: str) -> int:
         return self.internal_topics.shard_of(STATE_TOPIC, transactional_id)
 
-    def _run(self, transactional_id: str, operation: Operation[TransactionMachine, R]) -> Deferred[R]:
+    def _run(
+        self,
+        transactional_id: str,
+        operation: Callable[Concatenate[TransactionMachine, str, P], Outcome[R]],
+        *arguments: P.args,
+        **options: P.kwargs,
+    ) -> Deferred[R]:
         if not transactional_id:
             return Deferred.refused(InvalidRequest("a transactional id may not be empty"))
         try:
             index = self._shard(transactional_id)
         except BrokerError as error:
             return Deferred.refused(error)
-        return self.runtime.run(index, operation)
+        return self.runtime.run(index, operation, transactional_id, *arguments, **options)
