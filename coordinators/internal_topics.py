@@ -14,7 +14,7 @@ from attrs import define, field, frozen
 
 from coordinators.cluster.controller import ClusterController
 from coordinators.runtime import Runtime
-from coordinators.topic_view import Topic
+from coordinators.topic_view import Topic, TopicView
 from coordinators.topics import TopicSpec
 from engine.errors import BrokerError, CoordinatorNotAvailable, NotCoordinator, TopicAlreadyExists
 from engine.partition.partition import Partition
@@ -54,8 +54,10 @@ class InternalTopics:
     _failed: dict[str, tuple[float, str]] = field(factory=dict)
     """Topics that could not be made: until when that is not tried again, and why."""
     _told_at: dict[str, float] = field(factory=dict)
+    _topics: TopicView = field(init=False)
 
     def __attrs_post_init__(self) -> None:
+        self._topics = self.controller.topics.view
         self.controller.replicas.on_leading.append(self._leads)
         self.controller.replicas.on_resigned.append(self._resigned)
 
@@ -65,14 +67,14 @@ class InternalTopics:
 
     def shard_of(self, name: str, key: str) -> int:
         """Which shard a key belongs to; `NotCoordinator` while the topic does not exist."""
-        topic = self.controller.topics.by_name.get(name)
+        topic = self._topics.by_name.get(name)
         if topic is None:
             raise NotCoordinator(f"{name} does not exist yet; a client that asks for the coordinator has it made")
         return java_hash(key) % len(topic.partitions)
 
     def is_missing(self, name: str) -> bool:
         """Whether a topic that is looked after does not exist yet."""
-        return name in self._kept and name not in self.controller.topics.by_name
+        return name in self._kept and name not in self._topics.by_name
 
     def spec(self, name: str) -> TopicSpec | None:
         """How a topic that is looked after is made, whoever has it made; None for any other."""

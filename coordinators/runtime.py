@@ -29,11 +29,13 @@ from engine.log.replay import replayed_batches
 from engine.log.transactions import EndedTransaction, EndWatcher
 from engine.log.types import LogPosition, Origin
 from engine.partition.partition import Partition
+from engine.records.batch import Batch
 from engine.records.layout import (
     NO_PRODUCER_ID,
     TRANSACTIONAL_FLAG,
     BatchHeader,
     build_batch,
+    parse_header,
 )
 from engine.timers import Timer, Timers
 from engine.workers import Workers
@@ -425,14 +427,15 @@ class Runtime(Generic[M]):
     def _append(self, shard: Shard[M], outcome: Outcome[Any]) -> None:
         now_ms = self.clock.now_ms()
         producer = outcome.producer
-        batch = build_batch(
+        data = build_batch(
             [(record.key, record.value) for record in outcome.records],
             timestamp_ms=now_ms,
             producer_id=producer.producer_id if producer else NO_PRODUCER_ID,
             producer_epoch=producer.epoch if producer else -1,
             attributes=TRANSACTIONAL_FLAG if producer else 0,
         )
-        result = shard.partition.write(batch, origin=Origin.COORDINATOR)
+        batch = Batch(data, parse_header(data), Origin.COORDINATOR, is_intact=True)
+        result = shard.partition.write(batch)
         shard.last_written = result.last_offset
         try:
             for record in outcome.records:

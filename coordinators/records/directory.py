@@ -40,4 +40,7 @@ class PartitionDirectory:
 
     def find(self, named: str | TopicId, index: int) -> Partition:
         """The same in one step."""
-        return self.partition(self.topic(named), index)
+        topic = self._view.by_name.get(named) if isinstance(named, str) else self._view.by_id.get(named)
+        partition = None if topic is None else self.partitions.get(topic.topic_id, index)
+        # What is not there is looked for again, by those who say why not.
+        return partition or self.partition(self.topic(named), index)

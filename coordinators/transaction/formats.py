@@ -37,18 +37,25 @@ class UnknownFormat(ValueError):
     """A record that no version of this program wrote."""
 
 
-def record(transaction: Transaction) -> Record:
+class StateRecord(Record):
+    """A record that says what is known of a transactional id, made here: nobody has to read it to know what it says."""
+
+    transaction: Transaction
+
+
+def record(transaction: Transaction) -> StateRecord:
     """The record that makes this the state of its transactional id."""
-    return Record(_key(transaction.transactional_id), _value(transaction))
+    t = transaction
+    fixed = _fixed.pack(VALUE_VERSION, t.producer_id, t.epoch, t.timeout_ms, t.state)
+    value = fixed + _partitions(t) + _times.pack(t.updated_ms, t.started_ms) + _tagged(t)
+    made = StateRecord(_short.pack(KEY_VERSION) + write_string(t.transactional_id), value)
+    made.transaction = t
+    return made
 
 
 def tombstone(transactional_id: str) -> Record:
     """The record that has a transactional id forgotten."""
-    return Record(_key(transactional_id), None)
-
-
-def _key(transactional_id: str) -> bytes:
-    return _short.pack(KEY_VERSION) + write_string(transactional_id)
+    return Record(_short.pack(KEY_VERSION) + write_string(transactional_id), None)
 
 
 def decode_key(key: bytes) -> str | None:
@@ -56,12 +63,6 @@ def decode_key(key: bytes) -> str | None:
     if _short.unpack_from(key)[0] != KEY_VERSION:
         return None
     return read_string(key, 2)[0]
-
-
-def _value(transaction: Transaction) -> bytes:
-    t = transaction
-    fixed = _fixed.pack(VALUE_VERSION, t.producer_id, t.epoch, t.timeout_ms, t.state)
-    return fixed + _partitions(t) + _times.pack(t.updated_ms, t.started_ms) + _tagged(t)
 
 
 def _partitions(transaction: Transaction) -> bytes:

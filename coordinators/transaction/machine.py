@@ -90,6 +90,9 @@ class TransactionMachine:
 
     def replay(self, record: Record, _producer_id: int) -> None:
         """Apply a record."""
+        if isinstance(record, formats.StateRecord) and self._live:
+            self._replace(record.transaction)
+            return
         transactional_id = formats.decode_key(record.key)
         if transactional_id is None:
             logger.warning("passed over a record whose key is of a later version")
@@ -101,11 +104,15 @@ class TransactionMachine:
             self._unopened[transactional_id] = record.value
 
     def _apply(self, transactional_id: str, value: bytes | None) -> None:
-        self._ongoing.pop(transactional_id, None)
         if value is None:
+            self._ongoing.pop(transactional_id, None)
             self.transactions.pop(transactional_id, None)
             return
-        transaction = formats.decode_value(transactional_id, value)
+        self._replace(formats.decode_value(transactional_id, value))
+
+    def _replace(self, transaction: Transaction) -> None:
+        transactional_id = transaction.transactional_id
+        self._ongoing.pop(transactional_id, None)
         self.transactions[transactional_id] = transaction
         if transaction.state is State.ONGOING:
             self._ongoing[transactional_id] = transaction.deadline_ms

@@ -95,7 +95,7 @@ class MarkerWriting:
         producer = ProducerIdentity(decided.producer_id, decided.epoch)
         marker = EndMarker(decided.committed, self.shard.coordinator_epoch)
         written = self.shard.markers.write(place, producer, marker)
-        written.when_settled(lambda _: self._settled(place), partial(self._refused, place))
+        written.when_settled(partial(self._settled, place), partial(self._refused, place))
 
     def _refused(self, place: TopicPartition, error: BrokerError) -> None:
         if isinstance(error, InvalidProducerEpoch | TransactionCoordinatorFenced):
@@ -106,7 +106,7 @@ class MarkerWriting:
         else:
             self._try_later(place, error)
 
-    def _settled(self, place: TopicPartition) -> None:
+    def _settled(self, place: TopicPartition, _: None = None) -> None:
         self._missing.discard(place)
         if not self._missing:
             self._finish()

@@ -325,7 +325,8 @@ class Log(StagedProducers):
             base_offset = header.base_offset
             assert base_offset >= self.end_offset  # invariant 4
             segment.note_batch(header, base_offset, interval)
-            if header.leader_epoch != self._epochs.latest:
+            epochs = self._epochs.entries
+            if not epochs or header.leader_epoch != epochs[-1][0]:
                 self._epochs.assign(header.leader_epoch, base_offset)
             if header.producer_id != NO_PRODUCER_ID:
                 assert segment.aborted is not None

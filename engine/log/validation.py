@@ -70,7 +70,9 @@ def accept(
             pieces.append((header, (memoryview(batch.data)[PREFIX_SIZE:],)))
             continue
         if origin is Origin.COORDINATOR and header.producer_id != NO_PRODUCER_ID:
-            producers.check_coordinator(header, _coordinator_epoch(batch))
+            is_marker = header.attributes & CONTROL_FLAG
+            marker = parse_marker(header, memoryview(batch.data)[HEADER_SIZE:]) if is_marker else None
+            producers.check_coordinator(header, marker.coordinator_epoch if marker else None)
         if origin is Origin.CLIENT:
             check_client(batch, config, now_ms, name)
             if header.producer_id != NO_PRODUCER_ID:
@@ -81,11 +83,6 @@ def accept(
                     return [], original
         pieces.append(prepare(batch, config, now_ms))
     return pieces, None
-
-
-def _coordinator_epoch(batch: Batch) -> int | None:
-    marker = parse_marker(batch.header, batch.section()) if batch.header.attributes & CONTROL_FLAG else None
-    return marker.coordinator_epoch if marker else None
 
 
 def is_plain(config: LogConfig) -> bool:
@@ -129,7 +126,8 @@ def check_intact(batch: Batch, config: LogConfig) -> None:
     size = len(batch.data)
     if size > config.max_message_bytes and not batch.header.attributes & CONTROL_FLAG:
         raise RecordTooLarge(f"a batch of {size} bytes exceeds max.message.bytes, {config.max_message_bytes}")
-    batch.verify()
+    if not batch.is_intact:
+        batch.verify()
 
 
 def check_client(batch: Batch, config: LogConfig, now_ms: int, name: str) -> None:

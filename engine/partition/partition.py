@@ -151,7 +151,8 @@ class Partition(DurableLog):
         """Write a transaction's marker where it belongs; the answer comes when it is durable there."""
         if self.staging is not None:
             return self.staging.end_transaction(producer_id, epoch, marker)
-        receipt = self.write(build_marker(producer_id, epoch, marker, now_ms), origin=Origin.COORDINATOR)
+        data = build_marker(producer_id, epoch, marker, now_ms)
+        receipt = self.write(Batch(data, parse_header(data), Origin.COORDINATOR, is_intact=True))
         return self.durability_of(receipt.last_offset, deadline)
 
     def has_open_transaction(self, producer_id: int, epoch: int) -> bool:
