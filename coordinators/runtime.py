@@ -17,10 +17,11 @@ Rules:
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any, Concatenate, Generic, NamedTuple, ParamSpec, Protocol, TypeVar
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
-from attrs import define, field, frozen
+from attrs import define, field
 
+from coordinators.state_machine import Completion, M, Machine, Operation, Record, ShardTimers, Verdict
 from engine.clock import Clock
 from engine.damage import DamagedFile
 from engine.deferred import Deferred
@@ -37,7 +38,7 @@ from engine.records.layout import (
     build_batch,
     parse_header,
 )
-from engine.timers import Timer, Timers
+from engine.timers import Timers
 from engine.workers import Workers
 
 logger = logging.getLogger("tidegate.coordinator")
@@ -55,135 +56,7 @@ NO_EPOCH = -1
 
 P = ParamSpec("P")
 R = TypeVar("R")
-
-
-class Record(NamedTuple):
-    """A record of an internal topic; a value of None is a tombstone."""
-
-    key: bytes
-    value: bytes | None
-
-
-@frozen
-class Producer:
-    """Under which transaction records are written."""
-
-    producer_id: int
-    epoch: int
-
-
-Completion = Callable[[BrokerError | None], object]
-"""Called when an operation's records are durable, or with the error if they will not be."""
-
-
-@frozen
-class Outcome(Generic[R]):
-    """What an operation decided.
-
-    `response` may be a Deferred: then that is the answer. It is settled by the completions of this operation or of a
-    later one, hence not before the records are durable. `completions` are called when the records are durable: they
-    answer others whom this operation settles. `refusal` is told instead of a response, once the records are durable;
-    an operation that writes nothing may raise it instead. `reload_if_refused` says that soft state went ahead of the
-    records: if they cannot be written the shard is loaded again, whatever the reason.
-    """
-
-    records: Sequence[Record] = ()
-    response: R | Deferred[R] = None  # type: ignore[assignment]  # Outcome() is an Outcome[None]
-    completions: Sequence[Completion] = ()
-    producer: Producer | None = None
-    reload_if_refused: bool = False
-    refusal: BrokerError | None = None
-
-
-@define(eq=False)
-class Effects:
-    """What an operation gathers while it decides: an outcome in the making."""
-
-    records: list[Record] = field(factory=list)
-    completions: list[Completion] = field(factory=list)
-    # Whether soft state is ahead of the records already: should they be refused, the shard is loaded again.
-    reload_if_refused: bool = False
-
-    def answer(self, waiting: Deferred[R] | None, response: R) -> None:
-        """Answer somebody, if anybody waits."""
-        if waiting is not None:
-            self.completions.append(partial(_answer, waiting, response))
-
-    def refuse(self, waiting: Deferred[Any] | None, refusal: BrokerError) -> None:
-        """Refuse somebody, if anybody waits."""
-        if waiting is not None:
-            self.completions.append(partial(_refuse, waiting, refusal))
-
-    def outcome(
-        self,
-        response: R | Deferred[R] = None,  # type: ignore[assignment]  # as in Outcome
-        refusal: BrokerError | None = None,
-    ) -> Outcome[R]:
-        """All of it, and what is told to who asked."""
-        return Outcome(self.records, response, self.completions, None, self.reload_if_refused, refusal)
-
-
-def _answer(waiting: Deferred[R], response: R, error: BrokerError | None) -> None:
-    if error is None:
-        waiting.resolve(response)
-    else:
-        waiting.refuse(error)
-
-
-def _refuse(waiting: Deferred[Any], refusal: BrokerError, error: BrokerError | None) -> None:
-    waiting.refuse(error or refusal)
-
-
-class Machine(Protocol):
-    """A shard's state."""
-
-    def replay(self, record: Record, producer_id: int) -> None:
-        """Apply a record; `producer_id` is -1 unless it belongs to a transaction that is still open."""
-
-    def replay_marker(self, producer_id: int, committed: bool) -> None:
-        """A transaction that wrote to this shard has ended."""
-
-    def loaded(self) -> None:
-        """Everything has been replayed: timers may be set."""
-
-    def unloaded(self) -> None:
-        """This node does not use the state any more: whoever waits for an answer asks anew."""
-
-
-M = TypeVar("M", bound=Machine)
-Operation = Callable[[M], Outcome[R]]
 Chunk = list[tuple[BatchHeader, list[Record]]]
-
-
-@define(eq=False)
-class ShardTimers(Generic[M]):
-    """A shard's timers by key; setting one again replaces it."""
-
-    _timers: Timers
-    _clock: Clock
-    _run: Callable[[Operation[M, Any]], object]
-    _by_key: dict[Any, Timer] = field(factory=dict)
-
-    def set(self, key: Any, delay_ms: float, operation: Operation[M, Any]) -> None:
-        """Run `operation` after `delay_ms`, unless the key is set again or cancelled before."""
-        self.cancel(key)
-
-        def fire() -> None:
-            del self._by_key[key]
-            self._run(operation)
-
-        self._by_key[key] = self._timers.call_at(self._clock.monotonic() + delay_ms / 1000, fire)
-
-    def cancel(self, key: Any) -> None:
-        """Forget a timer, if there is one."""
-        timer = self._by_key.pop(key, None)
-        if timer is not None:
-            timer.cancel()
-
-    def cancel_all(self) -> None:
-        """Forget all."""
-        for key in tuple(self._by_key):
-            self.cancel(key)
 
 
 @define(eq=False)
@@ -346,26 +219,26 @@ class Runtime(Generic[M]):
     def run(
         self,
         index: int,
-        operation: Callable[Concatenate[M, P], Outcome[R]],
+        operation: Callable[Concatenate[M, P], Verdict[R]],
         *arguments: P.args,
         **options: P.kwargs,
     ) -> Deferred[R]:
         """Carry an operation out on a shard's machine; gives its response, or the refusal."""
         try:
             shard = self._ready(index)
-            outcome = operation(shard.machine, *arguments, **options)
+            verdict = operation(shard.machine, *arguments, **options)
         except BrokerError as error:
             return Deferred.refused(self._told(error))
-        answer: Deferred[R] = outcome.response if isinstance(outcome.response, Deferred) else Deferred()
+        answer: Deferred[R] = verdict.response if isinstance(verdict.response, Deferred) else Deferred()
         try:
-            if outcome.records:
-                self._append(shard, outcome)
+            if verdict.records:
+                self._append(shard, verdict)
         except BrokerError as error:
             refusal = self._told(error)
             answer.refuse(refusal)
-            if outcome.reload_if_refused:
+            if verdict.reload_if_refused:
                 self._reload(shard)
-            for complete in outcome.completions:
+            for complete in verdict.completions:
                 complete(refusal)
             return answer
 
@@ -374,12 +247,12 @@ class Runtime(Generic[M]):
                 error = self._told(error)
                 answer.refuse(error)
                 self._reload(shard)
-            elif outcome.refusal is not None:
-                answer.refuse(outcome.refusal)
-            if outcome.completions:
-                self._complete(outcome.completions, error)
-            if answer is not outcome.response:
-                answer.resolve(outcome.response)  # type: ignore[arg-type]  # it is no Deferred
+            elif verdict.refusal is not None:
+                answer.refuse(verdict.refusal)
+            if verdict.completions:
+                self._complete(verdict.completions, error)
+            if not isinstance(verdict.response, Deferred):
+                answer.resolve(verdict.response)
 
         shard.partition.when_durable_to(shard.last_written, self.clock.monotonic() + WRITE_TIMEOUT_S, durable)
         return answer
@@ -424,11 +297,11 @@ class Runtime(Generic[M]):
             raise CoordinatorLoadInProgress(f"{self.name}-{index} is being loaded")
         return shard
 
-    def _append(self, shard: Shard[M], outcome: Outcome[Any]) -> None:
+    def _append(self, shard: Shard[M], verdict: Verdict[Any]) -> None:
         now_ms = self.clock.now_ms()
-        producer = outcome.producer
+        producer = verdict.producer
         data = build_batch(
-            [(record.key, record.value) for record in outcome.records],
+            [(record.key, record.value) for record in verdict.records],
             timestamp_ms=now_ms,
             producer_id=producer.producer_id if producer else NO_PRODUCER_ID,
             producer_epoch=producer.epoch if producer else -1,
@@ -438,7 +311,7 @@ class Runtime(Generic[M]):
         result = shard.partition.write(batch)
         shard.last_written = result.last_offset
         try:
-            for record in outcome.records:
+            for record in verdict.records:
                 shard.machine.replay(record, producer.producer_id if producer else NO_PRODUCER_ID)
         except Exception:
             # A bug: the state is half changed, the log is the truth.

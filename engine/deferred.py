@@ -127,7 +127,7 @@ class Deferred(Generic[T]):
     ) -> "Deferred[U]":
         """The same value, converted on its way. A refusal passes unchanged, unless it is converted to a value too."""
         mapped: Deferred[U] = Deferred()
-        mapped.on_abandoned(self.abandon)
+        mapped._abandoned = (self.abandon,)
         self.when_settled(
             partial(mapped._resolve_with, convert),
             mapped.refuse if convert_refusal is None else partial(mapped._resolve_with, convert_refusal),
@@ -136,7 +136,12 @@ class Deferred(Generic[T]):
         return mapped
 
     def _resolve_with(self, convert: Callable[[U], T], value: U) -> None:
-        self.resolve_by(partial(convert, value))
+        try:
+            converted = convert(value)
+        except Exception as bug:
+            self.fail(bug)
+        else:
+            self.resolve(converted)
 
     # -- abandoning
 

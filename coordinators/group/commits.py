@@ -18,7 +18,7 @@ from coordinators.group.requests import (
     FetchedOffset,
     OffsetToCommit,
 )
-from coordinators.runtime import Effects, Outcome, Producer, Record
+from coordinators.state_machine import Effects, Producer, Record, Verdict
 from engine.clock import Clock
 from engine.errors import (
     BrokerError,
@@ -51,17 +51,17 @@ class Commits:
 
     # -- committing
 
-    def commit(self, request: CommitRequest) -> Outcome[CommitAnswer]:
+    def commit(self, request: CommitRequest) -> Verdict[CommitAnswer]:
         """Commit what may be; the answer says for each offset why it was not."""
         return self._commit(request, None, self._check_commit(request, transactional=False))
 
-    def commit_transactional(self, request: CommitRequest, producer: Producer) -> Outcome[CommitAnswer]:
+    def commit_transactional(self, request: CommitRequest, producer: Producer) -> Verdict[CommitAnswer]:
         """The same as part of a transaction, at whose end the offsets count."""
         return self._commit(request, producer, self._check_commit(request, transactional=True))
 
     def _commit(
         self, request: CommitRequest, producer: Producer | None, refusals: CommitAnswer
-    ) -> Outcome[CommitAnswer]:
+    ) -> Verdict[CommitAnswer]:
         now_ms = self.clock.now_ms()
         expires = NO_TIME if request.retention_time_ms == -1 else min(now_ms + request.retention_time_ms, LATEST_TIME)
         answers: CommitAnswer = []
@@ -72,7 +72,7 @@ class Commits:
             if error is None:
                 value = OffsetValue(each.offset, each.leader_epoch, each.metadata, now_ms, expires, each.topic_id)
                 records.append(offset_record(OffsetKey(request.group_id, each.topic, each.partition), value))
-        return Outcome(records, answers, producer=producer)
+        return Verdict(records, answers, producer=producer)
 
     def _refusal(self, offset: OffsetToCommit) -> BrokerError | None:
         most = self.rebalances.settings.offset_metadata_max_bytes
@@ -148,7 +148,7 @@ class Commits:
 
     # -- deleting
 
-    def delete_offsets(self, group_id: str, places: Sequence[tuple[str, int]]) -> Outcome[CommitAnswer]:
+    def delete_offsets(self, group_id: str, places: Sequence[tuple[str, int]]) -> Verdict[CommitAnswer]:
         """Forget some offsets of a group, but of no topic that it reads."""
         group = self.consumers.get(group_id) or self._existing(group_id)
         if isinstance(group, ClassicGroup) and group.state is not State.EMPTY and not group.is_consumers:
@@ -163,9 +163,9 @@ class Commits:
             key = OffsetKey(group_id, topic, partition)
             if self.offsets.get(key) is not None or self.offsets.is_pending(key):
                 records.append(offset_record(key, None))
-        return Outcome(records, answers)
+        return Verdict(records, answers)
 
-    def delete_group(self, group_id: str) -> Outcome[None]:
+    def delete_group(self, group_id: str) -> Verdict[None]:
         """Forget a group that has no members, with its offsets."""
         group = self.consumers.get(group_id) or self._existing(group_id)
         if group.state not in (State.EMPTY, ConsumerGroupState.EMPTY):
@@ -173,14 +173,14 @@ class Commits:
         effects = Effects()
         effects.records += [offset_record(key, None) for key in sorted(self.offsets.keys_of(group_id))]
         effects.records += _tombstones(group)
-        return effects.outcome()
+        return effects.verdict()
 
-    def forget_topics(self, ids: Mapping[str, Set[TopicId]]) -> Outcome[bool]:
+    def forget_topics(self, ids: Mapping[str, Set[TopicId]]) -> Verdict[bool]:
         """Topics were deleted, by name and id: nobody has a place in them any more. One of the same name that was made
         since stays. Answers whether some are left, for another batch."""
         found = (key for key, value in self.offsets.of_topics(ids) if value.topic_id in (*ids[key.topic], ZERO_ID))
         keys = list(islice(found, FORGOTTEN_AT_ONCE))
-        return Outcome([offset_record(key, None) for key in sorted(set(keys))], len(keys) == FORGOTTEN_AT_ONCE)
+        return Verdict([offset_record(key, None) for key in sorted(set(keys))], len(keys) == FORGOTTEN_AT_ONCE)
 
     def _existing(self, group_id: str) -> ClassicGroup:
         group = self.groups.get(group_id)
@@ -190,7 +190,7 @@ class Commits:
 
     # -- expiry
 
-    def expire(self) -> Outcome[None]:
+    def expire(self) -> Verdict[None]:
         """Forget offsets past their retention, and groups that have neither members nor offsets."""
         now_ms = self.clock.now_ms()
         effects = Effects()
@@ -200,7 +200,7 @@ class Commits:
             effects.records += [offset_record(key, None) for key in expired]
             if group.is_forgettable and len(expired) == len(self.offsets.keys_of(group.group_id)):
                 effects.records += _tombstones(group)
-        return effects.outcome()
+        return effects.verdict()
 
     def _expired(self, group: ClassicGroup | ConsumerGroup, now_ms: int) -> list[OffsetKey]:
         """A group's offsets age from when it became empty; a stable group's from the commit, if nobody reads them.

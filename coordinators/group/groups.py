@@ -30,7 +30,8 @@ from coordinators.group.requests import (
     SyncRequest,
 )
 from coordinators.internal_topics import InternalTopic, InternalTopics
-from coordinators.runtime import Outcome, Producer, Runtime, ShardTimers
+from coordinators.runtime import Runtime
+from coordinators.state_machine import Producer, ShardTimers, Verdict
 from coordinators.topic_view import TopicUpdate
 from coordinators.waiting import result_of
 from engine.catalogue.records import TopicRecord
@@ -183,11 +184,11 @@ class Groups:
     ) -> Deferred[list[FetchedOffset]]:
         """The offsets at these places, or all of the group."""
 
-        def operation(shard: GroupMachine) -> Outcome[list[FetchedOffset]]:
+        def operation(shard: GroupMachine) -> Verdict[list[FetchedOffset]]:
             found = shard.commits.fetch(
                 group_id, places, require_stable=require_stable, member_id=member_id, member_epoch=member_epoch
             )
-            return Outcome(response=found)
+            return Verdict(response=found)
 
         return self._run(ANY, group_id, operation)
 
@@ -219,17 +220,17 @@ class Groups:
 
     def describe(self, group_id: str) -> Deferred[DescribedGroup]:
         """A group of the classic protocol."""
-        return self._run(ANY, group_id, lambda shard: Outcome(response=describe(shard, group_id)))
+        return self._run(ANY, group_id, lambda shard: Verdict(response=describe(shard, group_id)))
 
     def describe_consumers(self, group_id: str) -> Deferred[DescribedConsumerGroup]:
         """A group of the new consumer protocol."""
 
-        def operation(shard: GroupMachine) -> Outcome[DescribedConsumerGroup]:
+        def operation(shard: GroupMachine) -> Verdict[DescribedConsumerGroup]:
             group = shard.consumers.groups.get(group_id)
             if group is None:
                 is_classic = group_id in shard.groups
                 raise GroupIdNotFound(f"Group {group_id} {'is not a consumer group' if is_classic else 'not found'}.")
-            return Outcome(response=describe_consumer_group(group, shard.topics, self.settings.consumer_assignors[0]))
+            return Verdict(response=describe_consumer_group(group, shard.topics, self.settings.consumer_assignors[0]))
 
         return self._run(ANY, group_id, operation)
 
@@ -264,7 +265,7 @@ class Groups:
         self,
         needs_name: bool,
         group_id: str,
-        operation: Callable[Concatenate[GroupMachine, P], Outcome[R]],
+        operation: Callable[Concatenate[GroupMachine, P], Verdict[R]],
         *arguments: P.args,
         **options: P.kwargs,
     ) -> Deferred[R]:

@@ -37,7 +37,7 @@ from coordinators.group.requests import (
     SyncAnswer,
     SyncRequest,
 )
-from coordinators.runtime import Effects, Outcome, Record, ShardTimers
+from coordinators.state_machine import Effects, Record, ShardTimers, Verdict
 from coordinators.topic_view import TopicView
 from engine.clock import Clock
 from engine.deferred import Deferred
@@ -126,36 +126,35 @@ class GroupMachine:
 
     # -- members of the classic protocol: during a migration they may be in groups of the new one
 
-    def join(self, request: JoinRequest) -> Outcome[JoinAnswer]:
+    def join(self, request: JoinRequest) -> Verdict[JoinAnswer]:
         """The answer comes when the round of joins is over."""
-        is_hosted = self.consumers.has_members(request.group_id)
-        return self.classic_members.join(request) if is_hosted else self.joins.join(request)
+        host = self.consumers.groups.get(request.group_id)
+        return self.classic_members.join(request) if host is not None and host.members else self.joins.join(request)
 
-    def sync(self, request: SyncRequest) -> Outcome[SyncAnswer]:
+    def sync(self, request: SyncRequest) -> Verdict[SyncAnswer]:
         """The answer comes when the leader has brought the assignments."""
-        is_hosted = self.consumers.has_members(request.group_id)
-        return self.classic_members.sync(request) if is_hosted else self.membership.sync(request)
+        return self._members_of(request.group_id).sync(request)
 
     def heartbeat(self, group_id: str, member_id: str, instance_id: str | None, generation: int) -> None:
         """A sign of life; raises what the member has to do. Writes nothing."""
-        is_hosted = self.consumers.has_members(group_id)
-        members = self.classic_members if is_hosted else self.membership
-        members.heartbeat(group_id, member_id, instance_id, generation)
+        self._members_of(group_id).heartbeat(group_id, member_id, instance_id, generation)
 
-    def leave(self, group_id: str, leaving: Sequence[LeavingMember]) -> Outcome[LeaveAnswer]:
+    def leave(self, group_id: str, leaving: Sequence[LeavingMember]) -> Verdict[LeaveAnswer]:
         """For each member why it could not leave, or None."""
-        is_hosted = self.consumers.has_members(group_id)
-        members = self.classic_members if is_hosted else self.membership
-        return members.leave(group_id, leaving)
+        return self._members_of(group_id).leave(group_id, leaving)
+
+    def _members_of(self, group_id: str) -> Membership | ClassicMembers:
+        host = self.consumers.groups.get(group_id)
+        return self.classic_members if host is not None and host.members else self.membership
 
     # -- life
 
-    def _downgraded(self, group_id: str) -> Outcome[None]:
+    def _downgraded(self, group_id: str) -> Verdict[None]:
         """What is left of a group of the new protocol has become a classic group."""
         group, effects = self.groups.get(group_id), Effects()
         if group is not None:
             self._begin_sessions(group, effects)
-        return effects.outcome()
+        return effects.verdict()
 
     def _begin_sessions(self, group: ClassicGroup, effects: Effects) -> None:
         """Members are given a new session. One that nobody leads was of the new protocol: its members join anew."""
@@ -187,7 +186,7 @@ class GroupMachine:
                 yield from (each for each in waiting if each is not None)
 
     def _expire_later(self) -> None:
-        def expire(_: object) -> Outcome[None]:
+        def expire(_: object) -> Verdict[None]:
             self._expire_later()
             return self.commits.expire()
 

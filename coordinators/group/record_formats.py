@@ -20,7 +20,7 @@ from coordinators.record_fields import (
     write_string,
     write_tagged,
 )
-from coordinators.runtime import Record
+from coordinators.state_machine import Record
 from engine.ids import ZERO_ID, TopicId
 
 OFFSET_KEY_VERSIONS = (0, 1)

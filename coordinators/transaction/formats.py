@@ -16,7 +16,7 @@ from coordinators.record_fields import (
     write_tagged,
     write_unsigned_varint,
 )
-from coordinators.runtime import Record
+from coordinators.state_machine import Record
 from coordinators.transaction.transaction import NO_EPOCH, NO_ID, V0, State, TopicPartition, Transaction
 
 KEY_VERSION = 0

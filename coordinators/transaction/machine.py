@@ -17,7 +17,7 @@ from typing import Any
 
 from attrs import define, field, frozen
 
-from coordinators.runtime import Outcome, Record, ShardTimers
+from coordinators.state_machine import Record, ShardTimers, Verdict
 from coordinators.transaction import formats
 from coordinators.transaction.endings import Ending, completed, fenced, judge, prepared
 from coordinators.transaction.identities import TakeId, begun, check_expected, renewed
@@ -145,7 +145,7 @@ class TransactionMachine:
 
     def init_producer_id(
         self, transactional_id: str, timeout_ms: int, expected: ProducerIdentity | None
-    ) -> Outcome[ProducerIdentity]:
+    ) -> Verdict[ProducerIdentity]:
         """The producer's identity; a transaction that is open is aborted first, and the client asks again."""
         now_ms = self.clock.now_ms()
         transaction = self.transactions.get(transactional_id)
@@ -157,16 +157,16 @@ class TransactionMachine:
         if transaction.state is State.ONGOING:
             writing = MarkerWriting(self, fenced(transaction, now_ms))
             refusal = _concurrent(transaction)
-            return Outcome([formats.record(writing.decided)], completions=[writing.begin], refusal=refusal)
+            return Verdict([formats.record(writing.decided)], completions=[writing.begin], refusal=refusal)
         return _write(renewed(transaction, timeout_ms, expected, now_ms, self.take_id))
 
     def add_partitions(
         self, transactional_id: str, producer: ProducerIdentity, partitions: frozenset[TopicPartition], version: int
-    ) -> Outcome[None]:
+    ) -> Verdict[None]:
         """The partitions are part of the transaction, which begins with its first."""
         transaction = self._writable(transactional_id, producer)
         if transaction.state is State.ONGOING and partitions <= transaction.partitions:
-            return Outcome()
+            return Verdict()
         now_ms = self.clock.now_ms()
         ongoing = transaction.state is State.ONGOING
         added = transaction.to(
@@ -176,7 +176,7 @@ class TransactionMachine:
             started_ms=transaction.started_ms if ongoing else now_ms,
             version=version,
         )
-        return Outcome([formats.record(added)])
+        return Verdict([formats.record(added)])
 
     def verify(self, transactional_id: str, producer: ProducerIdentity, partition: TopicPartition) -> None:
         """Raise unless the partition is part of the producer's transaction (KIP-890, part 1)."""
@@ -186,23 +186,23 @@ class TransactionMachine:
 
     def end(
         self, transactional_id: str, producer: ProducerIdentity, *, commit: bool, version: int
-    ) -> Outcome[ProducerIdentity]:
+    ) -> Verdict[ProducerIdentity]:
         """The identity to go on with, when every partition knows the end."""
         transaction = self._existing(transactional_id)
         if judge(transaction, producer, commit=commit, version=version) is Ending.DONE_BEFORE:
-            return Outcome(response=transaction.identity)
+            return Verdict(response=transaction.identity)
         decided = prepared(
             transaction, commit=commit, version=version, now_ms=self.clock.now_ms(), take_id=self.take_id
         )
         writing = MarkerWriting(self, decided)
-        return Outcome([formats.record(decided)], writing.answer, [writing.begin])
+        return Verdict([formats.record(decided)], writing.answer, [writing.begin])
 
-    def describe(self, transactional_id: str) -> Outcome[Transaction]:
+    def describe(self, transactional_id: str) -> Verdict[Transaction]:
         """What is known of it."""
         transaction = self.transactions.get(transactional_id)
         if transaction is None or transaction.state is State.DEAD:
             raise TransactionalIdNotFound(f"nothing is known of {transactional_id!r}")
-        return Outcome(response=transaction)
+        return Verdict(response=transaction)
 
     # -- carrying decisions out
 
@@ -210,13 +210,13 @@ class TransactionMachine:
         """Whether the decision is still to be carried out."""
         return self.transactions.get(decided.transactional_id) == decided
 
-    def complete(self, decided: Transaction) -> Outcome[None]:
+    def complete(self, decided: Transaction) -> Verdict[None]:
         """Every partition has its marker: write the completion, unless that was done before. Nobody waits for it;
         without it the same markers would be written again, which changes nothing."""
         if not self.stands(decided):
-            return Outcome()
+            return Verdict()
         record = formats.record(completed(decided, self.clock.now_ms()))
-        return Outcome([record], completions=[partial(self._completed, decided)])
+        return Verdict([record], completions=[partial(self._completed, decided)])
 
     def _completed(self, decided: Transaction, error: BrokerError | None) -> None:
         if error is not None:
@@ -257,7 +257,7 @@ class TransactionMachine:
         delay_ms = max(deadline_ms + LATE_MS - self.clock.now_ms(), 0)
         self.timers.set("overdue", delay_ms, lambda machine: machine.abort_overdue())
 
-    def abort_overdue(self) -> Outcome[None]:
+    def abort_overdue(self) -> Verdict[None]:
         """Abort what has taken too long; its producer is fenced."""
         self._next_check_ms = None
         now_ms = self.clock.now_ms()
@@ -266,23 +266,23 @@ class TransactionMachine:
         if remaining:
             self._check_by(min(remaining))
         if not overdue:
-            return Outcome()
+            return Verdict()
         logger.info("aborting %d transactions that took longer than their timeout", len(overdue))
         # Should it not be possible to write that down now, it is tried again.
         self._check_by(now_ms + ABORT_AGAIN_MS)
         writings = [MarkerWriting(self, fenced(self.transactions[key], now_ms)) for key in overdue]
         records = [formats.record(writing.decided) for writing in writings]
-        return Outcome(records, completions=[writing.begin for writing in writings])
+        return Verdict(records, completions=[writing.begin for writing in writings])
 
     def _expire_later(self) -> None:
         interval_ms = self.settings.expiration_check_interval_ms
         self.timers.set("expiration", interval_ms, lambda machine: machine.expire())
 
-    def expire(self) -> Outcome[None]:
+    def expire(self) -> Verdict[None]:
         """Forget transactional ids that nobody has used for long."""
         self._expire_later()
         latest_ms = self.clock.now_ms() - self.settings.expiration_ms
-        return Outcome(
+        return Verdict(
             [
                 formats.tombstone(transaction.transactional_id)
                 for transaction in self.transactions.values()
@@ -290,18 +290,18 @@ class TransactionMachine:
             ]
         )
 
-    def forget_oldest(self, share: int) -> Outcome[int]:
+    def forget_oldest(self, share: int) -> Verdict[int]:
         """Make room: forget one of so many ids, those that nobody has used for longest; how many. One that was used
         just now may belong to a producer that lives, one with a transaction open does."""
         latest_ms = self.clock.now_ms() - self.settings.max_timeout_ms
         idle = [each for each in self.transactions.values() if each.state in IDLE and each.updated_ms <= latest_ms]
         count = max(len(self.transactions) // share, 1)
         oldest = nsmallest(count, idle, key=lambda each: each.updated_ms)
-        return Outcome([formats.tombstone(each.transactional_id) for each in oldest], len(oldest))
+        return Verdict([formats.tombstone(each.transactional_id) for each in oldest], len(oldest))
 
 
-def _write(transaction: Transaction) -> Outcome[ProducerIdentity]:
-    return Outcome([formats.record(transaction)], transaction.identity)
+def _write(transaction: Transaction) -> Verdict[ProducerIdentity]:
+    return Verdict([formats.record(transaction)], transaction.identity)
 
 
 def _concurrent(transaction: Transaction) -> ConcurrentTransactions:

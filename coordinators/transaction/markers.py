@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from attrs import define, field
 
 from coordinators.records.directory import PartitionDirectory
-from coordinators.runtime import Outcome, ShardTimers
+from coordinators.state_machine import ShardTimers, Verdict
 from coordinators.transaction.ports import MarkerWriter
 from coordinators.transaction.transaction import ProducerIdentity, TopicPartition, Transaction
 from engine.clock import Clock
@@ -128,7 +128,7 @@ class MarkerWriting:
         key = ("marker", self.decided.transactional_id, place)
         self.shard.timers.set(key, pause_ms, lambda shard: self._try_again(shard, place))
 
-    def _try_again(self, shard: DecidingShard, place: TopicPartition) -> Outcome[None]:
+    def _try_again(self, shard: DecidingShard, place: TopicPartition) -> Verdict[None]:
         if shard.stands(self.decided):
             self._write(place)
-        return Outcome()
+        return Verdict()

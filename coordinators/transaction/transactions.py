@@ -12,7 +12,8 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from coordinators.group.groups import OFFSETS_TOPIC
 from coordinators.internal_topics import InternalTopic, InternalTopics
 from coordinators.producer_ids import ProducerIds
-from coordinators.runtime import Outcome, Runtime, ShardTimers
+from coordinators.runtime import Runtime
+from coordinators.state_machine import ShardTimers, Verdict
 from coordinators.transaction.machine import TransactionMachine, TransactionSettings
 from coordinators.transaction.ports import NOTHING_TO_WAIT_FOR, Inclusion, MarkerWriter
 from coordinators.transaction.transaction import (
@@ -101,7 +102,7 @@ class Transactions:
                 )
             )
 
-        def operation(shard: TransactionMachine, transactional_id: str) -> Outcome[ProducerIdentity]:
+        def operation(shard: TransactionMachine, transactional_id: str) -> Verdict[ProducerIdentity]:
             if transactional_id not in shard.transactions:
                 self._make_room()
             return shard.init_producer_id(transactional_id, timeout_ms, expected)
@@ -228,7 +229,7 @@ class Transactions:
     def _run(
         self,
         transactional_id: str,
-        operation: Callable[Concatenate[TransactionMachine, str, P], Outcome[R]],
+        operation: Callable[Concatenate[TransactionMachine, str, P], Verdict[R]],
         *arguments: P.args,
         **options: P.kwargs,
     ) -> Deferred[R]:

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 from attrs import define, field
 
-from coordinators.runtime import ANSWERED_AT_ONCE, Effects, Outcome, Producer, Record, Runtime, ShardTimers
+from coordinators.runtime import ANSWERED_AT_ONCE, Runtime
+from coordinators.state_machine import Effects, Producer, Record, ShardTimers, Verdict
 from engine.catalogue.records import PartitionRecord
 from engine.clock import ManualClock
 from engine.damage import DamagedFile
@@ -58,15 +59,15 @@ class Counters:
 
 
 def increment(name: bytes) -> Any:
-    def operation(machine: Counters) -> Outcome:
+    def operation(machine: Counters) -> Verdict:
         value = machine.counts.get(name, 0) + 1
-        return Outcome([Record(name, b"%d" % value)], value)
+        return Verdict([Record(name, b"%d" % value)], value)
 
     return operation
 
 
 def look(name: bytes) -> Any:
-    return lambda machine: Outcome(response=machine.counts.get(name, 0))
+    return lambda machine: Verdict(response=machine.counts.get(name, 0))
 
 
 @define(slots=False)
@@ -163,7 +164,7 @@ def test_a_shard_that_is_not_here_is_somebody_elses(bench: Bench) -> None:
 
 
 def test_a_refused_operation_writes_nothing(bench: Bench) -> None:
-    def refuse(_: Counters) -> Outcome:
+    def refuse(_: Counters) -> Verdict:
         raise InvalidRequest("no")
 
     (refusal,) = bench.run(refuse)
@@ -202,7 +203,7 @@ def test_answers_of_others_are_given_with_the_records_that_settle_them(bench: Be
     effects.answer(waiting, "other")
     effects.answer(None, "nobody hears it")
     effects.refuse(refused, StorageError("no"))
-    own = bench.run(lambda _: effects.outcome("own"))
+    own = bench.run(lambda _: effects.verdict("own"))
     assert (own, heard) == ([], [])
     bench.sync()
     assert (own, heard) == (["own"], ["other", StorageError])
@@ -210,7 +211,7 @@ def test_answers_of_others_are_given_with_the_records_that_settle_them(bench: Be
 
 def test_an_answer_may_wait_for_more_than_the_disk(bench: Bench) -> None:
     event = Deferred()
-    heard = bench.run(lambda _: Outcome([Record(b"a", b"1")], event))
+    heard = bench.run(lambda _: Verdict([Record(b"a", b"1")], event))
     bench.sync()
     assert heard == []
     event.resolve("now")
@@ -230,7 +231,7 @@ def test_a_timer_is_an_operation_and_dies_with_its_load(bench: Bench) -> None:
 
 @pytest.mark.parametrize(("committed", "expected"), [(True, 1), (False, 0)])
 def test_records_of_a_transaction_count_when_it_ends(bench: Bench, committed: bool, expected: int) -> None:
-    bench.run(lambda _: Outcome([Record(b"a", b"")], producer=Producer(9, 0)))
+    bench.run(lambda _: Verdict([Record(b"a", b"")], producer=Producer(9, 0)))
     bench.sync()
     assert bench.run(look(b"a")) == [0]
     bench.end(9, committed=committed)
@@ -244,7 +245,7 @@ def _written(bench: Bench) -> dict[bytes, int]:
     """A log of plain records and of a transaction that was committed."""
     for name in (b"alpha", b"beta", b"alpha"):
         bench.run(increment(name))
-    bench.run(lambda _: Outcome([Record(b"gamma", b"1")], producer=Producer(9, 0)))
+    bench.run(lambda _: Verdict([Record(b"gamma", b"1")], producer=Producer(9, 0)))
     bench.end(9, committed=True)
     bench.sync()
     return dict(bench.runtime.machine(0).counts)
@@ -301,7 +302,7 @@ def test_what_a_machine_cannot_replay_is_refused(bench: Bench) -> None:
 
 
 def test_a_marker_that_comes_while_it_loads_is_replayed(bench: Bench) -> None:
-    bench.run(lambda _: Outcome([Record(b"a", b"1")], producer=Producer(9, 0)))
+    bench.run(lambda _: Verdict([Record(b"a", b"1")], producer=Producer(9, 0)))
     bench.sync()
     bench.readers.hold = True
     bench.reload()
@@ -347,7 +348,7 @@ def test_a_write_under_way_is_refused_when_the_leader_changes(bench: Bench) -> N
 
 
 def test_a_shard_that_is_given_up_hears_no_more_of_its_log(bench: Bench) -> None:
-    bench.run(lambda _: Outcome([Record(b"a", b"1")], producer=Producer(9, 0)))
+    bench.run(lambda _: Verdict([Record(b"a", b"1")], producer=Producer(9, 0)))
     machine = bench.runtime.machine(0)
     bench.runtime.unload(0)
     bench.end(9, committed=True)
@@ -360,7 +361,7 @@ def test_very_many_answers_are_given_in_slices() -> None:
     effects = Effects([Record(b"a", b"1")])
     for each in waiting:
         effects.answer(each, "now")
-    bench.runtime.run(0, lambda _: effects.outcome())
+    bench.runtime.run(0, lambda _: effects.verdict())
     bench.rounds.start_round()
     bench.disk.run_held()
     assert sum(each.settled for each in waiting) == ANSWERED_AT_ONCE

@@ -10,7 +10,7 @@ from coordinators.group.config import GroupSettings
 from coordinators.group.descriptions import describe
 from coordinators.group.machine import GroupMachine
 from coordinators.group.requests import CommitRequest, JoinAnswer, LeavingMember, OffsetToCommit, SyncAnswer
-from coordinators.runtime import Outcome, Producer
+from coordinators.state_machine import Producer, Verdict
 from engine.errors import BrokerError, MemberIdRequired
 from tests.coordinators.group.shard import PENDING, Heard, Shard
 
@@ -132,8 +132,8 @@ class Stage:
     # -- administration and life
 
     def do_describe(self, _words: list[str], _options: dict[str, str]) -> str:
-        def operation(machine: GroupMachine) -> Outcome:
-            return Outcome(response=describe(machine, "g"))
+        def operation(machine: GroupMachine) -> Verdict:
+            return Verdict(response=describe(machine, "g"))
 
         found = self.shard.ask(operation).message
         if isinstance(found, BrokerError):

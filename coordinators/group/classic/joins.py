@@ -11,7 +11,7 @@ from coordinators.group.classic.rebalances import NEW_MEMBER_TIMEOUT_MS, Rebalan
 from coordinators.group.consumer.group import ConsumerGroup
 from coordinators.group.record_formats import group_record
 from coordinators.group.requests import NO_MEMBER, JoinAnswer, JoinRequest
-from coordinators.runtime import Effects, Outcome
+from coordinators.state_machine import Effects, Verdict
 from engine.deferred import Deferred
 from engine.errors import (
     FencedInstanceId,
@@ -31,7 +31,7 @@ class Joins:
     random_bytes: Callable[[int], bytes]
     consumers: Mapping[str, ConsumerGroup] = field(factory=dict)
 
-    def join(self, request: JoinRequest) -> Outcome[JoinAnswer]:
+    def join(self, request: JoinRequest) -> Verdict[JoinAnswer]:
         """Take a member in, or on; the answer comes when the round of joins is over."""
         groups = self.rebalances.groups
         group = groups.get(request.group_id)
@@ -69,7 +69,7 @@ class Joins:
 
     # -- new members
 
-    def _join_new(self, group: ClassicGroup, request: JoinRequest, effects: Effects) -> Outcome[JoinAnswer]:
+    def _join_new(self, group: ClassicGroup, request: JoinRequest, effects: Effects) -> Verdict[JoinAnswer]:
         member_id = f"{request.instance_id or request.client_id}-{self._new_uuid()}"
         if request.instance_id is not None:
             known = group.static_member(request.instance_id)
@@ -78,13 +78,13 @@ class Joins:
         elif request.takes_id_first:
             self.rebalances.expect_join(group, member_id, request.session_timeout_ms)
             refusal = MemberIdRequired("join again with this member id", member_id=member_id)
-            return effects.outcome(Deferred(), refusal)
+            return effects.verdict(Deferred(), refusal)
         return self._add(group, member_id, request, effects)
 
     def _new_uuid(self) -> UUID:
         return UUID(bytes=self.random_bytes(16), version=4)
 
-    def _add(self, group: ClassicGroup, member_id: str, request: JoinRequest, effects: Effects) -> Outcome[JoinAnswer]:
+    def _add(self, group: ClassicGroup, member_id: str, request: JoinRequest, effects: Effects) -> Verdict[JoinAnswer]:
         member = Member(
             member_id,
             request.instance_id,
@@ -106,13 +106,13 @@ class Joins:
 
     # -- members that are known
 
-    def _join_known(self, group: ClassicGroup, request: JoinRequest, effects: Effects) -> Outcome[JoinAnswer]:
+    def _join_known(self, group: ClassicGroup, request: JoinRequest, effects: Effects) -> Verdict[JoinAnswer]:
         if request.member_id in group.pending and request.instance_id is None:
             return self._add(group, request.member_id, request, effects)
         member = group.check_member(request.member_id, request.instance_id)
         if group.state is not State.PREPARING_REBALANCE and self._is_up_to_date(group, member, request):
             self.rebalances.touch(group, member)
-            return Outcome(response=self.rebalances.join_answer(group, member))
+            return Verdict(response=self.rebalances.join_answer(group, member))
         self._update(group, member, request, effects)
         return self._in_next_round(group, member, effects)
 
@@ -132,17 +132,17 @@ class Joins:
         member.session_timeout_ms = request.session_timeout_ms
         group.keep_waiting(member)
 
-    def _in_next_round(self, group: ClassicGroup, member: Member, effects: Effects) -> Outcome[JoinAnswer]:
+    def _in_next_round(self, group: ClassicGroup, member: Member, effects: Effects) -> Verdict[JoinAnswer]:
         waiting = member.join
         assert waiting is not None, "it has just joined"
         self.rebalances.prepare_or_complete(group, effects)
-        return effects.outcome(waiting)
+        return effects.verdict(waiting)
 
     # -- static members (KIP-345)
 
     def _return_static(
         self, group: ClassicGroup, known: Member, new_id: str, request: JoinRequest, effects: Effects
-    ) -> Outcome[JoinAnswer]:
+    ) -> Verdict[JoinAnswer]:
         """A static member came back: its earlier self is fenced, and a stable group stays as it is."""
         old_leader = group.leader or ""
         fenced = FencedInstanceId(f"{known.instance_id!r} joined again under another member id")
@@ -159,7 +159,7 @@ class Joins:
 
     def _keep_stable(
         self, group: ClassicGroup, member: Member, old_leader: str, request: JoinRequest, effects: Effects
-    ) -> Outcome[JoinAnswer]:
+    ) -> Verdict[JoinAnswer]:
         """Answer with the current generation and write the new member id down.
 
         A leader shall not assign anew. One that can be told so (KIP-814) still sees the members; another one
@@ -177,4 +177,4 @@ class Joins:
         value = group.record_value(assignments, self.rebalances.clock.now_ms())
         effects.records.append(group_record(group.group_id, value))
         effects.reload_if_refused = True
-        return effects.outcome(answer)
+        return effects.verdict(answer)

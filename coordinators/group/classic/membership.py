@@ -9,7 +9,7 @@ from coordinators.group.classic.members import Member
 from coordinators.group.classic.rebalances import Rebalances
 from coordinators.group.record_formats import group_record
 from coordinators.group.requests import NO_MEMBER, LeaveAnswer, LeavingMember, SyncAnswer, SyncRequest
-from coordinators.runtime import Effects, Outcome
+from coordinators.state_machine import Effects, Verdict
 from engine.deferred import Deferred
 from engine.errors import (
     BrokerError,
@@ -38,7 +38,7 @@ class Membership:
 
     # -- sync
 
-    def sync(self, request: SyncRequest) -> Outcome[SyncAnswer]:
+    def sync(self, request: SyncRequest) -> Verdict[SyncAnswer]:
         """Give a member its assignment, once the leader has brought it."""
         group = self._group(request.group_id)
         member = group.check_member(request.member_id, request.instance_id)
@@ -48,14 +48,14 @@ class Membership:
         self.rebalances.touch(group, member)
         if group.state is State.STABLE:
             self.rebalances.synced(group, member.member_id)
-            return Outcome(response=SyncAnswer(group.protocol_type, group.protocol, member.assignment))
+            return Verdict(response=SyncAnswer(group.protocol_type, group.protocol, member.assignment))
         effects = Effects()
         effects.refuse(member.sync, RebalanceInProgress("another sync of this member came"))
         waiting = member.sync = Deferred()
         self.rebalances.synced(group, member.member_id)
         if group.leader == member.member_id:
             self._assign(group, request.assignments, effects)
-        return effects.outcome(waiting)
+        return effects.verdict(waiting)
 
     def _assign(self, group: ClassicGroup, given: dict[str, bytes], effects: Effects) -> None:
         """Write the assignments down; replaying that record makes the group stable."""
@@ -71,11 +71,11 @@ class Membership:
 
     # -- leave
 
-    def leave(self, group_id: str, leaving: Sequence[LeavingMember]) -> Outcome[LeaveAnswer]:
+    def leave(self, group_id: str, leaving: Sequence[LeavingMember]) -> Verdict[LeaveAnswer]:
         """Take members out; the answer says for each why it was not."""
         group = self.rebalances.groups.get(group_id)
         if group is None:
-            return Outcome(response=[UnknownMemberId(f"there is no group {group_id!r}") for _ in leaving])
+            return Verdict(response=[UnknownMemberId(f"there is no group {group_id!r}") for _ in leaving])
         effects = Effects()
         before = len(group.members)
         results: LeaveAnswer = [self._leave_one(group, each, effects) for each in leaving]
@@ -83,7 +83,7 @@ class Membership:
             self.rebalances.prepare_or_complete(group, effects)
         else:
             self.rebalances.complete_if_everybody_joined(group, effects)
-        return effects.outcome(results)
+        return effects.verdict(results)
 
     def _leave_one(self, group: ClassicGroup, leaving: LeavingMember, effects: Effects) -> BrokerError | None:
         if leaving.member_id in group.pending:

@@ -18,7 +18,7 @@ from coordinators.group.classic.members import Member
 from coordinators.group.config import GroupSettings
 from coordinators.group.record_formats import group_record
 from coordinators.group.requests import JoinAnswer, JoinedMember
-from coordinators.runtime import Effects, Outcome, ShardTimers
+from coordinators.state_machine import Effects, ShardTimers, Verdict
 from engine.clock import Clock
 from engine.errors import RebalanceInProgress, UnknownMemberId
 
@@ -70,24 +70,24 @@ class Rebalances:
         delay_ms = min(self.settings.initial_rebalance_delay_ms, left_ms)
         group.new_member_added = False
 
-        def over(_: object) -> Outcome[None]:
+        def over(_: object) -> Verdict[None]:
             if self.groups.get(group.group_id) is not group or group.state is not State.PREPARING_REBALANCE:
-                return Outcome()
+                return Verdict()
             if group.new_member_added and left_ms > delay_ms:
                 self._wait_for_more(group, left_ms - delay_ms)
-                return Outcome()
+                return Verdict()
             effects = Effects()
             self.complete(group, effects)
-            return effects.outcome()
+            return effects.verdict()
 
         self.timers.set(("join", group.group_id), delay_ms, over)
 
     def _wait_for_all(self, group: ClassicGroup) -> None:
-        def over(_: object) -> Outcome[None]:
+        def over(_: object) -> Verdict[None]:
             effects = Effects()
             if self.groups.get(group.group_id) is group and group.state is State.PREPARING_REBALANCE:
                 self.complete(group, effects)
-            return effects.outcome()
+            return effects.verdict()
 
         self.timers.set(("join", group.group_id), group.rebalance_timeout_ms, over)
 
@@ -141,11 +141,11 @@ class Rebalances:
     def _expect_syncs(self, group: ClassicGroup) -> None:
         generation = group.generation
 
-        def over(_: object) -> Outcome[None]:
+        def over(_: object) -> Verdict[None]:
             effects = Effects()
             if self.groups.get(group.group_id) is group and group.generation == generation:
                 self._expel_unsynced(group, effects)
-            return effects.outcome()
+            return effects.verdict()
 
         self.timers.set(("sync", group.group_id), group.rebalance_timeout_ms, over)
 
@@ -188,18 +188,18 @@ class Rebalances:
     def _watch_session(self, group: ClassicGroup, member: Member) -> None:
         left_ms = (member.session_deadline - self.clock.monotonic()) * 1000
 
-        def over(_: object) -> Outcome[None]:
+        def over(_: object) -> Verdict[None]:
             if self.groups.get(group.group_id) is not group or group.members.get(member.member_id) is not member:
-                return Outcome()
+                return Verdict()
             if self._is_excused(member):
                 member.session_deadline = self.clock.monotonic() + member.session_timeout_ms / 1000
             if self.clock.monotonic() < member.session_deadline:
                 self._watch_session(group, member)
-                return Outcome()
+                return Verdict()
             effects = Effects()
             self.forget_member(group, member, effects)
             self.prepare_or_complete(group, effects)
-            return effects.outcome()
+            return effects.verdict()
 
         self.timers.set(("session", group.group_id, member.member_id), left_ms, over)
 
@@ -211,11 +211,11 @@ class Rebalances:
         """An id was given out: it counts in a round of joins until its owner joins or the time is over."""
         group.pending.add(member_id)
 
-        def over(_: object) -> Outcome[None]:
+        def over(_: object) -> Verdict[None]:
             effects = Effects()
             if self.groups.get(group.group_id) is group and member_id in group.pending:
                 group.remove(member_id)
                 self.complete_if_everybody_joined(group, effects)
-            return effects.outcome()
+            return effects.verdict()
 
         self.timers.set(("pending", group.group_id, member_id), within_ms, over)

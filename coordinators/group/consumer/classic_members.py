@@ -25,7 +25,7 @@ from coordinators.group.requests import (
     SyncAnswer,
     SyncRequest,
 )
-from coordinators.runtime import Outcome
+from coordinators.state_machine import Verdict
 from engine.errors import (
     BrokerError,
     IllegalGeneration,
@@ -46,7 +46,7 @@ class ClassicMembers:
 
     # -- join
 
-    def join(self, request: JoinRequest) -> Outcome[JoinAnswer]:
+    def join(self, request: JoinRequest) -> Verdict[JoinAnswer]:
         """A JoinAnswer."""
         group = self.consumers.groups[request.group_id]
         self.consumers.check_room(group, request.member_id)
@@ -65,9 +65,9 @@ class ClassicMembers:
         timeout_ms = request.rebalance_timeout_ms
         self.consumers.sessions.expect_revocation(group.group_id, member_id, after.epoch, timeout_ms)
         answer = JoinAnswer(member_id, after.epoch, CONSUMER_PROTOCOL, request.protocols[0][0], "")
-        return Outcome(draft.records, answer, reload_if_refused=True)
+        return Verdict(draft.records, answer, reload_if_refused=True)
 
-    def _downgrade(self, draft: Draft, members: list[ConsumerMember], member_id: str) -> Outcome[JoinAnswer]:
+    def _downgrade(self, draft: Draft, members: list[ConsumerMember], member_id: str) -> Verdict[JoinAnswer]:
         """The last member of the new protocol came back as one of the classic: nobody has to move for that."""
         epoch = draft.group.epoch
         is_settled = draft.epoch == epoch and all(member.is_reconciled_to(epoch) for member in members)
@@ -100,7 +100,7 @@ class ClassicMembers:
 
     # -- what follows a join
 
-    def sync(self, request: SyncRequest) -> Outcome[SyncAnswer]:
+    def sync(self, request: SyncRequest) -> Verdict[SyncAnswer]:
         """A SyncAnswer."""
         group, member = self._known(request.group_id, request.member_id, request.instance_id, request.generation)
         classic = member.subscription.classic
@@ -114,7 +114,7 @@ class ClassicMembers:
         self.consumers.touch(group.group_id, member)
         self.consumers.sessions.revoked(group.group_id, member.member_id)
         assignment = classic_assignment(member, self.consumers.topics)
-        return Outcome(response=SyncAnswer(CONSUMER_PROTOCOL, name, assignment))
+        return Verdict(response=SyncAnswer(CONSUMER_PROTOCOL, name, assignment))
 
     def heartbeat(self, group_id: str, member_id: str, instance_id: str | None, generation: int) -> None:
         """A sign of life; raises if the member shall join again. Writes nothing."""
@@ -129,7 +129,7 @@ class ClassicMembers:
             self._expect_join(group_id, member)
             raise RebalanceInProgress(f"group {group_id!r} is at epoch {group.epoch}")
 
-    def leave(self, group_id: str, leaving: Sequence[LeavingMember]) -> Outcome[LeaveAnswer]:
+    def leave(self, group_id: str, leaving: Sequence[LeavingMember]) -> Verdict[LeaveAnswer]:
         """For each member why it could not leave, or None."""
         group = self.consumers.groups[group_id]
         found: dict[str, ConsumerMember] = {}
@@ -141,7 +141,7 @@ class ClassicMembers:
                 answers.append(None)
             except BrokerError as error:
                 answers.append(kept(error))
-        return self.consumers.remove(group, list(found.values()), answers) if found else Outcome(response=answers)
+        return self.consumers.remove(group, list(found.values()), answers) if found else Verdict(response=answers)
 
     def _leaving(self, group: ConsumerGroup, leaving: LeavingMember) -> ConsumerMember:
         if leaving.instance_id is None:

@@ -25,7 +25,7 @@ from coordinators.group.consumer.record_formats import (
     target_epoch_record,
     target_record,
 )
-from coordinators.runtime import Record
+from coordinators.state_machine import Record
 from coordinators.topic_view import TopicView
 from engine.ids import TopicId
 

@@ -28,7 +28,7 @@ from coordinators.group.consumer.record_formats import (
     target_epoch_record,
     target_record,
 )
-from coordinators.runtime import Record
+from coordinators.state_machine import Record
 from engine.errors import FencedInstanceId, UnknownMemberId
 from engine.ids import TopicId
 

@@ -17,7 +17,7 @@ from coordinators.group.consumer.migration import can_downgrade, downgrade_recor
 from coordinators.group.consumer.reconciliation import Goal, reconcile
 from coordinators.group.consumer.record_formats import Assignment
 from coordinators.group.consumer.sessions import ConsumerSessions
-from coordinators.runtime import Outcome, ShardTimers
+from coordinators.state_machine import ShardTimers, Verdict
 from coordinators.topic_view import TopicView
 from engine.clock import Clock
 from engine.errors import GroupMaxSizeReached
@@ -39,7 +39,7 @@ class ConsumerGroups:
     timers: ShardTimers[Any]
     settings: GroupSettings
     # Called when a group has become a classic one.
-    downgraded: Callable[[str], Outcome[None]]
+    downgraded: Callable[[str], Verdict[None]]
     groups: dict[str, ConsumerGroup] = field(factory=dict, init=False)
     sessions: ConsumerSessions = field(init=False)
 
@@ -48,11 +48,6 @@ class ConsumerGroups:
 
     def draft(self, group: ConsumerGroup) -> Draft:
         return Draft(group, self.topics, self.clock.now_ms())
-
-    def has_members(self, group_id: str) -> bool:
-        """Whether the group is one of the new protocol and has members."""
-        group = self.groups.get(group_id)
-        return group is not None and bool(group.members)
 
     def check_room(self, group: ConsumerGroup, member_id: str) -> None:
         most = self.settings.consumer_max_size
@@ -125,22 +120,22 @@ class ConsumerGroups:
             timeout_ms = member.subscription.rebalance_timeout_ms
             self.sessions.expect_revocation(group_id, member.member_id, member.epoch, timeout_ms)
 
-    def _session_over(self, group_id: str, member_id: str) -> Outcome[None]:
+    def _session_over(self, group_id: str, member_id: str) -> Verdict[None]:
         group = self.groups.get(group_id)
         member = None if group is None else group.members.get(member_id)
-        return Outcome() if group is None or member is None else self.remove(group, [member], None)
+        return Verdict() if group is None or member is None else self.remove(group, [member], None)
 
-    def _overdue(self, group_id: str, member_id: str, epoch: int) -> Outcome[None]:
+    def _overdue(self, group_id: str, member_id: str, epoch: int) -> Verdict[None]:
         """A member did not give back, or did not join again, in time; unless it has gone on since."""
         group = self.groups.get(group_id)
         member = None if group is None else group.members.get(member_id)
         if group is None or member is None or member.epoch != epoch:
-            return Outcome()
+            return Verdict()
         return self.remove(group, [member], None)
 
     # -- leaving
 
-    def remove(self, group: ConsumerGroup, members: Sequence[ConsumerMember], answer: R) -> Outcome[R]:
+    def remove(self, group: ConsumerGroup, members: Sequence[ConsumerMember], answer: R) -> Verdict[R]:
         """Take members out; the others learn of it as they come."""
         draft = self.draft(group)
         gone = {member.member_id: member for member in members}
@@ -154,18 +149,18 @@ class ConsumerGroups:
             draft.remove(member)
         draft.forget_unused_regexes()
         draft.raise_epoch()
-        return Outcome(draft.records, answer, reload_if_refused=True)
+        return Verdict(draft.records, answer, reload_if_refused=True)
 
     def downgrade(
         self, draft: Draft, left: Sequence[ConsumerMember], answer: R, *, is_settled: bool = False
-    ) -> Outcome[R]:
+    ) -> Verdict[R]:
         """The members that are left form a classic group; it rebalances, unless everybody has its share already."""
         group_id = draft.group_id
         for member_id in draft.members:
             self.sessions.forget(group_id, member_id)
         self.timers.set(("downgraded", group_id), 0, lambda _: self.downgraded(group_id))
         records = downgrade_records(draft.group, left, self.topics, draft.now_ms, is_settled=is_settled)
-        return Outcome(records, answer, reload_if_refused=True)
+        return Verdict(records, answer, reload_if_refused=True)
 
     # -- life
 

@@ -28,7 +28,7 @@ from coordinators.group.consumer.replay import ConsumerReplay
 from coordinators.group.consumer.requests import NO_TIMEOUT, HeartbeatAnswer, HeartbeatRequest
 from coordinators.group.offsets import Offsets
 from coordinators.group.record_formats import group_record
-from coordinators.runtime import Effects, Outcome
+from coordinators.state_machine import Effects, Verdict
 from engine.errors import GroupIdNotFound, RebalanceInProgress, UnreleasedInstanceId
 
 # A member that waits for what others still hold comes back sooner than the others; nobody sooner than this.
@@ -48,7 +48,7 @@ class ConsumerHeartbeats:
     def settings(self) -> GroupSettings:
         return self.consumers.settings
 
-    def heartbeat(self, request: HeartbeatRequest) -> Outcome[HeartbeatAnswer]:
+    def heartbeat(self, request: HeartbeatRequest) -> Verdict[HeartbeatAnswer]:
         """A HeartbeatAnswer."""
         check_heartbeat(request, self.settings.consumer_assignors)
         if request.epoch in (LEAVE_EPOCH, STATIC_LEAVE_EPOCH):
@@ -61,7 +61,7 @@ class ConsumerHeartbeats:
             member = self._known_member(group, request)
             if not self._is_news(group, member, request):
                 self.consumers.touch(group.group_id, member)
-                return Outcome(response=self._answer(request, member, member))
+                return Verdict(response=self._answer(request, member, member))
         return self._update(self.consumers.draft(group), request, Effects())
 
     def _is_news(self, group: ConsumerGroup, member: ConsumerMember, request: HeartbeatRequest) -> bool:
@@ -75,13 +75,13 @@ class ConsumerHeartbeats:
             or _subscription(member.subscription, request) != member.subscription
         )
 
-    def _update(self, draft: Draft, request: HeartbeatRequest, effects: Effects) -> Outcome[HeartbeatAnswer]:
+    def _update(self, draft: Draft, request: HeartbeatRequest, effects: Effects) -> Verdict[HeartbeatAnswer]:
         before = self._member(draft, request)
         member = evolve(before, subscription=_subscription(before.subscription, request))
         after = self.consumers.update(draft, before, member, request.owned)
         effects.records += draft.records
         effects.reload_if_refused = True
-        return effects.outcome(self._answer(request, before, after))
+        return effects.verdict(self._answer(request, before, after))
 
     def _answer(self, request: HeartbeatRequest, before: ConsumerMember, after: ConsumerMember) -> HeartbeatAnswer:
         assignment = None
@@ -104,7 +104,7 @@ class ConsumerHeartbeats:
 
     # -- who it is
 
-    def _join_other(self, request: HeartbeatRequest) -> Outcome[HeartbeatAnswer]:
+    def _join_other(self, request: HeartbeatRequest) -> Verdict[HeartbeatAnswer]:
         """Join a group that is new, or that was one of the classic protocol so far."""
         if request.epoch != JOIN_EPOCH:
             raise GroupIdNotFound(f"Consumer group {request.group_id} not found.")
@@ -163,7 +163,7 @@ class ConsumerHeartbeats:
 
     # -- leaving
 
-    def _leave(self, request: HeartbeatRequest) -> Outcome[HeartbeatAnswer]:
+    def _leave(self, request: HeartbeatRequest) -> Verdict[HeartbeatAnswer]:
         group = self.consumers.groups.get(request.group_id)
         if group is None:
             raise GroupIdNotFound(f"Group {request.group_id} not found.")
@@ -177,7 +177,7 @@ class ConsumerHeartbeats:
         draft = self.consumers.draft(group)
         draft.assign(evolve(member, epoch=STATIC_LEAVE_EPOCH, revoking={}))
         self.consumers.sessions.revoked(group.group_id, member.member_id)
-        return Outcome(draft.records, answer)
+        return Verdict(draft.records, answer)
 
 
 def _subscription(before: SubscriptionValue, request: HeartbeatRequest) -> SubscriptionValue:

@@ -36,7 +36,7 @@ from coordinators.group.consumer.record_formats import (
     target_record,
 )
 from coordinators.group.record_formats import GroupValue, MemberValue, group_record
-from coordinators.runtime import Record
+from coordinators.state_machine import Record
 from coordinators.topic_view import TopicView
 from engine.errors import GroupIdNotFound
 

@@ -22,7 +22,7 @@ from coordinators.record_fields import (
     write_tagged,
     write_unsigned_varint,
 )
-from coordinators.runtime import Record
+from coordinators.state_machine import Record
 from engine.ids import TopicId
 
 EPOCH_KEY = 3

@@ -28,7 +28,7 @@ from coordinators.group.consumer.record_formats import (
     decode_target_epoch,
 )
 from coordinators.group.offsets import Offsets
-from coordinators.runtime import Record
+from coordinators.state_machine import Record
 
 Replay = Callable[[Record, int], None]
 

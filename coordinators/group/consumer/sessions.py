@@ -9,7 +9,7 @@ from typing import Any
 
 from attrs import define, field
 
-from coordinators.runtime import Outcome, ShardTimers
+from coordinators.state_machine import ShardTimers, Verdict
 from engine.clock import Clock
 
 Key = tuple[str, str]
@@ -22,8 +22,8 @@ class ConsumerSessions:
     clock: Clock
     timers: ShardTimers[Any]
     # What follows when a session is over, or when a member did not give back in time; the last is its epoch.
-    expired: Callable[[str, str], Outcome[Any]]
-    overdue: Callable[[str, str, int], Outcome[Any]]
+    expired: Callable[[str, str], Verdict[Any]]
+    overdue: Callable[[str, str, int], Verdict[Any]]
     _deadlines: dict[Key, float] = field(factory=dict)
     _expected: set[Key] = field(factory=set)
 
@@ -40,10 +40,10 @@ class ConsumerSessions:
             self._watch(key)
 
     def _watch(self, key: Key) -> None:
-        def over(_: object) -> Outcome[Any]:
+        def over(_: object) -> Verdict[Any]:
             if self.clock.monotonic() < self._deadlines[key]:
                 self._watch(key)
-                return Outcome()
+                return Verdict()
             del self._deadlines[key]
             return self.expired(*key)
 
@@ -53,7 +53,7 @@ class ConsumerSessions:
         """The member was told to give partitions back, or to join again."""
         key = (group_id, member_id)
 
-        def over(_: object) -> Outcome[Any]:
+        def over(_: object) -> Verdict[Any]:
             self._expected.discard(key)
             return self.overdue(group_id, member_id, epoch)
 

@@ -8,7 +8,7 @@ from attrs import define, field
 from coordinators.group.consumer.group import ConsumerGroup
 from coordinators.group.consumer.requests import HeartbeatAnswer, HeartbeatRequest
 from coordinators.group.machine import GroupMachine
-from coordinators.runtime import ShardTimers
+from coordinators.state_machine import ShardTimers
 from coordinators.topic_view import Topic, TopicView
 from engine.catalogue.records import PartitionRecord
 from engine.config.resolve import BrokerSettings

@@ -9,7 +9,8 @@ from attrs import define, field, frozen
 from coordinators.group.config import GroupSettings
 from coordinators.group.machine import GroupMachine
 from coordinators.group.requests import CommitRequest, JoinRequest, LeavingMember, OffsetToCommit, SyncRequest
-from coordinators.runtime import Operation, Outcome, Runtime, ShardTimers, opened_batches, replay_batch
+from coordinators.runtime import Runtime, opened_batches, replay_batch
+from coordinators.state_machine import Operation, ShardTimers, Verdict
 from engine.clock import ManualClock
 from engine.deferred import Deferred
 from engine.files.memory import MemoryFiles
@@ -154,8 +155,8 @@ class Shard:
         return self.ask(lambda machine: machine.commits.commit(request))
 
     def fetch(self, topic: str, partition: int = 0, *, require_stable: bool = False) -> Any:
-        def operation(machine: GroupMachine) -> Outcome:
-            return Outcome(response=machine.commits.fetch("g", [(topic, partition)], require_stable=require_stable))
+        def operation(machine: GroupMachine) -> Verdict:
+            return Verdict(response=machine.commits.fetch("g", [(topic, partition)], require_stable=require_stable))
 
         (found,) = self.ask(operation).message
         return found

@@ -9,7 +9,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from coordinators.group.classic.group import State
 from coordinators.group.requests import CommitRequest, LeavingMember, OffsetToCommit
-from coordinators.runtime import Producer, Record
+from coordinators.state_machine import Producer, Record
 from engine.errors import BrokerError, NotCoordinator
 from engine.log.types import Origin
 from engine.records.layout import CONTROL_FLAG, TRANSACTIONAL_FLAG, build_batch

@@ -234,7 +234,8 @@ class TransactionsMachine(RuleBasedStateMachine):
             return
         world = self.world
         runtime = world.transactions.runtime
-        from coordinators.runtime import ShardTimers, opened_batches, replay_batch
+        from coordinators.runtime import opened_batches, replay_batch
+        from coordinators.state_machine import ShardTimers
         from coordinators.transaction.machine import TransactionMachine
 
         for shard in runtime._shards.values():

@@ -4,7 +4,7 @@ import pytest
 
 from coordinators.group.consumer.group import ConsumerGroup, ConsumerGroupState, MemberState
 from coordinators.group.consumer.record_formats import CurrentValue, EpochValue, RegexValue, SubscriptionValue
-from coordinators.runtime import Outcome
+from coordinators.state_machine import Verdict
 from engine.errors import FencedInstanceId, UnknownMemberId
 from tests.coordinators.group.consumer_shard import Consumer, ConsumerShard
 from tests.coordinators.group.shard import read_all
@@ -95,6 +95,6 @@ def test_the_end_of_a_group_leaves_nothing_but_offsets() -> None:
     written = {record.key for _, records in read_all(shard.partition) for record in records}
     tombstones = shard.group.tombstones()
     assert {record.key for record in tombstones} == written
-    shard.ask(lambda _: Outcome(tombstones))
+    shard.ask(lambda _: Verdict(tombstones))
     assert shard.machine.consumers.groups == {}
     assert shard.replayed().hard_state() == shard.machine.hard_state()

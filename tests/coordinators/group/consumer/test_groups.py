@@ -6,7 +6,7 @@ import pytest
 
 from coordinators.group.config import GroupSettings
 from coordinators.group.requests import CommitRequest, OffsetToCommit
-from coordinators.runtime import Producer
+from coordinators.state_machine import Producer
 from engine.errors import GroupMaxSizeReached
 from tests.coordinators.group.consumer_shard import Consumer, ConsumerShard, places, settle
 from tests.effort import growth

@@ -8,7 +8,7 @@ from coordinators.group.consumer.record_formats import EpochValue, epoch_record,
 from coordinators.group.consumer.replay import ConsumerReplay
 from coordinators.group.offsets import Offsets
 from coordinators.group.record_formats import OffsetKey, OffsetValue
-from coordinators.runtime import Record
+from coordinators.state_machine import Record
 from tests.coordinators.group.consumer_shard import Consumer, ConsumerShard, settle
 from tests.coordinators.group.shard import read_all
 

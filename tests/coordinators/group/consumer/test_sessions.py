@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from coordinators.group.consumer.sessions import ConsumerSessions
-from coordinators.runtime import Outcome, ShardTimers
+from coordinators.state_machine import ShardTimers, Verdict
 from engine.clock import ManualClock
 from engine.timers import Timers
 
@@ -19,9 +19,9 @@ class Desk:
         shard_timers: ShardTimers[Any] = ShardTimers(self.timers, self.clock, lambda operation: operation(None))
         self.sessions = ConsumerSessions(self.clock, shard_timers, self._tell, self._tell)
 
-    def _tell(self, *what: Any) -> Outcome:
+    def _tell(self, *what: Any) -> Verdict:
         self.told.append(what)
-        return Outcome()
+        return Verdict()
 
     def advance(self, duration_ms: int) -> None:
         self.clock.advance_ms(duration_ms)
