@@ -188,7 +188,7 @@ class Stage:
             batches.append((build_events([Priority(True)], now_ms), None))
         if header.codec != self.state.codec:
             batches.append((build_events([CodecChanged(header.codec)], now_ms), None))
-        first_number = self.store.log.end_offset + len(batches)
+        first_number = self.store.log.end_offset + sum(parse_header(batch).record_count for batch, _ in batches)
         flags = LETTER_FLAG if is_letter else 0
         if opened is None and not self._config.extensions_enable:
             flags |= PLAIN_FLAG

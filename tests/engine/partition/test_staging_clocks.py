@@ -3,6 +3,7 @@
 import pytest
 
 from engine.clock import ManualClock
+from engine.log.types import Receipt
 from tests.engine.logs import NOW_MS
 from tests.engine.partition.staging_bench import Bench
 from tests.engine.stage.world import record
@@ -107,3 +108,15 @@ def test_what_was_staged_before_the_machine_started_is_kept_from_later_steps_wit
     assert bench.values() == []
     bench.pass_ms(1)
     assert bench.values() == [b"by delay"]
+
+
+def test_a_clock_that_was_set_before_the_first_record_was_staged_leaves_its_number_right() -> None:
+    bench = Bench(clock=ManualClock(NOW_MS, 5_000.0, boot="b00t"))
+    bench.clock.wall_ms += 3_600_000
+    (receipt,) = bench.produce(record("now"), record("later", delay=1_000))
+    assert isinstance(receipt, Receipt)
+    assert receipt.staged_number == 3, "two events about the clocks come first"
+    bench.sync()
+    assert bench.values() == [b"now"]
+    bench.pass_ms(1_000)
+    assert bench.values() == [b"now", b"later"]
