@@ -68,9 +68,9 @@ class DueReleases:
     def _fired(self) -> None:
         self._timer, self._looks_at = None, -math.inf
         if not self._partition.removed:
-            self._life.submit(self._look)
+            self._life.submit(self.look)
 
-    def _look(self) -> None:
+    def look(self) -> None:
         """Release what is due by now, as much as is released at a time; the timer is set anew after this turn."""
         self._looks_at = math.inf
         stage = self._stage

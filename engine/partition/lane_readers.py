@@ -32,7 +32,8 @@ class LaneReaders:
         self._stage = stage
         self._life = life
         self._timers = timers
-        self._is_ordering = False
+        self.is_ordering = False
+        """Whether a release that a reader asked for is under way, or not yet under the high watermark (rule 4)."""
         self._wanted_in_order = 0
         """Up to where the order has to be fixed, whether anybody reads it or not."""
         self._watchers: dict[PromiseWatcher, None] = {}
@@ -73,8 +74,8 @@ class LaneReaders:
         stage, log_end = self._stage, self._partition.log.end_offset
         if not stage.prioritised or not len(stage.state.lanes) or not log_end <= offset <= self.promised_end:
             return False
-        if not self._is_ordering and self._life.state is not State.BLOCKED:
-            self._is_ordering = True
+        if not self.is_ordering and self._life.state is not State.BLOCKED:
+            self.is_ordering = True
             self._life.submit(lambda: self._linearise(offset, limit_bytes))
         return True
 
@@ -95,7 +96,7 @@ class LaneReaders:
             if is_full(error):
                 self._timers.call_at(self._life.retry_at(error), lambda: self.linearise(offset, limit_bytes))
         if intent is None:
-            self._is_ordering = False
+            self.is_ordering = False
         else:
             self._life.carry_out(intent)
 
@@ -112,4 +113,4 @@ class LaneReaders:
 
     def ordering_ended(self) -> None:
         """The release that was asked for is in the log, or will never be."""
-        self._is_ordering = False
+        self.is_ordering = False

@@ -9,7 +9,6 @@ from engine.stage.events import Intent
 from engine.stage.lanes import Piece
 from engine.stage.pending import PendingRow
 from engine.stage.release_batches import ReleaseBatches
-from engine.stage.stage import Held
 from engine.stage.state import HOLE
 from tests.engine.logs import NOW_MS
 from tests.engine.stage.world import Leader, Node, Record, as_released, client_batch, parse, record
@@ -27,8 +26,8 @@ class Bench:
 
     def send(self, *records: Record) -> PendingRow:
         held = self.leader.append(client_batch(records))
-        assert isinstance(held, Held)
-        return self.leader.row(held.last_number - len(records) + 1)
+        assert held.is_staged
+        return self.leader.row(held.staged_number - len(records) + 1)
 
     def build(
         self, *parts: tuple[PendingRow, Piece], skip: int = 0, max_bytes: int = LARGE, limit_bytes: int | None = None

@@ -13,7 +13,6 @@ from engine.log.types import Origin
 from engine.records.layout import BatchHeader, parse_header
 from engine.stage.config import ExtensionConfig
 from engine.stage.fates import FateKind, id_hash
-from engine.stage.stage import Held
 from engine.stage.state import READY, WAITING
 from tests.engine.logs import NOW_MS, batch
 from tests.engine.stage.world import Leader, Node, Record, as_released, client_batch, read_batches, record, reopened
@@ -34,8 +33,8 @@ def send(leader: Leader, *records: Record, wait: bool = True, producer_id: int =
         transactional=transactional,
     )
     held = leader.append(data, wait=wait)
-    assert isinstance(held, Held)
-    return held.last_number - len(records) + 1
+    assert held.is_staged
+    return held.staged_number - len(records) + 1
 
 
 def pass_time(leader: Leader, duration_ms: int) -> None:
@@ -285,6 +284,7 @@ def test_a_reader_beyond_the_end_lets_those_pass_that_were_ready_first() -> None
     send(leader, record("!", priority="critical"))
     leader.linearise(told)
     assert leader.values() == ["b", "a"]
+    leader.make_durable()
     leader.linearise(told)
     assert leader.values() == ["b", "a", "!"]
 

@@ -19,6 +19,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from engine.clock import ManualClock
 from engine.errors import StorageError
+from engine.log.types import Receipt
 from engine.records.batch import whole
 from engine.records.compression import LZ4, NONE, ZSTD
 from engine.records.layout import CONTROL_FLAG
@@ -27,7 +28,6 @@ from engine.stage.config import ExtensionConfig
 from engine.stage.fates import id_hash
 from engine.stage.headers import FOREVER_MS
 from engine.stage.opening import load_state
-from engine.stage.stage import Held
 from tests.engine.logs import NOW_MS
 from tests.engine.stage import model
 from tests.engine.stage.model import Item, Model, Times
@@ -169,17 +169,15 @@ class StageMachine(RuleBasedStateMachine):
             data = client_batch(
                 sent, producer_id=producer_id, epoch=0, sequence=self.sequence(producer_id), transactional=True
             )
-        answers: list[Held | int] = []
+        answers: list[Receipt] = []
         self.acknowledged.pop(-1 if producer_id is None else producer_id, None)
         if not self.attempt(lambda: answers.append(self.leader.append(data, wait=wait))):
             return
-        if wait:
-            assert self.leader.store.high_watermark.offset == self.leader.store.log.end_offset
-            if producer_id is not None:
-                self.acknowledged[producer_id] = data
+        if wait and producer_id is not None:
+            self.acknowledged[producer_id] = data
         (answer,) = answers
-        if isinstance(answer, Held):
-            first = answer.last_number - len(sent) + 1
+        if answer.is_staged:
+            first = answer.staged_number - len(sent) + 1
             kept = {number: self.model.items[number].record for number in self.model.items if number >= first}
             stored = {first + place: one for place, one in enumerate(sent) if b"tide-cancel" not in dict(one.headers)}
             assert kept == stored, "rule 1: a batch goes whole into the stage"
@@ -233,12 +231,12 @@ class StageMachine(RuleBasedStateMachine):
         self.clock.advance_ms(duration_ms)
         self.real_ms += duration_ms
         for _ in range(calls):
-            self.attempt(self.leader.run_due)
+            self.attempt(self.leader.run_timers)
 
     @rule(step_ms=st.sampled_from([-100_000, -500, 500, 5_000, 100_000]))
     def set_wall_clock(self, step_ms: int) -> None:
         self.clock.wall_ms += step_ms
-        self.leader.stage.watch_clock()
+        self.leader.staging.watch_clock()
         self.leader.make_durable(log=False)
         self.model.follow(self.leader.store.log, self.times)
 
@@ -260,12 +258,15 @@ class StageMachine(RuleBasedStateMachine):
         numbers: set[int] = set()
 
         def read() -> None:
+            was_ordering = leader.staging.readers.is_ordering
             intent = leader.linearise(offset, limit, limit_bytes)
-            assert intent is not None
+            if intent is None:
+                assert was_ordering or self.fault is not None, "rule 4: one at a time"
+                return
             assert intent.end_offset - intent.first_offset <= limit, "rule 4"
             numbers.update(n for piece in intent.pieces for n in range(piece.number, piece.number + piece.count))
 
-        if self.attempt(read) and offset > log_end:
+        if self.attempt(read) and numbers and offset > log_end:
             assert numbers <= earliest, "rule 5: who was ready first lies below"
             assert 1 <= len(numbers) <= min(limit, len(earliest)), "rule 4"
             if limit_bytes >= ENOUGH_BYTES:
@@ -284,10 +285,10 @@ class StageMachine(RuleBasedStateMachine):
         if item is None:
             return
         if ahead_ms is None:
-            self.attempt(lambda: stage.cancel([item.number]))
+            self.attempt(lambda: self.leader.change(lambda: stage.cancel([item.number])))
             return
         due_ms = (stage.clock.now_ms() if relative else stage.clock.wall_ms()) + ahead_ms
-        self.attempt(lambda: stage.reschedule(item.number, due_ms, relative=relative))
+        self.attempt(lambda: self.leader.change(lambda: stage.reschedule(item.number, due_ms, relative=relative)))
 
     @rule(kind=st.sampled_from(UPKEEP), part=st.floats(0, 1))
     def look_after(self, kind: str, part: float) -> None:
@@ -299,7 +300,7 @@ class StageMachine(RuleBasedStateMachine):
             self.attempt(lambda: log.delete_records(log.start_offset + int((end - log.start_offset) * part)))
         elif kind == "priority":
             if stage.prioritised and not len(stage.state.lanes) and not stage.state.intents:
-                self.attempt(stage.switch_off_priority)
+                self.attempt(lambda: self.leader.change(stage.switch_off_priority))
         elif not store.segments:
             return
         elif kind in ("checkpoint", "tidy"):
@@ -317,7 +318,7 @@ class StageMachine(RuleBasedStateMachine):
         for number in letters:
             assert len(leader.stage.read(leader.row(number))) == leader.row(number).size
         if letters:
-            leader.stage.dead_lettered(letters)
+            leader.change(lambda: leader.stage.dead_lettered(letters))
 
     @rule(synced=st.booleans(), batches=st.one_of(st.none(), st.integers(0, 3)), log=st.booleans())
     def make_durable(self, synced: bool, batches: int | None, log: bool) -> None:
@@ -540,6 +541,7 @@ class StageMachine(RuleBasedStateMachine):
         while self.leader.stage.prioritised and self.leader.promised_end > self.leader.log_end:
             before = self.leader.log_end
             self.fetch(0.0, 50, 100_000)
+            self.leader.make_durable()
             assert self.leader.log_end > before, "rule 6: a promised offset is used up"
         while self.leader.state.dead_letters:
             self.attempt(self.deliver_dead_letters)

@@ -1,7 +1,9 @@
 """What the tests of the stage share: clients' batches with extension headers, a partition and its stage on a disk in
-memory, and a driver that does what `coordinators/release` does, one step at a time."""
+memory, and one who leads it and says when what was written becomes durable."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple
 
 from attrs import define, evolve, field
@@ -12,10 +14,13 @@ from engine.errors import BrokerError, StorageError
 from engine.files.memory import MemoryFiles
 from engine.log.jobs import Job
 from engine.log.log import Log, LogConfig
-from engine.log.transactions import EndMarker, build_marker
-from engine.log.types import Origin
+from engine.log.transactions import EndMarker
+from engine.log.types import Origin, Receipt
+from engine.partition.durable_log import DurableLog
 from engine.partition.partition import Partition
+from engine.partition.release_life import State
 from engine.partition.replicas import Replicas
+from engine.partition.staging import Staging
 from engine.partition.sync import SyncRounds
 from engine.records.batch import whole
 from engine.records.compression import compress
@@ -31,17 +36,17 @@ from engine.records.layout import (
     walk_records,
 )
 from engine.stage import checkpoint
-from engine.stage.codecs import in_codecs
 from engine.stage.config import ExtensionConfig
 from engine.stage.events import Intent
 from engine.stage.headers import NO_DIRECTIVE, OpenedRecord, open_records, sniff
 from engine.stage.opening import load_state, stage_log_config
 from engine.stage.pending import PendingRow
 from engine.stage.repack import ONE_SHOT_HEADERS, RENAMED_PREFIX
-from engine.stage.stage import Held, Stage
+from engine.stage.stage import Stage
 from engine.stage.state import StageState
 from engine.stage.steady_clock import SteadyClock
 from engine.stage.tidying import Tidying, bound_bytes
+from engine.timers import Timers
 from engine.workers import InlineWorkers
 from tests.engine.logs import DIRECTORY, NOW_MS, memory_files
 
@@ -49,7 +54,6 @@ STAGE_DIRECTORY = f"{DIRECTORY}/stage"
 LOG_CONFIG = LogConfig(segment_bytes=4000, index_interval_bytes=200, timestamp_after_max_ms=2**60)
 STAGE_SEGMENT_BYTES = 4000
 STAGE_FLOOR_BYTES = 500
-COLLECTED = 50
 LEADER, FOLLOWER = 1, 2
 RELEASED_BYTES = 160
 """Of one released batch: so small that an intent has several, of which a crash may leave some."""
@@ -159,7 +163,8 @@ class Node:
 
 @define(eq=False)
 class Leader:
-    """Leads the partition on one node. `append` and the like write; `make_durable` lets what was written become so."""
+    """Leads the partition on one node: the real one, with its real stage, told step by step when what it has written
+    becomes durable."""
 
     node: Node
     config: ExtensionConfig = field(factory=ExtensionConfig)
@@ -168,36 +173,42 @@ class Leader:
     checkpoint_between: bool = False
     """Whether a checkpoint falls between the next intent and its batches."""
     workers: InlineWorkers = field(factory=lambda: InlineWorkers(hold=True))
+    timers: Timers = field(factory=Timers)
     rounds: SyncRounds = field(init=False)
     partition: Partition = field(init=False)
-    store: Partition = field(init=False)
-    stage: Stage = field(init=False)
+    staging: Staging = field(init=False)
 
     def __attrs_post_init__(self) -> None:
         node = self.node
         self.rounds = SyncRounds(self.workers, lambda: None)
         row = PartitionRecord((LEADER, FOLLOWER), (LEADER,), LEADER, self.epoch)
-        self.partition, self.store = (
-            Partition(b"\1" * 16, 0, log, self.rounds, replicas=Replicas(LEADER, row)) for log in (node.log, node.store)
-        )
-        self.keep_in_sync(self.follower)
+        self.partition = Partition(b"\1" * 16, 0, node.log, self.rounds, replicas=Replicas(LEADER, row))
+        store = DurableLog(b"\1" * 16, 0, node.store, self.rounds, replicas=Replicas(LEADER, row))
         state = node.load(self.config)
-        self.stage = Stage(self.store, state, SteadyClock(node.clock, state.ahead_ms, state.anchor), self.config)
+        stage = Stage(store, state, SteadyClock(node.clock, state.ahead_ms, state.anchor), self.config)
+        self.staging = self.partition.open_stage(stage, self.timers, InlineWorkers(), node.clock, self)
+        self.keep_in_sync(self.follower)
 
     def keep_in_sync(self, follower: Node | None) -> None:
         """This other replica is in the in-sync set from now on; or none is."""
         self.follower = follower
         before = self.partition.replicas.row
         isr = (LEADER,) if follower is None else (LEADER, FOLLOWER)
-        row = evolve(before, isr=isr, partition_epoch=before.partition_epoch + 1)
-        for partition in (self.partition, self.store):
-            partition.assume(row)
+        self.partition.assume(evolve(before, isr=isr, partition_epoch=before.partition_epoch + 1))
         self._note_follower()
 
     def _note_follower(self) -> None:
         if self.follower is not None:
-            self.store.replica_durable(FOLLOWER, self.follower.store.durable_end.offset)
-            self.partition.replica_durable(FOLLOWER, self.follower.log.durable_end.offset)
+            ends = self.follower.log.durable_end.offset, self.follower.store.durable_end.offset
+            self.partition.replica_durable(FOLLOWER, *ends)
+
+    @property
+    def stage(self) -> Stage:
+        return self.staging.stage
+
+    @property
+    def store(self) -> DurableLog:
+        return self.staging.store
 
     @property
     def state(self) -> StageState:
@@ -210,9 +221,24 @@ class Leader:
     @property
     def promised_end(self) -> int:
         """What readers are told."""
-        if not self.stage.prioritised:
-            return self.partition.high_watermark.offset
-        return self.stage.promised_end(self.partition.high_watermark.offset)
+        return self.partition.reported_end
+
+    # -- as the keeper of the stage
+
+    def check_room(self, staging: Staging, size: int, record_count: int) -> None:
+        """There is room."""
+
+    def make_room(self) -> bool:
+        return False
+
+    def load(self, _staging: Staging) -> StageState:
+        return self.node.load(self.config)
+
+    def changed(self, staging: Staging) -> None:
+        """The tests say when it is looked after."""
+
+    def has_dead_letters(self, staging: Staging) -> None:
+        """The tests say when they are sent."""
 
     # -- durability
 
@@ -220,7 +246,7 @@ class Leader:
         """What is written is synced here."""
         self.rounds.start_round()
         self.workers.run_held()
-        for one in (self.partition, self.store):
+        for one in self.partition.logs:
             if one.offline is not None:
                 raise one.offline
             run_jobs(one.log.maintenance())
@@ -239,101 +265,108 @@ class Leader:
         if log:
             self.sync()
         else:
-            ticket = self.store.capture_sync()
-            try:
-                ticket.run()
-            except OSError as error:
-                self.store.sync_failed(error)
-                raise StorageError(str(error)) from error
-            self.store.synced(ticket)
+            self._sync_stage()
         self.replicate(log=log)
+
+    def _sync_stage(self) -> None:
+        ticket = self.store.capture_sync()
+        try:
+            ticket.run()
+        except OSError as error:
+            self.store.sync_failed(error)
+            raise StorageError(str(error)) from error
+        if self.checkpoint_between and self.staging.life.state is State.INTENDING:
+            self.checkpoint_between = False
+            if self.follower is not None:
+                copy_batches(self.store.log, self.follower.store, None)
+            self._write_checkpoint()
+        self.store.synced(ticket)
+
+    def go_on(self) -> None:
+        """Let what was begun come to its end: the intent is durable, its batches are written."""
+        life = self.staging.life
+        with self._small_batches():
+            while life.state in (State.INTENDING, State.WRITING):
+                self.make_durable(log=False)
+        for one in self.partition.logs:
+            if one.offline is not None:
+                raise one.offline
+        if life.reason is not None:
+            raise life.reason
+
+    @contextmanager
+    def _small_batches(self) -> Iterator[None]:
+        log = self.partition.log
+        usual, log.config = log.config, evolve(log.config, max_message_bytes=RELEASED_BYTES)
+        try:
+            yield
+        finally:
+            log.config = usual
 
     # -- operations
 
-    def append(self, batch: bytes, *, wait: bool = True, is_letter: bool = False) -> Held | int:
-        """A client's batch: the stage's answer, or the offset that it got in the log. `wait`: it is durable then."""
-        found = None if is_letter else opened(batch, self.config, self.node.clock.now_ms())
-        if found is None and not self.stage.takes_all:
-            offset = self.partition.write(batch).base_offset
-            if wait:
-                self.make_durable()
-            return offset
-        sent = whole(batch)
-        header = sent.header
-        assert self.partition.log.check_batch(sent) is None
-        shows_lanes = self.config.priority_enable != "false"
-        section = sent.section()
-        held = self.stage.hold(header, section, found, self.log_end, shows_lanes=shows_lanes, is_letter=is_letter)
-        self.partition.log.note_staged(header)
-        if held.intent is not None:
-            self.carry_out(held.intent)
+    def append(self, data: bytes, *, wait: bool = True, is_letter: bool = False) -> Receipt:
+        """A client's batch. `wait`: it is durable then."""
+        batch = whole(data, Origin.LETTER if is_letter else Origin.CLIENT)
+        batch.asked = None if is_letter else opened(data, self.config, self.node.clock.now_ms())
+        batch.hold, batch.shows_lanes = batch.asked is not None, self.config.priority_enable != "false"
+        receipt = self.partition.append(batch, deadline=math.inf)
+        assert isinstance(receipt, Receipt), "nothing is in the way"
+        self.go_on()
         if wait:
+            told: list[BrokerError | None] = []
+            self.partition.when_durable(receipt, math.inf, told.append)
             self.make_durable()
-            self.settle()
-        return held
+            assert told == [None], "everything is durable"
+            self.go_on()
+        return receipt
 
     def end_transaction(self, producer_id: int, committed: bool, epoch: int = 0) -> None:
         """A marker, where it belongs, durable."""
-        marker = EndMarker(committed, 0)
-        batch = build_marker(producer_id, epoch, marker, self.node.clock.now_ms())
-        log = self.partition.log
-        log.check_marker(parse_header(batch), marker)
-        in_log = not self.stage.prioritised or log.has_open_transaction_of(producer_id)
-        if producer_id in self.state.transactions or self.stage.prioritised:
-            held = self.stage.end_transaction(producer_id, epoch, marker, self.log_end)
-            if held.intent is not None:
-                self.carry_out(held.intent)
-        if in_log:
-            self.partition.write(batch, origin=Origin.COORDINATOR)
-        else:
-            log.note_staged_marker(parse_header(batch), marker)
+        marker, now_ms = EndMarker(committed, 0), self.node.clock.now_ms()
+        told: list[BrokerError | None] = []
+        ended = self.partition.end_transaction(producer_id, epoch, marker, now_ms=now_ms, deadline=math.inf)
+        ended.when_settled(told.append, told.append)
+        self.go_on()
         self.make_durable()
-        self.settle()
+        (refusal,) = told
+        if refusal is not None:
+            raise refusal
+        self.go_on()
 
-    def carry_out(self, intent: Intent) -> None:
-        """Rule 3: once the intent is durable its batches follow, at exactly its place."""
-        self.make_durable(log=False)
-        if self.checkpoint_between:
-            self.checkpoint_between = False
-            self.checkpoint()
-        log = self.partition.log
-        while log.end_offset < intent.end_offset:
-            batches = self.stage.batches(intent, log.end_offset, RELEASED_BYTES, log.config.segment_bytes)
-            self.partition.write(in_codecs(batches, log.config), origin=Origin.RELEASE)
-        assert log.end_offset == intent.end_offset, "rule 3"
+    def change(self, operation: Callable[[], object]) -> None:
+        """What upkeep or an administrator does with the stage."""
+        self.staging.life.take(operation)
+        self.go_on()
 
     def resume(self) -> None:
         """After a restart or failover."""
-        self.partition.log.join_producers(self.store.log)
-        self.settle()
-        for intent in self.stage.unwritten(self.log_end):
-            self.carry_out(intent)
+        self.staging.resume()
+        self.go_on()
 
     def settle(self) -> list[Intent]:
         return self.stage.settle(self.partition.high_watermark.offset)
 
-    def run_due(self, limit: int = COLLECTED) -> int:
-        """Release what is due, for one call; how many records that was about."""
-        due = self.stage.collect(limit)
-        try:
-            intent = self.stage.release_due(due, self.log_end)
-        except BrokerError:
-            self.stage.put_back(due)
-            raise
-        if intent is not None:
-            self.carry_out(intent)
-        return len(due.ready) + len(due.expired)
+    def run_timers(self) -> None:
+        """What was to be done by now."""
+        self.timers.run_due(self.node.clock.monotonic())
+        self.go_on()
+
+    def run_due(self) -> bool:
+        """Release what is due, for one call; whether that was anything."""
+        before = self.store.log.end_offset
+        self.staging.submit(self.staging.due.look)
+        self.go_on()
+        return self.store.log.end_offset > before
 
     def linearise(self, offset: int, limit_records: int = 500, limit_bytes: int = 1 << 20) -> Intent | None:
-        """A Fetch at `offset`, which is at the log's end or beyond."""
-        log_end = self.log_end
-        assert log_end <= offset <= self.promised_end
-        if offset > log_end:
-            intent = self.stage.linearise_first(offset - log_end, limit_records, limit_bytes, log_end)
-        else:
-            intent = self.stage.linearise(limit_records, limit_bytes, log_end)
-        if intent is not None:
-            self.carry_out(intent)
+        """A Fetch at `offset`, which is at the log's end or beyond; None if one is under way, or it failed."""
+        before = self.store.log.end_offset
+        assert self.log_end <= offset <= self.promised_end
+        self.stage.config = evolve(self.config, priority_fetch_max_records=limit_records)
+        assert self.partition.linearise(offset, limit_bytes)
+        intent = self.state.intents[-1] if self.store.log.end_offset > before else None
+        self.go_on()
         return intent
 
     # -- keeping it small
@@ -341,6 +374,9 @@ class Leader:
     def checkpoint(self) -> int:
         """Write the state as it is, once it is durable; drop the segments that it does not need."""
         self.make_durable(log=False)
+        return self._write_checkpoint()
+
+    def _write_checkpoint(self) -> int:
         log, state = self.store.log, self.state
         offset, pieces = log.end_offset, checkpoint.encode(state)
         live = state.live_segments()
@@ -360,14 +396,14 @@ class Leader:
         oldest = self.store.log.segments[0].base_offset
         rows = [row for row in self.state.table.rows() if row.segment == oldest]
         if rows:
-            self.stage.move(rows)
+            self.change(lambda: self.stage.move(rows))
         return len(rows)
 
     def tidy(self) -> None:
         """Bring the stage under its bound, if it is above."""
         tidying = Tidying.begin(self.stage, STAGE_FLOOR_BYTES)
         while tidying is not None and not tidying.done:
-            tidying.move(tidying.next_rows())
+            self.change(lambda: tidying.move(tidying.next_rows()))
         self.checkpoint()
         if not any(row.segment < self.store.log.segments[-1].base_offset for row in self.state.intended.values()):
             assert self.store.log.size_bytes <= bound_bytes(self.stage, STAGE_FLOOR_BYTES)
