@@ -18,7 +18,7 @@ from coordinators.tracing.trace_time import TraceTime
 from engine.clock import Clock
 from engine.errors import BrokerError
 from engine.files.files import Buffer, FileRegion
-from engine.log.types import AppendResult
+from engine.log.types import Receipt
 from engine.partition.durable_log import DurableLog
 from engine.partition.partition import Partition
 from engine.records.batch import Batch
@@ -81,7 +81,7 @@ class Tracing:
         topic: Topic,
         partition: Partition,
         batch: Batch,
-        result: AppendResult,
+        result: Receipt,
         *,
         door: str | None = None,
     ) -> None:
@@ -152,7 +152,7 @@ class Tracing:
         self,
         topic: Topic,
         partition: Partition,
-        result: AppendResult,
+        result: Receipt,
         found: Sequence[tuple[TracedRecord, SampledBy]],
         client: Mapping[str, Any],
         door: str | None,

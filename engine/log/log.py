@@ -36,12 +36,12 @@ from engine.log.staged_producers import StagedProducers
 from engine.log.tail import cut_tail, remove_all, rewrite_tail, void_journaled
 from engine.log.transactions import EndWatcher, Markers, Undecided, note_producer, parse_marker, stable_offset
 from engine.log.types import (
-    AppendResult,
     LogConfig,
     LogExtent,
     LogPosition,
     LogRead,
     Origin,
+    Receipt,
     RecoveryReport,
     TimedOffset,
 )
@@ -57,7 +57,7 @@ from engine.records.layout import (
     BatchHeader,
 )
 
-__all__ = ["AppendResult", "Log", "LogConfig", "LogPosition", "LogRead"]
+__all__ = ["Log", "LogConfig", "LogPosition", "LogRead", "Receipt"]
 __all__ += ["Origin", "ProducerInfo", "RecoveryReport", "SyncTicket", "TimedOffset"]
 
 
@@ -150,7 +150,7 @@ class Log(StagedProducers):
 
     # --- append -----------------------------------------------------------------------------------------
 
-    def append(self, records: Buffer, leader_epoch: int, *, origin: Origin = Origin.CLIENT) -> AppendResult:
+    def append(self, records: Buffer, leader_epoch: int, *, origin: Origin = Origin.CLIENT) -> Receipt:
         """Appends one or more whole batches, all or none of them."""
         if self._offline is not None:
             raise StorageError(f"{self.name} is offline: {self._offline}")
@@ -161,7 +161,7 @@ class Log(StagedProducers):
             return self.append_batch(batches[0], leader_epoch)
         return self._append(batches, leader_epoch, self._clock.now_ms())
 
-    def append_batch(self, batch: Batch, leader_epoch: int) -> AppendResult:
+    def append_batch(self, batch: Batch, leader_epoch: int) -> Receipt:
         """Appends one batch, as its origin has it done."""
         if self._offline is not None:
             raise StorageError(f"{self.name} is offline: {self._offline}")
@@ -172,10 +172,10 @@ class Log(StagedProducers):
                 return result
         return self._append((batch,), leader_epoch, now_ms)
 
-    def _append(self, batches: Sequence[Batch], leader_epoch: int, now_ms: int) -> AppendResult:
+    def _append(self, batches: Sequence[Batch], leader_epoch: int, now_ms: int) -> Receipt:
         pieces, original = accept(batches, self._config, self._producers, self.end_offset, now_ms, self.name)
         if original is not None:
-            return AppendResult(
+            return Receipt(
                 original.base_offset,
                 original.last_offset,
                 self._append_time(original),
@@ -186,9 +186,9 @@ class Log(StagedProducers):
         base_offset = self.end_offset if origin is not Origin.REPLICA else pieces[0][0].base_offset
         self._write(pieces, leader_epoch, origin, now_ms)
         append_time = now_ms if self._config.timestamp_type == "LogAppendTime" else -1
-        return AppendResult(base_offset, self.end_offset - 1, append_time, self.start_offset)
+        return Receipt(base_offset, self.end_offset - 1, append_time, self.start_offset)
 
-    def _append_plain(self, batch: Batch, leader_epoch: int, now_ms: int) -> AppendResult | None:
+    def _append_plain(self, batch: Batch, leader_epoch: int, now_ms: int) -> Receipt | None:
         """The usual case in a straight line: one ordinary batch that fits into the active segment.
 
         None, with nothing changed, where anything is unusual or wrong: the general path says what it is.
@@ -214,7 +214,7 @@ class Log(StagedProducers):
         self.end_offset = end_offset = base_offset + header.record_count
         self._end = None
         self._upkeep.note_append(size, 1)
-        return AppendResult(base_offset, end_offset - 1, -1, self.start_offset)
+        return Receipt(base_offset, end_offset - 1, -1, self.start_offset)
 
     def _append_time(self, original: BatchMark) -> int:
         return original.timestamp_ms if self._config.timestamp_type == "LogAppendTime" else -1

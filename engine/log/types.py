@@ -104,9 +104,6 @@ class Receipt(Struct, frozen=True, gc=False):
         return self.staged_number >= 0
 
 
-AppendResult = Receipt
-
-
 class LogRead(Struct, frozen=True):
     """Slices to send; `size` bytes in all, from the batch that holds the offset asked for."""
 

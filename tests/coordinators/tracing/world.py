@@ -11,7 +11,7 @@ from coordinators.tracing.tracing import Tracing
 from engine.clock import ManualClock
 from engine.files.files import Buffer
 from engine.files.memory import MemoryFiles
-from engine.log.types import AppendResult
+from engine.log.types import Receipt
 from engine.partition.partition import Partition
 from engine.partition.sync import SyncRounds
 from engine.records.batch import Batch, Publisher, whole
@@ -70,10 +70,10 @@ class World:
 
     def produce(
         self, records: Sequence[tuple[bytes | None, bytes | None, Headers]], *, door: str | None = None
-    ) -> AppendResult:
+    ) -> Receipt:
         return self.append(batch(records), door=door)
 
-    def append(self, data: Buffer, *, section: Buffer | None = None, door: str | None = None) -> AppendResult:
+    def append(self, data: Buffer, *, section: Buffer | None = None, door: str | None = None) -> Receipt:
         sent = whole(bytes(data))
         result = self.partition.write(sent)
         # What the log has opened for itself is not for the traces to find.

@@ -28,7 +28,7 @@ from engine.deferred import Deferred
 from engine.files.memory import MemoryFiles
 from engine.log.aborted_index import AbortedTransaction
 from engine.log.transactions import parse_marker
-from engine.log.types import AppendResult
+from engine.log.types import Receipt
 from engine.partition.partition import Partition
 from engine.partition.partitions import Partitions
 from engine.partition.sync import SyncRounds
@@ -165,9 +165,7 @@ class World:
     def end(self, name: str, producer: ProducerIdentity, *, commit: bool, version: int = 0) -> Any:
         return self.heard(self.transactions.end(name, producer, commit=commit, version=version))
 
-    def write(
-        self, name: str, producer: ProducerIdentity, place: TopicPartition, value: str, sequence: int
-    ) -> AppendResult:
+    def write(self, name: str, producer: ProducerIdentity, place: TopicPartition, value: str, sequence: int) -> Receipt:
         """A transactional batch of one record, verified as Produce does it."""
         partition = self.partition(place)
         if not partition.log.has_open_transaction(producer.producer_id, producer.epoch):
