@@ -359,7 +359,10 @@ class Stage:
         """What was collected could not be written: it is due again, each by its own clock."""
         state = self.state
         for row in (*due.ready, *due.expired):
-            (state.steady if row.relative else state.wall).add(row.due_ms, row.number)
+            if row.state == WAITING:
+                (state.steady if row.relative else state.wall).add(row.due_ms, row.number)
+            elif row.ttl_ms != NONE:
+                state.steady.add(row.due_ms + row.ttl_ms, row.number)
             if row.expires_ms != NONE:
                 state.wall.add(row.expires_ms, row.number)
 
