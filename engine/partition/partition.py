@@ -150,7 +150,7 @@ class Partition(DurableLog):
     ) -> Deferred[None]:
         """Write a transaction's marker where it belongs; the answer comes when it is durable there."""
         if self.staging is not None:
-            return self.staging.end_transaction(producer_id, epoch, marker)
+            return self.staging.end_transaction(producer_id, epoch, marker, deadline)
         data = build_marker(producer_id, epoch, marker, now_ms)
         receipt = self.write(Batch(data, parse_header(data), Origin.COORDINATOR, is_intact=True))
         return self.durability_of(receipt.last_offset, deadline)

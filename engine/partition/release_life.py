@@ -214,8 +214,9 @@ class ReleaseLife:
         self._queue.appendleft(operation)
 
     def withdraw(self, operation: Operation) -> None:
-        """Its turn has not come and is of no use any more."""
-        self._queue.remove(operation)
+        """Its turn is of no use any more, if it has not come yet."""
+        if operation in self._queue:
+            self._queue.remove(operation)
 
     def _take_turns(self) -> None:
         if self._in_turn:

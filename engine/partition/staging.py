@@ -8,7 +8,7 @@ The rules are those of `engine/stage/stage.py`.
 import logging
 import math
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, Protocol
 
 from attrs import asdict
 
@@ -29,7 +29,7 @@ from engine.stage.config import ExtensionConfig
 from engine.stage.events import Intent
 from engine.stage.stage import Stage
 from engine.stage.state import StageState
-from engine.timers import Timer, Timers
+from engine.timers import Timers
 from engine.workers import Workers
 
 logger = logging.getLogger("tidegate.release")
@@ -115,11 +115,8 @@ class Staging:
     def _append_later(self, batch: Batch, deadline: float) -> Deferred[Receipt]:
         # Its bytes lie in the buffer of a connection, which is filled again before its turn has come.
         batch, answer = batch.copied(), Deferred[Receipt]()
-        timer: Timer | None = None
 
         def operation() -> None:
-            if timer is not None:
-                timer.cancel()
             try:
                 receipt = self._append(batch)
             except BrokerError as error:
@@ -127,18 +124,28 @@ class Staging:
             else:
                 answer.resolve(receipt)
 
-        def give_up() -> None:
-            self.life.withdraw(operation)
-            answer.refuse(self._late())
-
-        if deadline < math.inf:
-            timer = self._timers.call_at(max(deadline, self._clock.monotonic() + LEAST_WAIT_S), give_up)
-        self.life.submit(operation)
+        late = "the batch waited for its turn behind a release and was not stored"
+        self._take_turn(operation, answer, deadline, late)
         return answer
 
-    def _late(self) -> RequestTimedOut:
-        reason = "" if self.life.reason is None else f": {self.life.reason}"
-        return RequestTimedOut(f"the batch waited for its turn behind a release and was not stored{reason}")
+    def _take_turn(self, operation: Callable[[], object], answer: Deferred[Any], deadline: float, late: str) -> None:
+        """Carry out an operation when its turn has come. At the deadline it is refused; if it has not begun by then, it
+        never does."""
+        self.life.submit(operation)
+        if answer.settled or deadline == math.inf:
+            return
+
+        def give_up() -> None:
+            self.life.withdraw(operation)
+            reason = "" if self.life.reason is None else f": {self.life.reason}"
+            answer.refuse(RequestTimedOut(f"{late}{reason}"))
+
+        timer = self._timers.call_at(max(deadline, self._clock.monotonic() + LEAST_WAIT_S), give_up)
+
+        def in_time(_: object) -> None:
+            timer.cancel()
+
+        answer.when_settled(in_time, in_time, in_time)
 
     def _append(self, batch: Batch) -> Receipt:
         if not batch.hold and not self.stage.takes_all and not self._follows_staged(batch):
@@ -196,8 +203,9 @@ class Staging:
 
     # -- transactions (rule 8)
 
-    def end_transaction(self, producer_id: int, epoch: int, marker: EndMarker) -> Deferred[None]:
-        """Write a marker where it belongs; the answer comes when it is durable there, or with why it is not."""
+    def end_transaction(self, producer_id: int, epoch: int, marker: EndMarker, deadline: float) -> Deferred[None]:
+        """Write a marker where it belongs; the answer comes when it is durable there, or with why it is not. Whoever
+        is refused at the deadline asks again: what was begun may still be done, and before that."""
         if self.life.welcome is Welcome.REFUSED:
             assert self.life.reason is not None
             return Deferred.refused(self.life.reason)
@@ -209,7 +217,7 @@ class Staging:
             except BrokerError as error:
                 answer.refuse(error)
 
-        self.life.submit(operation)
+        self._take_turn(operation, answer, deadline, "the transaction could not be ended in time")
         return answer
 
     def _end_transaction(self, producer_id: int, epoch: int, marker: EndMarker) -> Deferred[None]:

@@ -133,11 +133,14 @@ class Bench:
         self.config = config
         self.staging.configure(config)
 
-    def end(self, producer_id: int, *, committed: bool, epoch: int = 0) -> list[BrokerError | None]:
+    def end(
+        self, producer_id: int, *, committed: bool, epoch: int = 0, wait_s: float = math.inf
+    ) -> list[BrokerError | None]:
         """End a transaction; the answer follows in the list."""
         answers: list[BrokerError | None] = []
         marker, now_ms = EndMarker(committed, 0), self.clock.now_ms()
-        ended = self.partition.end_transaction(producer_id, epoch, marker, now_ms=now_ms, deadline=math.inf)
+        deadline = self.clock.monotonic() + wait_s
+        ended = self.partition.end_transaction(producer_id, epoch, marker, now_ms=now_ms, deadline=deadline)
         ended.when_settled(answers.append, answers.append)
         return answers
 

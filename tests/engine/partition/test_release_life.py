@@ -133,6 +133,25 @@ def test_a_batch_that_waits_behind_a_release_is_refused_at_its_deadline_and_not_
     assert bench.values() == [b"now", b"in time", b"later"]
 
 
+def test_a_marker_that_waits_behind_a_release_is_refused_at_its_deadline_and_not_written() -> None:
+    bench = Bench()
+    bench.produce(record("open"), producer_id=7, epoch=0, sequence=0, transactional=True)
+    bench.sync()
+    bench.produce(record("now"), record("later", delay=60_000))
+    late = bench.end(7, committed=True, wait_s=5)
+    bench.rounds.start_round()
+    bench.files.fail_at(1, errno.ENOSPC, times=20, only=frozenset({"write"}))
+    for _ in range(6):
+        bench.pass_ms(1_000)
+    assert [type(error) for error in late] == [RequestTimedOut]
+    bench.files.stop_failing()
+    bench.pass_ms(1_000)
+    assert bench.partition.last_stable_offset == 0
+    assert bench.end(7, committed=True) == []
+    bench.sync()
+    assert bench.partition.last_stable_offset == bench.partition.high_watermark.offset
+
+
 def test_a_large_release_is_compressed_in_a_thread_and_what_comes_meanwhile_follows() -> None:
     bench = Bench()
     large = [record(f"{number}" * 20_000, delay=100) for number in range(5)]
