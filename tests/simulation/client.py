@@ -8,8 +8,9 @@ from typing import Any
 import trio
 from attrs import define, field
 
-from tests.simulation.node import SimulatedNode
+from tests.simulation.network import Network
 from wire.kafka.codec import is_flexible, request_encoder, response_decoder, response_start
+from wire.transport import TransportStream
 
 LONGEST_WAY_S = 0.003
 
@@ -22,9 +23,10 @@ class Disconnected(Exception):
 class SimulatedClient:
     """One connection at a time."""
 
-    node: SimulatedNode
+    network: Network
+    host: str
     chance: random.Random
-    _stream: trio.SocketStream | None = field(default=None, init=False)
+    _stream: TransportStream | None = field(default=None, init=False)
     _correlation: int = field(default=0, init=False)
 
     async def ask(self, api_key: int, version: int, message: Any) -> Any:
@@ -35,7 +37,7 @@ class SimulatedClient:
     async def ask_all(self, api_key: int, version: int, messages: Sequence[Any]) -> list[Any]:
         """The answers to requests that are sent without waiting in between, or `Disconnected`."""
         if self._stream is None:
-            self._stream = await self.node.connect()
+            self._stream = await self.network.connect(self.host)
         try:
             await self._take_time()
             await self._stream.send_all(b"".join(self._frame(api_key, version, message) for message in messages))

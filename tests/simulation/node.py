@@ -1,8 +1,8 @@
 """A real node that lives in a simulated world, loses its power, and comes back on the same disk."""
 
 import random
-import socket
 from collections.abc import Mapping
+from functools import partial
 
 import trio
 from attrs import define, field
@@ -11,13 +11,14 @@ from engine.catalogue.memory import MemoryCatalogue
 from engine.files.memory import MemoryFiles
 from engine.log.types import LogExtent
 from tests.simulation.harm import harm_indexes
+from tests.simulation.network import PORT, Network
 from tests.simulation.world import make_world
 from tidegate.config import BrokerConfig
 from tidegate.data_directory import CleanMark
 from tidegate.descriptors import DescriptorPlan
 from tidegate.runtime import NodeRuntime
 from wire.kafka.request import Endpoint
-from wire.transport import SocketTransport
+from wire.transport import Transport
 
 DATA_DIR = "/data"
 SETTINGS: Mapping[str, object] = {
@@ -31,7 +32,6 @@ SETTINGS: Mapping[str, object] = {
     "log.journal.segment.bytes": 1 << 20,
     "log.index.interval.bytes": 512,
 }
-ENDPOINT = Endpoint("simulated", 9092)
 LONGEST_DARKNESS_S = 0.5
 
 
@@ -51,24 +51,29 @@ class SimulatedDirectory:
 
 @define(eq=False)
 class SimulatedNode:
-    """What stays over crashes: the disk, the catalogue, and who is connected to what."""
+    """What stays over crashes: its number, its disk, and what it shares with the other nodes."""
 
+    node_id: int
+    network: Network
+    catalogue: MemoryCatalogue
     chance: random.Random
     settings: Mapping[str, object] = field(factory=dict)
     files: MemoryFiles = field(factory=MemoryFiles, init=False)
-    catalogue: MemoryCatalogue = field(factory=MemoryCatalogue, init=False)
     directory: SimulatedDirectory = field(factory=SimulatedDirectory, init=False)
     lives: int = field(default=0, init=False)
     runtime: NodeRuntime | None = field(default=None, init=False)
     _connections: trio.Nursery | None = field(default=None, init=False)
-    _up: trio.Event = field(factory=trio.Event, init=False)
     _life: trio.CancelScope = field(factory=trio.CancelScope, init=False)
     _stops: bool = field(default=False, init=False)
-    _clients: list[socket.socket] = field(factory=list, init=False)
 
     def __attrs_post_init__(self) -> None:
         self.files.make_directories(DATA_DIR)
         self.files.sync_directory("/")
+
+    @property
+    def host(self) -> str:
+        """By which clients reach it."""
+        return f"node-{self.node_id}"
 
     async def live(self) -> None:
         """One life after the other, until `stop`."""
@@ -89,25 +94,10 @@ class SimulatedNode:
 
     def _shut(self) -> None:
         """Let nobody in any more, and end who is there."""
+        self.network.deafen(self.host)
         if self._connections is not None:
             self._connections.cancel_scope.cancel()
-            self._connections, self._up = None, trio.Event()
-
-    def disconnect(self) -> None:
-        """Close what clients have left open."""
-        for client in self._clients:
-            client.close()
-
-    async def connect(self) -> trio.SocketStream:
-        """A connection to the node, once it is there."""
-        while self._connections is None or self.runtime is None:
-            await self._up.wait()
-        ours, theirs = socket.socketpair()
-        self._clients.append(ours)
-        ours.setblocking(False)
-        theirs.setblocking(False)
-        self.runtime.parts.server.admit(SocketTransport(theirs, ("simulated", 1)), ENDPOINT, self._connections)
-        return trio.SocketStream(trio.socket.from_stdlib_socket(ours))
+            self._connections = None
 
     async def _live_once(self) -> None:
         self.lives += 1
@@ -125,7 +115,7 @@ class SimulatedNode:
             await trio.sleep(self.chance.random() * LONGEST_DARKNESS_S)
 
     def _make_runtime(self, threads: trio.Nursery) -> NodeRuntime:
-        config = BrokerConfig.load(values={**SETTINGS, **self.settings})
+        config = BrokerConfig.load(values={**SETTINGS, "node.id": self.node_id, **self.settings})
         return NodeRuntime(
             config=config,
             world=make_world(threads, self.files, self.chance, f"boot {self.lives}"),
@@ -140,8 +130,12 @@ class SimulatedNode:
             async with trio.open_nursery() as connections:
                 if not self._stops:
                     self._connections = connections
-                    self._up.set()
+                    self.network.listen(self.host, partial(self._admit, connections))
                     await trio.sleep_forever()
         finally:
             # The power may have gone while it was about to open.
             self._shut()
+
+    def _admit(self, connections: trio.Nursery, transport: Transport) -> None:
+        assert self.runtime is not None
+        self.runtime.parts.server.admit(transport, Endpoint(self.host, PORT), connections)

@@ -1,4 +1,4 @@
-"""One seeded run: a real node in a simulated world, clients, cuts of power, and a verdict.
+"""One seeded run: real nodes (one unless told otherwise) in a simulated world, clients, cuts of power, and a verdict.
 
     python -m tests.simulation.run --seeds 1000
 
@@ -17,8 +17,8 @@ import trio.testing
 from attrs import frozen
 
 from tests.simulation.client import SimulatedClient
+from tests.simulation.cluster import SimulatedCluster
 from tests.simulation.history import Anomaly, History, Place, torn
-from tests.simulation.node import SimulatedNode
 from tests.simulation.reader import Follower, read_all
 from tests.simulation.workloads import (
     Committer,
@@ -60,15 +60,14 @@ class Outcome:
         return f"seed {self.seed}: {self.lives} lives, {self.events} events, {self.trace_hash[:16]}: {found}"
 
 
-def simulate(seed: int) -> Outcome:
+def simulate(seed: int, node_count: int = 1) -> Outcome:
     """One run."""
     chance = random.Random(seed)
     history = History()
-    node = SimulatedNode(random.Random(chance.random()))
+    cluster = SimulatedCluster(random.Random(chance.random()), node_count)
     with _deterministic(chance.random()):
-        trio.run(_run, node, history, chance, clock=trio.testing.MockClock(autojump_threshold=0))
-    node.disconnect()
-    return Outcome(seed, tuple(history.anomalies), node.lives, history.events, history.trace_hash)
+        trio.run(_run, cluster, history, chance, clock=trio.testing.MockClock(autojump_threshold=0))
+    return Outcome(seed, tuple(history.anomalies), cluster.lives, history.events, history.trace_hash)
 
 
 @contextmanager
@@ -83,38 +82,40 @@ def _deterministic(seed: float) -> Iterator[None]:
         inside._ALLOW_DETERMINISTIC_SCHEDULING, inside._r = before
 
 
-async def _run(node: SimulatedNode, history: History, chance: random.Random) -> None:
+async def _run(cluster: SimulatedCluster, history: History, chance: random.Random) -> None:
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(node.live)
+        nursery.start_soon(cluster.live)
         with trio.move_on_after(GIVE_UP_S) as time:
             followed = [place for place in (*PLAIN, *DELAYED, *PRIORITISED) if chance.random() < 0.7]
-            followers = [Follower(_client(node, chance), history, chance, place) for place in followed]
-            await _work(node, history, chance, followers)
-            await _judge(node, history, chance, followers)
-        node.stop()
+            followers = [Follower(cluster.client(), history, chance, place) for place in followed]
+            await _work(cluster, history, chance, followers)
+            await _judge(cluster, history, chance, followers)
+        cluster.stop()
         if time.cancelled_caught:
             history.wrong("hangs", f"after {GIVE_UP_S} s")
-            node.lose_power()
+            cluster.lose_all_power()
 
 
-async def _work(node: SimulatedNode, history: History, chance: random.Random, followers: Sequence[Follower]) -> None:
+async def _work(
+    cluster: SimulatedCluster, history: History, chance: random.Random, followers: Sequence[Follower]
+) -> None:
     """Clients and cuts of power, until the clients have done their part."""
-    await _create_topics(_client(node, chance))
+    await _create_topics(cluster.client())
     async with trio.open_nursery() as meanwhile:
-        meanwhile.start_soon(_crash_now_and_then, node, chance, history)
+        meanwhile.start_soon(_crash_now_and_then, cluster, chance, history)
         for follower in followers:
             meanwhile.start_soon(follower.run)
         async with trio.open_nursery() as clients:
-            for workload in _workloads(node, history, chance):
+            for workload in _workloads(cluster, history, chance):
                 clients.start_soon(workload.run)
         await trio.sleep(chance.random() * LONGEST_DELAY_MS / 1000)
         meanwhile.cancel_scope.cancel()
 
 
-def _workloads(node: SimulatedNode, history: History, chance: random.Random) -> list[Workload]:
+def _workloads(cluster: SimulatedCluster, history: History, chance: random.Random) -> list[Workload]:
     def common(name: str) -> tuple[SimulatedClient, History, random.Random, str]:
         own = random.Random(chance.random())
-        return SimulatedClient(node, own), history, own, name
+        return cluster.client(chance=own), history, own, name
 
     return [
         *(IdempotentProducer(*common(f"p{place[1]}"), place, windows=8) for place in PLAIN),
@@ -124,10 +125,6 @@ def _workloads(node: SimulatedNode, history: History, chance: random.Random) -> 
         TransactionalProducer(*common("t"), TRANSACTED, count=6),
         Committer(*common("g"), PLAIN[0], count=8),
     ]
-
-
-def _client(node: SimulatedNode, chance: random.Random) -> SimulatedClient:
-    return SimulatedClient(node, random.Random(chance.random()))
 
 
 async def _create_topics(client: SimulatedClient) -> None:
@@ -141,17 +138,19 @@ async def _create_topics(client: SimulatedClient) -> None:
     await client.close()
 
 
-async def _crash_now_and_then(node: SimulatedNode, chance: random.Random, history: History) -> None:
+async def _crash_now_and_then(cluster: SimulatedCluster, chance: random.Random, history: History) -> None:
     for _ in range(chance.randrange(MOST_CRASHES + 1)):
         await trio.sleep(chance.random() * CRASHES_WITHIN_S)
-        history.note("power is lost")
-        node.lose_power()
+        node = cluster.lose_power()
+        history.note("power is lost", node.host)
 
 
-async def _judge(node: SimulatedNode, history: History, chance: random.Random, followers: Sequence[Follower]) -> None:
+async def _judge(
+    cluster: SimulatedCluster, history: History, chance: random.Random, followers: Sequence[Follower]
+) -> None:
     """Read everything, once what was held back is due, and compare."""
     await trio.sleep(LONGEST_DELAY_MS / 1000 + 0.5)
-    client = _client(node, chance)
+    client = cluster.client()
     read: set[str] = set()
     for place in (*PLAIN, *TRANSACTED, *DELAYED, *PRIORITISED):
         marks = await read_all(client, place, history)
@@ -167,14 +166,15 @@ async def _judge(node: SimulatedNode, history: History, chance: random.Random, f
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description="Simulated runs of a real node")
+    parser = argparse.ArgumentParser(description="Simulated runs of real nodes")
     parser.add_argument("--seeds", type=int, default=200)
     parser.add_argument("--first", type=int, default=1)
+    parser.add_argument("--nodes", type=int, default=1)
     options = parser.parse_args(arguments)
     logging.disable(logging.CRITICAL)
     wrong = 0
     for seed in range(options.first, options.first + options.seeds):
-        outcome = simulate(seed)
+        outcome = simulate(seed, options.nodes)
         if outcome.anomalies:
             wrong += 1
             print(outcome, flush=True)

@@ -2,20 +2,27 @@
 
 import logging
 import os
+import random
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import trio
+import trio.testing
 
+from tests.simulation.client import Disconnected
+from tests.simulation.cluster import SimulatedCluster
 from tests.simulation.planted import PLANTED
 from tests.simulation.run import simulate
+from wire.kafka.messages.api_versions import ApiVersionsRequest
 
 ROOT = Path(__file__).parents[2]
 SEEDS = 200
 SEEDS_AT_ONCE = 20
 FOUND_WITHIN = 500
+API_VERSIONS = 18
 SHOW_HASH = "import sys; from tests.simulation.run import simulate; print(simulate(int(sys.argv[1])).trace_hash)"
 
 
@@ -40,6 +47,35 @@ def test_the_same_seed_gives_the_same_run_in_any_process() -> None:
     shown = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True, timeout=60)
     assert shown.stdout.strip() == simulate(7).trace_hash
     assert simulate(8).trace_hash != simulate(7).trace_hash
+
+
+def test_several_nodes_share_a_network_and_a_catalogue() -> None:
+    outcomes = [simulate(seed, node_count=2) for seed in (1, 2, 1)]
+    assert [str(outcome) for outcome in outcomes if outcome.anomalies] == []
+    assert all(outcome.lives >= 2 for outcome in outcomes)
+    assert outcomes[0] == outcomes[2]
+    assert simulate(1).trace_hash != outcomes[0].trace_hash
+
+
+def test_a_node_that_is_dark_leaves_the_others_their_connections() -> None:
+    cluster = SimulatedCluster(random.Random(1), node_count=2)
+    clock = trio.testing.MockClock(autojump_threshold=0)
+
+    async def run() -> None:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(cluster.live)
+            first, second = [cluster.client(node.host) for node in cluster.nodes]
+            for client in (first, second):
+                assert (await client.ask(API_VERSIONS, 0, ApiVersionsRequest())).api_keys
+            cluster.nodes[0].lose_power()
+            with pytest.raises(Disconnected):
+                await first.ask(API_VERSIONS, 0, ApiVersionsRequest())
+            assert (await second.ask(API_VERSIONS, 0, ApiVersionsRequest())).api_keys
+            assert (await first.ask(API_VERSIONS, 0, ApiVersionsRequest())).api_keys
+            cluster.stop()
+
+    trio.run(run, clock=clock)
+    assert [node.lives for node in cluster.nodes] == [2, 1]
 
 
 @pytest.mark.timeout(400)
