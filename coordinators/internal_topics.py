@@ -72,6 +72,11 @@ class InternalTopics:
             raise NotCoordinator(f"{name} does not exist yet; a client that asks for the coordinator has it made")
         return java_hash(key) % len(topic.partitions)
 
+    def coordinator_of(self, name: str, key: str) -> int:
+        """The node that leads the partition which a key belongs to; below 0, none does."""
+        shard = self.shard_of(name, key)
+        return self.controller.topics.by_name[name].partitions[shard].leader
+
     def is_missing(self, name: str) -> bool:
         """Whether a topic that is looked after does not exist yet."""
         return name in self._kept and name not in self._topics.by_name

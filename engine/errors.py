@@ -131,8 +131,8 @@ class InvalidRequiredAcks(BrokerError):
     """`acks` is not 0, 1 or -1."""
 
 
-class NotLeader(BrokerError):
-    """This node does not lead the partition; it may know who does (-1: nobody)."""
+class StaleLeader(BrokerError):
+    """The client is wrong about the leader or its epoch; this node may know better (-1: it does not)."""
 
     def __init__(self, reason: str, leader: int = -1, leader_epoch: int = -1) -> None:
         super().__init__(reason, leader, leader_epoch)
@@ -143,7 +143,11 @@ class NotLeader(BrokerError):
         return str(self.args[0])
 
 
-class FencedLeaderEpoch(BrokerError):
+class NotLeader(StaleLeader):
+    """This node does not lead the partition."""
+
+
+class FencedLeaderEpoch(StaleLeader):
     """The client's leader epoch is older than the partition's."""
 
 

@@ -7,6 +7,7 @@ from attrs import frozen
 from coordinators.background import Background
 from coordinators.cluster.controller import ClusterController
 from coordinators.cluster.deletions import Deletions
+from coordinators.cluster.nodes import Nodes
 from coordinators.cluster.replica_manager import ReplicaManager
 from coordinators.group.groups import Groups
 from coordinators.internal_topics import InternalTopics
@@ -45,6 +46,7 @@ from tidegate.tracing import open_tracing, publish_events
 from tidegate.world import World
 from wire.kafka.cork import Cork
 from wire.kafka.server import KafkaServer
+from wire.kafka.told_nodes import ToldNodes
 from wire.services import Services
 
 logger = logging.getLogger("tidegate")
@@ -98,7 +100,8 @@ async def compose_node(
     clock, workers, random_bytes = world.clock, world.workers, world.random_bytes
     topics = await in_worker(workers, Topics.load, catalogue, settings, config.node_id, random_bytes)
     partitions = _partitions(under, topics.settings)
-    controller = ClusterController(ReplicaManager(catalogue, topics, partitions, workers, under.background))
+    nodes = await in_worker(workers, Nodes.load, catalogue)
+    controller = ClusterController(ReplicaManager(catalogue, topics, partitions, workers, under.background, nodes))
     internal_topics = InternalTopics(controller)
     groups = Groups.compose(internal_topics, topics.settings, clock, timers, workers, random_bytes)
     tracing = await open_tracing(controller, groups, clock, workers, random_bytes, under.data_dir)
@@ -116,6 +119,8 @@ async def compose_node(
     identity = NodeIdentity(config.node_id, cluster, _rack(topics.settings))
     domain = (
         identity,
+        nodes,
+        ToldNodes(nodes, identity),
         topics,
         partitions,
         directory,

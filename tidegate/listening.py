@@ -45,11 +45,19 @@ class BoundListener:
 
     socket: socket.socket
     endpoint: Endpoint | None
+    protocol: str = "PLAINTEXT"
 
     @property
     def address(self) -> str:
         """Host and port as bound."""
         return _address(self.socket)
+
+    @property
+    def told(self) -> str:
+        """What others tell clients of it; the address as bound, where its own are told the one by which they came."""
+        host, port = self.socket.getsockname()[:2]
+        endpoint = self.endpoint or Endpoint(host, port)
+        return str(Listener(self.protocol, endpoint.host, endpoint.port))
 
     def listen(self) -> None:
         """Let clients connect."""
@@ -116,7 +124,7 @@ def bind_all(config: BrokerConfig) -> Iterator[list[BoundListener]]:
         for number, listener in enumerate(config.listeners):
             sock = stack.enter_context(_bind(listener, KAFKA_OPTIONS))
             told = advertised[number] if number < len(advertised) else None
-            bound.append(BoundListener(sock, _endpoint(listener, told, sock)))
+            bound.append(BoundListener(sock, _endpoint(listener, told, sock), listener.protocol))
         yield bound
 
 

@@ -19,6 +19,7 @@ from coordinators.scrubbing import Scrubbing
 from coordinators.transaction.orphans import INTERVAL_S, Orphans
 from coordinators.waiting import in_worker
 from engine.catalogue.catalogue import Catalogue
+from engine.catalogue.records import NodeRecord
 from engine.errors import BrokerError
 from engine.log.types import LogExtent
 from engine.metrics import Metrics
@@ -120,6 +121,7 @@ class NodeRuntime:
     @asynccontextmanager
     async def _serving(self, parts: Parts) -> AsyncIterator[None]:
         try:
+            await self._register(parts.node)
             async with trio.open_nursery() as nursery:
                 with self.foundation.background.open(nursery):
                     self._start_tasks(nursery, parts)
@@ -131,6 +133,17 @@ class NodeRuntime:
             if not self._abandoned:
                 with trio.CancelScope(shield=True):
                     await self._close_logs(parts)
+
+    async def _register(self, node: Node) -> None:
+        """Tell the cluster where this node's clients find it: only now are its ports known."""
+        listeners = tuple(listener.told for listener in self.listeners)
+        record = NodeRecord(node.identity.node_id, listeners, node.identity.rack)
+        try:
+            await node.controller.register(record)
+        except BrokerError as error:
+            # Such as a full disk: its own clients are served all the same.
+            logger.error("the cluster cannot be told of this node: %s", error)
+            node.controller.replicas.nodes.by_id[record.node_id] = record
 
     def abandon(self) -> None:
         """Close nothing when the block is left, as if the process had been killed: for simulations."""
@@ -166,9 +179,9 @@ class NodeRuntime:
         parts.cleaning.start(nursery)
         nursery.start_soon(parts.scrubbing.run)
         nursery.start_soon(self._sweep_orphans, Orphans(node.transactions))
-        for listener in self.listeners:
+        for number, listener in enumerate(self.listeners):
             listener.listen()
-            nursery.start_soon(server.serve, listener.socket, listener.endpoint)
+            nursery.start_soon(server.serve, listener.socket, listener.endpoint, number)
 
     async def _close_logs(self, parts: Parts) -> None:
         """Sync and close every log; the mark is left only if all went well."""

@@ -2,8 +2,9 @@
 
 from attrs import define, field
 
-from coordinators.cluster.news import News
-from engine.catalogue.records import NodeRecord
+from coordinators.cluster.news import News, read_whole
+from engine.catalogue.catalogue import Catalogue
+from engine.catalogue.records import NODES, NodeRecord
 
 
 @define(eq=False)
@@ -11,6 +12,13 @@ class Nodes:
     """Nodes by id. Only the event loop touches it."""
 
     by_id: dict[int, NodeRecord] = field(factory=dict)
+
+    @classmethod
+    def load(cls, catalogue: Catalogue) -> "Nodes":
+        """[thread] As they are now; later rows come with the news."""
+        nodes = cls()
+        nodes.take(read_whole(*catalogue.entries(NODES)))
+        return nodes
 
     def take(self, news: News) -> None:
         """What a revision of the catalogue changed."""

@@ -25,7 +25,7 @@ from coordinators.waiting import Breathing, in_worker
 from engine.catalogue.catalogue import Catalogue, CatalogueCompacted, Watch
 from engine.catalogue.records import NODES
 from engine.config.topic_parts import log_config
-from engine.errors import BrokerError
+from engine.errors import BrokerError, StorageError
 from engine.ids import TopicId
 from engine.log.log import Log
 from engine.partition.partition import Partition
@@ -81,8 +81,6 @@ class ReplicaManager:
 
     async def follow(self) -> None:
         """Put in force what anybody commits, as long as the node serves."""
-        for topic_id, index in await self.in_thread(self._strays):
-            self.background.start_soon(self._remove_files, topic_id, index)
         while True:
             self._news = trio.Event()
             try:
@@ -303,7 +301,7 @@ class ReplicaManager:
         await _until_done(attempt, "the files of a partition that has moved cannot be removed")
 
     def _strays(self) -> list[PartitionKey]:
-        """[thread] What lies on the disk of partitions that moved elsewhere: this node ended before it was removed."""
+        """[thread] What lies on the disk of partitions that lie elsewhere, by their rows."""
         found = []
         for topic in list(self.topics.view):
             elsewhere = [i for i, row in enumerate(topic.partitions) if self.topics.node_id not in row.replicas]
@@ -312,11 +310,26 @@ class ReplicaManager:
                 found += [(topic.topic_id, index) for index in elsewhere if str(index) in names]
         return found
 
+    def _tell_strays(self, strays: Sequence[PartitionKey], *, is_all: bool) -> None:
+        """They are left as they are: a node that was given another's number must not remove what it finds."""
+        if not strays:
+            return
+        topic_id, index = strays[0]
+        place = f"partition {index} of {self.topics.by_id[topic_id].name!r}"
+        node_id = self.topics.node_id
+        if is_all:
+            raise StorageError(
+                f"{self.partitions.data_dir} holds records, such as those of {place}, and by the catalogue all of them "
+                f"lie on other nodes than {node_id}; is node.id what it was?"
+            )
+        logger.warning("%d partitions on the disk, such as %s, lie on other nodes now", len(strays), place)
+
     # -- starting
 
     async def open_all(self, *, clean: bool, then: Callable[[], Awaitable[None]] | None = None) -> None:
         """Open the logs of every partition that lies here; `then` is awaited before anybody hears of it."""
         specs = [spec for topic in self.topics.view for spec in self.specs(topic)]
+        self._tell_strays(await self.in_thread(self._strays), is_all=not specs)
         await self._open(specs, clean=clean)
         if then is not None:
             await then()

@@ -119,7 +119,8 @@ class Publishing:
             raise InvalidTopic(f"{topic.name} is written by the broker alone")
         partitions = self._partitions
         partition = partitions.get(topic.topic_id, index) or self.directory.partition(topic, index)
-        refusal = partitions.refusal or (partition.replicas.shortage if durable else None)
+        replicas = partition.replicas
+        refusal = replicas.not_leader or partitions.refusal or (replicas.shortage if durable else None)
         if refusal is not None:
             raise fresh(refusal)
         return partition

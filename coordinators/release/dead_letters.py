@@ -23,7 +23,7 @@ from coordinators.topics import Topic, TopicSpec
 from coordinators.waiting import result_of, until_durable
 from engine.clock import Clock
 from engine.deferred import Deferred
-from engine.errors import BrokerError, DuplicateSequence, OutOfOrderSequence, TopicAlreadyExists
+from engine.errors import BrokerError, DuplicateSequence, NotLeader, OutOfOrderSequence, TopicAlreadyExists
 from engine.log.producer_state import SEQUENCES
 from engine.log.types import Origin
 from engine.partition.durable_log import DurableLog
@@ -144,7 +144,10 @@ class DeadLetters:
             if isinstance(made, BrokerError) and not isinstance(made, TopicAlreadyExists):
                 raise made
         topic = topics.by_name[name]
-        partitions = self.controller.partitions.of_topic(topic.topic_id)
+        held = self.controller.partitions.of_topic(topic.topic_id)
+        partitions = [partition for partition in held if partition.replicas.leads]
+        if not partitions:
+            raise NotLeader(f"no partition of {name!r} is led by this node")
         return topic, partitions[staged.partition.index % len(partitions)]
 
     async def _take_producer(self, staged: Staging) -> None:

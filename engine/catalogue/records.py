@@ -104,22 +104,23 @@ class PartitionRecord:
 
 @frozen
 class NodeRecord:
-    """A node that serves; `listeners` are what clients are told."""
+    """A node that serves; `listeners` are what clients of other nodes are told, in the order of the configuration."""
 
     node_id: int
     listeners: tuple[str, ...]
+    rack: str | None = None
 
     @property
     def key(self) -> str:
         return f"{NODES}{self.node_id}"
 
     def encode(self) -> bytes:
-        return encode({"node_id": self.node_id, "listeners": self.listeners})
+        return encode({"node_id": self.node_id, "listeners": self.listeners, "rack": self.rack})
 
     @classmethod
     def decode(cls, value: bytes) -> "NodeRecord":
         fields = json.loads(value)
-        return cls(fields["node_id"], tuple(fields["listeners"]))
+        return cls(fields["node_id"], tuple(fields["listeners"]), fields.get("rack"))
 
 
 def broker_configs_key(node_id: int | None) -> str:

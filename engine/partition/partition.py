@@ -211,7 +211,8 @@ class Partition(DurableLog):
         if epoch in (-1, self.leader_epoch):
             return
         if epoch < self.leader_epoch:
-            raise FencedLeaderEpoch(f"leader epoch {epoch} is older than {self.leader_epoch}")
+            reason = f"leader epoch {epoch} is older than {self.leader_epoch}"
+            raise FencedLeaderEpoch(reason, self.replicas.row.leader, self.leader_epoch)
         raise UnknownLeaderEpoch(f"leader epoch {epoch} is newer than {self.leader_epoch}")
 
     def end_of_epoch(self, epoch: int) -> tuple[int, int]:

@@ -31,6 +31,7 @@ from wire.kafka.fetch_sessions import FetchSessions
 from wire.kafka.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from wire.kafka.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from wire.kafka.request import Context, Endpoint, Peer
+from wire.kafka.told_nodes import ToldNodes
 
 TOPICS = {"off": {"trace.enable": "false"}, "plain": {}, "traced": {}}
 PRODUCE, FETCH = (0, 9), (1, 11)
@@ -73,8 +74,8 @@ class Way:
     async def _publish(self, frame: memoryview) -> None:
         rounds = self.node.partitions.rounds
         rounds.hold()
-        request, publishing = request_decoder(*PRODUCE)(frame, 0), self.node.services[Publishing]
-        answer = produce.handle(request, self._context(PRODUCE[1]), publishing)
+        services, request = self.node.services, request_decoder(*PRODUCE)(frame, 0)
+        answer = produce.handle(request, self._context(PRODUCE[1]), services[Publishing], services[ToldNodes])
         rounds.release()
         assert isinstance(answer, Deferred), "a batch with acks=all waits for its sync"
         response_encoder(*PRODUCE)(await result_of(answer))
@@ -85,7 +86,8 @@ class Way:
             max_wait_ms=0, min_bytes=1, max_bytes=2**30, topics=[FetchTopic(topic=topic, partitions=[wanted])]
         )
         services = self.node.services
-        answer = fetch.handle(request, self._context(FETCH[1]), services[Reading], services[FetchSessions])
+        doors = services[Reading], services[FetchSessions], services[ToldNodes]
+        answer = fetch.handle(request, self._context(FETCH[1]), *doors)
         assert not isinstance(answer, Deferred), "what was acknowledged can be read at once"
         response_encoder(*FETCH)(answer)
 

@@ -40,6 +40,8 @@ class Peer:
     software_name: str = ""
     software_version: str = ""
     gone: bool = False
+    listener: int = 0
+    """The number of the listener that it came by."""
     reader: tuple[str, str] | None = None
     """What tracing knows it by, once it has sent a Fetch."""
 

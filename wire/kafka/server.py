@@ -469,21 +469,21 @@ class KafkaServer:
         self._acceptor: Acceptor[KafkaConnection] = Acceptor(_connection_limits(limits), logger)
         self.connections, self.ended = self._acceptor.connections, self._acceptor.ended
 
-    async def serve(self, listener: socket.socket, endpoint: Endpoint | None) -> None:
-        """Accept for ever; `listener` is bound, listening and non-blocking.
+    async def serve(self, listener: socket.socket, endpoint: Endpoint | None, number: int = 0) -> None:
+        """Accept for ever; `listener` is bound, listening and non-blocking, and the one of this number.
 
         Clients are told to connect to `endpoint`, or where it is None to the address by which they came.
         """
-        await self._acceptor.serve(listener, partial(self._connect, endpoint))
+        await self._acceptor.serve(listener, partial(self._connect, endpoint, number))
 
     def admit(self, transport: Transport, endpoint: Endpoint, nursery: trio.Nursery) -> None:
         """Serve a connection that came by no listener, in the nursery."""
-        self._acceptor.admit(transport, partial(self._connect, endpoint), nursery)
+        self._acceptor.admit(transport, partial(self._connect, endpoint, 0), nursery)
 
-    def _connect(self, endpoint: Endpoint | None, transport: Transport, number: int) -> KafkaConnection:
+    def _connect(self, endpoint: Endpoint | None, listener: int, transport: Transport, number: int) -> KafkaConnection:
         if endpoint is None:
             endpoint = Endpoint(*transport.local_address)
-        return KafkaConnection(self, transport, Peer(*transport.address, endpoint, number))
+        return KafkaConnection(self, transport, Peer(*transport.address, endpoint, number, listener=listener))
 
     async def close_idle(self) -> None:
         """End connections on which nothing happens, or nothing goes on, for ever."""

@@ -10,7 +10,7 @@ from engine.catalogue.catalogue import Commit, Put
 from engine.catalogue.memory import MemoryCatalogue
 from engine.catalogue.records import broker_configs_key, encode
 from engine.catalogue.sqlite import IN_MEMORY, SqliteCatalogue
-from engine.errors import NotLeader
+from engine.errors import NotLeader, StorageError
 from engine.partition.replicas import Role
 from tests.coordinators.cluster.nodes import ClusterNode, place
 from tests.engine.logs import batch
@@ -99,8 +99,8 @@ async def test_a_replica_that_goes_elsewhere_leaves_no_files(catalogue: MemoryCa
 
 
 @trio_test
-async def test_files_that_were_left_when_a_replica_went_are_removed_after_the_next_start(
-    catalogue: MemoryCatalogue,
+async def test_what_lies_on_the_disk_and_elsewhere_by_its_row_is_left_alone(
+    catalogue: MemoryCatalogue, caplog: pytest.LogCaptureFixture
 ) -> None:
     one = ClusterNode(1, catalogue)
     topic = await one.create("t", 2)
@@ -109,12 +109,19 @@ async def test_files_that_were_left_when_a_replica_went_are_removed_after_the_ne
     place(catalogue, topic, 0, replicas=(2,), isr=(2,), leader=2)
     one.restart()
     await one.replicas.open_all(clean=False)
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(one.replicas.follow)
-        await wait_all_tasks_blocked()
-        nursery.cancel_scope.cancel()
     await one.background.run()
-    assert one.files.list_directories(one.partitions.directory(topic.topic_id)) == ("1",)
+    assert "1 partitions on the disk, such as partition 0 of 't', lie on other nodes" in caplog.text
+    assert one.files.list(one.partitions.directory(topic.topic_id, 0))
+
+
+@trio_test
+async def test_a_node_that_was_given_anothers_number_does_not_start(catalogue: MemoryCatalogue) -> None:
+    one = ClusterNode(1, catalogue)
+    topic = await one.create("t")
+    one.write(topic)
+    other = ClusterNode(2, catalogue, one.files)
+    with pytest.raises(StorageError, match=r"lie on other nodes than 2; is node\.id what it was\?"):
+        await other.replicas.open_all(clean=False)
 
 
 @trio_test

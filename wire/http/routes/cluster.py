@@ -2,11 +2,13 @@
 
 import msgspec
 
+from coordinators.cluster.nodes import Nodes
 from coordinators.node_identity import NodeIdentity
 from coordinators.topics import Topics
 from wire.http.life import Life
 from wire.http.messages import Call, Count, Page, PageQuery
 from wire.http.routing import Route
+from wire.kafka.listeners import parse_listener
 
 
 class Address(msgspec.Struct):
@@ -64,14 +66,14 @@ class Metadata(msgspec.Struct):
     partitions: PartitionLeaderPage
 
 
-async def describe_cluster(_: Call, node: NodeIdentity, topics: Topics, life: Life) -> Cluster:
+async def describe_cluster(_: Call, node: NodeIdentity, nodes: Nodes, topics: Topics, life: Life) -> Cluster:
     """The cluster, and this node's load."""
     return Cluster(
         cluster_id=node.cluster_id,
         controller_id=node.node_id,
         node_id=node.node_id,
         version=life.version(),
-        nodes=_nodes(node, life),
+        nodes=_nodes(node, life, nodes),
         topics=len(topics.by_name),
         partitions=sum(topic.partition_count for topic in topics.view),
         connections=life.connection_count(),
@@ -79,7 +81,7 @@ async def describe_cluster(_: Call, node: NodeIdentity, topics: Topics, life: Li
     )
 
 
-async def describe_metadata(call: Call, node: NodeIdentity, topics: Topics, life: Life) -> Metadata:
+async def describe_metadata(call: Call, node: NodeIdentity, nodes: Nodes, topics: Topics, life: Life) -> Metadata:
     """Nodes, and a page of all partitions with their leaders."""
     query: PageQuery = call.query
     items: list[PartitionLeader] = []
@@ -97,13 +99,19 @@ async def describe_metadata(call: Call, node: NodeIdentity, topics: Topics, life
     return Metadata(
         node.cluster_id,
         node.node_id,
-        _nodes(node, life),
+        _nodes(node, life, nodes),
         PartitionLeaderPage(items=items, total=position, limit=query.limit, skip=query.skip),
     )
 
 
-def _nodes(node: NodeIdentity, life: Life) -> list[ClusterNode]:
-    return [ClusterNode(node.node_id, node.rack, [Address(host, port) for host, port in life.addresses])]
+def _nodes(node: NodeIdentity, life: Life, nodes: Nodes) -> list[ClusterNode]:
+    own = [Address(host, port) for host, port in life.addresses]
+    found = [ClusterNode(node.node_id, node.rack, own)]
+    for record in nodes.by_id.values():
+        if record.node_id != node.node_id:
+            told = [parse_listener(listener) for listener in record.listeners]
+            found.append(ClusterNode(record.node_id, record.rack, [Address(each.host, each.port) for each in told]))
+    return sorted(found, key=lambda each: each.node_id)
 
 
 ROUTES = (

@@ -55,7 +55,7 @@ def handle(
 
 def _exists(place: TopicPartition, directory: PartitionDirectory) -> bool:
     topic = directory.topics.by_name.get(place[0])
-    return topic is not None and directory.partitions.get(topic.topic_id, place[1]) is not None
+    return topic is not None and 0 <= place[1] < topic.partition_count
 
 
 def _response(

@@ -4,7 +4,6 @@ From version 1 the endpoints asked for may be the controllers' (type 2): those a
 here, which is said with MISMATCHED_ENDPOINT_TYPE as Kafka's brokers do it.
 """
 
-from coordinators.node_identity import NodeIdentity
 from wire.kafka.authorized_operations import CLUSTER_OPERATIONS, NOT_ASKED
 from wire.kafka.errors import ErrorCode
 from wire.kafka.messages.describe_cluster import (
@@ -13,6 +12,7 @@ from wire.kafka.messages.describe_cluster import (
     DescribeClusterResponse,
 )
 from wire.kafka.request import Context
+from wire.kafka.told_nodes import ToldNodes
 
 KEY = 60
 VERSIONS = (0, 2)
@@ -21,8 +21,8 @@ BROKERS = 1
 CONTROLLERS = 2
 
 
-def handle(request: DescribeClusterRequest, context: Context, node: NodeIdentity) -> DescribeClusterResponse:
-    """Describe this node as the whole cluster."""
+def handle(request: DescribeClusterRequest, context: Context, nodes: ToldNodes) -> DescribeClusterResponse:
+    """The nodes that the catalogue has rows of; this one stands for the controller."""
     if request.endpoint_type == CONTROLLERS:
         return _refused(ErrorCode.MISMATCHED_ENDPOINT_TYPE, "this listener serves brokers, not controllers")
     if request.endpoint_type != BROKERS:
@@ -31,16 +31,13 @@ def handle(request: DescribeClusterRequest, context: Context, node: NodeIdentity
             f"endpoint type {request.endpoint_type} is unknown; 1 is brokers",
         )
     operations = CLUSTER_OPERATIONS if request.include_cluster_authorized_operations else NOT_ASKED
-    broker = DescribeClusterBroker(
-        broker_id=node.node_id,
-        host=context.peer.endpoint.host,
-        port=context.peer.endpoint.port,
-        rack=node.rack,
-    )
     return DescribeClusterResponse(
-        cluster_id=node.cluster_id,
-        controller_id=node.node_id,
-        brokers=[broker],
+        cluster_id=nodes.identity.cluster_id,
+        controller_id=nodes.identity.node_id,
+        brokers=[
+            DescribeClusterBroker(broker_id=node.node_id, host=node.host, port=node.port, rack=node.rack)
+            for node in nodes.all(context.peer)
+        ],
         cluster_authorized_operations=operations,
     )
 

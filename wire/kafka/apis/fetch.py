@@ -12,7 +12,7 @@ from functools import partial
 
 from coordinators.records.portions import Portion
 from coordinators.records.reading import Read, Reading
-from engine.errors import BrokerError
+from engine.errors import BrokerError, StaleLeader
 from wire.kafka.errors import error_code
 from wire.kafka.fetch_sessions import NO_SESSION, FetchedPartition, FetchSession, FetchSessions
 from wire.kafka.messages.fetch import (
@@ -21,15 +21,19 @@ from wire.kafka.messages.fetch import (
     FetchableTopicResponse,
     FetchRequest,
     FetchResponse,
+    LeaderIdAndEpoch,
+    NodeEndpoint,
     PartitionData,
 )
 from wire.kafka.request import Context, Deferred
 from wire.kafka.steps import Steps
+from wire.kafka.told_nodes import ToldNodes, add_endpoint
 
 KEY = 1
 VERSIONS = (4, 18)
 
 FIRST_TOPIC_ID_VERSION = 13
+FIRST_HINT_VERSION = 16
 READ_COMMITTED = 1
 FEW_PARTITIONS = 200
 """So many are read at once; more, in steps."""
@@ -38,7 +42,7 @@ Answer = FetchResponse | Deferred[FetchResponse] | Deferred[Steps[FetchResponse]
 
 
 def handle(
-    request: FetchRequest, context: Context, reading: Reading, sessions: FetchSessions
+    request: FetchRequest, context: Context, reading: Reading, sessions: FetchSessions, nodes: ToldNodes
 ) -> Answer | Steps[Answer]:
     """Answer at once if there is enough, an error, or no wish to wait; else when there is enough or it is time."""
     peer, client_id = context.peer, context.client_id
@@ -62,43 +66,70 @@ def handle(
         peer.address,
     )
     if len(partitions) > FEW_PARTITIONS:
-        return _fetch_many(read, session)
+        return _fetch_many(read, session, context, nodes)
     portions = read.begin()
     if isinstance(portions, Deferred):
-        return portions.map(partial(_response, session, incremental))
-    return _response(session, incremental, portions)
+        return portions.map(partial(_response, session, incremental, context, nodes))
+    return _response(session, incremental, context, nodes, portions)
 
 
-def _fetch_many(read: Read, session: FetchSession | None) -> Steps[Answer]:
+def _fetch_many(read: Read, session: FetchSession | None, context: Context, nodes: ToldNodes) -> Steps[Answer]:
     portions = yield from read.begin_in_steps()
     if isinstance(portions, Deferred):
-        return portions.map(partial(_respond_later, session, read.only_news))
-    return (yield from _respond_in_steps(session, read.only_news, portions))
+        return portions.map(partial(_respond_later, session, read.only_news, context, nodes))
+    return (yield from _respond_in_steps(session, read.only_news, context, nodes, portions))
 
 
 def _respond_later(
-    session: FetchSession | None, incremental: bool, reading: Steps[list[Portion]]
+    session: FetchSession | None,
+    incremental: bool,
+    context: Context,
+    nodes: ToldNodes,
+    reading: Steps[list[Portion]],
 ) -> Steps[FetchResponse]:
     portions = yield from reading
-    return (yield from _respond_in_steps(session, incremental, portions))
+    return (yield from _respond_in_steps(session, incremental, context, nodes, portions))
 
 
 def _respond_in_steps(
-    session: FetchSession | None, incremental: bool, portions: Sequence[Portion]
+    session: FetchSession | None,
+    incremental: bool,
+    context: Context,
+    nodes: ToldNodes,
+    portions: Sequence[Portion],
 ) -> Steps[FetchResponse]:
     response = FetchResponse(session_id=session.session_id if session else NO_SESSION)
     for portion in portions:
         _add(response, session, incremental, portion)
+        if portion.error is not None:
+            _hint(response, portion, context, nodes)
         yield
     return response
 
 
-def _response(session: FetchSession | None, incremental: bool, portions: Sequence[Portion]) -> FetchResponse:
+def _response(
+    session: FetchSession | None,
+    incremental: bool,
+    context: Context,
+    nodes: ToldNodes,
+    portions: Sequence[Portion],
+) -> FetchResponse:
     """What was read; in an incremental session only what the client does not know."""
     response = FetchResponse(session_id=session.session_id if session else NO_SESSION)
     for portion in portions:
         _add(response, session, incremental, portion)
+        if portion.error is not None:
+            _hint(response, portion, context, nodes)
     return response
+
+
+def _hint(response: FetchResponse, portion: Portion, context: Context, nodes: ToldNodes) -> None:
+    """Who leads a partition that was refused for that; it is the last one answered."""
+    error = portion.error
+    if isinstance(error, StaleLeader) and error.leader >= 0 and context.version >= FIRST_HINT_VERSION:
+        hint = LeaderIdAndEpoch(error.leader, error.leader_epoch)
+        response.responses[-1].partitions[-1].current_leader = hint
+        add_endpoint(response.node_endpoints, NodeEndpoint, nodes.one(error.leader, context.peer))
 
 
 def _add(response: FetchResponse, session: FetchSession | None, incremental: bool, portion: Portion) -> None:

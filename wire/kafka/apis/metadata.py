@@ -10,14 +10,13 @@ from typing import Any
 
 from coordinators.cluster.controller import ClusterController
 from coordinators.internal_topics import InternalTopics
-from coordinators.node_identity import NodeIdentity
 from coordinators.topic_creation import TopicSpec
 from coordinators.topic_names import check_topic_name, is_legal_topic_name
 from coordinators.topic_view import Topic
 from coordinators.topics import Topics
 from engine.errors import BrokerError, TopicAlreadyExists, UnknownTopicId, UnknownTopicOrPartition, fresh
 from wire.kafka.authorized_operations import CLUSTER_OPERATIONS, NOT_ASKED, TOPIC_OPERATIONS
-from wire.kafka.errors import error_code
+from wire.kafka.errors import ErrorCode, error_code
 from wire.kafka.messages.base import ZERO_UUID
 from wire.kafka.messages.metadata import (
     MetadataRequest,
@@ -29,17 +28,19 @@ from wire.kafka.messages.metadata import (
 )
 from wire.kafka.request import Context
 from wire.kafka.steps import lazily
+from wire.kafka.told_nodes import ToldNodes
 
 KEY = 3
 VERSIONS = (0, 13)
 
 FIRST_CHOICE_OF_CREATION_VERSION = 4
+NO_LEADER = -1
 
 
 def handle(
     request: MetadataRequest,
     context: Context,
-    node: NodeIdentity,
+    nodes: ToldNodes,
     topics: Topics,
     controller: ClusterController,
     internal_topics: InternalTopics,
@@ -47,8 +48,8 @@ def handle(
     """Describe what is asked for; make missing topics first where that is wanted."""
     missing = _to_create(request, context, topics)
     if missing:
-        return _create_then_describe(missing, request, context, node, controller, internal_topics)
-    return _describe(request, context, node, topics, {})
+        return _create_then_describe(missing, request, context, nodes, controller, internal_topics)
+    return _describe(request, context, nodes, topics, {})
 
 
 def _to_create(request: MetadataRequest, context: Context, topics: Topics) -> list[str]:
@@ -64,7 +65,7 @@ async def _create_then_describe(
     names: list[str],
     request: MetadataRequest,
     context: Context,
-    node: NodeIdentity,
+    nodes: ToldNodes,
     controller: ClusterController,
     internal_topics: InternalTopics,
 ) -> MetadataResponse:
@@ -75,31 +76,44 @@ async def _create_then_describe(
         for name, result in zip(names, results, strict=True)
         if isinstance(result, BrokerError) and not isinstance(result, TopicAlreadyExists)
     }
-    return _describe(request, context, node, controller.topics, refused)
+    return _describe(request, context, nodes, controller.topics, refused)
 
 
 def _describe(
-    request: MetadataRequest, context: Context, node: NodeIdentity, topics: Topics, refused: dict[str, BrokerError]
+    request: MetadataRequest, context: Context, nodes: ToldNodes, topics: Topics, refused: dict[str, BrokerError]
 ) -> MetadataResponse:
-    endpoint = context.peer.endpoint
+    told = nodes.all(context.peer)
+    known = frozenset(node.node_id for node in told)
     asks_cluster = request.include_cluster_authorized_operations
     return MetadataResponse(
-        brokers=[MetadataResponseBroker(node.node_id, endpoint.host, endpoint.port, node.rack)],
-        cluster_id=node.cluster_id,
-        controller_id=node.node_id,
-        topics=_topics(request, context, topics, refused),
+        brokers=[MetadataResponseBroker(node.node_id, node.host, node.port, node.rack) for node in told],
+        cluster_id=nodes.identity.cluster_id,
+        controller_id=nodes.identity.node_id,
+        topics=_topics(request, context, topics, refused, known),
         cluster_authorized_operations=CLUSTER_OPERATIONS if asks_cluster else NOT_ASKED,
     )
 
 
 def _topics(
-    request: MetadataRequest, context: Context, topics: Topics, refused: dict[str, BrokerError]
+    request: MetadataRequest,
+    context: Context,
+    topics: Topics,
+    refused: dict[str, BrokerError],
+    known: frozenset[int],
 ) -> list[MetadataResponseTopic]:
     operations = TOPIC_OPERATIONS if request.include_topic_authorized_operations else NOT_ASKED
     if request.topics is None or (context.version == 0 and not request.topics):
         # Who asks for all is told of all that are the broker's own, so that no pattern takes them in.
-        return lazily(topics.by_name.values(), lambda topic: _topic(topic, operations, topic.internal))
-    return lazily(_unique(request.topics), lambda wanted: _wanted_topic(wanted, context, topics, refused, operations))
+        return lazily(topics.by_name.values(), lambda topic: _topic(topic, operations, topic.internal, known))
+
+    def describe(wanted: MetadataRequestTopic) -> MetadataResponseTopic:
+        try:
+            topic = _find(wanted, topics, refused)
+        except BrokerError as error:
+            return _missing_topic(wanted, error, context.version)
+        return _topic(topic, operations, topic.hidden, known)
+
+    return lazily(_unique(request.topics), describe)
 
 
 def _unique(topics: list[MetadataRequestTopic]) -> Iterable[MetadataRequestTopic]:
@@ -107,19 +121,13 @@ def _unique(topics: list[MetadataRequestTopic]) -> Iterable[MetadataRequestTopic
     return {wanted.name if wanted.topic_id == ZERO_UUID else wanted.topic_id: wanted for wanted in topics}.values()
 
 
-def _wanted_topic(
-    wanted: MetadataRequestTopic, context: Context, topics: Topics, refused: dict[str, BrokerError], operations: int
-) -> MetadataResponseTopic:
-    try:
-        topic = _find(wanted, topics, refused)
-        return _topic(topic, operations, topic.hidden)
-    except BrokerError as error:
-        by_id = wanted.topic_id != ZERO_UUID
-        return MetadataResponseTopic(
-            error_code=error_code(error),
-            name=None if by_id and context.version >= 12 else wanted.name or "",
-            topic_id=wanted.topic_id,
-        )
+def _missing_topic(wanted: MetadataRequestTopic, error: BrokerError, version: int) -> MetadataResponseTopic:
+    by_id = wanted.topic_id != ZERO_UUID
+    return MetadataResponseTopic(
+        error_code=error_code(error),
+        name=None if by_id and version >= 12 else wanted.name or "",
+        topic_id=wanted.topic_id,
+    )
 
 
 def _find(wanted: MetadataRequestTopic, topics: Topics, refused: dict[str, BrokerError]) -> Topic:
@@ -138,7 +146,7 @@ def _find(wanted: MetadataRequestTopic, topics: Topics, refused: dict[str, Broke
     return topic
 
 
-def _topic(topic: Topic, operations: int, is_internal: bool) -> MetadataResponseTopic:
+def _topic(topic: Topic, operations: int, is_internal: bool, known: frozenset[int]) -> MetadataResponseTopic:
     partitions = [
         MetadataResponsePartition(
             partition_index=index,
@@ -149,6 +157,12 @@ def _topic(topic: Topic, operations: int, is_internal: bool) -> MetadataResponse
         )
         for index, partition in enumerate(topic.partitions)
     ]
+    for each in partitions:
+        if not known.issuperset(each.replica_nodes):
+            each.offline_replicas = [node_id for node_id in each.replica_nodes if node_id not in known]
+        if each.leader_id not in known:
+            # As in Kafka: the client asks again, for another is about to lead.
+            each.leader_id, each.error_code = NO_LEADER, ErrorCode.LEADER_NOT_AVAILABLE
     return MetadataResponseTopic(
         name=topic.name,
         topic_id=topic.topic_id,

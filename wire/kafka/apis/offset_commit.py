@@ -82,7 +82,7 @@ def _checked(
         offset = None
         try:
             topic = directory.topic(wanted.topic_id if version >= FIRST_TOPIC_ID_VERSION else wanted.name)
-            directory.partition(topic, each.partition_index)
+            directory.check_exists(topic, each.partition_index)
             offset = OffsetToCommit(
                 topic.name,
                 each.partition_index,

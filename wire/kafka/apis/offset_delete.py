@@ -41,7 +41,7 @@ def _forget(
             entry = OffsetDeleteResponsePartition(each.partition_index)
             answered.partitions.append(entry)
             try:
-                directory.find(topic.name, each.partition_index)
+                directory.check_exists(directory.topic(topic.name), each.partition_index)
             except BrokerError as error:
                 entry.error_code = error_code(error)
                 continue

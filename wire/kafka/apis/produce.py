@@ -36,6 +36,7 @@ from engine.errors import (
     InvalidTxnState,
     NotCoordinator,
     NotEnoughReplicas,
+    NotLeader,
     ProducerFenced,
     RefusedRecords,
     RequestTimedOut,
@@ -52,6 +53,8 @@ from wire.kafka.codec import WireError
 from wire.kafka.errors import error_code
 from wire.kafka.messages.produce import (
     BatchIndexAndErrorMessage,
+    LeaderIdAndEpoch,
+    NodeEndpoint,
     PartitionProduceData,
     PartitionProduceResponse,
     ProduceRequest,
@@ -60,12 +63,14 @@ from wire.kafka.messages.produce import (
     TopicProduceResponse,
 )
 from wire.kafka.request import Context, Deferred
+from wire.kafka.told_nodes import ToldNodes, add_endpoint
 
 KEY = 0
 VERSIONS = (3, 13)
 FIRST_ADVERTISED_VERSION = 0
 
 FIRST_ZSTD_VERSION = 7
+FIRST_HINT_VERSION = 10
 FIRST_ABORTABLE_VERSION = 11
 FIRST_ADDING_VERSION = 12
 FIRST_TOPIC_ID_VERSION = 13
@@ -94,6 +99,7 @@ class _Produce(Struct, eq=False):
     request: ProduceRequest
     context: Context
     publishing: Publishing
+    nodes: ToldNodes
     response: ProduceResponse
     entries: list[PartitionProduceResponse] = []
     publications: list[Publication] = []
@@ -119,7 +125,7 @@ class _Produce(Struct, eq=False):
             partition = publishing.destination(publisher, topic, data.index, durable=acks == ALL)
             batch = _batch(data.records, context.version, publisher)
         except BrokerError as error:
-            _refuse(entry, error)
+            self._refuse(entry, error)
             self.failure = self.failure or str(error)
         else:
             self.entries.append(entry)
@@ -152,7 +158,7 @@ class _Produce(Struct, eq=False):
         for entry, publication in zip(self.entries, self.publications, strict=True):
             refusal, receipt = publication.refusal, publication.receipt
             if refusal is not None:
-                _refuse(entry, refusal)
+                self._refuse(entry, refusal)
                 if receipt is None and isinstance(refusal, RefusedRecords):
                     entry.log_start_offset = publication.partition.log.start_offset
                 continue
@@ -163,6 +169,12 @@ class _Produce(Struct, eq=False):
             entry.log_start_offset = receipt.start_offset
         if self.answer is not None:
             self.answer.resolve(self.response)
+
+    def _refuse(self, entry: PartitionProduceResponse, error: BrokerError) -> None:
+        _refuse(entry, error)
+        if isinstance(error, NotLeader) and error.leader >= 0 and self.context.version >= FIRST_HINT_VERSION:
+            entry.current_leader = LeaderIdAndEpoch(error.leader, error.leader_epoch)
+            add_endpoint(self.response.node_endpoints, NodeEndpoint, self.nodes.one(error.leader, self.context.peer))
 
     def _end(self, submission: Submission) -> Answer:
         """What the handler returns when everything was published, though perhaps not durable yet."""
@@ -183,14 +195,16 @@ class _Produce(Struct, eq=False):
         return self._end(submission)
 
 
-def handle(request: ProduceRequest, context: Context, publishing: Publishing) -> Answer | Coroutine[Any, Any, Answer]:
+def handle(
+    request: ProduceRequest, context: Context, publishing: Publishing, nodes: ToldNodes
+) -> Answer | Coroutine[Any, Any, Answer]:
     """Append every partition's batch; what fails is reported for its partition alone."""
     count = 0
     for topic_data in request.topic_data:
         count += len(topic_data.partition_data)
     if count > FEW_PARTITIONS:
-        return _handle_many(_Produce(request, context, publishing, ProduceResponse()))
-    produce = _Produce(request, context, publishing, ProduceResponse())
+        return _handle_many(_Produce(request, context, publishing, nodes, ProduceResponse()))
+    produce = _Produce(request, context, publishing, nodes, ProduceResponse())
     for topic_data in request.topic_data:
         answered = TopicProduceResponse(topic_id=topic_data.topic_id, name=topic_data.name)
         produce.response.responses.append(answered)

@@ -87,7 +87,7 @@ def _handle(
 
 def _offset(name: str, wanted: Any, directory: PartitionDirectory) -> OffsetToCommit:
     topic = directory.topic(name)
-    directory.partition(topic, wanted.partition_index)
+    directory.check_exists(topic, wanted.partition_index)
     return OffsetToCommit(
         name,
         wanted.partition_index,

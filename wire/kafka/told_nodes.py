@@ -1,0 +1,66 @@
+"""Where clients are told that the nodes of the cluster are: from their rows in the catalogue, by the listener that the
+client came by.
+
+A client finds this node where it found it just now. Another node is told by its listener of the same number; a node
+without a row is not told of at all.
+"""
+
+from collections.abc import Callable
+from typing import Protocol, TypeVar
+
+from attrs import frozen
+
+from coordinators.cluster.nodes import Nodes
+from coordinators.node_identity import NodeIdentity
+from engine.catalogue.records import NodeRecord
+from wire.kafka.listeners import parse_listener
+from wire.kafka.request import Peer
+
+
+@frozen
+class ToldNode:
+    """A node as one client is told of it."""
+
+    node_id: int
+    host: str
+    port: int
+    rack: str | None
+
+
+class _Endpoint(Protocol):
+    node_id: int
+
+
+E = TypeVar("E", bound=_Endpoint)
+
+
+def add_endpoint(endpoints: list[E], kind: Callable[[int, str, int, str | None], E], node: ToldNode | None) -> None:
+    """Name a leader that is hinted at among an answer's endpoints (KIP-951), once."""
+    if node is not None and all(known.node_id != node.node_id for known in endpoints):
+        endpoints.append(kind(node.node_id, node.host, node.port, node.rack))
+
+
+@frozen
+class ToldNodes:
+    """See the module."""
+
+    nodes: Nodes
+    identity: NodeIdentity
+
+    def all(self, peer: Peer) -> list[ToldNode]:
+        """Every node of the cluster, by number."""
+        told = (self._told(record, peer) for _, record in sorted(self.nodes.by_id.items()))
+        return [node for node in told if node is not None]
+
+    def one(self, node_id: int, peer: Peer) -> ToldNode | None:
+        """One node; None if nothing can be said of it."""
+        record = self.nodes.by_id.get(node_id)
+        return None if record is None else self._told(record, peer)
+
+    def _told(self, record: NodeRecord, peer: Peer) -> ToldNode | None:
+        if record.node_id == self.identity.node_id:
+            return ToldNode(record.node_id, peer.endpoint.host, peer.endpoint.port, record.rack)
+        if peer.listener >= len(record.listeners):
+            return None
+        listener = parse_listener(record.listeners[peer.listener])
+        return ToldNode(record.node_id, listener.host, listener.port, record.rack)
