@@ -11,6 +11,10 @@ _short = struct.Struct(">h")
 _int = struct.Struct(">i")
 
 
+class UnknownFormat(ValueError):
+    """A record that no version of this program wrote."""
+
+
 def write_string(text: str) -> bytes:
     raw = text.encode()
     return _short.pack(len(raw)) + raw

@@ -54,6 +54,15 @@ UNMIRRORED = {
     "engine/log/view.py": "the readable side of `Log`; test_log.py asks it everything",
 }
 
+# Class names that stand twice in the product, and why; any other name means one thing.
+SAID_TWICE = {
+    "NoSuchRecord": "the broker's refusal, and what `tidegate.admin` raises for it",
+    "TooLate": "the broker's refusal, and what `tidegate.admin` raises for it",
+}
+
+# Their names are those of the OpenAPI document or of Kafka's messages.
+NAMED_BY_OTHERS = (*GENERATED, "wire/http/routes/")
+
 MACHINE_PATH = re.compile(r"(?<![\w./$}-])/(?:" + "|".join(("work", "root", "home")) + r")(?:/|\b)")
 UNFINISHED = re.compile(r"\b(?:" + "|".join(("TO" + "DO", "FIX" + "ME", "XX" + "X")) + r")\b")
 
@@ -222,6 +231,19 @@ def test_every_long_module_has_a_test_file_of_its_name() -> None:
 
 def test_the_allowlist_of_long_modules_without_tests_of_their_name_is_current() -> None:
     _none([name for name in UNMIRRORED if (_text(name) or "").count("\n") <= UNMIRRORED_LINES_MAX])
+
+
+def test_a_class_name_means_one_thing() -> None:
+    places: dict[str, list[str]] = {}
+    for name in _modules():
+        if name.startswith(PRODUCT) and not name.startswith(NAMED_BY_OTHERS):
+            for node in _tree(name).body:
+                if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                    places.setdefault(node.name, []).append(name)
+    _none(
+        [f"{word}: {', '.join(where)}" for word, where in places.items() if len(where) > 1 and word not in SAID_TWICE]
+    )
+    _none([f"{word} stands once: take it off the list" for word in SAID_TWICE if len(places.get(word, ())) < 2])
 
 
 def _dependencies() -> list[str]:

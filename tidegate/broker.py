@@ -25,7 +25,7 @@ from tidegate.config import BrokerConfig
 from tidegate.data_directory import DataDirectory
 from tidegate.descriptors import DescriptorPlan, descriptor_limit
 from tidegate.listening import BoundHttp, BoundListener, bind_all, bind_http
-from tidegate.machine import Machine, machine
+from tidegate.machine import MachineWorld, machine
 from tidegate.node import Node
 from tidegate.operations import Operations
 from tidegate.runtime import NodeRuntime
@@ -131,7 +131,7 @@ class Broker:
 
 
 @asynccontextmanager
-async def _delivering(here: Machine) -> AsyncIterator[None]:
+async def _delivering(here: MachineWorld) -> AsyncIterator[None]:
     """Shielded: closing needs the threads' answers, also after the broker was cancelled."""
     async with trio.open_nursery() as nursery:
         delivery = trio.CancelScope(shield=True)

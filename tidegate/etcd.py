@@ -8,7 +8,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from engine.catalogue.etcd.gateway import Endpoint, EtcdRefusal, EtcdUnavailable, Gateway
+from engine.catalogue.etcd.gateway import EtcdEndpoint, EtcdRefusal, EtcdUnavailable, Gateway
 
 PATIENCE_S = 30.0
 ASK_AGAIN_S = 0.02
@@ -116,7 +116,7 @@ class RunningEtcd:
         ]
 
     def _wait_until_ready(self) -> None:
-        gateway = Gateway([Endpoint.parse(self.url)], timeout_s=1.0)
+        gateway = Gateway([EtcdEndpoint.parse(self.url)], timeout_s=1.0)
         deadline = time.monotonic() + PATIENCE_S
         try:
             while time.monotonic() < deadline:

@@ -27,7 +27,7 @@ WORKER_THREADS = 4
 LARGEST_JOURNALED_ROUND = 4 * 1024 * 1024
 
 
-class Machine:
+class MachineWorld:
     """The world, and the task that brings what its threads have finished back to the loop."""
 
     def __init__(
@@ -51,7 +51,7 @@ class Machine:
 
 
 @contextmanager
-def machine(settings: BrokerSettings, data_dir: Path, files: OsFiles) -> Iterator[Machine]:
+def machine(settings: BrokerSettings, data_dir: Path, files: OsFiles) -> Iterator[MachineWorld]:
     """This machine, for a node whose data lies in `data_dir`; its threads end with the block."""
     clock = SystemClock()
     with ExitStack() as stack:
@@ -90,7 +90,7 @@ def machine(settings: BrokerSettings, data_dir: Path, files: OsFiles) -> Iterato
             journal_device=device,
             pause=time.sleep,
         )
-        yield Machine(world, outcomes, pools, kernel)
+        yield MachineWorld(world, outcomes, pools, kernel)
 
 
 def _journal_device(

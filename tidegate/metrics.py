@@ -18,9 +18,9 @@ LEVELS = ("debug", "info", "warning", "error", "critical")
 
 def register_node(metrics: Metrics, node: Node) -> None:
     """What there is from the start."""
-    parts = Parts(node)
-    metrics.before_scrape.append(parts.load)
-    metrics.register(parts.collect)
+    late = LateMetrics(node)
+    metrics.before_scrape.append(late.load)
+    metrics.register(late.collect)
     metrics.register(lambda: _syncs(node.partitions.rounds))
     disk = Disk(node.partitions)
     metrics.before_scrape.append(node.partitions.storage.look)
@@ -29,7 +29,7 @@ def register_node(metrics: Metrics, node: Node) -> None:
 
 
 @define(eq=False)
-class Parts:
+class LateMetrics:
     """The collectors of the node's parts, loaded in a thread before the first scrape; many a broker has none."""
 
     node: Node
@@ -48,7 +48,7 @@ class Parts:
 
 
 def _collectors(node: Node) -> tuple[Collector, ...]:
-    # Imported here, in a thread: see `Parts`.
+    # Imported here, in a thread: see `LateMetrics`.
     from coordinators.metrics.groups import GroupMetrics
     from coordinators.metrics.stages import StageMetrics
     from coordinators.metrics.topics import TopicMetrics

@@ -5,7 +5,7 @@ from itertools import islice
 
 from attrs import define
 
-from coordinators.group.classic.group import COMMIT_REFUSALS, ClassicGroup, State
+from coordinators.group.classic.group import COMMIT_REFUSALS, ClassicGroup, GroupState
 from coordinators.group.classic.rebalances import Rebalances
 from coordinators.group.consumer.checks import check_commit, check_fetch
 from coordinators.group.consumer.group import ConsumerGroup, ConsumerGroupState
@@ -99,7 +99,7 @@ class Commits:
                 error = GroupIdNotFound if request.can_be_told_of_no_group else IllegalGeneration
                 raise error(f"Group {request.group_id} not found.")
             return
-        if request.generation < 0 and group.state is State.EMPTY:
+        if request.generation < 0 and group.state is GroupState.EMPTY:
             return
         if request.generation >= 0 or request.member_id != NO_MEMBER or request.instance_id is not None:
             member = group.check_member(request.member_id, request.instance_id)
@@ -151,7 +151,7 @@ class Commits:
     def delete_offsets(self, group_id: str, places: Sequence[tuple[str, int]]) -> Verdict[CommitAnswer]:
         """Forget some offsets of a group, but of no topic that it reads."""
         group = self.consumers.get(group_id) or self._existing(group_id)
-        if isinstance(group, ClassicGroup) and group.state is not State.EMPTY and not group.is_consumers:
+        if isinstance(group, ClassicGroup) and group.state is not GroupState.EMPTY and not group.is_consumers:
             raise NonEmptyGroup(f"group {group_id!r} has members, and what they read cannot be told")
         answers: CommitAnswer = []
         records = []
@@ -168,7 +168,7 @@ class Commits:
     def delete_group(self, group_id: str) -> Verdict[None]:
         """Forget a group that has no members, with its offsets."""
         group = self.consumers.get(group_id) or self._existing(group_id)
-        if group.state not in (State.EMPTY, ConsumerGroupState.EMPTY):
+        if group.state not in (GroupState.EMPTY, ConsumerGroupState.EMPTY):
             raise NonEmptyGroup(f"group {group_id!r} is not empty")
         effects = Effects()
         effects.records += [offset_record(key, None) for key in sorted(self.offsets.keys_of(group_id))]
@@ -207,9 +207,9 @@ class Commits:
 
         Those of a consumer group always age from the commit.
         """
-        is_empty = group.state is State.EMPTY
+        is_empty = group.state is GroupState.EMPTY
         is_classic = isinstance(group, ClassicGroup)
-        if is_classic and not is_empty and (group.state is not State.STABLE or group.subscribed is None):
+        if is_classic and not is_empty and (group.state is not GroupState.STABLE or group.subscribed is None):
             return []
         expired = []
         for (topic, partition), committed in self.offsets.of_group(group.group_id).items():

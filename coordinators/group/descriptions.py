@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from attrs import frozen
 
 from coordinators.cluster.controller import ClusterController
-from coordinators.group.classic.group import ClassicGroup, State
+from coordinators.group.classic.group import ClassicGroup, GroupState
 from coordinators.group.consumer.group import ConsumerGroup, ConsumerMember
 from coordinators.group.consumer.record_formats import AssignedPartitions, Assignment
 from coordinators.group.consumer.requests import DescribedConsumer, DescribedConsumerGroup, DescribedPlaces
@@ -25,7 +25,7 @@ def describe(shard: GroupMachine, group_id: str) -> DescribedGroup:
     if group is None:
         is_consumer = group_id in shard.consumers.groups
         raise GroupIdNotFound(f"Group {group_id} {'is not a classic group' if is_consumer else 'not found'}.")
-    protocol = group.protocol if group.state is State.STABLE else None
+    protocol = group.protocol if group.state is GroupState.STABLE else None
     return DescribedGroup(
         group_id, group.state.value, group.protocol_type or "", protocol or "", _members(group, protocol)
     )

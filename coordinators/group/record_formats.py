@@ -8,6 +8,7 @@ import struct
 from typing import NamedTuple
 
 from coordinators.record_fields import (
+    UnknownFormat,
     read_bytes,
     read_compact_bytes,
     read_compact_string,
@@ -37,10 +38,6 @@ _long = struct.Struct(">q")
 _offset_and_epoch = struct.Struct(">hqi")
 _plain_offset = struct.Struct(">hqixq3x16s")
 _TOPIC_ID_ALONE = b"\x01\x00\x10"
-
-
-class UnknownFormat(ValueError):
-    """A record that no version of this program wrote."""
 
 
 class OffsetKey(NamedTuple):

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from attrs import define
 
-from coordinators.transaction.transaction import PREPARED, State
+from coordinators.transaction.transaction import PREPARED, TransactionState
 from coordinators.transaction.transactions import Transactions
 from engine.clock import Clock
 from engine.metrics import Family
@@ -20,12 +20,14 @@ class TransactionMetrics:
 
     def collect(self) -> Iterator[Family | None]:
         """Everything about transactions whose shards are loaded."""
-        states: Counter[str] = Counter({state.label: 0 for state in State if state is not State.DEAD})
+        states: Counter[str] = Counter(
+            {state.label: 0 for state in TransactionState if state is not TransactionState.DEAD}
+        )
         oldest_ms = now_ms = self.clock.now_ms()
         for machine in list(self.transactions.runtime.machines()):
             for transaction in machine.transactions.values():
                 states[transaction.state.label] += 1
-                if transaction.state is State.ONGOING or transaction.state in PREPARED:
+                if transaction.state is TransactionState.ONGOING or transaction.state in PREPARED:
                     oldest_ms = min(oldest_ms, transaction.started_ms)
             yield None
         yield Family.gauge(

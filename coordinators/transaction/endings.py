@@ -15,8 +15,8 @@ from coordinators.transaction.transaction import (
     PREPARED,
     V2,
     ProducerIdentity,
-    State,
     Transaction,
+    TransactionState,
 )
 from engine.errors import ConcurrentTransactions, InvalidProducerIdMapping, InvalidTxnState, ProducerFenced
 
@@ -28,7 +28,7 @@ class Ending(Enum):
     DONE_BEFORE = 2
 
 
-_COMMITS = {State.PREPARE_COMMIT, State.COMPLETE_COMMIT}
+_COMMITS = {TransactionState.PREPARE_COMMIT, TransactionState.COMPLETE_COMMIT}
 
 
 def judge(transaction: Transaction, producer: ProducerIdentity, *, commit: bool, version: int) -> Ending:
@@ -36,7 +36,7 @@ def judge(transaction: Transaction, producer: ProducerIdentity, *, commit: bool,
     repeats = _repeats(transaction, producer)
     _check_identity(transaction, producer, repeats=repeats)
     state = transaction.state
-    if state is State.ONGOING:
+    if state is TransactionState.ONGOING:
         return Ending.BEGIN
     same_end = (state in _COMMITS) == commit
     if state in PREPARED:
@@ -49,7 +49,7 @@ def judge(transaction: Transaction, producer: ProducerIdentity, *, commit: bool,
         if same_end:
             return Ending.DONE_BEFORE
         raise _wrong_state(transaction, commit=commit)
-    if not commit and version >= V2 and (state is State.EMPTY or transaction.version >= V2):
+    if not commit and version >= V2 and (state is TransactionState.EMPTY or transaction.version >= V2):
         return Ending.BEGIN
     raise _wrong_state(transaction, commit=commit)
 
@@ -92,15 +92,15 @@ def _wrong_state(transaction: Transaction, *, commit: bool) -> InvalidTxnState:
 
 def prepared(transaction: Transaction, *, commit: bool, version: int, now_ms: int, take_id: TakeId) -> Transaction:
     """The decision that the transaction ends so, by request of its producer."""
-    state = State.PREPARE_COMMIT if commit else State.PREPARE_ABORT
-    started_ms = transaction.started_ms if transaction.state is State.ONGOING else now_ms
+    state = TransactionState.PREPARE_COMMIT if commit else TransactionState.PREPARE_ABORT
+    started_ms = transaction.started_ms if transaction.state is TransactionState.ONGOING else now_ms
     if version < V2:
         return transaction.to(state, now_ms, started_ms=started_ms)
     return transaction.to(
         state,
         now_ms,
         started_ms=started_ms,
-        partitions=transaction.partitions if transaction.state is State.ONGOING else frozenset(),
+        partitions=transaction.partitions if transaction.state is TransactionState.ONGOING else frozenset(),
         epoch=transaction.epoch + 1,
         last_epoch=transaction.epoch,
         next_producer_id=take_id() if transaction.is_exhausted else NO_ID,
@@ -111,12 +111,12 @@ def prepared(transaction: Transaction, *, commit: bool, version: int, now_ms: in
 def fenced(transaction: Transaction, now_ms: int) -> Transaction:
     """The decision that an ongoing transaction is aborted against its producer, whose epoch ends with it."""
     epoch = min(transaction.epoch + 1, MAX_EPOCH)
-    return transaction.to(State.PREPARE_ABORT, now_ms, epoch=epoch, last_epoch=-1)
+    return transaction.to(TransactionState.PREPARE_ABORT, now_ms, epoch=epoch, last_epoch=-1)
 
 
 def completed(transaction: Transaction, now_ms: int) -> Transaction:
     """Every partition has its marker."""
-    state = State.COMPLETE_COMMIT if transaction.committed else State.COMPLETE_ABORT
+    state = TransactionState.COMPLETE_COMMIT if transaction.committed else TransactionState.COMPLETE_ABORT
     changes: dict[str, Any] = {"partitions": frozenset()}
     if transaction.next_producer_id != NO_ID:
         changes.update(

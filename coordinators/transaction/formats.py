@@ -7,6 +7,7 @@ change, so that a producer's repeated request is known as one after a restart to
 import struct
 
 from coordinators.record_fields import (
+    UnknownFormat,
     read_compact_string,
     read_string,
     read_tagged,
@@ -17,7 +18,7 @@ from coordinators.record_fields import (
     write_unsigned_varint,
 )
 from coordinators.state_machine import Record
-from coordinators.transaction.transaction import NO_EPOCH, NO_ID, V0, State, TopicPartition, Transaction
+from coordinators.transaction.transaction import NO_EPOCH, NO_ID, V0, TopicPartition, Transaction, TransactionState
 
 KEY_VERSION = 0
 VALUE_VERSION = 1
@@ -31,10 +32,6 @@ _int = struct.Struct(">i")
 _long = struct.Struct(">q")
 _fixed = struct.Struct(">hqhib")
 _times = struct.Struct(">qq")
-
-
-class UnknownFormat(ValueError):
-    """A record that no version of this program wrote."""
 
 
 class StateRecord(Record):
@@ -66,7 +63,7 @@ def decode_key(key: bytes) -> str | None:
 
 
 def _partitions(transaction: Transaction) -> bytes:
-    if transaction.state is State.EMPTY:
+    if transaction.state is TransactionState.EMPTY:
         return b"\x00"
     by_topic: dict[str, list[int]] = {}
     for topic, index in sorted(transaction.partitions):
@@ -107,7 +104,7 @@ def decode_value(transactional_id: str, value: bytes) -> Transaction:
         producer_id,
         epoch,
         timeout_ms,
-        State(state),
+        TransactionState(state),
         partitions,
         started_ms,
         updated_ms,

@@ -10,8 +10,8 @@ from coordinators.transaction.transaction import (
     NO_EPOCH,
     NO_ID,
     ProducerIdentity,
-    State,
     Transaction,
+    TransactionState,
     is_exhausted,
 )
 from engine.errors import ProducerFenced
@@ -21,7 +21,7 @@ TakeId = Callable[[], int]
 
 def begun(transactional_id: str, timeout_ms: int, now_ms: int, take_id: TakeId) -> Transaction:
     """A transactional id that is used for the first time."""
-    return Transaction(transactional_id, take_id(), 0, timeout_ms, State.EMPTY, updated_ms=now_ms)
+    return Transaction(transactional_id, take_id(), 0, timeout_ms, TransactionState.EMPTY, updated_ms=now_ms)
 
 
 def check_expected(transaction: Transaction, expected: ProducerIdentity | None) -> None:
@@ -41,7 +41,7 @@ def renewed(
         return _rotated(transaction, timeout_ms, expected, now_ms, take_id)
     epoch, last_epoch = _next_epoch(transaction, expected)
     return transaction.to(
-        State.EMPTY,
+        TransactionState.EMPTY,
         now_ms,
         epoch=epoch,
         last_epoch=last_epoch,
@@ -69,7 +69,7 @@ def _rotated(
     transaction: Transaction, timeout_ms: int, expected: ProducerIdentity | None, now_ms: int, take_id: TakeId
 ) -> Transaction:
     return transaction.to(
-        State.EMPTY,
+        TransactionState.EMPTY,
         now_ms,
         producer_id=take_id(),
         previous_producer_id=transaction.producer_id,

@@ -23,7 +23,14 @@ from coordinators.transaction.endings import Ending, completed, fenced, judge, p
 from coordinators.transaction.identities import TakeId, begun, check_expected, renewed
 from coordinators.transaction.markers import MarkerWriting
 from coordinators.transaction.ports import MarkerWriter
-from coordinators.transaction.transaction import IDLE, PREPARED, ProducerIdentity, State, TopicPartition, Transaction
+from coordinators.transaction.transaction import (
+    IDLE,
+    PREPARED,
+    ProducerIdentity,
+    TopicPartition,
+    Transaction,
+    TransactionState,
+)
 from engine.clock import Clock
 from engine.config.resolve import BrokerSettings
 from engine.errors import (
@@ -114,7 +121,7 @@ class TransactionMachine:
         transactional_id = transaction.transactional_id
         self._ongoing.pop(transactional_id, None)
         self.transactions[transactional_id] = transaction
-        if transaction.state is State.ONGOING:
+        if transaction.state is TransactionState.ONGOING:
             self._ongoing[transactional_id] = transaction.deadline_ms
             self._check_by(transaction.deadline_ms)
 
@@ -154,7 +161,7 @@ class TransactionMachine:
         check_expected(transaction, expected)
         if transaction.state in PREPARED:
             raise _concurrent(transaction)
-        if transaction.state is State.ONGOING:
+        if transaction.state is TransactionState.ONGOING:
             writing = MarkerWriting(self, fenced(transaction, now_ms))
             refusal = _concurrent(transaction)
             return Verdict([formats.record(writing.decided)], completions=[writing.begin], refusal=refusal)
@@ -165,12 +172,12 @@ class TransactionMachine:
     ) -> Verdict[None]:
         """The partitions are part of the transaction, which begins with its first."""
         transaction = self._writable(transactional_id, producer)
-        if transaction.state is State.ONGOING and partitions <= transaction.partitions:
+        if transaction.state is TransactionState.ONGOING and partitions <= transaction.partitions:
             return Verdict()
         now_ms = self.clock.now_ms()
-        ongoing = transaction.state is State.ONGOING
+        ongoing = transaction.state is TransactionState.ONGOING
         added = transaction.to(
-            State.ONGOING,
+            TransactionState.ONGOING,
             now_ms,
             partitions=transaction.partitions | partitions if ongoing else partitions,
             started_ms=transaction.started_ms if ongoing else now_ms,
@@ -181,7 +188,7 @@ class TransactionMachine:
     def verify(self, transactional_id: str, producer: ProducerIdentity, partition: TopicPartition) -> None:
         """Raise unless the partition is part of the producer's transaction (KIP-890, part 1)."""
         transaction = self._writable(transactional_id, producer)
-        if transaction.state is not State.ONGOING or partition not in transaction.partitions:
+        if transaction.state is not TransactionState.ONGOING or partition not in transaction.partitions:
             raise TransactionAbortable(f"{partition[0]}-{partition[1]} was not added to {transactional_id!r}")
 
     def end(
@@ -200,7 +207,7 @@ class TransactionMachine:
     def describe(self, transactional_id: str) -> Verdict[Transaction]:
         """What is known of it."""
         transaction = self.transactions.get(transactional_id)
-        if transaction is None or transaction.state is State.DEAD:
+        if transaction is None or transaction.state is TransactionState.DEAD:
             raise TransactionalIdNotFound(f"nothing is known of {transactional_id!r}")
         return Verdict(response=transaction)
 

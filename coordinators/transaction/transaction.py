@@ -22,7 +22,7 @@ V2 = 2
 TopicPartition = tuple[str, int]
 
 
-class State(IntEnum):
+class TransactionState(IntEnum):
     """With the numbers under which Kafka's records hold them."""
 
     EMPTY = 0
@@ -40,21 +40,21 @@ class State(IntEnum):
         return "".join(word.capitalize() for word in self.name.split("_"))
 
 
-PREPARED = frozenset({State.PREPARE_COMMIT, State.PREPARE_ABORT})
-COMPLETED = frozenset({State.COMPLETE_COMMIT, State.COMPLETE_ABORT})
-IDLE = COMPLETED | {State.EMPTY}
+PREPARED = frozenset({TransactionState.PREPARE_COMMIT, TransactionState.PREPARE_ABORT})
+COMPLETED = frozenset({TransactionState.COMPLETE_COMMIT, TransactionState.COMPLETE_ABORT})
+IDLE = COMPLETED | {TransactionState.EMPTY}
 
-BEFORE: dict[State, frozenset[State]] = {
-    State.EMPTY: IDLE,
-    State.ONGOING: IDLE | {State.ONGOING},
-    State.PREPARE_COMMIT: frozenset({State.ONGOING}),
+BEFORE: dict[TransactionState, frozenset[TransactionState]] = {
+    TransactionState.EMPTY: IDLE,
+    TransactionState.ONGOING: IDLE | {TransactionState.ONGOING},
+    TransactionState.PREPARE_COMMIT: frozenset({TransactionState.ONGOING}),
     # Under transaction version 2 a producer may abort what it never began, to have its epoch raised (KIP-890).
-    State.PREPARE_ABORT: IDLE | {State.ONGOING},
-    State.COMPLETE_COMMIT: frozenset({State.PREPARE_COMMIT}),
-    State.COMPLETE_ABORT: frozenset({State.PREPARE_ABORT}),
+    TransactionState.PREPARE_ABORT: IDLE | {TransactionState.ONGOING},
+    TransactionState.COMPLETE_COMMIT: frozenset({TransactionState.PREPARE_COMMIT}),
+    TransactionState.COMPLETE_ABORT: frozenset({TransactionState.PREPARE_ABORT}),
 }
 
-BY_LABEL = {state.label: state for state in State}
+BY_LABEL = {state.label: state for state in TransactionState}
 
 
 @frozen
@@ -77,7 +77,7 @@ class Transaction:
     producer_id: int
     epoch: int
     timeout_ms: int
-    state: State
+    state: TransactionState
     partitions: frozenset[TopicPartition] = frozenset()
     started_ms: int = NO_TIME
     updated_ms: int = NO_TIME
@@ -102,14 +102,14 @@ class Transaction:
     def committed(self) -> bool:
         """Which way a prepared transaction ends."""
         assert self.state in PREPARED
-        return self.state is State.PREPARE_COMMIT
+        return self.state is TransactionState.PREPARE_COMMIT
 
     @property
     def deadline_ms(self) -> int:
         """When an ongoing transaction has taken too long."""
         return self.started_ms + self.timeout_ms
 
-    def to(self, state: State, now_ms: int, **changes: Any) -> "Transaction":
+    def to(self, state: TransactionState, now_ms: int, **changes: Any) -> "Transaction":
         """The next state of it."""
         assert self.state in BEFORE[state], f"{self.transactional_id}: {self.state.name} to {state.name}"
         return evolve(self, state=state, updated_ms=now_ms, **changes)

@@ -21,9 +21,9 @@ from coordinators.transaction.transaction import (
     V0,
     V2,
     ProducerIdentity,
-    State,
     TopicPartition,
     Transaction,
+    TransactionState,
 )
 from engine.clock import Clock
 from engine.config.resolve import BrokerSettings
@@ -200,7 +200,7 @@ class Transactions:
             transaction
             for machine in self.runtime.all_machines()
             for transaction in machine.transactions.values()
-            if transaction.state is not State.DEAD
+            if transaction.state is not TransactionState.DEAD
             and (not states or transaction.state in wanted)
             and (not producer_ids or transaction.producer_id in producer_ids)
             and (running_ms < 0 or now_ms - transaction.started_ms > running_ms)

@@ -25,7 +25,7 @@ from engine.log.jobs import Job
 from engine.log.log import Log, LogPosition, Origin
 from engine.log.types import Receipt
 from engine.partition.replicas import Replicas, Role
-from engine.partition.sync import SyncRounds, SyncTicket
+from engine.partition.sync import SyncRounds, Ticket
 from engine.records.batch import Batch
 
 Durable = Callable[[BrokerError | None], object]
@@ -191,7 +191,7 @@ class DurableLog:
 
     # -- syncing (called by SyncRounds)
 
-    def capture_sync(self) -> SyncTicket:
+    def capture_sync(self) -> Ticket:
         """What is dirty in the log now."""
         return self.log.capture_sync()
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from engine.errors import BrokerError
 from engine.files.reserve import is_full
 from engine.partition.durable_log import DurableLog
-from engine.partition.release_life import ReleaseLife, State
+from engine.partition.release_life import ReleaseLife, ReleaseState
 from engine.stage.stage import Stage
 from engine.timers import Timers
 
@@ -74,7 +74,7 @@ class LaneReaders:
         stage, log_end = self._stage, self._partition.log.end_offset
         if not stage.prioritised or not len(stage.state.lanes) or not log_end <= offset <= self.promised_end:
             return False
-        if not self.is_ordering and self._life.state is not State.BLOCKED:
+        if not self.is_ordering and self._life.state is not ReleaseState.BLOCKED:
             self.is_ordering = True
             self._life.submit(lambda: self._linearise(offset, limit_bytes))
         return True

@@ -36,7 +36,7 @@ from engine.timers import Timers
 from engine.workers import Workers
 
 
-class State(Enum):
+class ReleaseState(Enum):
     """What the end of the log is doing."""
 
     IDLE = auto()
@@ -49,7 +49,7 @@ class State(Enum):
     """It is spoken for, and cannot be written."""
 
 
-class Event(Enum):
+class ReleaseEvent(Enum):
     """What happens to it."""
 
     INTENDED = auto()
@@ -64,25 +64,25 @@ class Event(Enum):
     """Log and stage agree on what was intended: everything begins anew."""
 
 
-TRANSITIONS: Final[dict[State, dict[Event, State]]] = {
-    State.IDLE: {
-        Event.INTENDED: State.INTENDING,
-        Event.FAILED: State.BLOCKED,
-        Event.RESUMED: State.IDLE,
+TRANSITIONS: Final[dict[ReleaseState, dict[ReleaseEvent, ReleaseState]]] = {
+    ReleaseState.IDLE: {
+        ReleaseEvent.INTENDED: ReleaseState.INTENDING,
+        ReleaseEvent.FAILED: ReleaseState.BLOCKED,
+        ReleaseEvent.RESUMED: ReleaseState.IDLE,
     },
-    State.INTENDING: {
-        Event.DURABLE: State.WRITING,
-        Event.FAILED: State.BLOCKED,
-        Event.RESUMED: State.IDLE,
+    ReleaseState.INTENDING: {
+        ReleaseEvent.DURABLE: ReleaseState.WRITING,
+        ReleaseEvent.FAILED: ReleaseState.BLOCKED,
+        ReleaseEvent.RESUMED: ReleaseState.IDLE,
     },
-    State.WRITING: {
-        Event.WRITTEN: State.IDLE,
-        Event.FAILED: State.BLOCKED,
-        Event.RESUMED: State.IDLE,
+    ReleaseState.WRITING: {
+        ReleaseEvent.WRITTEN: ReleaseState.IDLE,
+        ReleaseEvent.FAILED: ReleaseState.BLOCKED,
+        ReleaseEvent.RESUMED: ReleaseState.IDLE,
     },
-    State.BLOCKED: {
-        Event.FAILED: State.BLOCKED,
-        Event.RESUMED: State.IDLE,
+    ReleaseState.BLOCKED: {
+        ReleaseEvent.FAILED: ReleaseState.BLOCKED,
+        ReleaseEvent.RESUMED: ReleaseState.IDLE,
     },
 }
 
@@ -98,11 +98,11 @@ class Welcome(Enum):
     """It is told why, for its turn may not come for a long time. What was queued before goes on waiting."""
 
 
-WELCOMES: Final[dict[State, Welcome]] = {
-    State.IDLE: Welcome.TAKEN,
-    State.INTENDING: Welcome.QUEUED,
-    State.WRITING: Welcome.QUEUED,
-    State.BLOCKED: Welcome.REFUSED,
+WELCOMES: Final[dict[ReleaseState, Welcome]] = {
+    ReleaseState.IDLE: Welcome.TAKEN,
+    ReleaseState.INTENDING: Welcome.QUEUED,
+    ReleaseState.WRITING: Welcome.QUEUED,
+    ReleaseState.BLOCKED: Welcome.REFUSED,
 }
 
 logger = logging.getLogger("tidegate.release")
@@ -152,7 +152,7 @@ class ReleaseLife:
         listener: ReleaseListener,
         make_room: Callable[[], bool],
     ) -> None:
-        self.state = State.IDLE
+        self.state = ReleaseState.IDLE
         self.reason: BrokerError | None = None
         """Why it is blocked, if it is."""
         self._partition = partition
@@ -170,7 +170,7 @@ class ReleaseLife:
         self._in_turn = False
         """Whether an operation is being carried out right now: what it calls for comes after it."""
 
-    def _step(self, event: Event, release: Release | None = None) -> None:
+    def _step(self, event: ReleaseEvent, release: Release | None = None) -> None:
         following = TRANSITIONS[self.state].get(event)
         assert following is not None, f"rule 3: {event.name} cannot happen while {self.state.name}"
         self.state, self._release = following, release
@@ -187,7 +187,7 @@ class ReleaseLife:
     @property
     def is_free(self) -> bool:
         """Whether the end of the log can be written now, and nobody waits for it."""
-        return self.state is State.IDLE and not self._queue and not self._unwritten
+        return self.state is ReleaseState.IDLE and not self._queue and not self._unwritten
 
     @property
     def queued_count(self) -> int:
@@ -223,7 +223,7 @@ class ReleaseLife:
             return
         self._in_turn = True
         try:
-            while self.state is State.IDLE:
+            while self.state is ReleaseState.IDLE:
                 if self._unwritten:
                     self.carry_out(self._unwritten.popleft())
                 elif self._queue:
@@ -245,13 +245,13 @@ class ReleaseLife:
     def carry_out(self, intent: Intent) -> None:
         """An intent was written: once it is durable its batches follow."""
         release = Release(intent)
-        self._step(Event.INTENDED, release)
+        self._step(ReleaseEvent.INTENDED, release)
 
         def durable(error: BrokerError | None) -> None:
             if release is not self._release:
                 return
             if error is None:
-                self._step(Event.DURABLE, release)
+                self._step(ReleaseEvent.DURABLE, release)
                 self._write(release)
             else:
                 self.block(error)
@@ -280,7 +280,7 @@ class ReleaseLife:
                 self._timers.call_at(self.retry_at(error), self.resume)
             return
         assert log.end_offset == intent.end_offset, "rule 3: a release goes to exactly its place"
-        self._step(Event.WRITTEN)
+        self._step(ReleaseEvent.WRITTEN)
         self._listener.wrote(intent, self._clock.monotonic() - began)
         self._partition.when_durable_to(log.end_offset - 1, math.inf, self._durable_in_log)
         self._take_turns()
@@ -320,7 +320,7 @@ class ReleaseLife:
         """The log's end is spoken for and cannot be written now: nothing passes until `resume`."""
         if not self._partition.removed:
             logger.error("%s: releases wait: %s", self._partition.log.name, error)
-        self._step(Event.FAILED)
+        self._step(ReleaseEvent.FAILED)
         self.reason = StorageError(f"the partition's releases wait: {error}")
         self._listener.interrupted()
 
@@ -342,7 +342,7 @@ class ReleaseLife:
             self.block(error)
             self._timers.call_at(self.retry_at(error), self.resume)
             return
-        self._step(Event.RESUMED)
+        self._step(ReleaseEvent.RESUMED)
         self.reason = None
         self._listener.interrupted()
         self._take_turns()

@@ -21,7 +21,7 @@ from engine.log.types import Origin, Receipt
 from engine.partition.due_releases import DueReleases
 from engine.partition.durable_log import DurableLog
 from engine.partition.lane_readers import LaneReaders
-from engine.partition.release_life import RETRY_S, ReleaseLife, State, Welcome
+from engine.partition.release_life import RETRY_S, ReleaseLife, ReleaseState, Welcome
 from engine.partition.stage_observer import StageObserver
 from engine.records.batch import Batch
 from engine.records.layout import HEADER_SIZE, parse_header, walk_records
@@ -252,7 +252,7 @@ class Staging:
             else:
                 self.partition.durability_of(receipt.last_offset, math.inf).forward(answer)
 
-        if self.life.state is State.IDLE:
+        if self.life.state is ReleaseState.IDLE:
             append_marker()
         else:
             # What the transaction released comes first in the log.
@@ -273,7 +273,7 @@ class Staging:
 
     def watch_clock(self) -> None:
         """Have a step of the wall clock noted, so that a restart goes on from the right time."""
-        if not self.stage.is_empty() and self.life.state is not State.BLOCKED:
+        if not self.stage.is_empty() and self.life.state is not ReleaseState.BLOCKED:
             self.submit(lambda: self._noting(self.stage.watch_clock))
 
     def _leave_priority(self) -> None:
@@ -317,7 +317,7 @@ class Staging:
 
     def turn_ended(self) -> None:
         """Upkeep, dead letters and the next timer follow what was done."""
-        if self.life.state is State.IDLE:
+        if self.life.state is ReleaseState.IDLE:
             self._keeper.changed(self)
         if self.stage.state.dead_letters:
             self._keeper.has_dead_letters(self)

@@ -34,7 +34,7 @@ SLOW_WHOLE_SYNC_S = 0.02
 AVOID_WHOLE_SYNC_S = 5.0
 
 
-class SyncTicket(Protocol):
+class Ticket(Protocol):
     """What was dirty at one moment, ready to be synced in a thread."""
 
     @property
@@ -55,10 +55,10 @@ class Syncable(Protocol):
     is_patient: bool
     """Whether what follows its sync takes a while: others are told first, and the next round begins before."""
 
-    def capture_sync(self) -> SyncTicket:
+    def capture_sync(self) -> Ticket:
         """What is dirty now."""
 
-    def synced(self, ticket: SyncTicket, *, settled: bool = True) -> None:
+    def synced(self, ticket: Ticket, *, settled: bool = True) -> None:
         """All of the ticket is durable; `settled` in its own files, else in the journal."""
 
     def sync_failed(self, error: BaseException) -> None:
@@ -69,7 +69,7 @@ class Syncable(Protocol):
         """Whether it can be synced now; None if it never need be, for it is removed."""
 
 
-Told: TypeAlias = tuple[Syncable, SyncTicket, BaseException | None]
+Told: TypeAlias = tuple[Syncable, Ticket, BaseException | None]
 
 
 class RoundSync:
@@ -92,12 +92,12 @@ class RoundSync:
         self.durations = Histogram()
         """How long each round took the disk, in seconds."""
 
-    def begin(self, tickets: Sequence[SyncTicket], done: Callable[[Outcomes], None]) -> bool:
+    def begin(self, tickets: Sequence[Ticket], done: Callable[[Outcomes], None]) -> bool:
         """Have the kernel do it, and `done` be called; False if it takes a thread."""
         return not self._wants_whole(tickets) and self.begin_files(tickets, done, self.durations)
 
     def begin_files(
-        self, tickets: Sequence[SyncTicket], done: Callable[[Outcomes], None], durations: Histogram | None = None
+        self, tickets: Sequence[Ticket], done: Callable[[Outcomes], None], durations: Histogram | None = None
     ) -> bool:
         """The same file by file, however many there are."""
         if self._kernel is None or len(tickets) > MOST_UNDER_WAY:
@@ -122,7 +122,7 @@ class RoundSync:
         self._kernel.submit([descriptor for _, _, descriptor in files], ended)
         return True
 
-    def run(self, tickets: Sequence[SyncTicket]) -> Outcomes:
+    def run(self, tickets: Sequence[Ticket]) -> Outcomes:
         """[thread] The same by ourselves."""
         began, whole = self.now(), self._wants_whole(tickets)
         outcomes = self._run(tickets, whole)
@@ -132,18 +132,18 @@ class RoundSync:
             self._avoid_whole_until = self.now() + AVOID_WHOLE_SYNC_S
         return outcomes
 
-    def run_unhurried(self, tickets: Sequence[SyncTicket]) -> Outcomes:
+    def run_unhurried(self, tickets: Sequence[Ticket]) -> Outcomes:
         """[thread] The same for what nobody waits for."""
         return self._run(tickets, self._whole is not None and len(tickets) > ONE_BY_ONE)
 
-    def _run(self, tickets: Sequence[SyncTicket], whole: bool) -> Outcomes:
+    def _run(self, tickets: Sequence[Ticket], whole: bool) -> Outcomes:
         if len(tickets) <= ONE_BY_ONE:
             return [_outcome(ticket) for ticket in tickets]
         if whole and self._sync_whole():
             return [None] * len(tickets)
         return list(self._pool.map(_outcome, tickets))
 
-    def _wants_whole(self, tickets: Sequence[SyncTicket]) -> bool:
+    def _wants_whole(self, tickets: Sequence[Ticket]) -> bool:
         return self._whole is not None and len(tickets) > ONE_BY_ONE and self.now() >= self._avoid_whole_until
 
     def _sync_whole(self) -> bool:
@@ -166,7 +166,7 @@ class RoundSync:
         self._pool.shutdown()
 
 
-def _begun(tickets: Sequence[SyncTicket]) -> list[tuple[int, File, int]]:
+def _begun(tickets: Sequence[Ticket]) -> list[tuple[int, File, int]]:
     """The tickets' files, whose sync is begun, with the number of their ticket and their descriptor. None of them where
     one cannot be left to the kernel."""
     begun: list[tuple[int, File, int]] = []
@@ -181,7 +181,7 @@ def _begun(tickets: Sequence[SyncTicket]) -> list[tuple[int, File, int]]:
     return begun
 
 
-def _outcome(ticket: SyncTicket) -> BaseException | None:
+def _outcome(ticket: Ticket) -> BaseException | None:
     try:
         ticket.run()
     except Exception as error:
@@ -259,7 +259,7 @@ class SyncRounds:
         if not self._journaled(items, tickets):
             self._sync(items, tickets)
 
-    def _journaled(self, items: Sequence[Syncable], tickets: Sequence[SyncTicket]) -> bool:
+    def _journaled(self, items: Sequence[Syncable], tickets: Sequence[Ticket]) -> bool:
         """Have the journal make the round durable; False if it has to be synced."""
         if self._journal is None:
             return False
@@ -281,7 +281,7 @@ class SyncRounds:
 
         return self._journal.take(owners, pieces, taken)
 
-    def _sync(self, items: Sequence[Syncable], tickets: Sequence[SyncTicket]) -> None:
+    def _sync(self, items: Sequence[Syncable], tickets: Sequence[Ticket]) -> None:
         def done(outcomes: Outcomes, failure: BaseException | None = None) -> None:
             if failure is not None:
                 outcomes = [failure] * len(items)
@@ -331,7 +331,7 @@ class SyncRounds:
             if answers is not None:
                 answers.send()
 
-    def _tell_one(self, item: Syncable, ticket: SyncTicket, error: BaseException | None, settled: bool) -> None:
+    def _tell_one(self, item: Syncable, ticket: Ticket, error: BaseException | None, settled: bool) -> None:
         try:
             if error is None:
                 item.synced(ticket, settled=settled)

@@ -11,7 +11,7 @@ from engine.files.files import Files, read_whole, write_atomically
 FILE_NAME = "scrub-checkpoint"
 
 
-class Place(msgspec.Struct, frozen=True, order=True):
+class ScrubPlace(msgspec.Struct, frozen=True, order=True):
     """A log, in the order in which they are read: by topic id, partition, then the stage."""
 
     topic_id: str
@@ -22,7 +22,7 @@ class Place(msgspec.Struct, frozen=True, order=True):
 class Cursor(msgspec.Struct, frozen=True):
     """Up to where a segment of a log was read."""
 
-    place: Place
+    place: ScrubPlace
     segment: int
     position: int = 0
     next_offset: int = 0

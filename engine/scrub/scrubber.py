@@ -22,7 +22,7 @@ from engine.journal.journal import Journal
 from engine.log.segment import Segment
 from engine.partition.durable_log import DurableLog
 from engine.partition.partitions import Partitions
-from engine.scrub.progress import Cursor, Place, ScrubProgress, kept, known
+from engine.scrub.progress import Cursor, ScrubPlace, ScrubProgress, kept, known
 from engine.scrub.segment_check import FileFault, SegmentCheck
 from engine.scrub.small_files import is_small_file
 from engine.scrub.steps import (
@@ -31,9 +31,9 @@ from engine.scrub.steps import (
     OtherFile,
     OtherStep,
     SaveStep,
+    ScrubStep,
     SegmentStep,
     SmallFilesStep,
-    Step,
 )
 
 logger = logging.getLogger("tidegate.scrub")
@@ -59,7 +59,7 @@ class Scrubber:
     progress: ScrubProgress = field(factory=ScrubProgress, init=False)
     bytes: int = field(default=0, init=False)
     passes: int = field(default=0, init=False)
-    _steps: Iterator[Step | None] | None = field(default=None, init=False)
+    _steps: Iterator[ScrubStep | None] | None = field(default=None, init=False)
     _saved_s: float = field(default=0.0, init=False)
     _has_news: bool = field(default=False, init=False)
 
@@ -91,7 +91,7 @@ class Scrubber:
         logger.info("scrubbing begins", extra={"pass": progress.passes + 1})
         return True
 
-    def next_step(self) -> Step | None:
+    def next_step(self) -> ScrubStep | None:
         """What a thread has to do next; None if nothing has to be done now."""
         if not self.is_running:
             if self.clock.now_ms() < self.progress.completed_ms + self.interval_ms:
@@ -107,7 +107,7 @@ class Scrubber:
             self._end_pass()
             return self._save_step()
 
-    def finish(self, step: Step) -> float:
+    def finish(self, step: ScrubStep) -> float:
         """Take in what it found; how long to wait before the next."""
         self.bytes += step.size_bytes
         self.progress.pass_bytes += step.size_bytes
@@ -124,7 +124,7 @@ class Scrubber:
 
     # -- a pass
 
-    def _pass(self, cursor: Cursor | None) -> Iterator[Step | None]:
+    def _pass(self, cursor: Cursor | None) -> Iterator[ScrubStep | None]:
         """Its steps; what a step found is looked at when the next one is asked for. None is a moment for others."""
         for place, store in self._logs(cursor):
             yield from self._log_steps(place, store, cursor if cursor and cursor.place == place else None)
@@ -143,18 +143,18 @@ class Scrubber:
         for path in missing.gone:
             self._replace(path, [], None)
 
-    def _logs(self, cursor: Cursor | None) -> Iterator[tuple[Place, DurableLog]]:
-        begin = cursor.place if cursor is not None else Place("", -1)
+    def _logs(self, cursor: Cursor | None) -> Iterator[tuple[ScrubPlace, DurableLog]]:
+        begin = cursor.place if cursor is not None else ScrubPlace("", -1)
         for topic_id in sorted(self.partitions.topic_ids()):
             if topic_id.hex() < begin.topic_id:
                 continue
             for partition in tuple(self.partitions.of_topic(topic_id)):
                 for number, store in enumerate(partition.logs):
-                    place = Place(topic_id.hex(), partition.index, bool(number))
+                    place = ScrubPlace(topic_id.hex(), partition.index, bool(number))
                     if place >= begin:
                         yield place, store
 
-    def _log_steps(self, place: Place, store: DurableLog, cursor: Cursor | None) -> Iterator[Step | None]:
+    def _log_steps(self, place: ScrubPlace, store: DurableLog, cursor: Cursor | None) -> Iterator[ScrubStep | None]:
         base_offset, resumed = (cursor.segment, cursor) if cursor is not None else (-1, None)
         while (segment := _segment_from(store, base_offset)) is not None:
             check = SegmentCheck(segment.base_offset, gaps_allowed=not segment.gapless)
@@ -170,8 +170,8 @@ class Scrubber:
         yield None
 
     def _segment_steps(
-        self, place: Place, store: DurableLog, segment: Segment, check: SegmentCheck
-    ) -> Iterator[Step | None]:
+        self, place: ScrubPlace, store: DurableLog, segment: Segment, check: SegmentCheck
+    ) -> Iterator[ScrubStep | None]:
         found: list[FileFault] = []
         was_resumed, doubted, is_done = check.position > 0, False, False
         while (step := self._segment_step(place, store, segment, check)) is not None:
@@ -195,7 +195,7 @@ class Scrubber:
             self._replace(segment.path, found, store)
 
     def _segment_step(
-        self, place: Place, store: DurableLog, segment: Segment, check: SegmentCheck
+        self, place: ScrubPlace, store: DurableLog, segment: Segment, check: SegmentCheck
     ) -> SegmentStep | None:
         """The next part of a segment; None if there is none, or it cannot be looked at now."""
         log = store.log

@@ -13,7 +13,7 @@ from engine.files.files import File, Files
 from engine.files.page_cache import is_resident, let_go
 from engine.journal.format import SlotExtent, damaged_at
 from engine.log.segment import Segment
-from engine.scrub.progress import Cursor, Place, ScrubProgress
+from engine.scrub.progress import Cursor, ScrubPlace, ScrubProgress
 from engine.scrub.segment_check import FileFault, SegmentCheck
 from engine.scrub.small_files import is_small_file, small_file_problems
 
@@ -25,7 +25,7 @@ def unreadable(error: OSError) -> str:
     return f"it cannot be read: {error.strerror or error}"
 
 
-class Step(Protocol):
+class ScrubStep(Protocol):
     """Runs in a thread; what it found is taken in on the loop."""
 
     size_bytes: int
@@ -39,7 +39,7 @@ class SegmentStep:
 
     def __init__(
         self,
-        place: Place,
+        place: ScrubPlace,
         segment: Segment,
         file: File,
         limit: int,

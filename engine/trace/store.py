@@ -22,7 +22,7 @@ Place = tuple[str, int]
 
 
 @frozen
-class TracePage:
+class FoundTraces:
     """Some of the traces that were found, newest first; `total` counts all that were."""
 
     traces: Sequence[RecordTrace]
@@ -162,7 +162,7 @@ class TraceStore:
         """All traces, or those of one id, in a list of its own: for who looks through them little by little."""
         return list(reversed(self._ring if trace_id is None else self._by_id.get(trace_id, ())))
 
-    def search(self, query: TraceQuery | None = None, *, limit: int = 100, skip: int = 0) -> TracePage:
+    def search(self, query: TraceQuery | None = None, *, limit: int = 100, skip: int = 0) -> FoundTraces:
         """What matches, newest first: `limit` traces after the first `skip`."""
         query = query or TraceQuery()
         found: list[RecordTrace] = []
@@ -172,7 +172,7 @@ class TraceStore:
                 if skip <= total < skip + limit:
                     found.append(trace)
                 total += 1
-        return TracePage(found, total, skip, limit)
+        return FoundTraces(found, total, skip, limit)
 
     def statistics(self) -> dict[str, int]:
         """Traces kept and ever begun, trace ids, partitions with traced records, records in the stage."""

@@ -8,14 +8,14 @@ import pytest
 
 from engine.catalogue.catalogue import Commit, Put
 from engine.catalogue.etcd.catalogue import EtcdCatalogue
-from engine.catalogue.etcd.gateway import Endpoint, EtcdUnavailable, Gateway
+from engine.catalogue.etcd.gateway import EtcdEndpoint, EtcdUnavailable, Gateway
 from tidegate import etcd as module
 from tidegate.etcd import EtcdDidNotStart, EtcdMissing, RunningEtcd, find
 
 
 def test_it_keeps_its_data_over_a_crash_and_ends_with_the_block(tmp_path: Path) -> None:
     with RunningEtcd(tmp_path) as running:
-        catalogue = EtcdCatalogue(Gateway([Endpoint.parse(running.url)], timeout_s=1.0), "/test", os.urandom)
+        catalogue = EtcdCatalogue(Gateway([EtcdEndpoint.parse(running.url)], timeout_s=1.0), "/test", os.urandom)
         catalogue.commit(Commit((), (Put("a", b"1"),)))
         running.kill()
         running.start()

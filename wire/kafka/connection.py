@@ -165,14 +165,14 @@ class FrameBuffer:
             )
 
 
-class Place:
+class OutboxPlace:
     """A response's place in the order; `parts` is None until it is ready. The rest is about its request: what it asked
     for, its correlation id, when it was decoded, and what is held because of it."""
 
-    __slots__ = ("abandon", "began", "correlation_id", "cost_bytes", "parts", "route")
+    __slots__ = ("abandon", "api", "began", "correlation_id", "cost_bytes", "parts")
 
-    def __init__(self, route: Any, correlation_id: int, began: float, cost_bytes: int) -> None:
-        self.route = route
+    def __init__(self, api: Any, correlation_id: int, began: float, cost_bytes: int) -> None:
+        self.api = api
         self.correlation_id = correlation_id
         self.began = began
         self.abandon: Callable[[], object] | None = None
@@ -186,21 +186,21 @@ class Outbox:
     __slots__ = ("_places", "held_bytes")
 
     def __init__(self) -> None:
-        self._places: deque[Place] = deque()
+        self._places: deque[OutboxPlace] = deque()
         self.held_bytes = 0
 
     def __len__(self) -> int:
         return len(self._places)
 
-    def reserve(self, route: Any = None, correlation_id: int = 0, began: float = 0.0, cost_bytes: int = 0) -> Place:
+    def reserve(self, api: Any = None, correlation_id: int = 0, began: float = 0.0, cost_bytes: int = 0) -> OutboxPlace:
         """The next place in the order, for a request that was decoded at `began` and holds so much until it is
         answered."""
-        place = Place(route, correlation_id, began, cost_bytes)
+        place = OutboxPlace(api, correlation_id, began, cost_bytes)
         self._places.append(place)
         self.held_bytes += cost_bytes
         return place
 
-    def fulfil(self, place: Place, parts: list[Part], size: int) -> None:
+    def fulfil(self, place: OutboxPlace, parts: list[Part], size: int) -> None:
         """The response at `place` is ready; `size` is what it will put on the wire."""
         assert place.parts is None, "rule 4: a place is fulfilled once"
         place.parts = parts

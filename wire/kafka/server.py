@@ -28,7 +28,7 @@ from wire.acceptor import Acceptor, ConnectionLimits
 from wire.kafka.apis import registered
 from wire.kafka.codec import Part, WireError, decode_request_header
 from wire.kafka.config import Limits
-from wire.kafka.connection import FrameBuffer, Outbox, Place
+from wire.kafka.connection import FrameBuffer, Outbox, OutboxPlace
 from wire.kafka.cork import Cork
 from wire.kafka.large_requests import EXEMPT_BYTES, LargeRequests
 from wire.kafka.request import Context, Deferred, Endpoint, Peer
@@ -206,32 +206,32 @@ class KafkaConnection:
         """Run one request, which is decoded already if it is given; an awaitable if the handler needs the task."""
         api_key, version, correlation_id, client_id, position = decode_request_header(frame, 0)
         server = self._server
-        route = server.routes[api_key, version]
-        if route is None:
+        api = server.served[api_key, version]
+        if api is None:
             self._refuse(api_key, version, correlation_id)
             return None
         size = len(frame)
         if request is None:
             server.received_bytes += size
-            if size > route.whole_bytes:
-                return self._handle_large(route, bytes(frame), position)
-            request = route.decode(frame, position)
+            if size > api.whole_bytes:
+                return self._handle_large(api, bytes(frame), position)
+            request = api.decode(frame, position)
         else:
             size *= CONTROL_WEIGHT
         self._began = began = self._now()
         server.requests[api_key] += 1
-        response = route.handle(request, self._context_of(version, client_id))
+        response = api.handle(request, self._context_of(version, client_id))
         if response is None:
-            route.latencies.observe(self._now() - began)
+            api.latencies.observe(self._now() - began)
             return None
-        place = self._outbox.reserve(route, correlation_id, began, size)
+        place = self._outbox.reserve(api, correlation_id, began, size)
         if type(response) is Deferred:
             self._defer(place, response)
             return None
         return self._settle(place, response)
 
-    async def _handle_large(self, route: ServedApi, frame: bytes, position: int) -> None:
-        request = await Work(route.decode_in_steps(frame, position), self._now).finish()
+    async def _handle_large(self, api: ServedApi, frame: bytes, position: int) -> None:
+        request = await Work(api.decode_in_steps(frame, position), self._now).finish()
         rest = self._handle(memoryview(frame), request)
         if rest is not None:
             await rest
@@ -243,19 +243,19 @@ class KafkaConnection:
             context = self._context = Context(self.peer, version, client_id)
         return context
 
-    async def _answer_later(self, place: Place, response: Awaitable[Any]) -> None:
+    async def _answer_later(self, place: OutboxPlace, response: Awaitable[Any]) -> None:
         answer = await response
         if answer is None:
             # Nothing is sent, but those behind it may be.
             self._outbox.fulfil(place, [], 0)
-            place.route.latencies.observe(self._now() - place.began)
+            place.api.latencies.observe(self._now() - place.began)
             self._cork.flush(self)
             return
         rest = self._settle(place, answer)
         if rest is not None:
             await rest
 
-    def _settle(self, place: Place, response: Any) -> Coroutine[Any, Any, None] | None:
+    def _settle(self, place: OutboxPlace, response: Any) -> Coroutine[Any, Any, None] | None:
         """Take what a handler returned; a coroutine if there is more to do."""
         kind = type(response)
         if kind is Deferred:
@@ -263,36 +263,36 @@ class KafkaConnection:
             return None
         return self._answer_later(place, response) if kind is CoroutineType else self._answer(place, response)
 
-    def _defer(self, place: Place, response: Deferred[Any]) -> None:
+    def _defer(self, place: OutboxPlace, response: Deferred[Any]) -> None:
         place.abandon = response.abandon
         # A refusal that no handler made a response of is a bug too.
-        failed = partial(self._fail, place.route)
+        failed = partial(self._fail, place.api)
         # What most requests come to is handed out without another call.
-        answer = self._fulfil if place.route.encodes_at_once else self._answer_deferred
+        answer = self._fulfil if place.api.encodes_at_once else self._answer_deferred
         response.when_settled(partial(answer, place), failed, failed)
 
     def _refuse(self, api_key: int, version: int, correlation_id: int) -> None:
         """Answer ApiVersions of an unknown version in version 0 (KIP-511); end the connection for all else."""
-        route = self._server.routes[api_key, 0]
-        if api_key != API_VERSIONS_KEY or route is None:
+        api = self._server.served[api_key, 0]
+        if api_key != API_VERSIONS_KEY or api is None:
             raise WireError(f"API key {api_key} version {version} is not served")
-        response = route.handle(None, Context(self.peer, version, None))
-        self._answer(self._outbox.reserve(route, correlation_id, self._now()), response)
+        response = api.handle(None, Context(self.peer, version, None))
+        self._answer(self._outbox.reserve(api, correlation_id, self._now()), response)
 
-    def _fail(self, route: ServedApi, error: Exception) -> None:
+    def _fail(self, api: ServedApi, error: Exception) -> None:
         if isinstance(error, TooLarge):
             most = self._limits.max_response_bytes
-            reason = f"the answer to API key {route.api_key} is larger than socket.response.max.bytes={most}"
+            reason = f"the answer to API key {api.api_key} is larger than socket.response.max.bytes={most}"
             self._complain(WireError(reason))
             self._scope.cancel()
             return
         self._server.ended["failed"] += 1
-        logger.error("answering API %d version %d failed", route.api_key, route.version, exc_info=error)
+        logger.error("answering API %d version %d failed", api.api_key, api.version, exc_info=error)
         self._scope.cancel()
 
     # -- answering
 
-    def _answer_deferred(self, place: Place, message: Any) -> None:
+    def _answer_deferred(self, place: OutboxPlace, message: Any) -> None:
         rest = self._answer(place, message)
         if rest is not None and self._nursery is not None:
             try:
@@ -300,54 +300,54 @@ class KafkaConnection:
             except RuntimeError:
                 rest.close()  # the connection is just ending
 
-    def _answer(self, place: Place, message: Any) -> Coroutine[Any, Any, None] | None:
+    def _answer(self, place: OutboxPlace, message: Any) -> Coroutine[Any, Any, None] | None:
         """Encode an answer and send it when its turn has come; a coroutine if that takes longer than a moment."""
         if self.peer.gone:
             return None
-        route: ServedApi = place.route
+        api: ServedApi = place.api
         try:
             if type(message) is GeneratorType:
                 return self._work(place, message)
-            if not route.encodes_at_once:
+            if not api.encodes_at_once:
                 return self._encode(place, message)
             self._fulfil(place, message)
         except Exception as error:
-            self._fail(route, error)
+            self._fail(api, error)
         return None
 
-    def _work(self, place: Place, steps: Steps[Any]) -> Coroutine[Any, Any, None] | None:
+    def _work(self, place: OutboxPlace, steps: Steps[Any]) -> Coroutine[Any, Any, None] | None:
         """Go through a handler's steps; what they return is answered."""
         work = Work(steps, self._now)
         return self._worked(place, work.result) if work.advance() else self._work_on(place, work)
 
-    def _worked(self, place: Place, answer: Any) -> Coroutine[Any, Any, None] | None:
+    def _worked(self, place: OutboxPlace, answer: Any) -> Coroutine[Any, Any, None] | None:
         is_whole = type(answer) not in (Deferred, CoroutineType)
         return self._encode(place, answer) if is_whole else self._settle(place, answer)
 
-    async def _work_on(self, place: Place, work: Work[Any]) -> None:
+    async def _work_on(self, place: OutboxPlace, work: Work[Any]) -> None:
         try:
             rest = self._worked(place, await work.finish())
             if rest is not None:
                 await rest
         except Exception as error:
-            self._fail(place.route, error)
+            self._fail(place.api, error)
 
-    def _encode(self, place: Place, message: Any) -> Coroutine[Any, Any, None] | None:
-        work = Work(place.route.encode_in_steps(message), self._now, self._limits.max_response_bytes)
+    def _encode(self, place: OutboxPlace, message: Any) -> Coroutine[Any, Any, None] | None:
+        work = Work(place.api.encode_in_steps(message), self._now, self._limits.max_response_bytes)
         if not work.advance():
             return self._encode_on(place, work)
         self._fulfil(place, message, work.result)
         return None
 
-    async def _encode_on(self, place: Place, work: Work[list[Part]]) -> None:
+    async def _encode_on(self, place: OutboxPlace, work: Work[list[Part]]) -> None:
         try:
             self._fulfil(place, None, await work.finish())
         except Exception as error:
-            self._fail(place.route, error)
+            self._fail(place.api, error)
 
-    def _fulfil(self, place: Place, message: Any, parts: list[Part] | None = None) -> None:
+    def _fulfil(self, place: OutboxPlace, message: Any, parts: list[Part] | None = None) -> None:
         """Hand out an answer, encoded now unless its parts are there."""
-        route: ServedApi = place.route
+        api: ServedApi = place.api
         if self.peer.gone:
             return
         if type(message) is GeneratorType:
@@ -355,19 +355,19 @@ class KafkaConnection:
             return
         try:
             if parts is None:
-                parts = route.encode(message)
+                parts = api.encode(message)
             first = parts[0]
             assert isinstance(first, bytes), "a response begins with bytes"
-            size = route.header_bytes + len(first)
+            size = api.header_bytes + len(first)
             if len(parts) > 1:
                 size += sum(len(p) if isinstance(p, bytes) else p.size for p in parts[1:])
-            parts[0] = route.pack_start(size, place.correlation_id) + first
+            parts[0] = api.pack_start(size, place.correlation_id) + first
             self._outbox.fulfil(place, parts, size)
             self._server.sent_bytes += size
-            route.latencies.observe(self._now() - place.began)
+            api.latencies.observe(self._now() - place.began)
             self._cork.flush(self)
         except Exception as error:
-            self._fail(route, error)
+            self._fail(api, error)
 
     def flush(self) -> None:
         """Send what may be sent, without waiting."""
@@ -461,7 +461,7 @@ class KafkaServer:
         self.requests: Counter[int] = Counter()
         # From when a request was decoded to when its answer is handed out, by API.
         self.latencies = {key: Histogram() for key in self.apis}
-        self.routes = ServedApis(self.apis, self.latencies, limits.max_request_elements)
+        self.served = ServedApis(self.apis, self.latencies, limits.max_request_elements)
         self.received_bytes = 0
         self.sent_bytes = 0
         self.receive_buffer = memoryview(bytearray(RECEIVE_BUFFER_BYTES))

@@ -21,7 +21,7 @@ from engine.errors import BrokerError, FencedInstanceId, RebalanceInProgress, Un
 CONSUMER_PROTOCOL = "consumer"
 
 
-class State(Enum):
+class GroupState(Enum):
     """Kafka's states, by the names that clients see."""
 
     EMPTY = "Empty"
@@ -33,23 +33,23 @@ class State(Enum):
 
 # Where a rebalance goes. Empty and Stable are entered by replaying the group's record and not from here.
 TRANSITIONS: Final = {
-    State.EMPTY: {State.PREPARING_REBALANCE},
-    State.STABLE: {State.PREPARING_REBALANCE},
-    State.PREPARING_REBALANCE: {State.COMPLETING_REBALANCE},
-    State.COMPLETING_REBALANCE: {State.PREPARING_REBALANCE},
+    GroupState.EMPTY: {GroupState.PREPARING_REBALANCE},
+    GroupState.STABLE: {GroupState.PREPARING_REBALANCE},
+    GroupState.PREPARING_REBALANCE: {GroupState.COMPLETING_REBALANCE},
+    GroupState.COMPLETING_REBALANCE: {GroupState.PREPARING_REBALANCE},
 }
 
 # What a member of the current generation is told in a state; nothing where its request is right.
-HEARTBEAT_REFUSALS: Final[dict[State, type[BrokerError]]] = {
-    State.EMPTY: UnknownMemberId,
-    State.PREPARING_REBALANCE: RebalanceInProgress,
+HEARTBEAT_REFUSALS: Final[dict[GroupState, type[BrokerError]]] = {
+    GroupState.EMPTY: UnknownMemberId,
+    GroupState.PREPARING_REBALANCE: RebalanceInProgress,
 }
-SYNC_REFUSALS: Final[dict[State, type[BrokerError]]] = {
-    State.EMPTY: UnknownMemberId,
-    State.PREPARING_REBALANCE: RebalanceInProgress,
+SYNC_REFUSALS: Final[dict[GroupState, type[BrokerError]]] = {
+    GroupState.EMPTY: UnknownMemberId,
+    GroupState.PREPARING_REBALANCE: RebalanceInProgress,
 }
-COMMIT_REFUSALS: Final[dict[State, type[BrokerError]]] = {
-    State.COMPLETING_REBALANCE: RebalanceInProgress,
+COMMIT_REFUSALS: Final[dict[GroupState, type[BrokerError]]] = {
+    GroupState.COMPLETING_REBALANCE: RebalanceInProgress,
 }
 
 
@@ -58,8 +58,8 @@ class ClassicGroup:
     """One group, by the rules that need nobody else: no clock, no timers, no answers."""
 
     group_id: str
-    state: State = State.EMPTY
-    previous_state: State = State.EMPTY
+    state: GroupState = GroupState.EMPTY
+    previous_state: GroupState = GroupState.EMPTY
     protocol_type: str | None = None
     generation: int = 0
     protocol: str | None = None
@@ -99,7 +99,7 @@ class ClassicGroup:
         self.protocol_type = value.protocol_type or None
         self.generation, self.protocol, self.leader = value.generation, value.protocol, value.leader
         self.state_timestamp_ms = value.state_timestamp_ms
-        self.previous_state, self.state = self.state, State.STABLE if members else State.EMPTY
+        self.previous_state, self.state = self.state, GroupState.STABLE if members else GroupState.EMPTY
         self._note_subscriptions()
 
     def record_value(self, assignments: dict[str, bytes], now_ms: int) -> GroupValue:
@@ -110,7 +110,7 @@ class ClassicGroup:
 
     # -- states
 
-    def enter(self, state: State, now_ms: int) -> None:
+    def enter(self, state: GroupState, now_ms: int) -> None:
         """Go on in a rebalance."""
         assert state in TRANSITIONS[self.state], f"{self.group_id} cannot go from {self.state} to {state}"
         self.previous_state, self.state = self.state, state
@@ -118,12 +118,12 @@ class ClassicGroup:
 
     @property
     def can_rebalance(self) -> bool:
-        return State.PREPARING_REBALANCE in TRANSITIONS[self.state]
+        return GroupState.PREPARING_REBALANCE in TRANSITIONS[self.state]
 
     @property
     def is_forgettable(self) -> bool:
         """Whether nothing would be lost with it."""
-        return self.state is State.EMPTY and not self.members and not self.pending
+        return self.state is GroupState.EMPTY and not self.members and not self.pending
 
     def next_generation(self) -> None:
         """A round of joins is over: everybody who joined is of a new generation."""
@@ -240,7 +240,7 @@ class ClassicGroup:
 
     def supports(self, protocol_type: str, protocols: Protocols) -> bool:
         """Whether somebody with these protocols can join."""
-        if self.state is State.EMPTY or not self.members:
+        if self.state is GroupState.EMPTY or not self.members:
             return bool(protocol_type) and bool(protocols)
         return protocol_type == self.protocol_type and any(self._is_common(name) for name, _ in protocols)
 

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from attrs import define, evolve, field
 
-from coordinators.group.classic.group import ClassicGroup, State
+from coordinators.group.classic.group import ClassicGroup, GroupState
 from coordinators.group.classic.members import Member
 from coordinators.group.classic.rebalances import NEW_MEMBER_TIMEOUT_MS, Rebalances
 from coordinators.group.consumer.group import ConsumerGroup
@@ -58,11 +58,11 @@ class Joins:
 
     def _check_room(self, group: ClassicGroup, member_id: str) -> None:
         most = self.rebalances.settings.max_size
-        if group.state is State.PREPARING_REBALANCE:
+        if group.state is GroupState.PREPARING_REBALANCE:
             member = group.members.get(member_id)
             has_room = (member is not None and member.join is not None) or group.joined_count < most
         else:
-            has_room = group.state is State.EMPTY or member_id in group.members or len(group.members) < most
+            has_room = group.state is GroupState.EMPTY or member_id in group.members or len(group.members) < most
         if not has_room:
             group.remove(member_id)
             raise GroupMaxSizeReached(f"group {group.group_id!r} has {most} members, which is group.max.size")
@@ -98,7 +98,7 @@ class Joins:
             is_new=True,
         )
         self.rebalances.timers.cancel(("pending", group.group_id, member_id))
-        if group.state is State.PREPARING_REBALANCE and group.previous_state is State.EMPTY:
+        if group.state is GroupState.PREPARING_REBALANCE and group.previous_state is GroupState.EMPTY:
             group.new_member_added = True
         group.add(member)
         self.rebalances.expect(group, member, NEW_MEMBER_TIMEOUT_MS)
@@ -110,7 +110,7 @@ class Joins:
         if request.member_id in group.pending and request.instance_id is None:
             return self._add(group, request.member_id, request, effects)
         member = group.check_member(request.member_id, request.instance_id)
-        if group.state is not State.PREPARING_REBALANCE and self._is_up_to_date(group, member, request):
+        if group.state is not GroupState.PREPARING_REBALANCE and self._is_up_to_date(group, member, request):
             self.rebalances.touch(group, member)
             return Verdict(response=self.rebalances.join_answer(group, member))
         self._update(group, member, request, effects)
@@ -121,7 +121,7 @@ class Joins:
 
         A leader of a stable group that joins again wants a rebalance.
         """
-        if group.state is State.STABLE and group.leader == member.member_id:
+        if group.state is GroupState.STABLE and group.leader == member.member_id:
             return False
         return member.protocols == request.protocols
 
@@ -153,7 +153,7 @@ class Joins:
         member.client_id, member.client_host = request.client_id, request.client_host
         self._update(group, member, request, effects)
         self.rebalances.touch(group, member)
-        if group.state is State.STABLE and group.selected_protocol() == group.protocol:
+        if group.state is GroupState.STABLE and group.selected_protocol() == group.protocol:
             return self._keep_stable(group, member, old_leader, request, effects)
         return self._in_next_round(group, member, effects)
 

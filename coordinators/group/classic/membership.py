@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from attrs import define
 
-from coordinators.group.classic.group import HEARTBEAT_REFUSALS, SYNC_REFUSALS, ClassicGroup, State
+from coordinators.group.classic.group import HEARTBEAT_REFUSALS, SYNC_REFUSALS, ClassicGroup, GroupState
 from coordinators.group.classic.members import Member
 from coordinators.group.classic.rebalances import Rebalances
 from coordinators.group.record_formats import group_record
@@ -32,7 +32,7 @@ class Membership:
         group = self._group(group_id)
         member = group.check_member(member_id, instance_id)
         _check_generation(group, generation)
-        if group.state is not State.EMPTY:
+        if group.state is not GroupState.EMPTY:
             self.rebalances.touch(group, member)
         _refuse(HEARTBEAT_REFUSALS, group)
 
@@ -46,7 +46,7 @@ class Membership:
         _check_protocol(group, request)
         _refuse(SYNC_REFUSALS, group)
         self.rebalances.touch(group, member)
-        if group.state is State.STABLE:
+        if group.state is GroupState.STABLE:
             self.rebalances.synced(group, member.member_id)
             return Verdict(response=SyncAnswer(group.protocol_type, group.protocol, member.assignment))
         effects = Effects()
@@ -125,7 +125,7 @@ def _check_protocol(group: ClassicGroup, request: SyncRequest) -> None:
         raise InconsistentGroupProtocol(f"the group's protocol is {group.protocol!r}, not {request.protocol!r}")
 
 
-def _refuse(refusals: dict[State, type[BrokerError]], group: ClassicGroup) -> None:
+def _refuse(refusals: dict[GroupState, type[BrokerError]], group: ClassicGroup) -> None:
     refusal = refusals.get(group.state)
     if refusal is not None:
         raise refusal(f"group {group.group_id!r} is in state {group.state.value}")

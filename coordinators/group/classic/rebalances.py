@@ -13,7 +13,7 @@ from typing import Any
 
 from attrs import define
 
-from coordinators.group.classic.group import ClassicGroup, State
+from coordinators.group.classic.group import ClassicGroup, GroupState
 from coordinators.group.classic.members import Member
 from coordinators.group.config import GroupSettings
 from coordinators.group.record_formats import group_record
@@ -48,16 +48,16 @@ class Rebalances:
 
     def prepare(self, group: ClassicGroup, effects: Effects) -> None:
         """Begin a round of joins; who waits for an assignment is told to join again."""
-        if group.state is State.COMPLETING_REBALANCE:
+        if group.state is GroupState.COMPLETING_REBALANCE:
             for member in group.members.values():
                 effects.refuse(member.sync, RebalanceInProgress(f"group {group.group_id!r} rebalances again"))
                 member.sync = None
                 self.touch(group, member)
         self.timers.cancel(("sync", group.group_id))
         group.unsynced.clear()
-        is_first = group.state is State.EMPTY
+        is_first = group.state is GroupState.EMPTY
         logger.info("group rebalances", extra={"group": group.group_id, "members": len(group.members)})
-        group.enter(State.PREPARING_REBALANCE, self.clock.now_ms())
+        group.enter(GroupState.PREPARING_REBALANCE, self.clock.now_ms())
         if is_first:
             self._wait_for_more(group, group.rebalance_timeout_ms)
         elif group.everybody_joined:
@@ -71,7 +71,7 @@ class Rebalances:
         group.new_member_added = False
 
         def over(_: object) -> Verdict[None]:
-            if self.groups.get(group.group_id) is not group or group.state is not State.PREPARING_REBALANCE:
+            if self.groups.get(group.group_id) is not group or group.state is not GroupState.PREPARING_REBALANCE:
                 return Verdict()
             if group.new_member_added and left_ms > delay_ms:
                 self._wait_for_more(group, left_ms - delay_ms)
@@ -85,7 +85,7 @@ class Rebalances:
     def _wait_for_all(self, group: ClassicGroup) -> None:
         def over(_: object) -> Verdict[None]:
             effects = Effects()
-            if self.groups.get(group.group_id) is group and group.state is State.PREPARING_REBALANCE:
+            if self.groups.get(group.group_id) is group and group.state is GroupState.PREPARING_REBALANCE:
                 self.complete(group, effects)
             return effects.verdict()
 
@@ -95,8 +95,8 @@ class Rebalances:
 
     def complete_if_everybody_joined(self, group: ClassicGroup, effects: Effects) -> None:
         """The first round of a group ends by its timer alone."""
-        is_first = group.previous_state is State.EMPTY
-        if group.state is State.PREPARING_REBALANCE and not is_first and group.everybody_joined:
+        is_first = group.previous_state is GroupState.EMPTY
+        if group.state is GroupState.PREPARING_REBALANCE and not is_first and group.everybody_joined:
             self.complete(group, effects)
 
     def complete(self, group: ClassicGroup, effects: Effects) -> None:
@@ -116,7 +116,7 @@ class Rebalances:
             effects.reload_if_refused = True
             effects.records.append(group_record(group.group_id, group.record_value({}, self.clock.now_ms())))
             return
-        group.enter(State.COMPLETING_REBALANCE, self.clock.now_ms())
+        group.enter(GroupState.COMPLETING_REBALANCE, self.clock.now_ms())
         for member in group.members.values():
             effects.answer(member.join, self.join_answer(group, member))
             group.end_waiting(member)

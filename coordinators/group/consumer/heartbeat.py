@@ -9,7 +9,7 @@ from uuid import UUID
 
 from attrs import define, evolve
 
-from coordinators.group.classic.group import ClassicGroup, State
+from coordinators.group.classic.group import ClassicGroup, GroupState
 from coordinators.group.config import GroupSettings
 from coordinators.group.consumer.checks import check_epoch, check_heartbeat
 from coordinators.group.consumer.draft import Draft
@@ -112,7 +112,7 @@ class ConsumerHeartbeats:
         effects = Effects()
         if classic is None:
             group = ConsumerGroup(request.group_id)
-        elif classic.state is State.EMPTY:
+        elif classic.state is GroupState.EMPTY:
             # It makes way; its offsets stay.
             effects.records.append(group_record(request.group_id, None))
             group = ConsumerGroup(request.group_id)

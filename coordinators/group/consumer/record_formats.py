@@ -9,8 +9,8 @@ import struct
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple, TypeVar
 
-from coordinators.group.record_formats import UnknownFormat
 from coordinators.record_fields import (
+    UnknownFormat,
     read_compact_bytes,
     read_compact_string,
     read_string,

@@ -39,14 +39,14 @@ class EtcdRefusal(StorageError):
 
 
 @frozen
-class Endpoint:
+class EtcdEndpoint:
     """Where an etcd listens for clients."""
 
     host: str
     port: int
 
     @classmethod
-    def parse(cls, url: str) -> "Endpoint":
+    def parse(cls, url: str) -> "EtcdEndpoint":
         """Of `http://host:port`."""
         parts = urlsplit(url if "//" in url else f"http://{url}")
         if parts.scheme != "http" or not parts.hostname or parts.path not in ("", "/"):
@@ -75,7 +75,7 @@ def number(fields: Mapping[str, Any], name: str) -> int:
 class Exchange:
     """One connection: requests one after the other, each with its answer, or with one that never ends."""
 
-    def __init__(self, endpoint: Endpoint, timeout_s: float) -> None:
+    def __init__(self, endpoint: EtcdEndpoint, timeout_s: float) -> None:
         self.endpoint = endpoint
         self._socket = socket.create_connection((endpoint.host, endpoint.port), timeout=timeout_s)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -138,7 +138,7 @@ class Exchange:
 class Gateway:
     """Calls to whichever endpoint answers. One call at a time; threads take turns."""
 
-    endpoints: Sequence[Endpoint]
+    endpoints: Sequence[EtcdEndpoint]
     timeout_s: float = 5.0
     _exchange: Exchange | None = field(default=None, init=False)
     _preferred: int = field(default=0, init=False)
@@ -187,7 +187,7 @@ class Gateway:
                 self._drop()
         raise EtcdUnavailable(f"no etcd answers ({'; '.join(failures)})")
 
-    def _ask(self, endpoint: Endpoint, path: str, message: Mapping[str, Any]) -> dict[str, Any]:
+    def _ask(self, endpoint: EtcdEndpoint, path: str, message: Mapping[str, Any]) -> dict[str, Any]:
         if self._exchange is None or self._exchange.endpoint != endpoint:
             self._drop()
             self._exchange = Exchange(endpoint, self.timeout_s)
@@ -198,7 +198,7 @@ class Gateway:
         answer: dict[str, Any] = json.loads(body)
         return answer
 
-    def _in_turn(self) -> Iterator[Endpoint]:
+    def _in_turn(self) -> Iterator[EtcdEndpoint]:
         for place in range(len(self.endpoints)):
             yield self.endpoints[(self._preferred + place) % len(self.endpoints)]
 

@@ -7,7 +7,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from coordinators.group.classic.group import State
+from coordinators.group.classic.group import GroupState
 from coordinators.group.requests import CommitRequest, LeavingMember, OffsetToCommit
 from coordinators.state_machine import Producer, Record
 from engine.errors import BrokerError, NotCoordinator
@@ -98,7 +98,7 @@ class Groups(RuleBasedStateMachine):
     @invariant()
     def a_settled_group_is_what_its_record_says(self) -> None:
         for group in self.shard.machine.groups.values():
-            if group.state is State.STABLE:
+            if group.state is GroupState.STABLE:
                 assignments = {member.member_id: member.assignment for member in group.members.values()}
                 assert group.stored == group.record_value(assignments, group.state_timestamp_ms)
 

@@ -9,7 +9,6 @@ from coordinators.group.record_formats import (
     MemberValue,
     OffsetKey,
     OffsetValue,
-    UnknownFormat,
     decode_group,
     decode_group_key,
     decode_offset,
@@ -22,6 +21,7 @@ from coordinators.group.record_formats import (
     key_version,
     offset_record,
 )
+from coordinators.record_fields import UnknownFormat
 
 TOPIC_ID = bytes.fromhex("8042734c21e8480c901031073b173a9d")
 # Taken from a Kafka's own topic.

@@ -3,14 +3,14 @@
 import pytest
 
 from coordinators.transaction.identities import begun, check_expected, renewed
-from coordinators.transaction.transaction import MAX_EPOCH, ProducerIdentity, State, Transaction
+from coordinators.transaction.transaction import MAX_EPOCH, ProducerIdentity, Transaction, TransactionState
 from engine.errors import ProducerFenced
 
 NOW_MS = 1_000
 
 
 def idle(epoch: int, last_epoch: int = -1) -> Transaction:
-    return Transaction("a", 1, epoch, 1000, State.COMPLETE_COMMIT, last_epoch=last_epoch)
+    return Transaction("a", 1, epoch, 1000, TransactionState.COMPLETE_COMMIT, last_epoch=last_epoch)
 
 
 def renew(transaction: Transaction, expected: ProducerIdentity | None = None) -> Transaction:
@@ -20,7 +20,7 @@ def renew(transaction: Transaction, expected: ProducerIdentity | None = None) ->
 def test_a_new_id_begins_with_epoch_0() -> None:
     made = begun("a", 1000, NOW_MS, lambda: 7)
     assert made.identity == ProducerIdentity(7, 0)
-    assert made.state is State.EMPTY
+    assert made.state is TransactionState.EMPTY
 
 
 def test_every_instance_gets_the_next_epoch_and_its_own_timeout() -> None:

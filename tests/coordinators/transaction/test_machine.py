@@ -1,7 +1,7 @@
 """The operations of a shard; what needs no more than a scenario is in tests/scenarios/transaction*.txt."""
 
 from coordinators.transaction.machine import TransactionSettings
-from coordinators.transaction.transaction import MAX_EPOCH, V2, ProducerIdentity, State
+from coordinators.transaction.transaction import MAX_EPOCH, V2, ProducerIdentity, TransactionState
 from engine.errors import ConcurrentTransactions, TransactionalIdNotFound
 from tests.coordinators.transaction.world import World
 
@@ -41,7 +41,7 @@ def test_identities_go_on_when_the_epochs_are_used_up() -> None:
     first = world.init("a")
     for machine in world.transactions.runtime.machines():
         for name, transaction in machine.transactions.items():
-            machine.transactions[name] = transaction.to(State.EMPTY, 1, epoch=MAX_EPOCH - 1)
+            machine.transactions[name] = transaction.to(TransactionState.EMPTY, 1, epoch=MAX_EPOCH - 1)
     last = ProducerIdentity(first.producer_id, MAX_EPOCH - 1)
     world.add("a", last, PLACE, version=V2)
     world.write("a", last, PLACE, "one", 0)
@@ -80,10 +80,10 @@ def test_overdue_transactions_are_aborted_also_those_of_before_a_restart() -> No
     world.settle()
     world.advance(1001)
     states = {name: each.state for shard in world.hard_state() for name, each in shard.items()}
-    assert states == {"a": State.COMPLETE_ABORT, "b": State.ONGOING}
+    assert states == {"a": TransactionState.COMPLETE_ABORT, "b": TransactionState.ONGOING}
     world.advance(2000)
     states = {name: each.state for shard in world.hard_state() for name, each in shard.items()}
-    assert states == {"a": State.COMPLETE_ABORT, "b": State.COMPLETE_ABORT}
+    assert states == {"a": TransactionState.COMPLETE_ABORT, "b": TransactionState.COMPLETE_ABORT}
     assert world.read(PLACE, committed=True) == []
 
 

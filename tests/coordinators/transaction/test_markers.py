@@ -5,7 +5,7 @@ import errno
 import pytest
 
 from coordinators.group.groups import OFFSETS_TOPIC
-from coordinators.transaction.transaction import ProducerIdentity, State
+from coordinators.transaction.transaction import ProducerIdentity, TransactionState
 from engine.errors import StorageError, TransactionCoordinatorFenced
 from engine.log.transactions import EndMarker, build_marker
 from engine.log.types import Origin
@@ -26,9 +26,9 @@ def begun(world: World) -> ProducerIdentity:
     return producer
 
 
-def state(world: World) -> State:
+def state(world: World) -> TransactionState:
     (found,) = [shard["a"].state for shard in world.hard_state() if "a" in shard]
-    assert isinstance(found, State)
+    assert isinstance(found, TransactionState)
     return found
 
 
@@ -38,12 +38,12 @@ def test_a_partition_that_cannot_be_written_gets_its_marker_later_and_the_client
     offline = world.partition(PLACES[1])
     offline.offline = StorageError("broken")
     assert world.end("a", producer, commit=True) == producer
-    assert state(world) is State.PREPARE_COMMIT
+    assert state(world) is TransactionState.PREPARE_COMMIT
     assert world.read(PLACES[0], committed=True) == ["v"]
     assert world.read(PLACES[1], committed=True) == []
     offline.offline = None
     world.advance(101)
-    assert state(world) is State.COMPLETE_COMMIT
+    assert state(world) is TransactionState.COMPLETE_COMMIT
     assert world.read(PLACES[1], committed=True) == ["v"]
 
 
@@ -55,7 +55,7 @@ def test_a_partition_that_is_gone_keeps_nobody_waiting() -> None:
         assert update.before is not None
         remove(world.partitions, update.before.topic_id)
     assert world.end("a", producer, commit=True) == producer
-    assert state(world) is State.COMPLETE_COMMIT
+    assert state(world) is TransactionState.COMPLETE_COMMIT
 
 
 def test_a_decision_that_no_longer_stands_is_not_carried_out() -> None:
@@ -66,7 +66,7 @@ def test_a_decision_that_no_longer_stands_is_not_carried_out() -> None:
     world.end("a", producer, commit=False)
     (machine,) = [each for each in world.transactions.runtime.machines() if "a" in each.transactions]
     decided = machine.transactions["a"]
-    machine.transactions["a"] = decided.to(State.COMPLETE_ABORT, 1)
+    machine.transactions["a"] = decided.to(TransactionState.COMPLETE_ABORT, 1)
     offline.offline = None
     world.advance(1000)
     assert world.read(PLACES[1]) == ["v"]
@@ -98,7 +98,7 @@ def test_a_partition_with_a_newer_epoch_of_the_producer_needs_no_marker() -> Non
     newer = ProducerIdentity(producer.producer_id, producer.epoch + 5)
     world.heard(world.markers.write(PLACES[0], newer, EndMarker(False, 0)))
     assert world.end("a", producer, commit=True) == producer
-    assert state(world) is State.COMPLETE_COMMIT
+    assert state(world) is TransactionState.COMPLETE_COMMIT
     assert world.read(PLACES[0], committed=True) == []
 
 
@@ -117,11 +117,11 @@ def test_a_completion_that_cannot_be_written_is_tried_again() -> None:
 
     coordinators.write = write  # type: ignore[method-assign,assignment]
     assert world.end("a", producer, commit=True) == producer
-    assert state(world) is State.PREPARE_COMMIT
+    assert state(world) is TransactionState.PREPARE_COMMIT
     world.advance(101)
     world.advance(101)
     assert len(refused) == 2
-    assert state(world) is State.COMPLETE_COMMIT
+    assert state(world) is TransactionState.COMPLETE_COMMIT
 
 
 def test_markers_of_groups_offsets_are_told_to_the_group() -> None:
@@ -154,7 +154,7 @@ def test_the_longer_a_partition_cannot_be_written_the_seldomer_it_is_tried(caplo
     full.write = real  # type: ignore[method-assign]
     for _ in range(60):
         world.advance(100)
-    assert state(world) is State.COMPLETE_COMMIT
+    assert state(world) is TransactionState.COMPLETE_COMMIT
 
 
 ELSEWHERE = 2
@@ -165,10 +165,10 @@ def test_a_partition_whose_leader_has_moved_gets_its_marker_from_the_next_try() 
     producer = begun(world)
     world.lead(PLACES[1], ELSEWHERE)
     assert world.end("a", producer, commit=True) == producer
-    assert state(world) is State.PREPARE_COMMIT
+    assert state(world) is TransactionState.PREPARE_COMMIT
     world.lead(PLACES[1])
     world.advance(101)
-    assert state(world) is State.COMPLETE_COMMIT
+    assert state(world) is TransactionState.COMPLETE_COMMIT
     assert world.read(PLACES[1], committed=True) == ["v"]
 
 
@@ -186,7 +186,7 @@ def test_a_coordinator_that_has_resigned_writes_no_more_and_the_next_one_goes_on
     assert world.read(PLACES[1]) == ["v"]
     for shard in shards:
         world.lead(shard)
-    assert state(world) is State.COMPLETE_COMMIT
+    assert state(world) is TransactionState.COMPLETE_COMMIT
     assert world.read(PLACES[1], committed=True) == ["v"]
     assert [each.coordinator_epoch for each in broken.log.producers()] == [2]
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from coordinators.transaction.transaction import ProducerIdentity, State
+from coordinators.transaction.transaction import ProducerIdentity, TransactionState
 from engine.errors import (
     InvalidRequest,
     InvalidTransactionTimeout,
@@ -72,7 +72,7 @@ def test_a_transaction_is_described(world: World) -> None:
     producer = world.init("a", 5000)
     world.add("a", producer, PLACE)
     found = world.heard(world.transactions.describe("a"))
-    assert (found.state, found.timeout_ms, found.partitions) == (State.ONGOING, 5000, frozenset({PLACE}))
+    assert (found.state, found.timeout_ms, found.partitions) == (TransactionState.ONGOING, 5000, frozenset({PLACE}))
     assert isinstance(world.heard(world.transactions.describe("b")), TransactionalIdNotFound)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from engine.catalogue.catalogue import Catalogue, CatalogueConflict, Commit, Compare, Delete, Event, Put, Watch
 from engine.catalogue.etcd.catalogue import EtcdCatalogue
-from engine.catalogue.etcd.gateway import Endpoint, Gateway
+from engine.catalogue.etcd.gateway import EtcdEndpoint, Gateway
 from engine.catalogue.memory import MemoryCatalogue
 from engine.catalogue.sqlite import SqliteCatalogue
 from tidegate.etcd import RunningEtcd
@@ -17,7 +17,7 @@ from tidegate.etcd import RunningEtcd
 
 def _etcd(request: pytest.FixtureRequest, directory: Path) -> Catalogue:
     running: RunningEtcd = request.getfixturevalue("etcd")
-    gateway = Gateway([Endpoint.parse(running.url)])
+    gateway = Gateway([EtcdEndpoint.parse(running.url)])
     return EtcdCatalogue(gateway, f"/{directory.name}", os.urandom)
 
 

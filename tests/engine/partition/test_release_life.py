@@ -8,7 +8,7 @@ from engine.errors import (
     RequestTimedOut,
     StorageError,
 )
-from engine.partition.release_life import TRANSITIONS, WELCOMES, Event, State, Welcome
+from engine.partition.release_life import TRANSITIONS, WELCOMES, ReleaseEvent, ReleaseState, Welcome
 from engine.records.batch import whole
 from engine.records.compression import LZ4
 from engine.stage.config import ExtensionConfig
@@ -21,26 +21,26 @@ PRIORITISED = ExtensionConfig(priority_enable="true")
 
 
 def test_every_state_says_what_it_takes_and_can_be_begun_anew() -> None:
-    assert set(TRANSITIONS) == set(WELCOMES) == set(State)
+    assert set(TRANSITIONS) == set(WELCOMES) == set(ReleaseState)
     for state, ways in TRANSITIONS.items():
-        assert ways[Event.RESUMED] is State.IDLE
-        assert ways[Event.FAILED] is State.BLOCKED
-        assert (WELCOMES[state] is Welcome.TAKEN) == (state is State.IDLE)
+        assert ways[ReleaseEvent.RESUMED] is ReleaseState.IDLE
+        assert ways[ReleaseEvent.FAILED] is ReleaseState.BLOCKED
+        assert (WELCOMES[state] is Welcome.TAKEN) == (state is ReleaseState.IDLE)
 
 
 def test_the_end_of_the_log_is_spoken_for_from_intent_to_batch() -> None:
-    way = [State.IDLE]
-    for event in (Event.INTENDED, Event.DURABLE, Event.WRITTEN):
-        accepted = [state for state in State if event in TRANSITIONS[state]]
+    way = [ReleaseState.IDLE]
+    for event in (ReleaseEvent.INTENDED, ReleaseEvent.DURABLE, ReleaseEvent.WRITTEN):
+        accepted = [state for state in ReleaseState if event in TRANSITIONS[state]]
         assert accepted == [way[-1]], "it can happen nowhere else"
         way.append(TRANSITIONS[way[-1]][event])
-    assert way == [State.IDLE, State.INTENDING, State.WRITING, State.IDLE]
+    assert way == [ReleaseState.IDLE, ReleaseState.INTENDING, ReleaseState.WRITING, ReleaseState.IDLE]
 
 
 def test_what_is_not_in_the_table_is_a_bug() -> None:
     bench = Bench()
     bench.produce(record("now"), record("later", delay=500))
-    assert bench.staging.life.state is State.INTENDING
+    assert bench.staging.life.state is ReleaseState.INTENDING
     (intent,) = bench.staging.stage.state.intents
     with pytest.raises(AssertionError, match="rule 3: INTENDED cannot happen while INTENDING"):
         bench.staging.life.carry_out(intent)
@@ -56,7 +56,7 @@ def test_intents_that_are_found_again_and_again_are_carried_out_once() -> None:
     bench.open()
     bench.workers.run_held()
     assert len(bench.staging.stage.state.intents) == 2
-    assert bench.staging.life.state is State.BLOCKED
+    assert bench.staging.life.state is ReleaseState.BLOCKED
     bench.pass_ms(1_000)
     bench.pass_ms(1_000)
     assert bench.values() == [b"first", b"second"]

@@ -6,7 +6,7 @@ from engine.damage import Damage
 from engine.files.files import OsFiles
 from engine.files.page_cache import is_resident, let_go
 from engine.log.segment import Segment
-from engine.scrub.progress import Place
+from engine.scrub.progress import ScrubPlace
 from engine.scrub.segment_check import SegmentCheck
 from engine.scrub.steps import MissingStep, SegmentStep
 from tests.engine.logs import batch
@@ -17,7 +17,9 @@ def step_on(path: Path, count: int) -> SegmentStep:
     file = path / "00000000000000000000.log"
     file.write_bytes(content)
     segment = Segment(OsFiles(), str(path), 0, size=len(content))
-    return SegmentStep(Place("ab", 0), segment, segment.file(), len(content), 10**6, SegmentCheck(0), end_offset=None)
+    return SegmentStep(
+        ScrubPlace("ab", 0), segment, segment.file(), len(content), 10**6, SegmentCheck(0), end_offset=None
+    )
 
 
 def test_it_tells_where_to_go_on(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ import pytest
 from coordinators.group.record_formats import OffsetKey, OffsetValue, encode_group_key, encode_offset, encode_offset_key
 from coordinators.transaction.formats import record as transaction_record
 from coordinators.transaction.formats import tombstone
-from coordinators.transaction.transaction import State, Transaction
+from coordinators.transaction.transaction import Transaction, TransactionState
 from engine.log.transactions import EndMarker, build_marker
 from engine.records.layout import CONTROL_FLAG, build_batch, parse_header, record_section
 from engine.stage.events import (
@@ -74,7 +74,9 @@ def test_an_event_that_cannot_be_read_is_told() -> None:
 
 
 def test_states_of_transactions() -> None:
-    open_one = Transaction("pay", 7, 2, 60_000, State.ONGOING, frozenset({("orders", 1), ("orders", 0)}), 17, 18)
+    open_one = Transaction(
+        "pay", 7, 2, 60_000, TransactionState.ONGOING, frozenset({("orders", 1), ("orders", 0)}), 17, 18
+    )
     records = [transaction_record(open_one), tombstone("gone")]
     batch = build_batch([(each.key, each.value) for each in records], timestamp_ms=17)
     assert said(batch, "__transaction_state") == [

@@ -28,7 +28,7 @@ class TracePlace(msgspec.Struct):
     trace: TraceId
 
 
-class RecordPlace(msgspec.Struct):
+class TracedRecordPlace(msgspec.Struct):
     """Which record."""
 
     topic: Annotated[str, msgspec.Meta(pattern=r"^[a-zA-Z0-9._-]+$", min_length=1, max_length=249)]
@@ -146,7 +146,7 @@ async def show_trace_table(call: Call, tracing: Tracing) -> Response:
 
 async def show_record(call: Call, tracing: Tracing) -> Timeline:
     """The timeline of the record at a place."""
-    place: RecordPlace = call.place
+    place: TracedRecordPlace = call.place
     trace = tracing.store.at(place.topic, place.partition, place.offset)
     if trace is None:
         where = f"{place.topic}-{place.partition} at offset {place.offset}"
@@ -220,7 +220,7 @@ ROUTES = (
         show_record,
         "The timeline of one record",
         answer=Timeline,
-        place=RecordPlace,
+        place=TracedRecordPlace,
         problems=(404,),
     ),
 )

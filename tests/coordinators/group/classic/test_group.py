@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from coordinators.group.classic.group import ClassicGroup, State
+from coordinators.group.classic.group import ClassicGroup, GroupState
 from coordinators.group.classic.members import Member
 from engine.errors import FencedInstanceId, UnknownMemberId
 
@@ -43,7 +43,7 @@ def test_members_vote_for_their_first_protocol_that_all_know(wishes: list[tuple[
 )
 def test_a_newcomer_shares_a_protocol_with_all(protocol_type: str, protocols: str, supported: bool) -> None:
     group = group_of(member("one", "a", "b"), member("two", "a"))
-    group.state = State.STABLE
+    group.state = GroupState.STABLE
     assert group.supports(protocol_type, ((protocols, b""),)) is supported
 
 
@@ -106,7 +106,7 @@ def test_a_record_of_the_group_brings_it_back() -> None:
     value = group.record_value({"one": b"1", "two": b"2"}, 77)
     back = ClassicGroup("g")
     back.adopt(value)
-    assert (back.state, back.generation, back.protocol, back.leader) == (State.STABLE, 1, "range", "one")
+    assert (back.state, back.generation, back.protocol, back.leader) == (GroupState.STABLE, 1, "range", "one")
     assert [each.assignment for each in back.members.values()] == [b"1", b"2"]
     assert back.static_member("static") is back.members["one"]
     assert back.record_value({"one": b"1", "two": b"2"}, 77) == value
@@ -115,4 +115,4 @@ def test_a_record_of_the_group_brings_it_back() -> None:
 def test_a_state_is_not_skipped() -> None:
     group = ClassicGroup("g")
     with pytest.raises(AssertionError):
-        group.enter(State.COMPLETING_REBALANCE, 0)
+        group.enter(GroupState.COMPLETING_REBALANCE, 0)

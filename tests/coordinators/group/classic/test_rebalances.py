@@ -4,7 +4,7 @@ import errno
 
 import pytest
 
-from coordinators.group.classic.group import State
+from coordinators.group.classic.group import GroupState
 from coordinators.group.config import GroupSettings
 from engine.errors import BrokerError, UnknownMemberId
 from tests.coordinators.group.shard import PENDING, Shard
@@ -37,7 +37,7 @@ def test_a_session_begins_anew_after_a_restart(shard: Shard) -> None:
     shard.crash()
     shard.advance(9_000)
     shard.heartbeat(member, 1)
-    assert shard.machine.groups["g"].state is State.STABLE
+    assert shard.machine.groups["g"].state is GroupState.STABLE
 
 
 def test_who_does_not_sync_in_time_is_out(shard: Shard) -> None:
@@ -45,7 +45,7 @@ def test_who_does_not_sync_in_time_is_out(shard: Shard) -> None:
     shard.advance(5_001)
     with pytest.raises(UnknownMemberId):
         shard.heartbeat(answer.member_id, 1)
-    assert shard.machine.groups["g"].state is State.EMPTY
+    assert shard.machine.groups["g"].state is GroupState.EMPTY
 
 
 def test_the_first_round_waits_no_longer_than_the_rebalance_timeout() -> None:

@@ -4,7 +4,7 @@ import struct
 
 import pytest
 
-from coordinators.group.classic.group import State
+from coordinators.group.classic.group import GroupState
 from coordinators.group.config import GroupSettings
 from coordinators.group.consumer.group import ConsumerGroupState
 from coordinators.group.consumer.protocol import write_assignment
@@ -34,7 +34,7 @@ def classic_group(shard: ConsumerShard, user_data: bytes | None = None, assignor
     if user_data is not None:
         assignment = assignment[:-4] + struct.pack(">i", len(user_data)) + user_data
     old.sync({old.member_id: assignment})
-    assert shard.machine.groups["g"].state is State.STABLE
+    assert shard.machine.groups["g"].state is GroupState.STABLE
     return old
 
 
@@ -80,7 +80,7 @@ def test_when_the_last_member_of_the_new_protocol_is_gone_the_group_is_classic_a
     shard.advance(1)
     assert shard.machine.consumers.groups == {}
     group = shard.machine.groups["g"]
-    assert (group.state, group.generation, set(group.members)) == (State.PREPARING_REBALANCE, 2, {old.member_id})
+    assert (group.state, group.generation, set(group.members)) == (GroupState.PREPARING_REBALANCE, 2, {old.member_id})
     with pytest.raises(RebalanceInProgress):
         old.beat()
     answer = old.join().message
@@ -129,7 +129,7 @@ def test_the_last_member_of_the_new_protocol_comes_back_in_the_classic_one_and_n
     back.join()
     back.sync()
     shard.advance(1)
-    assert shard.machine.groups["g"].state is State.STABLE
+    assert shard.machine.groups["g"].state is GroupState.STABLE
     assert back.owned == held
     old.beat()
     back.beat()
@@ -141,7 +141,7 @@ def test_one_that_comes_back_with_other_wishes_makes_the_classic_group_rebalance
     back = ClassicConsumer(shard, "i")
     back.join(protocols=(("range", subscription("u")),))
     shard.advance(1)
-    assert shard.machine.groups["g"].state is State.PREPARING_REBALANCE
+    assert shard.machine.groups["g"].state is GroupState.PREPARING_REBALANCE
     for member in (old, back):
         with pytest.raises(RebalanceInProgress):
             member.beat()
@@ -185,13 +185,13 @@ def test_a_group_with_members_stays_classic_where_the_policy_says_so(policy: str
     shard.topic("t", 4)
     classic_group(shard)
     assert isinstance(Consumer(shard, "new").join(), GroupIdNotFound)
-    assert shard.machine.groups["g"].state is State.STABLE
+    assert shard.machine.groups["g"].state is GroupState.STABLE
 
 
 def test_groups_that_cannot_be_understood_stay_classic(shard: ConsumerShard) -> None:
     shard.settled_member()
     assert isinstance(Consumer(shard, "new").join(), GroupIdNotFound), "its subscription is of another kind"
-    assert shard.machine.groups["g"].state is State.STABLE
+    assert shard.machine.groups["g"].state is GroupState.STABLE
 
 
 def test_a_group_whose_assignor_keeps_data_of_its_own_stays_classic(shard: ConsumerShard) -> None:

@@ -24,7 +24,7 @@ from coordinators.group.consumer.record_formats import (
     encode_target_epoch,
     group_key,
 )
-from coordinators.group.record_formats import UnknownFormat
+from coordinators.record_fields import UnknownFormat
 
 T = bytes(range(16))
 

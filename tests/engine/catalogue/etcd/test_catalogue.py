@@ -20,7 +20,7 @@ from engine.catalogue.catalogue import (
 )
 from engine.catalogue.etcd import catalogue as etcd_catalogue
 from engine.catalogue.etcd.catalogue import EtcdCatalogue, EtcdWatch
-from engine.catalogue.etcd.gateway import Endpoint, EtcdRefusal, EtcdUnavailable, Gateway
+from engine.catalogue.etcd.gateway import EtcdEndpoint, EtcdRefusal, EtcdUnavailable, Gateway
 from tidegate.etcd import RunningEtcd
 
 pytestmark = pytest.mark.slow
@@ -30,7 +30,7 @@ class Cut:
     """A way to an etcd that can lose what comes back, or everything."""
 
     def __init__(self, target: str) -> None:
-        self._target = Endpoint.parse(target)
+        self._target = EtcdEndpoint.parse(target)
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.loses_answers = 0
         self.is_down = False
@@ -74,7 +74,7 @@ def opened(tmp_path: Path) -> Iterator[Callable[..., EtcdCatalogue]]:
     catalogues: list[EtcdCatalogue] = []
 
     def opened(*urls: str, timeout_s: float = 2.0) -> EtcdCatalogue:
-        gateway = Gateway([Endpoint.parse(url) for url in urls], timeout_s=timeout_s)
+        gateway = Gateway([EtcdEndpoint.parse(url) for url in urls], timeout_s=timeout_s)
         catalogues.append(EtcdCatalogue(gateway, f"/{tmp_path.name}", os.urandom))
         return catalogues[-1]
 

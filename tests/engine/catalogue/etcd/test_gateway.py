@@ -5,27 +5,27 @@ from base64 import b64encode
 
 import pytest
 
-from engine.catalogue.etcd.gateway import Endpoint, EtcdRefusal, EtcdUnavailable, Gateway, decoded, encoded, number
+from engine.catalogue.etcd.gateway import EtcdEndpoint, EtcdRefusal, EtcdUnavailable, Gateway, decoded, encoded, number
 from tidegate.etcd import RunningEtcd
 
 RANGE = "/v3/kv/range"
 
 
-def _nobody() -> Endpoint:
+def _nobody() -> EtcdEndpoint:
     """Where nobody listens."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
-        return Endpoint("127.0.0.1", taken.getsockname()[1])
+        return EtcdEndpoint("127.0.0.1", taken.getsockname()[1])
 
 
 @pytest.mark.parametrize("url", ["https://a:1", "ftp://a", "http://a/path", "http://"])
 def test_an_endpoint_that_is_none_is_named(url: str) -> None:
     with pytest.raises(ValueError, match="no etcd endpoint"):
-        Endpoint.parse(url)
+        EtcdEndpoint.parse(url)
 
 
 def test_an_endpoint_has_etcds_port_unless_told() -> None:
-    assert str(Endpoint.parse("host")) == "http://host:2379"
+    assert str(EtcdEndpoint.parse("host")) == "http://host:2379"
 
 
 def test_what_the_gateway_leaves_out_is_nothing() -> None:
@@ -45,7 +45,7 @@ def test_when_nobody_answers_everybody_who_was_asked_is_named() -> None:
 
 @pytest.mark.slow
 def test_the_endpoint_that_answers_is_kept(etcd: RunningEtcd) -> None:
-    gateway = Gateway([_nobody(), Endpoint.parse(etcd.url)])
+    gateway = Gateway([_nobody(), EtcdEndpoint.parse(etcd.url)])
     for _ in range(3):
         assert number(gateway.call(RANGE, {"key": "AA=="})["header"], "revision") > 0
     exchange = gateway.open("/v3/watch", {"create_request": {"key": "AA=="}}, 5.0)
@@ -61,7 +61,7 @@ def test_the_endpoint_that_answers_is_kept(etcd: RunningEtcd) -> None:
 
 @pytest.mark.slow
 def test_a_refusal_carries_etcds_words_and_its_code(etcd: RunningEtcd) -> None:
-    gateway = Gateway([Endpoint.parse(etcd.url)])
+    gateway = Gateway([EtcdEndpoint.parse(etcd.url)])
     twice = [{"request_put": {"key": b64encode(b"a").decode()}}] * 2
     with pytest.raises(EtcdRefusal, match="duplicate key") as refusal:
         gateway.call("/v3/kv/txn", {"success": twice})
