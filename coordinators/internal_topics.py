@@ -16,7 +16,7 @@ from coordinators.cluster.controller import ClusterController
 from coordinators.runtime import Runtime
 from coordinators.topic_view import Topic, TopicView
 from coordinators.topics import TopicSpec
-from engine.errors import BrokerError, CoordinatorNotAvailable, NotCoordinator, TopicAlreadyExists
+from engine.errors import BrokerError, CoordinatorNotAvailable, NotCoordinator
 from engine.partition.partition import Partition
 
 logger = logging.getLogger("tidegate.coordinator")
@@ -94,9 +94,10 @@ class InternalTopics:
         until, reason = self._failed.get(name, (0.0, ""))
         if self.controller.partitions.clock.monotonic() < until:
             raise CoordinatorNotAvailable(reason)
-        (result,) = await self.controller.create_topics([spec])
-        if isinstance(result, BrokerError) and not isinstance(result, TopicAlreadyExists):
-            raise self._not_made(name, result)
+        try:
+            await self.controller.ensure_topic(spec)
+        except BrokerError as error:
+            raise self._not_made(name, error) from None
 
     def _not_made(self, name: str, error: BrokerError) -> CoordinatorNotAvailable:
         """Clients ask again ten times a second: for a while they are told the same, without another attempt."""

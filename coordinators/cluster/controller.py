@@ -20,7 +20,7 @@ from coordinators.topic_view import Plan, Topic
 from coordinators.topics import PartitionsSpec, Topics, TopicSpec
 from engine.catalogue.catalogue import CatalogueConflict, Commit, Put
 from engine.catalogue.records import PARTITIONS, NodeRecord
-from engine.errors import BrokerError
+from engine.errors import BrokerError, TopicAlreadyExists
 from engine.files.reserve import is_full
 from engine.ids import TopicId
 from engine.partition.partitions import Partitions
@@ -63,6 +63,12 @@ class ClusterController:
     async def create_topics(self, specs: Sequence[TopicSpec], *, validate_only: bool = False) -> Results[Topic]:
         """Make topics; per topic the topic, or why not."""
         return await self._change(lambda: self.topics.plan_create(specs), validate_only=validate_only)
+
+    async def ensure_topic(self, spec: TopicSpec) -> None:
+        """Make a topic unless there is one of its name. Raises why it cannot be made."""
+        (result,) = await self.create_topics([spec])
+        if isinstance(result, BrokerError) and not isinstance(result, TopicAlreadyExists):
+            raise result
 
     async def create_partitions(
         self, specs: Sequence[PartitionsSpec], *, validate_only: bool = False

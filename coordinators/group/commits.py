@@ -1,4 +1,7 @@
-"""Committing, fetching, deleting and expiring offsets."""
+"""Committing, fetching, deleting and expiring offsets, for groups of both protocols and for those without members.
+
+Who only keeps offsets under a group's name is a classic group that is always empty.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence, Set
 from itertools import islice

@@ -1,7 +1,8 @@
-"""The group coordinator as doors and the rest of the program see it: requests in, answers or Deferreds out.
+"""The group coordinator as doors and the rest of the program see it: a request in, an answer that may come later out.
 
-Each request goes to the shard of its group and becomes an operation there. An answer is what `requests.py` says,
-or the BrokerError that refuses it.
+A request goes to the shard of its group, on this node or not at all, and is carried out there by the runtime. The
+answer is what `requests.py` says, or a refusal. A log that cannot be written now is told as a coordinator that is not
+available, for that is what clients try again.
 """
 
 from collections.abc import Callable, Mapping, Sequence, Set

@@ -1,6 +1,7 @@
-"""The state of one partition of `__consumer_offsets`: its groups and their offsets.
+"""The state machine of one shard: the groups in one partition of `__consumer_offsets`, and their offsets.
 
-What a record is about is in its key's version; each kind has one function that applies it.
+The version of a record's key says what the record is about; for each kind there is one function that applies it. What
+members ask is decided in `classic/` or `consumer/`, by the protocol of the group that they are in.
 """
 
 import logging

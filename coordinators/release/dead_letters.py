@@ -23,7 +23,7 @@ from coordinators.topics import Topic, TopicSpec
 from coordinators.waiting import result_of, until_durable
 from engine.clock import Clock
 from engine.deferred import Deferred
-from engine.errors import BrokerError, DuplicateSequence, NotLeader, OutOfOrderSequence, TopicAlreadyExists
+from engine.errors import BrokerError, DuplicateSequence, NotLeader, OutOfOrderSequence
 from engine.log.producer_state import SEQUENCES
 from engine.log.types import Origin
 from engine.partition.durable_log import DurableLog
@@ -140,9 +140,7 @@ class DeadLetters:
             # Where the broker's default is `dlq`: the letters' own topic has no letters.
             configs = {"expiry.policy": "drop"} if topics.settings.topic_defaults["expiry.policy"] == "dlq" else {}
             spec = TopicSpec(name, source.partition_count, configs=configs)
-            (made,) = await self.controller.create_topics([spec])
-            if isinstance(made, BrokerError) and not isinstance(made, TopicAlreadyExists):
-                raise made
+            await self.controller.ensure_topic(spec)
         topic = topics.by_name[name]
         held = self.controller.partitions.of_topic(topic.topic_id)
         partitions = [partition for partition in held if partition.replicas.leads]

@@ -23,7 +23,7 @@ from coordinators.records.publishing import Publishing, Submission
 from coordinators.topics import Topic, TopicSpec
 from coordinators.tracing.settings import EventTopicSettings
 from engine.clock import Clock
-from engine.errors import BrokerError, TopicAlreadyExists
+from engine.errors import BrokerError
 from engine.log.types import Origin
 from engine.records.batch import NOBODY, whole
 from engine.records.layout import pack_batch, varint
@@ -147,10 +147,11 @@ class EventTopic:
             # Nobody was promised an event: they need not be on disk before they are read.
             "flush.mode": "os",
         }
-        (result,) = await self.controller.create_topics([TopicSpec(TRACE_EVENTS_TOPIC, 1, configs=configs)])
-        if isinstance(result, BrokerError) and not isinstance(result, TopicAlreadyExists):
+        try:
+            await self.controller.ensure_topic(TopicSpec(TRACE_EVENTS_TOPIC, 1, configs=configs))
+        except BrokerError as error:
             if self._failed_attempts % TOLD_ATTEMPT == 0:
-                logger.error("%s cannot be made: %s", TRACE_EVENTS_TOPIC, result)
+                logger.error("%s cannot be made: %s", TRACE_EVENTS_TOPIC, error)
             self._failed_attempts += 1
             self._wait(RETRY_S)
         else:

@@ -1,1 +1,1 @@
-"""Groups of the classic protocol, in which a member assigns."""
+"""Groups of the classic protocol: everybody joins a round, one member assigns for all, and everybody waits for it."""

@@ -1,8 +1,12 @@
-"""A classic group: its states, its members, and what each state answers.
+"""A classic group: its states, its members, and what a request is answered in each state.
 
-Hard is what the group's last record says: protocol, generation, leader, members and their assignments. A group
-between two rebalances (Empty or Stable) is that and nothing more. Soft is a rebalance under way: who has joined,
-who waits for an answer, who still has to sync. It is lost with the coordinator, and members join again.
+A rebalance goes Empty or Stable -> PreparingRebalance (everybody joins) -> CompletingRebalance (the leader assigns) ->
+Stable. `TRANSITIONS` holds the first two steps. The last one is the group's record: replaying it makes the group
+Stable, or Empty if it has no members, here and on the next coordinator alike.
+
+What the last record says is hard state: protocol, generation, leader, members and their assignments. All else is soft:
+who has joined the round, who waits for an answer, who still has to sync. It is lost with the coordinator; then members
+find themselves in the last recorded generation, or unknown, and join again.
 """
 
 from collections import Counter

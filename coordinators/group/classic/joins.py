@@ -1,4 +1,9 @@
-"""JoinGroup of the classic protocol: who may join, under which id, and whether that begins a rebalance."""
+"""JoinGroup of the classic protocol: who may join, under which id, and whether that begins a rebalance.
+
+A new member is first refused with an id to come back with (KIP-394), so that a client that gives up and tries again is
+not two members. A static member (KIP-345) is known by its instance id instead: it takes its earlier self's place, and
+nobody else has to move. A member that repeats a join in the same generation is told that generation again.
+"""
 
 from collections.abc import Callable, Mapping
 from uuid import UUID

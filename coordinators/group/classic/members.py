@@ -1,4 +1,4 @@
-"""A member of a classic group: what it told when it joined, and which answers it waits for."""
+"""A member of a classic group: what it said when it joined, and which answers it waits for."""
 
 import struct
 

@@ -1,4 +1,8 @@
-"""Heartbeat, SyncGroup and LeaveGroup of the classic protocol."""
+"""Heartbeat, SyncGroup and LeaveGroup of the classic protocol.
+
+SyncGroup is where a rebalance ends: the leader brings everybody's assignment, it is written down as the group's record,
+and once that is durable all who have asked are answered.
+"""
 
 from collections.abc import Sequence
 

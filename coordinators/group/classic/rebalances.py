@@ -1,11 +1,11 @@
-"""Rebalances of classic groups: a round of joins, a new generation, and the timers that keep it moving.
+"""Rebalances of classic groups: a round of joins, a new generation, and the timers that keep both moving.
 
-A round ends when everybody has joined, or when its time is over; then who has not joined is out, static members
-excepted: those are given until their session ends. The very first round of a group waits a little for more
-members (`group.initial.rebalance.delay.ms`), again and again while they come.
+A round ends when everybody has joined, or when its time is over. Whoever has not joined by then is no longer a member;
+only static members stay until their session ends. The first round of a group waits a little for more members
+(`group.initial.rebalance.delay.ms`), and again as long as more come, but no longer than the rebalance timeout.
 
-A member's session is a deadline that every sign of life moves; its timer looks whether the deadline has passed
-only when it fires. So a heartbeat costs one assignment.
+A session is a deadline that every sign of life moves on. Its timer is not set anew each time: when it fires, it looks
+whether the deadline has passed, and if not it is set for the rest. So a heartbeat costs one assignment.
 """
 
 import logging

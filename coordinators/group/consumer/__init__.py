@@ -1,1 +1,1 @@
-"""Groups of the new protocol (KIP-848), in which the broker assigns."""
+"""Groups of the new consumer protocol (KIP-848): the broker assigns, and members move one by one."""

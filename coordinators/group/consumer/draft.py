@@ -1,6 +1,6 @@
-"""A consumer group as an operation would have it: the records that it gathers, and the state after them.
+"""A consumer group as it will be after an operation: the records gathered so far, and the state that they make.
 
-An operation changes nothing itself, yet each of its steps has to see what the ones before decided.
+An operation changes nothing itself, but each of its steps has to see what the steps before it decided.
 """
 
 import logging
@@ -221,7 +221,7 @@ class Draft:
 
     # -- the target
 
-    def reckon_target(self, default_assignor: str) -> None:
+    def compute_target(self, default_assignor: str) -> None:
         """Who shall have what, as of the group's epoch."""
         self._note_topics()
         assignor = ASSIGNORS[self.group.preferred_assignor(self.members.values()) or default_assignor]

@@ -1,11 +1,11 @@
-"""A group of the new consumer protocol (KIP-848): epochs, members, what each shall have and what each has.
+"""A group of the new consumer protocol (KIP-848): its epochs, its members, what each shall have and what each has.
 
-The broker assigns. A change of members, subscriptions or topics raises the group's epoch; a target assignment is
-reckoned for that epoch; each member then goes to its target by itself, through its heartbeats: it gives back what
-is not its own any more, and gets what others have given back. Nobody waits for all.
+The broker assigns. Whenever members, subscriptions or topics change, the group's epoch is raised, and a target
+assignment is computed for that epoch. Each member then moves to its target on its own, heartbeat by heartbeat: it gives
+back what is no longer its own, and takes what others have given back. Nobody waits for everybody.
 
-Everything here is hard: made by replaying records, and by nothing else. `is_stale` alone is soft: that topics may
-have changed since the group's epoch was raised; after a load that is assumed.
+All of this is hard state: records make it, and nothing else does. Only `is_stale` is soft. It says that topics may have
+changed since the group's epoch was raised; after a load that is assumed.
 """
 
 from collections import Counter
@@ -114,7 +114,7 @@ class ConsumerGroup:
     targets: dict[str, Assignment] = field(factory=dict)
     regexes: dict[str, RegexValue] = field(factory=dict)
     is_stale: bool = True
-    # Soft: when a target was reckoned last, and over how many partitions.
+    # Soft: when a target was computed last, and over how many partitions.
     assigned_at: float = 0.0
     assigned_count: int = 0
     _owners: dict[tuple[TopicId, int], str] = field(factory=dict)

@@ -1,7 +1,7 @@
-"""The consumer groups of one shard, and what all their members' requests have in common.
+"""The consumer groups of one shard, and the steps that all requests of their members share.
 
-A request takes in what is new about its member, reckons a target assignment if the group's epoch was raised, and
-brings the member a step nearer to its target.
+A request tells what is new about its member. If that raises the group's epoch, a target assignment is computed. Then
+the member is brought one step nearer to its target.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,9 +24,9 @@ from engine.errors import GroupMaxSizeReached
 
 R = TypeVar("R")
 ASSIGNED_AT_ONCE = 200
-"""Members and partitions: for so few a target is reckoned whenever something changes."""
+"""Members and partitions: for so few, a target is computed whenever something changes."""
 ASSIGNED_PER_MS = 5
-"""So many for every millisecond from one target to the next: so reckoning takes a tenth of the time at most."""
+"""So many for every millisecond from one target to the next: then computing takes a tenth of the time at most."""
 
 
 @define(eq=False)
@@ -63,7 +63,7 @@ class ConsumerGroups:
         draft.subscribe(member)
         subscription_changed = self._take_in(draft, before, member)
         if draft.epoch > draft.assignment_epoch and self.may_assign(draft.group):
-            draft.reckon_target(self.settings.consumer_assignors[0])
+            draft.compute_target(self.settings.consumer_assignors[0])
             draft.group.assigned_at, draft.group.assigned_count = self.clock.monotonic(), draft.assigned_count
         after = self._reconcile(draft, member, owned, subscription_changed=subscription_changed)
         self.touch(draft.group_id, after)
@@ -71,7 +71,7 @@ class ConsumerGroups:
         return after
 
     def may_assign(self, group: ConsumerGroup) -> bool:
-        """Whether a target may be reckoned now. That takes the longer the larger the group is: while many members come
+        """Whether a target may be computed now. That takes the longer the larger the group is: while many members come
         or go at once, one target is for all of them."""
         size = len(group.members) + group.assigned_count
         if group.assignment_epoch == 0 or size < ASSIGNED_AT_ONCE:

@@ -1,7 +1,8 @@
 """ConsumerGroupHeartbeat: joining, living and leaving in groups of the new protocol (KIP-848).
 
-A heartbeat does three things: it takes in what is new about the member; if the group's epoch was raised it reckons a
-new target assignment; and it brings the member a step nearer to its target. Most change nothing and write nothing.
+A heartbeat does three things. It takes in what is new about the member; if that raises the group's epoch, a new target
+assignment is computed; and it brings the member one step nearer to its target. Most heartbeats change nothing and
+write nothing.
 """
 
 from collections.abc import Callable

@@ -1,11 +1,12 @@
-"""A group with members passes from the classic protocol to the new one, and back (KIP-848), without losing a place.
+"""A group with members passes from the classic protocol to the new one, and back (KIP-848), and nobody loses a place.
 
-Up: the first member of the new protocol takes the group over; members of the classic protocol stay and are served
-by it (`consumer_classic.py`). Down: when the last member of the new protocol is gone, or came back as a static member
-of the classic protocol, the members form a classic group.
+Up: the first member of the new protocol takes the group over. Members of the classic protocol stay in it and are served
+there (`classic_members.py`). Down: when the last member of the new protocol has gone, or has come back as a static
+member of the classic one, those who are left form a classic group.
 
-What a member that is gone had is nobody's then, until the classic group has rebalanced. Until then its record names no
-leader: so a coordinator that is loaded in between knows that a rebalance is due (as a Kafka broker would not).
+What a member had that is gone belongs to nobody until the classic group has rebalanced. Until then the group's record
+names no leader: by that a coordinator that is loaded in between knows that a rebalance is due. (A Kafka broker would
+not know.)
 """
 
 from collections.abc import Sequence
@@ -155,14 +156,14 @@ def _downgraded(member: ConsumerMember, protocol: str, topics: TopicView) -> Mem
 
 
 def common_protocols(members: Sequence[ConsumerMember]) -> list[str]:
-    """The protocols that all classic members know, dearest of the first one first."""
+    """The protocols that all classic members know, those that the first one prefers first."""
     spoken = [member.subscription.classic for member in members if member.subscription.classic is not None]
     known = [[name for name, _ in classic.protocols] for classic in spoken]
     return [name for name in known[0] if all(name in each for each in known[1:])] if known else []
 
 
 def classic_subscription(member: ConsumerMember) -> Subscription:
-    """What a classic member said, in its dearest protocol."""
+    """What a classic member said, about the protocol that it prefers."""
     assert member.subscription.classic is not None
     return read_subscription(member.subscription.classic.protocols[0][1])
 

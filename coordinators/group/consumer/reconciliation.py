@@ -23,7 +23,7 @@ class Goal:
 
     epoch: int
     target: Assignment
-    # Topics that it wants now: a target that was reckoned before may hold others.
+    # Topics that it wants now: a target that was computed before may hold others.
     topics: frozenset[TopicId]
     # Who has a partition, or still has to give it back.
     owner: Callable[[TopicId, int], str | None]

@@ -50,7 +50,7 @@ T = TypeVar("T")
 
 
 class EpochValue(NamedTuple):
-    """The group's epoch, and a hash of the topics that it was reckoned with."""
+    """The group's epoch, and a hash of the topics that it was computed with."""
 
     epoch: int
     metadata_hash: int = 0

@@ -31,7 +31,7 @@ def drafted(view: TopicView, *members: ConsumerMember) -> Draft:
         draft.subscribe(each)
     draft.resolve_regexes(again=False)
     draft.raise_epoch()
-    draft.reckon_target("uniform")
+    draft.compute_target("uniform")
     return draft
 
 
@@ -55,7 +55,7 @@ def test_a_target_is_written_only_for_those_whose_share_changes() -> None:
     group = replayed(drafted(topics(t=4), member("a", "t"), member("b", "t")))
     again = Draft(group, topics(t=4), 2_000)
     again.raise_epoch()
-    again.reckon_target("uniform")
+    again.compute_target("uniform")
     assert len(again.records) == 2, "the two epochs"
 
 

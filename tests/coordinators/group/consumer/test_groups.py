@@ -108,7 +108,7 @@ def test_one_target_is_for_all_who_come_at_once_to_a_large_group(shard: Consumer
     assert sorted(len(places(each.owned)) for each in (first, second, third)) == [333, 333, 334]
 
 
-def test_a_target_that_waits_is_reckoned_when_somebody_leaves_and_the_others_come(shard: ConsumerShard) -> None:
+def test_a_target_that_waits_is_computed_when_somebody_leaves_and_the_others_come(shard: ConsumerShard) -> None:
     shard.topic("wide", 1_000)
     first, second = (Consumer(shard, name, ("wide",)) for name in "ab")
     first.join()
