@@ -8,9 +8,10 @@ import re
 import subprocess
 import tomllib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence, Set
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -62,6 +63,32 @@ SAID_TWICE = {
 
 # Their names are those of the OpenAPI document or of Kafka's messages.
 NAMED_BY_OTHERS = (*GENERATED, "wire/http/routes/")
+
+PARAMETERS_MAX = 10
+
+# Constructors that take more: of values, which hold what they are told and do nothing. A service is never among them.
+RECORDS = {
+    "coordinators/group/config.py:GroupSettings": "keys of the configuration",
+    "coordinators/group/consumer/requests.py:DescribedConsumer": "what is told of a member",
+    "coordinators/group/consumer/requests.py:HeartbeatRequest": "the fields of a request",
+    "coordinators/group/requests.py:JoinRequest": "the fields of a request",
+    "coordinators/release/pending_records.py:DelayStatistics": "figures",
+    "coordinators/release/pending_records.py:PendingRecord": "what is told of a record",
+    "coordinators/release/pending_records.py:PriorityStatistics": "figures",
+    "coordinators/tracing/spans.py:Span": "the fields of a span",
+    "coordinators/transaction/transaction.py:Transaction": "what a record of the coordinator's topic holds",
+    "engine/config/keys.py:ConfigKey": "what is declared of a key",
+    "engine/log/types.py:LogConfig": "keys of the configuration",
+    "engine/records/layout.py:BatchHeader": "the fields of a header",
+    "engine/stage/config.py:ExtensionConfig": "keys of the configuration",
+    "engine/stage/pending.py:PendingRow": "the columns of a row",
+    "engine/stage/state.py:StageState": "what a checkpoint holds",
+    "engine/trace/query.py:TraceQuery": "what can be searched for",
+    "wire/http/pending.py:Pending": "a document",
+    "wire/http/routes/traces.py:TraceSummary": "a document",
+    "wire/http/routing.py:Route": "what is declared of a route",
+    "wire/kafka/config.py:Limits": "keys of the configuration",
+}
 
 MACHINE_PATH = re.compile(r"(?<![\w./$}-])/(?:" + "|".join(("work", "root", "home")) + r")(?:/|\b)")
 UNFINISHED = re.compile(r"\b(?:" + "|".join(("TO" + "DO", "FIX" + "ME", "XX" + "X")) + r")\b")
@@ -244,6 +271,138 @@ def test_a_class_name_means_one_thing() -> None:
         [f"{word}: {', '.join(where)}" for word, where in places.items() if len(where) > 1 and word not in SAID_TWICE]
     )
     _none([f"{word} stands once: take it off the list" for word in SAID_TWICE if len(places.get(word, ())) < 2])
+
+
+def _functions(body: Sequence[ast.stmt]) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    return (each for each in body if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef))
+
+
+def _classes(tree: ast.Module) -> list[ast.ClassDef]:
+    return [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+
+
+def _is_own(target: ast.expr) -> bool:
+    return isinstance(target, ast.Attribute) and _dotted(target.value) in ("self", "cls")
+
+
+@cache
+def _methods() -> frozenset[str]:
+    """Names that methods have, and no attribute with a value."""
+    methods: set[str] = set()
+    values: set[str] = set()
+    for name in _product():
+        for made in _classes(_tree(name)):
+            for each in _functions(made.body):
+                is_value = any("property" in ast.unparse(decorator) for decorator in each.decorator_list)
+                (values if is_value else methods).add(each.name)
+            values |= {ast.unparse(each.target) for each in made.body if isinstance(each, ast.AnnAssign)}
+        for node in ast.walk(_tree(name)):
+            values |= {target.attr for target, _ in _assigned(node) if _is_own(target)}
+    return frozenset(methods - values)
+
+
+def _assigned(node: ast.AST) -> Iterator[tuple[Any, ast.expr]]:
+    """The targets of an assignment, each with its value."""
+    if isinstance(node, ast.AnnAssign) and node.value is not None:
+        yield node.target, node.value
+    elif isinstance(node, ast.Assign):
+        for target in node.targets:
+            if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
+                yield from zip(target.elts, node.value.elts, strict=True)
+            else:
+                yield target, node.value
+
+
+def _is_callback(value: ast.expr, functions: Set[str], own_methods: Set[str]) -> bool:
+    """Whether an expression is a function (named, bound, partial, or made on the spot), or the object itself."""
+    if isinstance(value, ast.Lambda):
+        return True
+    if isinstance(value, ast.Call):
+        return _dotted(value.func).rpartition(".")[2] == "partial"
+    if isinstance(value, ast.Name):
+        return value.id in functions or value.id == "self"
+    if not isinstance(value, ast.Attribute):
+        return False
+    return value.attr in _methods() or (_is_own(value) and value.attr in own_methods)
+
+
+def _wirings(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Attributes of others that are set to a function."""
+    functions = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
+    own_methods = {each.name for made in _classes(tree) for each in _functions(made.body)}
+    for node in ast.walk(tree):
+        for target, value in _assigned(node):
+            if (
+                isinstance(target, ast.Attribute)
+                and not _is_own(target)
+                and _is_callback(value, functions, own_methods)
+            ):
+                yield target.lineno, f"{ast.unparse(target)} = {ast.unparse(value)}"
+
+
+def _product() -> list[str]:
+    return [name for name in _modules() if name.startswith(tuple(f"{package}/" for package in PRODUCT))]
+
+
+def test_no_object_is_wired_by_assigning_to_its_attributes() -> None:
+    _none([f"{name}:{line}: {text}" for name in _product() for line, text in _wirings(_tree(name))])
+
+
+@pytest.mark.parametrize(
+    ("statement", "is_wiring"),
+    [
+        ("other.settle = self.settle", True),
+        ("self.other.on_lost = lambda: None", True),
+        ("first.before, first.after = second.flush, second.close", True),
+        ("other.on_done = partial(work, 1)", True),
+        ("other.on_done = work", True),
+        ("files.relief = self", True),
+        ("self.on_done = work", False),
+        ("other.count = self.count", False),
+        ("other.name = name", False),
+    ],
+)
+def test_wiring_by_assignment_is_recognised(statement: str, is_wiring: bool) -> None:
+    source = (
+        f"def work(): pass\nclass A:\n    count: int\n    def settle(self): pass\n    def f(self):\n        {statement}"
+    )
+    assert bool(list(_wirings(ast.parse(source)))) == is_wiring
+
+
+def _parameters(made: ast.ClassDef) -> int:
+    """How many a class's constructor takes. A `Struct` cannot keep its state out of it: there only what must be given
+    counts."""
+    for each in made.body:
+        if isinstance(each, ast.FunctionDef) and each.name == "__init__":
+            return len(each.args.posonlyargs + each.args.args + each.args.kwonlyargs) - 1
+    decorators = [_dotted(each.func if isinstance(each, ast.Call) else each) for each in made.decorator_list]
+    bases = {_dotted(each).rpartition(".")[2] for each in made.bases}
+    if not bases & {"Struct", "NamedTuple"} and not set(decorators) & {"define", "frozen", "dataclass"}:
+        return 0
+    fields = [each for each in made.body if isinstance(each, ast.AnnAssign) and "ClassVar" not in ast.unparse(each)]
+    if "Struct" in bases:
+        return sum(each.value is None for each in fields)
+    return sum(each.value is None or "init=False" not in ast.unparse(each.value) for each in fields)
+
+
+def test_constructors_take_few_parameters() -> None:
+    complaints = []
+    for name in _product():
+        for made in _classes(_tree(name)):
+            count = _parameters(made)
+            if count > PARAMETERS_MAX and f"{name}:{made.name}" not in RECORDS:
+                complaints.append(f"{name}:{made.lineno}: {made.name} takes {count} parameters")
+    _none(complaints)
+
+
+def test_the_allowlist_of_records_is_current() -> None:
+    found = {
+        f"{name}:{made.name}"
+        for name in _product()
+        for made in _classes(_tree(name))
+        if _parameters(made) > PARAMETERS_MAX
+    }
+    _none(sorted(set(RECORDS) - found))
 
 
 def _dependencies() -> list[str]:

@@ -20,6 +20,7 @@ from engine.files.files import Files
 from engine.log.aborted_index import AbortedTransaction
 from engine.log.producer_state import ProducerInfo
 from engine.log.segment import MAX_RELATIVE_OFFSET, Segment
+from engine.log.types import LogConfig
 from engine.records.layout import BatchHeader
 
 # A group ends when it has filled so much of a segment: small segments are put together, large ones stay alone.
@@ -51,9 +52,7 @@ class Compaction:
     files: Files
     directory: str
     dirt: Dirtiness
-    segment_bytes: int
-    index_interval_bytes: int
-    delete_retention_ms: int
+    config: LogConfig
     now_ms: int
     producers: dict[int, ProducerInfo]
     copies: Sequence[Segment]
@@ -109,12 +108,12 @@ class Compaction:
 
     def _write_groups(self) -> Iterator[SegmentGroup]:
         segments = [(segment, end) for segment, end in self._with_ends() if segment.base_offset < self.offsets.end]
-        cleaning = CleaningRules(self.offsets, self.now_ms, self.delete_retention_ms, self.producers)
+        cleaning = CleaningRules(self.offsets, self.now_ms, self.config.delete_retention_ms, self.producers)
         transactions = TransactionCleaning(cleaning, AbortedRanges(self._aborted), self.last_markers)
         while segments:
             output = NewSegments(
                 self.files, self.directory, segments[0][0].base_offset, self.now_ms,
-                self.segment_bytes, self.index_interval_bytes,
+                self.config.segment_bytes, self.config.index_interval_bytes,
             )  # fmt: skip
             try:
                 count = self._fill(output, segments, transactions)
@@ -155,7 +154,7 @@ class Compaction:
         return count
 
     def _is_enough(self, output: NewSegments, count: int, next_offsets: int) -> bool:
-        full = output.size >= self.segment_bytes * FULL_SHARE or count == GROUP_SEGMENTS
+        full = output.size >= self.config.segment_bytes * FULL_SHARE or count == GROUP_SEGMENTS
         return full or next_offsets > MAX_RELATIVE_OFFSET
 
     def _group(self, old: tuple[Segment, ...], output: NewSegments) -> SegmentGroup | None:

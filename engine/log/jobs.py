@@ -114,11 +114,11 @@ class SnapshotJob:
     index_start: int
     obsolete: list[int]
     done: Callable[["SnapshotJob"], None]
-    error: BaseException | None = None
-    sync_failed: bool = False
-    synced: bool = False
-    written: bool = False
-    frees_room: bool = False
+    error: BaseException | None = field(default=None, init=False)
+    sync_failed: bool = field(default=False, init=False)
+    synced: bool = field(default=False, init=False)
+    written: bool = field(default=False, init=False)
+    frees_room: bool = field(default=False, init=False)
     """Whether something is deleted once it is there."""
 
     def run(self) -> None:

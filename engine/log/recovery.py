@@ -176,10 +176,10 @@ class _Recovery:
     names: dict[str, int]
     journal: LogJournal | None
     aside: SetAside
-    scanned_bytes: int = 0
-    cut_bytes: int = 0
-    dropped_segments: int = 0
-    rebuilt_indexes: int = 0
+    scanned_bytes: int = field(default=0, init=False)
+    cut_bytes: int = field(default=0, init=False)
+    dropped_segments: int = field(default=0, init=False)
+    rebuilt_indexes: int = field(default=0, init=False)
 
     @property
     def gaps_allowed(self) -> bool:

@@ -91,29 +91,29 @@ class Segment:
     base_offset: int
     size: int = 0
     created_ms: int = 0
-    index: SparseIndex | None = field(default=None, repr=False)
+    index: SparseIndex | None = field(default=None, repr=False, init=False)
     max_timestamp: int = NO_TIMESTAMP
-    max_timestamp_position: int = 0
+    max_timestamp_position: int = field(default=0, init=False)
     first_timestamp: int = NO_TIMESTAMP
     sealed: bool = False
     cleaned: bool = False
-    gapless: bool = False
+    gapless: bool = field(default=False, init=False)
     """Whether every offset is in it, as where neither compaction nor a leader that compacts leaves any out."""
-    index_saved: bool = False
-    saved_entries: int = 0
-    aborted: AbortedIndex | None = field(default=None, repr=False)
-    stable_offset: int = -1
-    latest_release_ms: int | None = None
+    index_saved: bool = field(default=False, init=False)
+    saved_entries: int = field(default=0, init=False)
+    aborted: AbortedIndex | None = field(default=None, repr=False, init=False)
+    stable_offset: int = field(default=-1, init=False)
+    latest_release_ms: int | None = field(default=None, init=False)
     """Known once retention has looked for it (engine/cleaner/segment_times.py)."""
-    _indexed_position: int = 0
-    used: bool = False
+    _indexed_position: int = field(default=0, init=False)
+    used: bool = field(default=False, init=False)
     """Whether its file was asked for since somebody last looked (engine/files/relief.py)."""
-    _pinned: bool = False
-    _file: File | None = None
-    _file_reference: "weakref.ref[File] | None" = None
-    _recent_lasts: list[int] = field(factory=list, repr=False)
-    _recent_positions: list[int] = field(factory=list, repr=False)
-    _located: tuple[int, tuple[int, int]] | None = None
+    _pinned: bool = field(default=False, init=False)
+    _file: File | None = field(default=None, init=False)
+    _file_reference: "weakref.ref[File] | None" = field(default=None, init=False)
+    _recent_lasts: list[int] = field(factory=list, repr=False, init=False)
+    _recent_positions: list[int] = field(factory=list, repr=False, init=False)
+    _located: tuple[int, tuple[int, int]] | None = field(default=None, init=False)
     """The offset that was asked for last and where it is: answering a fetch takes it twice."""
 
     @property

@@ -174,12 +174,12 @@ class StageState:
     """In which clients sent what is staged next."""
     anchor: Anchor | None = None
     """What steady time counts from in this boot of the machine, or in the last one that is known."""
-    replayed_from: int = 0
+    replayed_from: int = field(default=0, init=False)
     """The offset of the checkpoint that it was opened with, or where its log began."""
-    readied: int = 0
+    readied: int = field(default=0, init=False)
     """Records that have entered the lanes, in this process."""
-    counters: Counters = field(factory=Counters)
-    observer: "StateObserver | None" = None
+    counters: Counters = field(factory=Counters, init=False)
+    observer: "StateObserver | None" = field(default=None, init=False)
     """Told of what happens live; nobody is while the stage is being opened."""
 
     @classmethod

@@ -46,21 +46,21 @@ class RecordTrace:
     topic: str
     partition: int
     state: str = ""
-    key: bytes | None = None
-    key_size: int = -1
+    key: bytes | None = field(default=None, init=False)
+    key_size: int = field(default=-1, init=False)
     offset: int | None = None
-    number: int | None = None
-    segment: int = 0
-    end_position: int = 0
-    outcome: Outcome = Outcome.RECEIVED
-    events: list[TraceEvent] = field(factory=list)
-    dropped_events: int = 0
-    sequence: int = -1
+    number: int | None = field(default=None, init=False)
+    segment: int = field(default=0, init=False)
+    end_position: int = field(default=0, init=False)
+    outcome: Outcome = field(default=Outcome.RECEIVED, init=False)
+    events: list[TraceEvent] = field(factory=list, init=False)
+    dropped_events: int = field(default=0, init=False)
+    sequence: int = field(default=-1, init=False)
     # How far wall time was ahead of steady time when it began: its events are counted from there.
-    ahead_us: int = 0
+    ahead_us: int = field(default=0, init=False)
     # Its unchanging part as JSON, once somebody has needed it.
-    json_part: str = ""
-    _rank: int = -1
+    json_part: str = field(default="", init=False)
+    _rank: int = field(default=-1, init=False)
 
     @property
     def start_us(self) -> int:

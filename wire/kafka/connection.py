@@ -16,9 +16,10 @@ The rules:
 
 import struct
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
+from engine.deferred import Deferred
 from wire.kafka.codec import Part, WireError
 
 LENGTH_BYTES = 4
@@ -169,13 +170,13 @@ class OutboxPlace:
     """A response's place in the order; `parts` is None until it is ready. The rest is about its request: what it asked
     for, its correlation id, when it was decoded, and what is held because of it."""
 
-    __slots__ = ("abandon", "api", "began", "correlation_id", "cost_bytes", "parts")
+    __slots__ = ("api", "began", "correlation_id", "cost_bytes", "parts", "waits_for")
 
     def __init__(self, api: Any, correlation_id: int, began: float, cost_bytes: int) -> None:
         self.api = api
         self.correlation_id = correlation_id
         self.began = began
-        self.abandon: Callable[[], object] | None = None
+        self.waits_for: Deferred[Any] | None = None
         self.parts: list[Part] | None = None
         self.cost_bytes = cost_bytes
 
@@ -229,7 +230,7 @@ class Outbox:
     def abandon(self) -> None:
         """The client has gone: whoever prepares an answer may stop."""
         for place in self._places:
-            if place.parts is None and place.abandon is not None:
-                place.abandon()
+            if place.parts is None and place.waits_for is not None:
+                place.waits_for.abandon()
         self._places.clear()
         self.held_bytes = 0

@@ -264,7 +264,7 @@ class KafkaConnection:
         return self._answer_later(place, response) if kind is CoroutineType else self._answer(place, response)
 
     def _defer(self, place: OutboxPlace, response: Deferred[Any]) -> None:
-        place.abandon = response.abandon
+        place.waits_for = response
         # A refusal that no handler made a response of is a bug too.
         failed = partial(self._fail, place.api)
         # What most requests come to is handed out without another call.

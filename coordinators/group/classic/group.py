@@ -62,27 +62,27 @@ class ClassicGroup:
     """One group, by the rules that need nobody else: no clock, no timers, no answers."""
 
     group_id: str
-    state: GroupState = GroupState.EMPTY
-    previous_state: GroupState = GroupState.EMPTY
-    protocol_type: str | None = None
-    generation: int = 0
-    protocol: str | None = None
-    leader: str | None = None
-    state_timestamp_ms: int = NO_TIME
-    members: dict[str, Member] = field(factory=dict)
+    state: GroupState = field(default=GroupState.EMPTY, init=False)
+    previous_state: GroupState = field(default=GroupState.EMPTY, init=False)
+    protocol_type: str | None = field(default=None, init=False)
+    generation: int = field(default=0, init=False)
+    protocol: str | None = field(default=None, init=False)
+    leader: str | None = field(default=None, init=False)
+    state_timestamp_ms: int = field(default=NO_TIME, init=False)
+    members: dict[str, Member] = field(factory=dict, init=False)
     # The last record, or None for a group that has none yet.
-    stored: GroupValue | None = None
+    stored: GroupValue | None = field(default=None, init=False)
     # Topics that any member subscribes to; None where that cannot be told.
-    subscribed: frozenset[str] | None = None
+    subscribed: frozenset[str] | None = field(default=None, init=False)
     # Soft: ids given out that nobody has joined with, members that have not synced, somebody new in the first round.
-    pending: set[str] = field(factory=set)
-    unsynced: set[str] = field(factory=set)
-    new_member_added: bool = False
-    _static: dict[str, str] = field(factory=dict)
+    pending: set[str] = field(factory=set, init=False)
+    unsynced: set[str] = field(factory=set, init=False)
+    new_member_added: bool = field(default=False, init=False)
+    _static: dict[str, str] = field(factory=dict, init=False)
     # Kept along with the members, so that a join costs the same in a group of any size: who waits for an answer to its
     # join, and by how many members each protocol is known.
-    _joined: set[str] = field(factory=set)
-    _known: Counter[str] = field(factory=Counter)
+    _joined: set[str] = field(factory=set, init=False)
+    _known: Counter[str] = field(factory=Counter, init=False)
 
     # -- the record
 

@@ -100,8 +100,8 @@ class Joins:
             request.protocol_type,
             request.protocols,
             join=Deferred(),
-            is_new=True,
         )
+        member.is_new = True
         self.rebalances.timers.cancel(("pending", group.group_id, member_id))
         if group.state is GroupState.PREPARING_REBALANCE and group.previous_state is GroupState.EMPTY:
             group.new_member_added = True

@@ -2,7 +2,7 @@
 
 import struct
 
-from attrs import define
+from attrs import define, field
 
 from coordinators.group.record_formats import MemberValue
 from coordinators.group.requests import JoinAnswer, Protocols, SyncAnswer
@@ -24,9 +24,9 @@ class Member:
     assignment: bytes = b""
     # Soft: the answers it waits for, whether it has never been answered, and when its session ends.
     join: Deferred[JoinAnswer] | None = None
-    sync: Deferred[SyncAnswer] | None = None
-    is_new: bool = False
-    session_deadline: float = 0.0
+    sync: Deferred[SyncAnswer] | None = field(default=None, init=False)
+    is_new: bool = field(default=False, init=False)
+    session_deadline: float = field(default=0.0, init=False)
 
     @classmethod
     def stored(cls, value: MemberValue, protocol_type: str, protocol: str) -> "Member":

@@ -107,21 +107,21 @@ class ConsumerGroup:
     """One group."""
 
     group_id: str
-    epoch: int = 0
-    metadata_hash: int = 0
-    assignment_epoch: int = 0
-    members: dict[str, ConsumerMember] = field(factory=dict)
-    targets: dict[str, Assignment] = field(factory=dict)
-    regexes: dict[str, RegexValue] = field(factory=dict)
-    is_stale: bool = True
+    epoch: int = field(default=0, init=False)
+    metadata_hash: int = field(default=0, init=False)
+    assignment_epoch: int = field(default=0, init=False)
+    members: dict[str, ConsumerMember] = field(factory=dict, init=False)
+    targets: dict[str, Assignment] = field(factory=dict, init=False)
+    regexes: dict[str, RegexValue] = field(factory=dict, init=False)
+    is_stale: bool = field(default=True, init=False)
     # Soft: when a target was computed last, and over how many partitions.
-    assigned_at: float = 0.0
-    assigned_count: int = 0
-    _owners: dict[tuple[TopicId, int], str] = field(factory=dict)
-    _static: dict[str, str] = field(factory=dict)
+    assigned_at: float = field(default=0.0, init=False)
+    assigned_count: int = field(default=0, init=False)
+    _owners: dict[tuple[TopicId, int], str] = field(factory=dict, init=False)
+    _static: dict[str, str] = field(factory=dict, init=False)
     # By how many members each topic and each expression is wanted, so that nobody has to ask them all.
-    wanted_names: Counter[str] = field(factory=Counter)
-    wanted_regexes: Counter[str] = field(factory=Counter)
+    wanted_names: Counter[str] = field(factory=Counter, init=False)
+    wanted_regexes: Counter[str] = field(factory=Counter, init=False)
 
     def tombstones(self) -> list[Record]:
         """Records that forget all of the group but its offsets; the last one ends it."""

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.deferred import Deferred
 from wire.kafka.codec import WireError
 from wire.kafka.connection import FIRST_ALLOCATION_BYTES, LEAST_PROGRESS_BYTES, FrameBuffer, Outbox
 
@@ -136,7 +137,9 @@ def test_a_frame_that_has_begun_has_to_go_on() -> None:
 
 def test_whoever_prepares_an_answer_is_told_that_the_client_has_gone() -> None:
     outbox = Outbox()
-    told = []
-    outbox.reserve().abandon = lambda: told.append("gone")
+    told: list[str] = []
+    answer: Deferred[None] = Deferred()
+    answer.on_abandoned(lambda: told.append("gone"))
+    outbox.reserve().waits_for = answer
     outbox.abandon()
     assert told == ["gone"]

@@ -129,9 +129,17 @@ def consume(
     }
     # A bar beside records on the same terminal would only be in the way.
     with progress("read", draws=not sys.stdout.isatty()) as shown:
-        reading = Reading(_writer(at, form), chosen, shown, count, None, idle, _waiting_note(at, topics))
-        reading.on_lost = lambda: at.output.note(f"the broker at {at.profile.bootstrap} has gone; trying again")
-        reading.timeout_s = at.profile.timeout_s
+        lost = f"the broker at {at.profile.bootstrap} has gone; trying again"
+        reading = Reading(
+            _writer(at, form),
+            chosen,
+            shown,
+            count,
+            idle_s=idle,
+            on_end=_waiting_note(at, topics),
+            on_lost=lambda: at.output.note(lost),
+            timeout_s=at.profile.timeout_s,
+        )
         work = _Work(at, topics, is_regex, options, reading, exit_at_end, isolation is Isolation.COMMITTED)
         if group is not None:
             options |= {"group_id": group, "enable_auto_commit": commit, "auto_commit_interval_ms": commit_interval}

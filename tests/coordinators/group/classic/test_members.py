@@ -31,6 +31,7 @@ def test_a_stored_member_comes_back() -> None:
 
 
 def test_a_static_member_that_returns_keeps_its_place() -> None:
-    member = Member("m", "i", "c", "h", 1, 2, "consumer", (("range", b"s"),), b"assigned", is_new=True)
+    member = Member("m", "i", "c", "h", 1, 2, "consumer", (("range", b"s"),), b"assigned")
+    member.is_new = True
     back = member.returned("n")
     assert (back.member_id, back.instance_id, back.assignment, back.is_new) == ("n", "i", b"assigned", False)
