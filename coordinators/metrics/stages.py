@@ -8,7 +8,7 @@ from coordinators.metrics.labels import OTHER, BoundedLabels
 from coordinators.topics import Topic, Topics
 from engine.ids import TopicId
 from engine.metrics import Family, Histogram, Labels
-from engine.partition.pace import LATENESS_BOUNDS_MS
+from engine.partition.due_releases import LATENESS_BOUNDS_MS
 from engine.partition.partition import stages_of
 from engine.partition.partitions import Partitions
 from engine.partition.staging import Staging
@@ -50,12 +50,12 @@ class Totals:
     lateness: list[int] = field(factory=lambda: [0] * (len(LATENESS_BOUNDS_MS) + 1))
     lateness_sum_ms: int = 0
 
-    def add_stage(self, staged: Staging) -> None:
+    def add_stage(self, staging: Staging) -> None:
         """Count a stage in."""
-        counters, pace = staged.stage.state.counters, staged.due.pace
+        counters, lateness = staging.stage.state.counters, staging.due.lateness
         for name in _COUNTED:
             self.counted[name] += getattr(counters, name)
-        self._add_lateness(pace.lateness, pace.lateness_sum_ms)
+        self._add_lateness(lateness.counts, lateness.sum_ms)
 
     def add(self, other: "Totals") -> None:
         """Count what others have counted in."""
@@ -84,10 +84,10 @@ class Figures:
     ready: list[int] = field(factory=_zeros)
     starved_turns: list[int] = field(factory=_zeros)
 
-    def see(self, staged: Staging) -> None:
+    def see(self, staging: Staging) -> None:
         """Take a stage into account, as it is now."""
-        state, clock = staged.stage.state, staged.stage.clock
-        self.totals.add_stage(staged)
+        state, clock = staging.stage.state, staging.stage.clock
+        self.totals.add_stage(staging)
         self.pending["records"] += len(state.table)
         self.pending["bytes"] += state.table.bytes
         self.pending["dead_letters"] += len(state.dead_letters)
@@ -163,19 +163,19 @@ class StageMetrics:
 
     def _reckon(self, rows: list[tuple[Labels, Figures]]) -> Iterator[None]:
         """Fill the rows, with a moment for others after every stage."""
-        staged: list[tuple[Topic, list[Staging]]] = []
+        staging: list[tuple[Topic, list[Staging]]] = []
         for walked, topic in enumerate(list(self.topics.view), 1):
             if stages := self._stages(topic):
-                staged.append((topic, stages))
+                staging.append((topic, stages))
             if walked % SLICE_TOPICS == 0:
                 yield
-        for topic_id in self._labels.update(topic.topic_id for topic, _ in staged):
+        for topic_id in self._labels.update(topic.topic_id for topic, _ in staging):
             self._gone.add(self._others.pop(topic_id, Totals()))
         # Asked now: another scrape may find a topic gone meanwhile.
-        named = {topic.topic_id for topic, _ in staged if self._labels.is_named(topic.topic_id)}
+        named = {topic.topic_id for topic, _ in staging if self._labels.is_named(topic.topic_id)}
         together = Figures()
         others: dict[TopicId, Totals] = {}
-        for topic, stages in staged:
+        for topic, stages in staging:
             figures = Figures()
             for each in stages:
                 figures.see(each)

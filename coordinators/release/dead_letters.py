@@ -70,56 +70,56 @@ class DeadLetters:
         for staging in stages_of(self.controller.partitions):
             self.wake(staging)
 
-    def wake(self, staged: Staging) -> None:
+    def wake(self, staging: Staging) -> None:
         """There may be something to send."""
-        if self._started and staged.stage.state.dead_letters and staged not in self._under_way:
-            self._under_way.add(staged)
-            self.controller.background.start_soon(self._deliver, staged)
+        if self._started and staging.stage.state.dead_letters and staging not in self._under_way:
+            self._under_way.add(staging)
+            self.controller.background.start_soon(self._deliver, staging)
 
-    async def _deliver(self, staged: Staging) -> None:
+    async def _deliver(self, staging: Staging) -> None:
         logged_at = -LOGGED_EVERY_S
         try:
-            while staged.stage.state.dead_letters and not staged.partition.removed:
+            while staging.stage.state.dead_letters and not staging.partition.removed:
                 try:
-                    await self._deliver_some(staged)
+                    await self._deliver_some(staging)
                 except (BrokerError, OSError) as error:
                     now = self.clock.monotonic()
                     if now - logged_at >= LOGGED_EVERY_S:
                         logged_at = now
-                        waiting = len(staged.stage.state.dead_letters)
-                        logger.error("%s: %d dead letters wait: %s", staged.partition.log.name, waiting, error)
+                        waiting = len(staging.stage.state.dead_letters)
+                        logger.error("%s: %d dead letters wait: %s", staging.partition.log.name, waiting, error)
                     await trio.sleep(RETRY_S)
         finally:
-            self._under_way.discard(staged)
+            self._under_way.discard(staging)
 
-    async def _deliver_some(self, staged: Staging) -> None:
-        source = self.controller.topics.by_id.get(staged.partition.topic_id)
+    async def _deliver_some(self, staging: Staging) -> None:
+        source = self.controller.topics.by_id.get(staging.partition.topic_id)
         if source is None:
             return
-        target = await self._target(source, staged)
-        if staged.stage.state.dead_letter_producer < 0:
-            await self._take_producer(staged)
+        target = await self._target(source, staging)
+        if staging.stage.state.dead_letter_producer < 0:
+            await self._take_producer(staging)
         # What expired must stay so: the letters follow once that is durable.
-        await self._durable(staged.store, staged.store.log.end_offset - 1)
-        sent = await self._send(source, staged, target)
+        await self._durable(staging.store, staging.store.log.end_offset - 1)
+        sent = await self._send(source, staging, target)
         if not sent:
             # The letters went elsewhere for a while: here their sequence has a gap, and none of these has arrived.
-            await self._take_producer(staged)
+            await self._take_producer(staging)
             return
         # Where they are, or were when they were sent before: in the topic's log, or in its own lanes.
         for log in target[1].logs:
             await self._durable(log, log.log.end_offset - 1)
-        await _in_turn(staged, lambda: staged.stage.dead_lettered(sent))
+        await _in_turn(staging, lambda: staging.stage.dead_lettered(sent))
 
-    async def _send(self, source: Topic, staged: Staging, target: Target) -> list[int]:
+    async def _send(self, source: Topic, staging: Staging, target: Target) -> list[int]:
         """Append the first letters; which of them the topic has."""
-        state, sent = staged.stage.state, list[int]()
+        state, sent = staging.stage.state, list[int]()
         sequence = state.dead_letters_sent
         for number in list(state.dead_letters)[:SENT_TOGETHER]:
             row = state.table.get(number)
             try:
-                for letter in self._letters(staged, row) if row is not None else ():
-                    batch = _batch(source.name, staged.partition.index, letter, state.dead_letter_producer, sequence)
+                for letter in self._letters(staging, row) if row is not None else ():
+                    batch = _batch(source.name, staging.partition.index, letter, state.dead_letter_producer, sequence)
                     await self._publish(target, whole(batch, Origin.LETTER))
                     sequence += 1
             except OutOfOrderSequence:
@@ -133,9 +133,9 @@ class DeadLetters:
         with suppress(DuplicateSequence):
             await self.publishing.deliver(Publication(*target, letter), durable=False, deadline=deadline)
 
-    async def _target(self, source: Topic, staged: Staging) -> Target:
+    async def _target(self, source: Topic, staging: Staging) -> Target:
         """The partition of the dead-letter topic, which is made if it does not exist."""
-        topics, name = self.controller.topics, staged.stage.config.dead_letters_of(source.name)
+        topics, name = self.controller.topics, staging.stage.config.dead_letters_of(source.name)
         if name not in topics.by_name:
             # Where the broker's default is `dlq`: the letters' own topic has no letters.
             configs = {"expiry.policy": "drop"} if topics.settings.topic_defaults["expiry.policy"] == "dlq" else {}
@@ -146,32 +146,32 @@ class DeadLetters:
         partitions = [partition for partition in held if partition.replicas.leads]
         if not partitions:
             raise NotLeader(f"no partition of {name!r} is led by this node")
-        return topic, partitions[staged.partition.index % len(partitions)]
+        return topic, partitions[staging.partition.index % len(partitions)]
 
-    async def _take_producer(self, staged: Staging) -> None:
+    async def _take_producer(self, staging: Staging) -> None:
         """From here on the stage's letters go under a producer id of their own, beginning with sequence number 0."""
         while (producer_id := self.producer_ids.take()) is None:
             self.producer_ids.add(await self.controller.replicas.in_thread(self.producer_ids.reserve))
         event = DeadLetterProducer(producer_id)
-        await _in_turn(staged, lambda: staged.stage.note(event))
-        await self._durable(staged.store, staged.store.log.end_offset - 1)
+        await _in_turn(staging, lambda: staging.stage.note(event))
+        await self._durable(staging.store, staging.store.log.end_offset - 1)
 
-    def _letters(self, staged: Staging, row: PendingRow) -> Iterator[Letter]:
+    def _letters(self, staging: Staging, row: PendingRow) -> Iterator[Letter]:
         """The records of a row, with their create times."""
-        data = staged.stage.read(row)
+        data = staging.stage.read(row)
         if row.count == 1:
             yield next(walk_records(data, 1)), row.created_ms
             return
         header = parse_header(data)
         for index, span in enumerate(walk_records(memoryview(data)[HEADER_SIZE:], header.record_count)):
-            if index >= staged.stage.state.dead_letters[row.number]:
+            if index >= staging.stage.state.dead_letters[row.number]:
                 yield span, header.base_timestamp + span.timestamp_delta
 
     async def _durable(self, log: DurableLog, offset: int) -> None:
         await until_durable(log, offset, self.clock.monotonic() + DURABLE_WITHIN_S)
 
 
-async def _in_turn(staged: Staging, change: Callable[[], object]) -> None:
+async def _in_turn(staging: Staging, change: Callable[[], object]) -> None:
     """Make a change of the stage when its turn has come."""
     made = Deferred[None]()
 
@@ -183,7 +183,7 @@ async def _in_turn(staged: Staging, change: Callable[[], object]) -> None:
         else:
             made.resolve(None)
 
-    staged.submit(operation)
+    staging.submit(operation)
     await result_of(made)
 
 

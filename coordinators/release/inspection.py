@@ -76,15 +76,15 @@ class Inspection:
 
     async def look(self, topic: str, partition: int, record_id: str) -> DelayedRecord:
         """One record, pending or gone; NoSuchRecord if nothing is known of it."""
-        staged = self._staged(topic, partition, record_id)
-        found = lookup.find(staged.stage.state, record_id)
+        staging = self._staged(topic, partition, record_id)
+        found = lookup.find(staging.stage.state, record_id)
         shown = None
         if found is not None:
             row = found.row if found.state == "releasing" else None
-            shown = await listing.shown_record(staged, found.number, self.workers, row)
+            shown = await listing.shown_record(staging, found.number, self.workers, row)
         if shown is not None:
             return DelayedRecord(topic, partition, record_id, "PENDING", record=shown[0], value=shown[1])
-        known = lookup.fate(staged.stage, record_id)
+        known = lookup.fate(staging.stage, record_id)
         if known.fate == "UNKNOWN":
             raise _unknown(topic, partition, record_id)
         return DelayedRecord(topic, partition, record_id, known.fate, known.offset, known.at_ms)
@@ -99,10 +99,10 @@ class Inspection:
         """The partitions that know this id, each with what became of it."""
         _check_id(record_id)
         found = []
-        for staged in self._stages(topic, None):
-            known = lookup.fate(staged.stage, record_id)
+        for staging in self._stages(topic, None):
+            known = lookup.fate(staging.stage, record_id)
             if known.fate != "UNKNOWN":
-                place = (topic, staged.partition.index, record_id)
+                place = (topic, staging.partition.index, record_id)
                 found.append(DelayedRecord(*place, known.fate, known.offset, known.at_ms))
             await trio.lowlevel.checkpoint()
         return tuple(found)
@@ -111,12 +111,12 @@ class Inspection:
 
     async def cancel(self, topic: str, partition: int, record_id: str) -> None:
         """Take back a record that waits."""
-        staged = self._staged(topic, partition, record_id)
+        staging = self._staged(topic, partition, record_id)
 
         def change() -> int:
-            return staged.stage.cancel([lookup.to_change(staged.stage, record_id).number])
+            return staging.stage.cancel([lookup.to_change(staging.stage, record_id).number])
 
-        await _carry_out(staged, change)
+        await _carry_out(staging, change)
 
     async def reschedule(
         self,
@@ -128,14 +128,14 @@ class Inspection:
         delay_ms: int | None = None,
     ) -> int:
         """Move a record that waits to another time, which is returned; a delay counts from now."""
-        staged = self._staged(topic, partition, record_id)
+        staging = self._staged(topic, partition, record_id)
         if (deliver_at_ms is None) == (delay_ms is None):
             raise InvalidRequest("either a time to deliver at or a delay must be given, and not both")
-        self._check_time(staged, deliver_at_ms, delay_ms)
+        self._check_time(staging, deliver_at_ms, delay_ms)
         due: list[int] = []
 
         def change() -> int:
-            stage = staged.stage
+            stage = staging.stage
             number = lookup.to_change(stage, record_id).number
             if delay_ms is not None:
                 due.append(stage.clock.wall_ms() + delay_ms)
@@ -144,15 +144,15 @@ class Inspection:
             due.append(deliver_at_ms)
             return stage.reschedule(number, deliver_at_ms, relative=False)
 
-        await _carry_out(staged, change)
+        await _carry_out(staging, change)
         return due[0]
 
     async def release_now(self, topic: str, partition: int, record_id: str) -> None:
         """Have a record that waits be due now; it is in the log, or its lane, a moment later."""
         await self.reschedule(topic, partition, record_id, delay_ms=0)
 
-    def _check_time(self, staged: Staging, deliver_at_ms: int | None, delay_ms: int | None) -> None:
-        longest_ms = staged.stage.config.delay_max_ms
+    def _check_time(self, staging: Staging, deliver_at_ms: int | None, delay_ms: int | None) -> None:
+        longest_ms = staging.stage.config.delay_max_ms
         if delay_ms is not None and not 0 <= delay_ms <= longest_ms:
             raise InvalidRequest(f"a delay must be 0 to {longest_ms} ms (delay.max.ms), not {delay_ms}")
         latest_ms = self.releases.clock.now_ms() + longest_ms
@@ -169,8 +169,8 @@ class Inspection:
         parts = []
         for topic in await self._staged_topics():
             stages = []
-            for staged in self._stages_of(topic):
-                stages.append(delay_statistics(staged))
+            for staging in self._stages_of(topic):
+                stages.append(delay_statistics(staging))
                 await trio.lowlevel.checkpoint()
             parts.append(together(topic.name, stages))
         return DelayReport(together(None, parts), tuple(parts))
@@ -180,9 +180,9 @@ class Inspection:
         topics = await self._staged_topics() if topic is None else [self._topic(topic)]
         found = []
         for each in topics:
-            for staged in self._stages_of(each):
-                if staged.stage.prioritised:
-                    found.append(priority_statistics(each.name, staged, self.releases.rates))
+            for staging in self._stages_of(each):
+                if staging.stage.prioritised:
+                    found.append(priority_statistics(each.name, staging, self.releases.rates))
             await trio.lowlevel.checkpoint()
         return tuple(found)
 
@@ -237,7 +237,7 @@ def _unknown(topic: str, partition: int, record_id: str) -> NoSuchRecord:
     return NoSuchRecord(f"no record {record_id!r} is pending in partition {partition} of {topic!r}, nor remembered")
 
 
-async def _carry_out(staged: Staging, change: Callable[[], int]) -> None:
+async def _carry_out(staging: Staging, change: Callable[[], int]) -> None:
     """Make a change of the stage when its turn has come, and wait until it is durable."""
     finished = trio.Event()
     errors: list[BrokerError] = []
@@ -258,9 +258,9 @@ async def _carry_out(staged: Staging, change: Callable[[], int]) -> None:
         except BrokerError as error:
             durable(error)
         else:
-            staged.store.when_durable_to(offset, float("inf"), durable)
+            staging.store.when_durable_to(offset, float("inf"), durable)
 
-    staged.submit(operation)
+    staging.submit(operation)
     with trio.move_on_after(CHANGED_WITHIN_S):
         try:
             await finished.wait()

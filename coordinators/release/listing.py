@@ -68,20 +68,20 @@ class _Place(NamedTuple):
     """A row that will be shown, if it is still there."""
 
     number: int
-    staged: Staging
+    staging: Staging
 
 
 def delayed_rows(stages: Iterable[Staging]) -> Iterator[tuple[Staging, PendingRow, int] | None]:
     """What waits for its time, with when it is due by the wall clock; None after every slice: time for others."""
     walked = 0
-    for staged in stages:
-        ahead = ahead_ms(staged.stage)
-        for row in staged.stage.state.table.rows():
+    for staging in stages:
+        ahead = ahead_ms(staging.stage)
+        for row in staging.stage.state.table.rows():
             walked += 1
             if walked % SLICE_ROWS == 0:
                 yield None
             if is_delayed(row):
-                yield staged, row, due_wall_ms(row, ahead)
+                yield staging, row, due_wall_ms(row, ahead)
 
 
 async def count(stages: Sequence[Staging]) -> int:
@@ -111,7 +111,7 @@ async def page(stages: Sequence[Staging], window: Window, workers: Workers) -> P
         if size >= PAGE_BYTES:
             break
         taken += 1
-        shown = await shown_record(place.staged, place.number, workers)
+        shown = await shown_record(place.staging, place.number, workers)
         if shown is not None:
             records.append(shown[0])
             size += len(shown[0].key or b"") + sum(len(h.name) + len(h.value or b"") for h in shown[0].headers)
@@ -127,11 +127,11 @@ async def _walk(stages: Sequence[Staging], window: Window) -> tuple[int, list[_P
         if found is None:
             await trio.lowlevel.checkpoint()
             continue
-        staged, row, due_ms = found
+        staging, row, due_ms = found
         if window.holds(due_ms):
-            kept.see(total, due_ms, staged, row)
+            kept.see(total, due_ms, staging, row)
             total += 1
-    by_index = {staged.partition.index: staged for staged in stages}
+    by_index = {staging.partition.index: staging for staging in stages}
     return total, [_Place(number, by_index[index]) for index, number in kept.places()]
 
 
@@ -142,8 +142,8 @@ class _Earliest:
     window: Window
     _heap: list[tuple[int, int, int]] = field(factory=list)
 
-    def see(self, _place: int, due_ms: int, staged: Staging, row: PendingRow) -> None:
-        item = (-due_ms, -staged.partition.index, -row.number)
+    def see(self, _place: int, due_ms: int, staging: Staging, row: PendingRow) -> None:
+        item = (-due_ms, -staging.partition.index, -row.number)
         if len(self._heap) < self.window.skip + self.window.limit:
             heappush(self._heap, item)
         elif item > self._heap[0]:
@@ -160,9 +160,9 @@ class _InTurn:
     window: Window
     _places: list[tuple[int, int]] = field(factory=list)
 
-    def see(self, place: int, _due_ms: int, staged: Staging, row: PendingRow) -> None:
+    def see(self, place: int, _due_ms: int, staging: Staging, row: PendingRow) -> None:
         if 0 <= place - self.window.skip < self.window.limit:
-            self._places.append((staged.partition.index, row.number))
+            self._places.append((staging.partition.index, row.number))
 
     def places(self) -> list[tuple[int, int]]:
         return self._places
@@ -172,22 +172,22 @@ class _InTurn:
 
 
 async def shown_record(
-    staged: Staging, number: int, workers: Workers, row: PendingRow | None = None
+    staging: Staging, number: int, workers: Workers, row: PendingRow | None = None
 ) -> tuple[PendingRecord, bytes | None] | None:
     """A record as callers are shown it, and its value; None if it has gone. `row` is that of one which has left the
     table and is on its way."""
-    found = row or staged.stage.state.table.get(number)
+    found = row or staging.stage.state.table.get(number)
     state: StateName | None = "releasing" if row is not None else found and state_of(found)
     if found is None or state is None:
         return None
-    span, created_ms = await in_worker(workers, _read, _file_of(staged, found), found, number)
-    ahead = ahead_ms(staged.stage)
+    span, created_ms = await in_worker(workers, _read, _file_of(staging, found), found, number)
+    ahead = ahead_ms(staging.stage)
     headers = tuple(
         Header(bytes(name).decode(errors="backslashreplace"), None if value is None else bytes(value))
         for name, value in span.headers
     )
     record = PendingRecord(
-        partition=staged.partition.index,
+        partition=staging.partition.index,
         id=_id_of(span, found, number),
         number=number,
         state=state,
@@ -203,15 +203,15 @@ async def shown_record(
     return record, None if span.value is None else bytes(span.value)
 
 
-def _file_of(staged: Staging, row: PendingRow) -> File:
+def _file_of(staging: Staging, row: PendingRow) -> File:
     """The file that holds the row. A reference to it outlives the segment, should that go meanwhile."""
-    for segment in staged.store.log.segments:
+    for segment in staging.store.log.segments:
         if segment.base_offset == row.segment:
             try:
                 return segment.file()
             except OSError as error:
-                raise StorageError(f"{staged.store.log.name} cannot be read: {error}") from error
-    raise StorageError(f"{staged.store.log.name} lacks the segment {row.segment}")
+                raise StorageError(f"{staging.store.log.name} cannot be read: {error}") from error
+    raise StorageError(f"{staging.store.log.name} lacks the segment {row.segment}")
 
 
 def _read(file: File, row: PendingRow, number: int) -> tuple[RecordSpan, int]:

@@ -48,10 +48,10 @@ class LaneRates:
         """Take notes from now on."""
         self._note_all()
 
-    def rates(self, staged: Staging) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    def rates(self, staging: Staging) -> tuple[tuple[float, ...], tuple[float, ...]]:
         """Records per second that entered and that left each lane."""
-        now = _counts(staged, self.clock.monotonic())
-        before = self._oldest(staged)
+        now = _counts(staging, self.clock.monotonic())
+        before = self._oldest(staging)
         elapsed_s = now.at - before.at
         if elapsed_s <= 0:
             return (0.0,) * LANES, (0.0,) * LANES
@@ -60,8 +60,8 @@ class LaneRates:
             _per_second(before.dequeued, now.dequeued, elapsed_s),
         )
 
-    def _oldest(self, staged: Staging) -> LaneCounts:
-        notes = self._notes.get(staged)
+    def _oldest(self, staging: Staging) -> LaneCounts:
+        notes = self._notes.get(staging)
         if notes:
             return notes[0]
         # Not there when notes were last taken: whatever it counted came since.
@@ -72,32 +72,32 @@ class LaneRates:
         stages = list(self.stages())
         before, self._noted_at = self._noted_at, self.clock.monotonic()
         present = set(stages)
-        self._notes = {staged: notes for staged, notes in self._notes.items() if staged in present}
+        self._notes = {staging: notes for staging, notes in self._notes.items() if staging in present}
         self._note_some(iter(stages), before)
         self.timers.call_at(self._noted_at + INTERVAL_S, self._note_all)
 
     def _note_some(self, left: Iterator[Staging], before: float | None) -> None:
         now = self.clock.monotonic()
         looked_at = 0
-        for staged in islice(left, SLICE_STAGES):
+        for staging in islice(left, SLICE_STAGES):
             looked_at += 1
-            self._note(staged, now, before)
+            self._note(staging, now, before)
         if looked_at == SLICE_STAGES:
             self.timers.call_at(now + PAUSE_S, lambda: self._note_some(left, before))
 
-    def _note(self, staged: Staging, now: float, before: float | None) -> None:
-        notes = self._notes.get(staged)
+    def _note(self, staging: Staging, now: float, before: float | None) -> None:
+        notes = self._notes.get(staging)
         if notes is None:
-            notes = self._notes[staged] = deque()
+            notes = self._notes[staging] = deque()
             if before is not None:
                 notes.append(LaneCounts(before, NOTHING, NOTHING))
-        notes.append(_counts(staged, now))
+        notes.append(_counts(staging, now))
         while notes[0].at < now - WINDOW_S:
             notes.popleft()
 
 
-def _counts(staged: Staging, at: float) -> LaneCounts:
-    lanes = staged.stage.state.lanes.statistics(staged.stage.clock.now_ms())
+def _counts(staging: Staging, at: float) -> LaneCounts:
+    lanes = staging.stage.state.lanes.statistics(staging.stage.clock.now_ms())
     return LaneCounts(at, tuple(lane.enqueued for lane in lanes), tuple(lane.dequeued for lane in lanes))
 
 

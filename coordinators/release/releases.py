@@ -211,15 +211,15 @@ class Releases:
         self._entries += record_count
 
     def _count_entries(self) -> None:
-        self._entries = sum(staged.stage.state.table.row_count for staged in self.stages())
+        self._entries = sum(staging.stage.state.table.row_count for staging in self.stages())
 
     def _watch_clock(self) -> None:
         """Every second, as long as there are stages."""
         stages = self.stages()
         self._count_entries()
-        for staged in stages:
-            staged.watch_clock()
-            self.upkeep.look_after(staged)
+        for staging in stages:
+            staging.watch_clock()
+            self.upkeep.look_after(staging)
         self.upkeep.forget_removed()
         self._clock_is_watched = bool(stages)
         if stages:

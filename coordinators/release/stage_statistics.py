@@ -8,22 +8,22 @@ from collections.abc import Sequence
 from coordinators.release.lookup import ahead_ms, due_wall_ms, is_delayed
 from coordinators.release.pending_records import DelayStatistics, Lateness, PriorityStatistics
 from coordinators.release.rates import LaneRates
-from engine.partition.pace import LATENESS_BOUNDS_MS
+from engine.partition.due_releases import LATENESS_BOUNDS_MS
 from engine.partition.staging import Staging
 from engine.stage.lanes import LANES
 from engine.stage.stage import Stage
 from engine.stage.state import HOLE
 
 
-def delay_statistics(staged: Staging) -> DelayStatistics:
+def delay_statistics(staging: Staging) -> DelayStatistics:
     """Of one stage."""
-    state, counters, pace = staged.stage.state, staged.stage.state.counters, staged.due.pace
+    state, counters, lateness = staging.stage.state, staging.stage.state.counters, staging.due.lateness
     return DelayStatistics(
         topic=None,
         pending=len(state.table) - len(state.lanes),
         ready=len(state.lanes),
         pending_bytes=state.table.bytes,
-        next_due_ms=next_due_ms(staged.stage),
+        next_due_ms=next_due_ms(staging.stage),
         staged=counters.staged,
         released=counters.released,
         expired=counters.expired,
@@ -32,7 +32,7 @@ def delay_statistics(staged: Staging) -> DelayStatistics:
         late_cancels=counters.cancelled_late,
         unknown_cancels=counters.cancelled_unknown,
         dead_letters_waiting=len(state.dead_letters),
-        lateness=Lateness(LATENESS_BOUNDS_MS, tuple(pace.lateness), pace.lateness_sum_ms),
+        lateness=Lateness(LATENESS_BOUNDS_MS, tuple(lateness.counts), lateness.sum_ms),
     )
 
 
@@ -78,15 +78,15 @@ def next_due_ms(stage: Stage) -> int | None:
     return min(found, default=None)
 
 
-def priority_statistics(topic: str, staged: Staging, rates: LaneRates) -> PriorityStatistics:
+def priority_statistics(topic: str, staging: Staging, rates: LaneRates) -> PriorityStatistics:
     """The lanes of one partition."""
-    stage = staged.stage
+    stage = staging.stage
     lanes = stage.state.lanes.statistics(stage.clock.now_ms())
     ahead = ahead_ms(stage)
-    enqueue_rate, dequeue_rate = rates.rates(staged)
+    enqueue_rate, dequeue_rate = rates.rates(staging)
     return PriorityStatistics(
         topic=topic,
-        partition=staged.partition.index,
+        partition=staging.partition.index,
         ready=tuple(lane.ready for lane in lanes),
         in_flight=_in_flight(stage),
         enqueue_rate=enqueue_rate,

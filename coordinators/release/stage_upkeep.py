@@ -54,42 +54,42 @@ class StageUpkeep:
     _rounds: dict[Staging, Tidying] = field(factory=dict)
     _not_before: dict[Staging, float] = field(factory=dict)
 
-    def opened(self, staged: Staging, state: StageState | None = None) -> None:
+    def opened(self, staging: Staging, state: StageState | None = None) -> None:
         """A stage was opened, or is about to have this state, made anew."""
-        self._checkpoints[staged] = self._written[staged] = (state or staged.stage.state).replayed_from
+        self._checkpoints[staging] = self._written[staging] = (state or staging.stage.state).replayed_from
 
     def forget_removed(self) -> None:
         """Drop what is known of stages that are gone."""
         for known in (self._checkpoints, self._written, self._rounds, self._not_before):
-            for staged in [each for each in known if each.partition.removed]:
-                del known[staged]
+            for staging in [each for each in known if each.partition.removed]:
+                del known[staging]
 
-    def look_after(self, staged: Staging) -> None:
+    def look_after(self, staging: Staging) -> None:
         """Do what is due; called after every change, and once in a while where there is none."""
-        if staged in self._being_written or staged in self._rounds:
+        if staging in self._being_written or staging in self._rounds:
             return
-        log = staged.store.log
-        bound = max(CHECKPOINT_BATCHES, min(len(staged.stage.state.table) // 4, CHECKPOINT_BATCHES_MOST))
-        is_behind = log.end_offset - self._checkpoints.get(staged, 0) >= bound
-        if not is_behind and log.size_bytes <= bound_bytes(staged.stage, self.min_cleanable_bytes):
+        log = staging.store.log
+        bound = max(CHECKPOINT_BATCHES, min(len(staging.stage.state.table) // 4, CHECKPOINT_BATCHES_MOST))
+        is_behind = log.end_offset - self._checkpoints.get(staging, 0) >= bound
+        if not is_behind and log.size_bytes <= bound_bytes(staging.stage, self.min_cleanable_bytes):
             return
-        if self.clock.monotonic() < self._not_before.get(staged, 0.0) or not _can_be_written(staged):
+        if self.clock.monotonic() < self._not_before.get(staging, 0.0) or not _can_be_written(staging):
             return
         if is_behind:
-            self.checkpoint(staged)
+            self.checkpoint(staging)
         else:
-            self._tidy(staged)
+            self._tidy(staging)
 
     # -- checkpoints
 
-    def checkpoint(self, staged: Staging, then: Callable[[], object] = _nothing) -> None:
+    def checkpoint(self, staging: Staging, then: Callable[[], object] = _nothing) -> None:
         """Write the state as it is now, once the log is durable so far; then drop what is no longer needed."""
-        log = staged.store.log
+        log = staging.store.log
         offset, directory = log.end_offset, log.directory
-        staged.stage.state.fates.expire(staged.stage.clock.now_ms() - staged.stage.config.delay_fate_retention_ms)
-        pieces, ticket = checkpoint.encode(staged.stage.state), log.capture_sync()
-        before, self._checkpoints[staged] = self._checkpoints.get(staged, 0), offset
-        self._being_written[staged] = trio.Event()
+        staging.stage.state.fates.expire(staging.stage.clock.now_ms() - staging.stage.config.delay_fate_retention_ms)
+        pieces, ticket = checkpoint.encode(staging.stage.state), log.capture_sync()
+        before, self._checkpoints[staging] = self._checkpoints.get(staging, 0), offset
+        self._being_written[staging] = trio.Event()
 
         def write() -> None:
             # With `flush.mode=os` what counts as durable is only written: the checkpoint must not be ahead of it.
@@ -97,47 +97,47 @@ class StageUpkeep:
             checkpoint.write(self.partitions.files, directory, offset, pieces)
 
         def written(_: object, error: BaseException | None) -> None:
-            self._being_written.pop(staged).set()
+            self._being_written.pop(staging).set()
             if error is not None:
                 logger.error("%s: no checkpoint: %s", log.name, error)
-                self._checkpoints[staged] = before
-                self._wait(staged, RETRY_S)
+                self._checkpoints[staging] = before
+                self._wait(staging, RETRY_S)
                 then()
             else:
-                self._written[staged] = offset
-                self._drop_segments(staged, then)
+                self._written[staging] = offset
+                self._drop_segments(staging, then)
 
         def durable(error: object) -> None:
-            if error is None and not staged.partition.removed:
+            if error is None and not staging.partition.removed:
                 self.partitions.workers.submit(write, written)
             else:
-                self._being_written.pop(staged).set()
-                self._checkpoints[staged] = before
+                self._being_written.pop(staging).set()
+                self._checkpoints[staging] = before
                 then()
 
-        staged.store.when_durable_to(offset - 1, float("inf"), durable)
+        staging.store.when_durable_to(offset - 1, float("inf"), durable)
 
-    async def finish(self, staged: Staging, within_s: float) -> None:
+    async def finish(self, staging: Staging, within_s: float) -> None:
         """Leave a checkpoint of the stage as it is, for the next start."""
-        if staged in self._being_written:
-            await self._being_written[staged].wait()
+        if staging in self._being_written:
+            await self._being_written[staging].wait()
         written = trio.Event()
-        self.checkpoint(staged, written.set)
+        self.checkpoint(staging, written.set)
         with trio.move_on_after(within_s):
             await written.wait()
 
-    def _drop_segments(self, staged: Staging, then: Callable[[], object]) -> None:
+    def _drop_segments(self, staging: Staging, then: Callable[[], object]) -> None:
         """Drop from the front what nothing pending lies in, and what the checkpoint on disk does without."""
-        checkpointed = self._written.get(staged, 0)
-        store, log = staged.store, staged.store.log
-        live = staged.stage.state.live_segments()
+        checkpointed = self._written.get(staging, 0)
+        store, log = staging.store, staging.store.log
+        live = staging.stage.state.live_segments()
         dead, end_offset = [], 0
         for segment, following in pairwise(log.segments):
             if following.base_offset > checkpointed or segment.base_offset in live:
                 break
             dead.append(segment)
             end_offset = following.base_offset
-        if not dead or not _can_be_written(staged):
+        if not dead or not _can_be_written(staging):
             then()
         elif log.snapshot_offset >= end_offset:
             self.partitions.run_jobs(store, [log.delete_segments_job(dead)], then)
@@ -145,86 +145,86 @@ class StageUpkeep:
             # The snapshot first: what the stage knows of its producers must not go with the segments.
             log.request_snapshot()
             jobs = log.maintenance()
-            go_on = partial(self._drop_after_snapshot, staged, end_offset, then)
+            go_on = partial(self._drop_after_snapshot, staging, end_offset, then)
             self.partitions.run_jobs(store, jobs, go_on)
             if not jobs:
                 then()
 
-    def _drop_after_snapshot(self, staged: Staging, end_offset: int, then: Callable[[], object]) -> None:
-        if staged.store.log.snapshot_offset >= end_offset:
-            self._drop_segments(staged, then)
+    def _drop_after_snapshot(self, staging: Staging, end_offset: int, then: Callable[[], object]) -> None:
+        if staging.store.log.snapshot_offset >= end_offset:
+            self._drop_segments(staging, then)
         else:
             then()
 
     # -- by bytes
 
-    def _tidy(self, staged: Staging) -> None:
+    def _tidy(self, staging: Staging) -> None:
         """Begin a round when the stage's turn has come."""
 
         def begin() -> None:
-            tidying = Tidying.begin(staged.stage, self.min_cleanable_bytes)
+            tidying = Tidying.begin(staging.stage, self.min_cleanable_bytes)
             if tidying is not None:
-                self._rounds[staged] = tidying
-                self._go_on(staged, tidying)
+                self._rounds[staging] = tidying
+                self._go_on(staging, tidying)
 
-        staged.submit(lambda: self._trying(staged, begin))
+        staging.submit(lambda: self._trying(staging, begin))
 
-    def _trying(self, staged: Staging, step: Callable[[], object]) -> None:
+    def _trying(self, staging: Staging, step: Callable[[], object]) -> None:
         """Do a step of a round; if it cannot be done, leave the round for later."""
         try:
-            if _can_be_written(staged):
+            if _can_be_written(staging):
                 step()
                 return
         except BrokerError as error:
-            logger.error("%s: the stage cannot be made smaller: %s", staged.store.log.name, error)
-        self._rounds.pop(staged, None)
-        self._wait(staged, RETRY_S)
+            logger.error("%s: the stage cannot be made smaller: %s", staging.store.log.name, error)
+        self._rounds.pop(staging, None)
+        self._wait(staging, RETRY_S)
 
-    def _go_on(self, staged: Staging, tidying: Tidying) -> None:
+    def _go_on(self, staging: Staging, tidying: Tidying) -> None:
         if tidying.done:
-            self._drop_moved(staged)
+            self._drop_moved(staging)
             return
         rows = tidying.next_rows()
-        job = staged.stage.warming_rows(rows)
+        job = staging.stage.warming_rows(rows)
         if job is None:
-            self._move(staged, tidying, rows)
+            self._move(staging, tidying, rows)
         else:
             # They are not in memory: a thread reads them, so that a slow disk never stops the loop.
-            self.partitions.workers.submit(job, lambda _result, _error: self._move(staged, tidying, rows))
+            self.partitions.workers.submit(job, lambda _result, _error: self._move(staging, tidying, rows))
 
-    def _move(self, staged: Staging, tidying: Tidying, rows: Sequence[PendingRow]) -> None:
+    def _move(self, staging: Staging, tidying: Tidying, rows: Sequence[PendingRow]) -> None:
         def move() -> None:
             tidying.move(rows)
-            later = partial(self._trying, staged, partial(self._go_on, staged, tidying))
+            later = partial(self._trying, staging, partial(self._go_on, staging, tidying))
             self.timers.call_at(self.clock.monotonic(), later)
 
-        staged.submit(lambda: self._trying(staged, move))
+        staging.submit(lambda: self._trying(staging, move))
 
-    def _drop_moved(self, staged: Staging) -> None:
+    def _drop_moved(self, staging: Staging) -> None:
         """Everything was moved: after a checkpoint the segments can go."""
         tries = 0
 
         def dropped() -> None:
             nonlocal tries
             tries += 1
-            is_large = staged.store.log.size_bytes > bound_bytes(staged.stage, self.min_cleanable_bytes)
-            if is_large and tries < DROP_TRIES and _can_be_written(staged):
-                again = partial(self._drop_segments, staged, dropped)
+            is_large = staging.store.log.size_bytes > bound_bytes(staging.stage, self.min_cleanable_bytes)
+            if is_large and tries < DROP_TRIES and _can_be_written(staging):
+                again = partial(self._drop_segments, staging, dropped)
                 self.timers.call_at(self.clock.monotonic() + DROP_RETRY_S, again)
                 return
-            self._rounds.pop(staged, None)
+            self._rounds.pop(staging, None)
             if is_large:
-                self._wait(staged, RETRY_S)
+                self._wait(staging, RETRY_S)
 
-        if staged in self._being_written:
-            del self._rounds[staged]
+        if staging in self._being_written:
+            del self._rounds[staging]
         else:
-            self.checkpoint(staged, dropped)
+            self.checkpoint(staging, dropped)
 
-    def _wait(self, staged: Staging, duration_s: float) -> None:
+    def _wait(self, staging: Staging, duration_s: float) -> None:
         """Do not try again at once."""
-        self._not_before[staged] = self.clock.monotonic() + duration_s
+        self._not_before[staging] = self.clock.monotonic() + duration_s
 
 
-def _can_be_written(staged: Staging) -> bool:
-    return not staged.partition.removed and staged.store.offline is None
+def _can_be_written(staging: Staging) -> bool:
+    return not staging.partition.removed and staging.store.offline is None

@@ -325,7 +325,7 @@ class Staging:
 
     def wrote(self, intent: Intent, duration_s: float) -> None:
         """A release is in the log."""
-        self.due.pace.took(len(intent.pieces), duration_s)
+        self.due.size.took(len(intent.pieces), duration_s)
         if self._observer is not None:
             self._observer.released(intent, self.stage.state.intended)
 
