@@ -18,7 +18,7 @@ from engine.log.transactions import EndMarker
 from engine.log.types import Origin, Receipt
 from engine.partition.durable_log import DurableLog
 from engine.partition.partition import Partition
-from engine.partition.release_life import State
+from engine.partition.release_life import ReleaseState
 from engine.partition.replicas import Replicas
 from engine.partition.staging import Staging
 from engine.partition.sync import SyncRounds
@@ -275,7 +275,7 @@ class Leader:
         except OSError as error:
             self.store.sync_failed(error)
             raise StorageError(str(error)) from error
-        if self.checkpoint_between and self.staging.life.state is State.INTENDING:
+        if self.checkpoint_between and self.staging.life.state is ReleaseState.INTENDING:
             self.checkpoint_between = False
             if self.follower is not None:
                 copy_batches(self.store.log, self.follower.store, None)
@@ -286,7 +286,7 @@ class Leader:
         """Let what was begun come to its end: the intent is durable, its batches are written."""
         life = self.staging.life
         with self._small_batches():
-            while life.state in (State.INTENDING, State.WRITING):
+            while life.state in (ReleaseState.INTENDING, ReleaseState.WRITING):
                 self.make_durable(log=False)
         for one in self.partition.logs:
             if one.offline is not None:
