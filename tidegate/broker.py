@@ -101,9 +101,9 @@ class Broker:
 
     @asynccontextmanager
     async def _running(self) -> AsyncIterator[None]:
-        settings, files = self.config.settings, OsFiles()
+        settings = self.config.settings
         descriptors = DescriptorPlan.make(settings, descriptor_limit())
-        files.most_open = descriptors.logs
+        files = OsFiles(most_open=descriptors.logs)
         with (
             DataDirectory(self.config.data_directory) as directory,
             bind_all(self.config) as self.listeners,
