@@ -239,7 +239,7 @@ class Segment:
 
     def recent_bound(self, offset: int, size: int) -> int | None:
         """Where the last batch ends that lies, if only in part, within `size` bytes from the batch that holds `offset`;
-        None if that one is not among the last that were written."""
+        None if that one is not among the last that were written here."""
         lasts, positions = self._recent_lasts, self._recent_positions
         if not lasts or not lasts[0] < offset <= lasts[-1]:
             return None

@@ -91,8 +91,14 @@ class LogView:
         if not self.start_offset <= offset <= upto.offset:
             raise self._out_of_range(offset, upto)
         segments = self._segments
-        number = segments.number_of(offset)
+        active = segments.active
         try:
+            if active is not None and active.base_offset == upto.segment <= offset < upto.offset:
+                # Mostly it is the end that is read, and that lies in the segment that is written to.
+                found = active.locate(offset)
+                if found is not None and found[0] < upto.position:
+                    return self._slice(active.file(), found, max_bytes, upto.position, at_least_one)
+            number = segments.number_of(offset)
             while offset < upto.offset and number < len(segments):
                 segment = segments[number]
                 found = segment.locate(offset)
@@ -202,11 +208,12 @@ class LogView:
 
     def offset_bound(self, offset: int, size: int, upto: LogPosition) -> int:
         """An offset that `size` bytes from the batch that holds `offset` do not go beyond; they are not read."""
-        number = self._segments.number_of(offset)
-        segment = self._segments[number]
-        bound = segment.recent_bound(offset, size)
+        active = self._segments.active
+        bound = None if active is None else active.recent_bound(offset, size)
         if bound is not None:
             return min(bound, upto.offset)
+        number = self._segments.number_of(offset)
+        segment = self._segments[number]
         found = segment.locate(offset)
         if found is None:
             return upto.offset

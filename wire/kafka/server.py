@@ -106,7 +106,7 @@ class KafkaConnection:
         self._scope.cancel()
 
     async def _read_requests(self) -> None:
-        frames, shared = self._frames, self._server.receive_buffer
+        frames, shared, large_requests = self._frames, self._server.receive_buffer, self._server.large_requests
         readable, receive_into = self._transport.readable, self._transport.receive_into
         while True:
             await readable()
@@ -126,8 +126,8 @@ class KafkaConnection:
                 waiting = self._handle_until_waiting(arrived)
                 if waiting is not None:
                     await self._handle_rest(waiting, arrived)
-                if not frames.is_larger_than(EXEMPT_BYTES):
-                    self._server.large_requests.release(self)
+                if large_requests.held_bytes and not frames.is_larger_than(EXEMPT_BYTES):
+                    large_requests.release(self)
                 if self._is_backed_up():
                     await self._wait_until_sent()
                 if count < len(space):
@@ -225,10 +225,14 @@ class KafkaConnection:
             api.latencies.observe(self._now() - began)
             return None
         place = self._outbox.reserve(api, correlation_id, began, size)
-        if type(response) is Deferred:
+        kind = type(response)
+        if kind is Deferred:
             self._defer(place, response)
-            return None
-        return self._settle(place, response)
+        elif api.encodes_at_once and kind is not GeneratorType and kind is not CoroutineType:
+            self._fulfil(place, response)
+        else:
+            return self._settle(place, response)
+        return None
 
     async def _handle_large(self, api: ServedApi, frame: bytes, position: int) -> None:
         request = await Work(api.decode_in_steps(frame, position), self._now).finish()
