@@ -1,6 +1,6 @@
 """The pace of a replay, and its chunks; the writing itself is tested on a broker."""
 
-from tools.pipelines.replay import Pace, chunks
+from tools.pipelines.replay import RateLimit, chunks
 
 
 class Time:
@@ -18,7 +18,7 @@ class Time:
 
 def test_so_many_per_second() -> None:
     time = Time()
-    pace = Pace(10, time.clock, time.sleep)
+    pace = RateLimit(10, time.clock, time.sleep)
     for _ in range(21):
         pace.wait()
     assert round(time.now, 6) == 102.0
@@ -26,7 +26,7 @@ def test_so_many_per_second() -> None:
 
 def test_a_long_delay_makes_no_long_burst() -> None:
     time = Time()
-    pace = Pace(10, time.clock, time.sleep)
+    pace = RateLimit(10, time.clock, time.sleep)
     pace.wait()
     time.now += 60
     for _ in range(31):
@@ -36,7 +36,7 @@ def test_a_long_delay_makes_no_long_burst() -> None:
 
 def test_no_limit() -> None:
     time = Time()
-    pace = Pace(0, time.clock, time.sleep)
+    pace = RateLimit(0, time.clock, time.sleep)
     for _ in range(1000):
         pace.wait()
     assert time.now == 100.0
