@@ -110,6 +110,16 @@ def bench(desk: Desk) -> Bench:
 
 
 @trio_test
+async def test_a_new_stage_is_made_without_a_look_at_the_disk(desk: Desk) -> None:
+    bench = Bench(desk)
+    topic = await bench.create(partitions=2)
+    bench.releases.stage_of(bench.partition(topic), topic)  # with the first one room is kept free, in a thread
+    before = bench.files.calls
+    bench.releases.stage_of(bench.partition(topic, 1), topic)
+    assert bench.files.calls == before
+
+
+@trio_test
 async def test_a_partition_gets_a_stage_with_the_first_record_that_needs_one(bench: Bench) -> None:
     topic = await bench.create(partitions=2)
     assert not bench.partition(topic).has_stage
