@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 
 import trio
-from attrs import define, field
+from attrs import define, evolve, field
 
 from coordinators.background import Background
 from coordinators.cluster.news import News, read_news, read_whole
@@ -58,6 +58,8 @@ class ReplicaManager:
     nodes: Nodes = field(factory=Nodes)
     on_change: list[Callable[[TopicUpdate], object]] = field(factory=list)
     """Told of every change of a topic that is in force."""
+    before_leading: list[Callable[[Topic, Partition], Awaitable[object]]] = field(factory=list)
+    """Awaited before this node leads a partition that it did not lead before; if one raises, it does not lead yet."""
     on_leading: list[Callable[[Topic, Partition], object]] = field(factory=list)
     """Told when this node leads a partition, in a new epoch, and clients may be served."""
     on_resigned: list[Callable[[Topic, int, int | None], object]] = field(factory=list)
@@ -232,16 +234,29 @@ class ReplicaManager:
             leads, is_new_epoch = row.leader == self.topics.node_id, row.leader_epoch != partition.leader_epoch
             if not leads:
                 self._resign(topic, partition.index, row.leader_epoch)
-            elif is_new_epoch:
-                await self._begin_epoch(partition, row.leader_epoch)
+            elif is_new_epoch and not await self._prepare(topic, partition, row.leader_epoch):
+                return
             partition.assume(row)
         self._lead(topic, partition)
 
-    async def _begin_epoch(self, partition: Partition, epoch: int) -> None:
+    async def _prepare(self, topic: Topic, partition: Partition, epoch: int) -> bool:
+        """Whether the partition can be led. Where that fails it is tried again; meanwhile nobody leads it."""
         try:
             await self.in_thread(partition.begin_epoch, epoch)
-        except BrokerError as error:
-            partition.take_offline(error)
+            for prepare in self.before_leading:
+                await prepare(topic, partition)
+        except (BrokerError, OSError) as error:
+            logger.error("%s cannot be led yet, tried again: %s", partition.log.name, error)
+            self.background.start_soon(self._assume_later, topic.topic_id, partition.index)
+            return False
+        return True
+
+    async def _assume_later(self, topic_id: TopicId, index: int) -> None:
+        await trio.sleep(FIRST_RETRY_S)
+        async with self._lock:
+            topic, partition = self.topics.by_id.get(topic_id), self.partitions.get(topic_id, index)
+            if topic is not None and partition is not None:
+                await self._assume(topic, partition)
 
     def _lead(self, topic: Topic, partition: Partition) -> None:
         """Others are told once for every epoch."""
@@ -280,7 +295,7 @@ class ReplicaManager:
                 for spec in wanted:
                     if topic is not None and spec.index == index:
                         log = await self.in_thread(partial(self.partitions.open_log, spec, clean=False))
-                        self._lead(topic, self.partitions.add(spec, log))
+                        await self._assume(topic, self.partitions.add(_unled(spec), log))
                         return
 
         try:
@@ -364,6 +379,13 @@ async def _until_done(attempt: Callable[[], Awaitable[None]], trouble: str) -> N
             logger.error("%s, tried again: %s", trouble, error)
         await trio.sleep(delay_s)
         delay_s = min(2 * delay_s, LONGEST_RETRY_S)
+
+
+def _unled(spec: PartitionSpec) -> PartitionSpec:
+    """The same as if nobody led it: whoever is to lead it prepares for that first."""
+    known = spec.replicas
+    row = evolve(known.row, leader=-1, leader_epoch=known.row.leader_epoch - 1)
+    return evolve(spec, replicas=Replicas(known.node_id, row, known.min_insync))
 
 
 def _syncs(topic: Topic) -> bool:

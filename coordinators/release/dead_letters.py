@@ -79,7 +79,7 @@ class DeadLetters:
     async def _deliver(self, staging: Staging) -> None:
         logged_at = -LOGGED_EVERY_S
         try:
-            while staging.stage.state.dead_letters and not staging.partition.removed:
+            while staging.stage.state.dead_letters and not staging.ended:
                 try:
                     await self._deliver_some(staging)
                 except (BrokerError, OSError) as error:

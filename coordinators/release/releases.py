@@ -1,4 +1,5 @@
-"""All stages of this node: opened at start, made with the first record that asks for one, kept small, closed."""
+"""All stages of this node: their logs are opened with their partitions, and what they hold is loaded when this node is
+about to lead; made with the first record that asks for one, kept small, given up with the leadership, closed."""
 
 import logging
 import os
@@ -14,10 +15,11 @@ from coordinators.topic_view import Topic, TopicUpdate
 from coordinators.tracing.tracing import Tracing
 from engine.clock import Clock
 from engine.config.topic_parts import extension_config
-from engine.errors import PolicyViolation, StorageError
+from engine.errors import PolicyViolation, StorageError, fresh
 from engine.files.reserve import Reserve
 from engine.log.log import Log, LogConfig
 from engine.log.recovery import STAGE, new_state
+from engine.partition.durable_log import DurableLog
 from engine.partition.partition import Partition, stages_of
 from engine.partition.partitions import Partitions
 from engine.partition.staging import Staging
@@ -73,6 +75,7 @@ class Releases:
         upkeep = StageUpkeep(partitions, clock, timers, cleanable)
         releases = cls(controller, clock, timers, reserve, upkeep, tracing)
         controller.replicas.on_change.append(releases._topic_changed)
+        controller.replicas.before_leading.append(releases._load_stage)
         return releases
 
     @property
@@ -110,27 +113,44 @@ class Releases:
 
     async def open_all(self, *, clean: bool) -> None:
         """Open the stages that there are, before anything is served."""
-        in_thread = self.controller.replicas.in_thread
         for topic in self.controller.topics.view:
             for partition in self.partitions.of_topic(topic.topic_id):
-                directory = self._directory(partition)
-                if await in_thread(self.partitions.files.list, directory):
-                    log = await in_thread(self._open_log, partition, clean)
-                    state = await in_thread(self._load, log, self.config(topic))
-                    self._serve(partition, topic, log, state)
+                await self._open_stage_log(partition, clean=clean)
+                if partition.replicas.leads:
+                    await self._load_stage(topic, partition)
         self.rates.start()
 
+    async def _open_stage_log(self, partition: Partition, *, clean: bool) -> None:
+        """What lies on the disk of a stage; a follower keeps it too."""
+        in_thread = self.controller.replicas.in_thread
+        if partition.stage_log is None and await in_thread(self.partitions.files.list, self._directory(partition)):
+            log = await in_thread(self._open_log, partition, clean)
+            partition.keep_stage_log(self.partitions.add_stage_log(partition, log))
+
+    async def _load_stage(self, topic: Topic, partition: Partition) -> None:
+        """Read what a partition's stage holds. If this node is only about to lead it, nothing is released yet."""
+        await self._open_stage_log(partition, clean=False)
+        store = partition.stage_log
+        if store is not None and partition.staging is None:
+            state = await self.controller.replicas.in_thread(self._load, store.log, self.config(topic))
+            self._serve(partition, topic, store, state).resume()
+
     def stage_of(self, partition: Partition, topic: Topic) -> Staging:
-        """The partition's stage, made if there is none. Those that lie on the disk were opened at the start: of a new
-        one there is nothing to look for."""
+        """The partition's stage, made if there is none. One that lies on the disk was opened before this node led: of a
+        new one there is nothing to look for."""
         if partition.staging is not None:
             return partition.staging
+        if partition.replicas.not_leader is not None:
+            raise fresh(partition.replicas.not_leader)
         log_config = self._log_config(partition)
         directory, name = self._directory(partition), self._name(partition)
         files, journal = self.partitions.files, self.partitions.journal
         log = Log(directory, files, self.clock, log_config, name, new_state(log_config), journal)
         now_ms = self.clock.now_ms()
-        return self._serve(partition, topic, log, StageState.empty(now_ms, now_ms, self.config(topic).lane_rules))
+        state = StageState.empty(now_ms, now_ms, self.config(topic).lane_rules)
+        staging = self._serve(partition, topic, self.partitions.add_stage_log(partition, log), state)
+        staging.resume()
+        return staging
 
     def _directory(self, partition: Partition) -> str:
         return os.path.join(self.partitions.directory(partition.topic_id, partition.index), STAGE)
@@ -159,8 +179,7 @@ class Releases:
         now_ms = self.clock.now_ms()
         return load_state(log, self.partitions.files, config.lane_rules, now_ms, now_ms)
 
-    def _serve(self, partition: Partition, topic: Topic, log: Log, state: StageState) -> Staging:
-        store = self.partitions.add_stage_log(partition, log)
+    def _serve(self, partition: Partition, topic: Topic, store: DurableLog, state: StageState) -> Staging:
         # What was replayed has been counted by the process that did it.
         state.counters = Counters()
         steady = SteadyClock(self.clock, state.ahead_ms, state.anchor)
@@ -172,7 +191,6 @@ class Releases:
             self._watch_clock()
         if not self.reserve.held and self.partitions.refusal is None:
             self._lay_by()
-        staging.resume()
         return staging
 
     def _observer(self, partition: Partition, stage: Stage) -> StageTraces | None:

@@ -61,7 +61,7 @@ class StageUpkeep:
     def forget_removed(self) -> None:
         """Drop what is known of stages that are gone."""
         for known in (self._checkpoints, self._written, self._rounds, self._not_before):
-            for staging in [each for each in known if each.partition.removed]:
+            for staging in [each for each in known if each.ended]:
                 del known[staging]
 
     def look_after(self, staging: Staging) -> None:
@@ -108,7 +108,7 @@ class StageUpkeep:
                 self._drop_segments(staging, then)
 
         def durable(error: object) -> None:
-            if error is None and not staging.partition.removed:
+            if error is None and not staging.ended:
                 self.partitions.workers.submit(write, written)
             else:
                 self._being_written.pop(staging).set()
@@ -227,4 +227,4 @@ class StageUpkeep:
 
 
 def _can_be_written(staging: Staging) -> bool:
-    return not staging.partition.removed and staging.store.offline is None
+    return not staging.ended and staging.store.offline is None

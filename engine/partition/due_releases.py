@@ -107,7 +107,7 @@ class DueReleases:
 
     def _fired(self) -> None:
         self._timer, self._looks_at = None, -math.inf
-        if not self._partition.removed:
+        if not self._partition.removed and not self._life.ended:
             self._life.submit(self.look)
 
     def look(self) -> None:

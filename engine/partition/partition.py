@@ -83,7 +83,10 @@ class Partition(DurableLog):
         )
         self.traffic = Traffic()
         self.staging: Staging | None = None
-        """The stage and all that goes with it, for `coordinators/release`, which looks after stages."""
+        """The stage and all that goes with it, for `coordinators/release`, which looks after stages. Only a leader has
+        one."""
+        self.stage_log: DurableLog | None = None
+        """The stage's own log, which a follower keeps too."""
 
     # -- the stage
 
@@ -100,7 +103,7 @@ class Partition(DurableLog):
     @property
     def logs(self) -> tuple[DurableLog, ...]:
         """Its log, and its stage's if it has one."""
-        return (self,) if self.staging is None else (self, self.staging.store)
+        return (self,) if self.stage_log is None else (self, self.stage_log)
 
     def open_stage(
         self,
@@ -113,8 +116,19 @@ class Partition(DurableLog):
     ) -> Staging:
         """Have a stage from now on; `resume` on what is returned settles what it left unfinished."""
         assert self.staging is None, "a partition has one stage"
-        self.staging = Staging(self, stage, timers, workers, clock, keeper, observer)
+        self.staging, self.stage_log = Staging(self, stage, timers, workers, clock, keeper, observer), stage.store
         return self.staging
+
+    def keep_stage_log(self, store: DurableLog) -> None:
+        """Its stage's log was found on the disk."""
+        assert self.stage_log is None, "a partition has one stage"
+        self.stage_log = store
+
+    def _give_up_stage(self, reason: BrokerError) -> None:
+        """Another leads: what is known of the stage is loaded anew if this node ever leads again."""
+        staging, self.staging = self.staging, None
+        if staging is not None:
+            staging.end(reason)
 
     # -- writing
 
@@ -133,7 +147,7 @@ class Partition(DurableLog):
         if receipt.staged_number < 0:
             self.when_durable_to(receipt.last_offset, deadline, callback)
             return
-        assert self.staging is not None, "it was staged"
+        assert self.stage_log is not None, "it was staged"
 
         def staged(error: BrokerError | None) -> None:
             if error is not None or receipt.last_offset < 0:
@@ -141,7 +155,7 @@ class Partition(DurableLog):
             else:
                 self.when_durable_to(receipt.last_offset, deadline, callback)
 
-        self.staging.store.when_durable_to(receipt.staged_number, deadline, staged)
+        self.stage_log.when_durable_to(receipt.staged_number, deadline, staged)
 
     # -- transactions
 
@@ -176,33 +190,38 @@ class Partition(DurableLog):
 
     def assume(self, row: PartitionRecord) -> bool:
         """Be what a newer row says; False if it is not newer. A leader's epoch is noted before (`begin_epoch`)."""
+        before = self.leader_epoch
         if not super().assume(row):
             return False
-        if self.staging is not None:
-            self.staging.store.assume(row)
+        if self.stage_log is not None:
+            self.stage_log.assume(row)
+        if self.replicas.not_leader is not None:
+            self._give_up_stage(self.replicas.not_leader)
+        elif self.staging is not None and row.leader_epoch != before:
+            self.staging.resume()
         return True
 
     def replica_durable(self, node: int, end: int, stage_end: int = 0) -> None:
         """A follower has the log durable up to `end`, and the stage, if there is one, up to `stage_end`."""
         super().replica_durable(node, end)
-        if self.staging is not None:
-            self.staging.store.replica_durable(node, stage_end)
+        if self.stage_log is not None:
+            self.stage_log.replica_durable(node, stage_end)
 
     def let_join(self, nodes: Collection[int]) -> None:
         """These followers are proposed as members of the ISR: the high watermark waits for them from now on."""
         super().let_join(nodes)
-        if self.staging is not None:
-            self.staging.store.let_join(nodes)
+        if self.stage_log is not None:
+            self.stage_log.let_join(nodes)
 
     def ask_for(self, min_insync: int) -> None:
         """`min.insync.replicas` changed."""
         super().ask_for(min_insync)
-        if self.staging is not None:
-            self.staging.store.ask_for(min_insync)
+        if self.stage_log is not None:
+            self.stage_log.ask_for(min_insync)
 
     def has_caught_up(self, node: int) -> bool:
         """Whether a follower may join the ISR: it has all that was readable, and all that this leader began with."""
-        return super().has_caught_up(node) and (self.staging is None or self.staging.store.has_caught_up(node))
+        return super().has_caught_up(node) and (self.stage_log is None or self.stage_log.has_caught_up(node))
 
     # -- reading
 

@@ -169,6 +169,8 @@ class ReleaseLife:
         self._queue: deque[Operation] = deque()
         self._in_turn = False
         """Whether an operation is being carried out right now: what it calls for comes after it."""
+        self.ended = False
+        """Whether another node leads the partition."""
 
     def _step(self, event: ReleaseEvent, release: Release | None = None) -> None:
         following = TRANSITIONS[self.state].get(event)
@@ -206,6 +208,9 @@ class ReleaseLife:
 
     def submit(self, operation: Operation) -> None:
         """Carry it out when its turn has come."""
+        if self.ended:
+            operation()  # It finds that it cannot be carried out here, and says so.
+            return
         self._queue.append(operation)
         self._take_turns()
 
@@ -237,8 +242,9 @@ class ReleaseLife:
     def check_online(self) -> None:
         """Raises if log or stage cannot be written."""
         for one in (self._partition, self._stage.store):
-            if one.offline is not None:
-                raise fresh(one.offline)
+            refusal = one.offline or one.replicas.not_leader
+            if refusal is not None:
+                raise fresh(refusal)
 
     # -- the way of an intent
 
@@ -324,6 +330,16 @@ class ReleaseLife:
         self.reason = StorageError(f"the partition's releases wait: {error}")
         self._listener.interrupted()
 
+    def end(self, reason: BrokerError) -> None:
+        """Another node leads: what was under way is its business now. What waits is told when it finds that out."""
+        self.ended = True
+        self._step(ReleaseEvent.FAILED)
+        self.reason = reason
+        self._unwritten.clear()
+        while self._queue:
+            self._queue.popleft()()
+        self._listener.interrupted()
+
     def retry_at(self, error: BrokerError) -> float:
         """When to try again: at once where there was no room and some could be made (rule 11)."""
         has_room = is_full(error) and self._make_room()
@@ -333,6 +349,8 @@ class ReleaseLife:
         """After a restart, a failed write, or when log or stage are online again: settle what was intended."""
         partition, stage = self._partition, self._stage
         if partition.removed or partition.offline is not None or stage.store.offline is not None:
+            return
+        if self.ended or partition.replicas.not_leader is not None:
             return
         partition.log.join_producers(stage.store.log)
         try:

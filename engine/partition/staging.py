@@ -304,7 +304,18 @@ class Staging:
         """The stage was just opened: settle what was intended."""
         self.life.resume()
 
+    def end(self, reason: BrokerError) -> None:
+        """Another node leads the partition: nothing is done here any more, and whoever waits is told why."""
+        self.life.end(reason)
+
+    @property
+    def ended(self) -> bool:
+        """Whether another node leads the partition, or it is gone."""
+        return self.life.ended or self.partition.removed
+
     def _store_online(self) -> None:
+        if self.ended:
+            return
         try:
             self.stage.adopt(self._keeper.load(self))
         except BrokerError as error:
@@ -317,6 +328,8 @@ class Staging:
 
     def turn_ended(self) -> None:
         """Upkeep, dead letters and the next timer follow what was done."""
+        if self.ended:
+            return
         if self.life.state is ReleaseState.IDLE:
             self._keeper.changed(self)
         if self.stage.state.dead_letters:
