@@ -30,13 +30,12 @@ from engine.log.replay import replayed_batches
 from engine.log.transactions import EndedTransaction, EndWatcher
 from engine.log.types import LogPosition, Origin
 from engine.partition.partition import Partition
-from engine.records.batch import Batch
+from engine.records.batch import made
 from engine.records.layout import (
     NO_PRODUCER_ID,
     TRANSACTIONAL_FLAG,
     BatchHeader,
     build_batch,
-    parse_header,
 )
 from engine.timers import Timers
 from engine.workers import Workers
@@ -307,8 +306,7 @@ class Runtime(Generic[M]):
             producer_epoch=producer.epoch if producer else -1,
             attributes=TRANSACTIONAL_FLAG if producer else 0,
         )
-        batch = Batch(data, parse_header(data), Origin.COORDINATOR, is_intact=True)
-        result = shard.partition.write(batch)
+        result = shard.partition.write(made(data, Origin.COORDINATOR))
         shard.last_written = result.last_offset
         try:
             for record in verdict.records:

@@ -15,12 +15,12 @@ A door says which batch goes to which partition, and gets a receipt for each, or
    `destination`.
 """
 
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Coroutine, Sequence
 from functools import partial
 from typing import Any
 
 import trio
-from msgspec import Struct
+from msgspec import Struct, field
 from stringzilla import find
 
 from coordinators.records.admission import Admission
@@ -129,11 +129,11 @@ class Publishing:
         self, publication: Publication, *, publisher: Publisher = NOBODY, durable: bool, deadline: float
     ) -> Receipt:
         """Publish one batch and wait for its receipt; raises the refusal."""
-        done = trio.Event()
-        rest = Submission(self, publisher, [publication], durable, deadline, done.set).publish()
+        delivery = _Delivery(self, publisher, [publication], durable, deadline)
+        rest = delivery.publish()
         if rest is not None:
             await rest
-        await done.wait()
+        await delivery.ended.wait()
         if publication.refusal is not None:
             raise fresh(publication.refusal)
         assert publication.receipt is not None, "a publication ends with a receipt or a refusal"
@@ -141,7 +141,8 @@ class Publishing:
 
 
 class Submission(Struct, eq=False):
-    """Batches that one publisher sends together, to be answered together."""
+    """Batches that one publisher sends together, to be answered together. Each door makes its own kind of it, which
+    says in `done` what follows."""
 
     publishing: Publishing
     publisher: Publisher
@@ -150,8 +151,6 @@ class Submission(Struct, eq=False):
     """Whether the publisher waits until its records are durable."""
     deadline: float
     """Of that wait, and of one for a turn behind a release."""
-    done: Callable[[], object]
-    """Called once, when every publication is done with."""
     transaction: TransactionalPublishing | None = None
     throttle_ms: int = 0
     """How long the publisher should pause before it sends more."""
@@ -159,6 +158,10 @@ class Submission(Struct, eq=False):
     """For so many things, one of them the end of `publish` itself."""
     taken: trio.Event | None = None
     """Set when the batch that had to wait for its turn behind a release is taken or refused."""
+
+    def done(self) -> None:
+        """Every publication is done with. Called once."""
+        raise NotImplementedError
 
     def publish(self) -> Coroutine[Any, Any, None] | None:
         """Publish everything; a coroutine that does so, if that takes longer than the loop may wait."""
@@ -192,7 +195,7 @@ class Submission(Struct, eq=False):
         then."""
         for publication in self.publications:
             # The buffer that all connections share is filled by another one while this one waits.
-            publication.batch.data = bytes(publication.batch.data)
+            publication.batch.data = memoryview(bytes(publication.batch.data))
         opening = Opening(self.publishing.opener)
         if self.transaction is not None:
             await self.transaction.ask_and_wait(self.publications)
@@ -324,3 +327,13 @@ class Submission(Struct, eq=False):
         self.waiting -= 1
         if self.waiting == 0:
             self.done()
+
+
+class _Delivery(Submission, eq=False, kw_only=True):
+    """What a task waits for."""
+
+    ended: trio.Event = field(default_factory=trio.Event)
+
+    def done(self) -> None:
+        """Let the task go on."""
+        self.ended.set()

@@ -29,7 +29,7 @@ from engine.log.types import Origin
 from engine.partition.durable_log import DurableLog
 from engine.partition.partition import Partition, stages_of
 from engine.partition.staging import Staging
-from engine.records.batch import Batch, whole
+from engine.records.batch import Batch, made
 from engine.records.layout import (
     HEADER_SIZE,
     RecordSpan,
@@ -120,7 +120,7 @@ class DeadLetters:
             try:
                 for letter in self._letters(staging, row) if row is not None else ():
                     batch = _batch(source.name, staging.partition.index, letter, state.dead_letter_producer, sequence)
-                    await self._publish(target, whole(batch, Origin.LETTER))
+                    await self._publish(target, made(batch, Origin.LETTER))
                     sequence += 1
             except OutOfOrderSequence:
                 break

@@ -11,7 +11,7 @@ not mind what they do not know.
 import json
 import logging
 from collections import deque
-from functools import lru_cache, partial
+from functools import lru_cache
 from itertools import islice
 from typing import Any
 
@@ -25,7 +25,7 @@ from coordinators.tracing.settings import EventTopicSettings
 from engine.clock import Clock
 from engine.errors import BrokerError
 from engine.log.types import Origin
-from engine.records.batch import NOBODY, whole
+from engine.records.batch import NOBODY, made
 from engine.records.layout import pack_batch, varint
 from engine.timers import Timers
 from engine.trace.record_trace import RecordTrace, TraceEvent
@@ -118,24 +118,18 @@ class EventTopic:
         count = len(records)
         for _ in range(count):
             self._queue.popleft()
-        batch = whole(pack_batch(records, (times[0], max(times[:count]))), Origin.COORDINATOR)
+        batch = made(pack_batch(records, (times[0], max(times[:count]))), Origin.COORDINATOR)
         deadline = self.clock.monotonic() + WAITS_S
         try:
             partition = self.publishing.destination(NOBODY, topic, 0, durable=False)
         except BrokerError as error:
-            self._drop(count, error)
+            self.drop(count, error)
             return
         publication = Publication(topic, partition, batch)
-        done = partial(self._written, publication, count)
-        Submission(self.publishing, NOBODY, [publication], False, deadline, done).publish()
+        _Events(self.publishing, NOBODY, [publication], False, deadline, sink=self, count=count).publish()
 
-    def _written(self, publication: Publication, count: int) -> None:
-        if publication.refusal is None:
-            self.written += count
-        else:
-            self._drop(count, publication.refusal)
-
-    def _drop(self, count: int, error: BrokerError) -> None:
+    def drop(self, count: int, error: BrokerError) -> None:
+        """They cannot be written."""
         self.dropped += count
         logger.debug("events of traces cannot be written: %s", error)
 
@@ -157,6 +151,21 @@ class EventTopic:
         else:
             self._failed_attempts = 0
             self.flush()
+
+
+class _Events(Submission, eq=False, kw_only=True):
+    """Some events on their way to the topic."""
+
+    sink: EventTopic
+    count: int
+
+    def done(self) -> None:
+        """Count them."""
+        refusal = self.publications[0].refusal
+        if refusal is None:
+            self.sink.written += self.count
+        else:
+            self.sink.drop(self.count, refusal)
 
 
 _varint = lru_cache(maxsize=4096)(varint)

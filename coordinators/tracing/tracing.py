@@ -98,7 +98,8 @@ class Tracing:
                 return
         # Most batches are not compressed and hold no trace: they are searched whole, which saves cutting them.
         mark = mark_in(batch.data if section is None else section)
-        is_picked = sampler.rate.take(now)
+        rate = sampler.rate
+        is_picked = rate.per_second > 0 and rate.take(now)
         if mark < 0 and not is_picked and not sampler.ratio:
             return
         # Records are hopped over one by one up to a traced one; a small batch may have millions when it is opened.

@@ -201,9 +201,12 @@ class OsFile:
         self._sync_lock = threading.Lock()
 
     def write(self, buffers: Sequence[Buffer], position: int) -> None:
-        total = sum(map(len, buffers))
+        total = 0
+        for buffer in buffers:
+            total += len(buffer)
         while True:
-            written = os.pwritev(self._descriptor, buffers[:MAX_BUFFERS], position)
+            some = buffers if len(buffers) <= MAX_BUFFERS else buffers[:MAX_BUFFERS]
+            written = os.pwritev(self._descriptor, some, position)
             if written == total:
                 return
             buffers = _remaining(buffers, written)

@@ -165,37 +165,31 @@ class Log(StagedProducers):
         """Appends one batch, as its origin has it done."""
         if self._offline is not None:
             raise StorageError(f"{self.name} is offline: {self._offline}")
-        now_ms = self._clock.now_ms()
-        if self._is_plain and batch.origin is Origin.CLIENT:
-            result = self._append_plain(batch, leader_epoch, now_ms)
-            if result is not None:
-                return result
+        now_ms, segment = self._clock.now_ms(), self._segments.active
+        may_be_plain = self._is_plain and batch.origin is Origin.CLIENT
+        if may_be_plain and segment is not None and is_ordinary(batch, self._config, now_ms):
+            receipt = self._append_plain(batch, segment, leader_epoch, now_ms)
+            if receipt is not None:
+                return receipt
         return self._append((batch,), leader_epoch, now_ms)
 
     def _append(self, batches: Sequence[Batch], leader_epoch: int, now_ms: int) -> Receipt:
         pieces, original = accept(batches, self._config, self._producers, self.end_offset, now_ms, self.name)
         if original is not None:
-            return Receipt(
-                original.base_offset,
-                original.last_offset,
-                self._append_time(original),
-                self.start_offset,
-                True,
-            )
+            base, last = original.base_offset, original.last_offset
+            return Receipt(base, last, self._append_time(original), self.start_offset, duplicate=True)
         origin = batches[0].origin
         base_offset = self.end_offset if origin is not Origin.REPLICA else pieces[0][0].base_offset
         self._write(pieces, leader_epoch, origin, now_ms)
         append_time = now_ms if self._config.timestamp_type == "LogAppendTime" else -1
         return Receipt(base_offset, self.end_offset - 1, append_time, self.start_offset)
 
-    def _append_plain(self, batch: Batch, leader_epoch: int, now_ms: int) -> Receipt | None:
+    def _append_plain(self, batch: Batch, segment: Segment, leader_epoch: int, now_ms: int) -> Receipt | None:
         """The usual case in a straight line: one ordinary batch that fits into the active segment.
 
         None, with nothing changed, where anything is unusual or wrong: the general path says what it is.
         """
-        config, segment = self._config, self._segments.active
-        if segment is None or not is_ordinary(batch, config, now_ms):
-            return None
+        config = self._config
         header, data = batch.header, batch.data
         base_offset, size = self.end_offset, len(data)
         if not segment.has_room(config, size, base_offset + header.last_offset_delta, header.max_timestamp):
@@ -203,8 +197,8 @@ class Log(StagedProducers):
         producers = self._producers
         if header.producer_id != NO_PRODUCER_ID and producers.check(header, now_ms) is not None:
             return None
-        rest = memoryview(data)[PREFIX_SIZE:]
-        self._write_buffers(segment, [PREFIX.pack(base_offset, header.length, leader_epoch), rest])
+        prefix = PREFIX.pack(base_offset, header.length, leader_epoch)
+        self._write_buffers(segment, [prefix, data[PREFIX_SIZE:]])
         segment.note_batch(header, base_offset, config.index_interval_bytes)
         epochs = self._epochs.entries
         if not epochs or leader_epoch != epochs[-1][0]:
@@ -213,7 +207,9 @@ class Log(StagedProducers):
             producers.update(header, base_offset, now_ms)
         self.end_offset = end_offset = base_offset + header.record_count
         self._end = None
-        self._upkeep.note_append(size, 1)
+        upkeep = self._upkeep
+        upkeep.appended_bytes += size
+        upkeep.appended_batches += 1
         return Receipt(base_offset, end_offset - 1, -1, self.start_offset)
 
     def _append_time(self, original: BatchMark) -> int:

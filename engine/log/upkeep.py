@@ -39,8 +39,9 @@ class Upkeep:
         self.requested = False
         self._synced = synced
         self._sync_failed = sync_failed
-        self._bytes = 0
-        self._batches = 0
+        self.appended_bytes = 0
+        """Since the last snapshot, as `appended_batches` is. The log adds to them for each batch."""
+        self.appended_batches = 0
         self._running: set[Job] = set()
 
     @property
@@ -79,11 +80,11 @@ class Upkeep:
 
     @property
     def due(self) -> bool:
-        return self.requested or self._bytes >= SNAPSHOT_BYTES or self._batches >= SNAPSHOT_BATCHES
+        return self.requested or self.appended_bytes >= SNAPSHOT_BYTES or self.appended_batches >= SNAPSHOT_BATCHES
 
     def note_append(self, size: int, batches: int) -> None:
-        self._bytes += size
-        self._batches += batches
+        self.appended_bytes += size
+        self.appended_batches += batches
 
     def jobs(
         self,
@@ -99,7 +100,7 @@ class Upkeep:
         jobs.append(self._snapshot_job(segments.active, snapshot, ticket))
         self._running.update(jobs)
         self.requested = False
-        self._bytes = self._batches = 0
+        self.appended_bytes = self.appended_batches = 0
         return jobs
 
     def _seal_jobs(self, segments: SegmentList) -> Iterator[SealJob]:

@@ -67,7 +67,7 @@ def accept(
             if header.base_offset < end_offset:
                 raise OffsetOutOfRange(f"a replica appends offset {header.base_offset}, {end_offset} is next")
             end_offset = header.next_offset
-            pieces.append((header, (memoryview(batch.data)[PREFIX_SIZE:],)))
+            pieces.append((header, (batch.data[PREFIX_SIZE:],)))
             continue
         if origin is Origin.COORDINATOR and header.producer_id != NO_PRODUCER_ID:
             is_marker = header.attributes & CONTROL_FLAG
@@ -105,7 +105,7 @@ def is_ordinary(batch: Batch, config: LogConfig, now_ms: int) -> bool:
         and earliest <= header[7] <= latest
         and earliest <= header[8] <= latest
         and (header[9] == NO_PRODUCER_ID or header[11] >= 0)
-        and (batch.is_intact or crc32c(memoryview(data)[CHECKSUM_END:]) == header[4])
+        and (batch.is_intact or crc32c(data[CHECKSUM_END:]) == header[4])
     ):
         batch.is_intact = True
         if not config.validates_structure:
@@ -211,7 +211,7 @@ def _check_keys(buffer: Buffer, start: int, count: int, name: str) -> None:
 
 def prepare(batch: Batch, config: LogConfig, now_ms: int) -> Piece:
     """The batch as this topic stores it: its header, and the bytes that follow the 16-byte prefix."""
-    header, data = batch.header, memoryview(batch.data)
+    header, data = batch.header, batch.data
     if header.attributes & CONTROL_FLAG:
         return header, (data[PREFIX_SIZE:],)
     codec = header.attributes & CODEC_MASK

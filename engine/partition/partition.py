@@ -28,14 +28,14 @@ from engine.log.deletion import deletion_jobs
 from engine.log.log import Log, LogPosition, LogRead, Origin, ProducerInfo
 from engine.log.transactions import EndMarker, build_marker
 from engine.log.types import Receipt
-from engine.partition.durable_log import UNATTENDED, Durable, DurableLog, LogKeeper
+from engine.partition.durable_log import UNATTENDED, Durable, DurableLog, DurableWaiter, LogKeeper
 from engine.partition.lane_readers import PromiseWatcher
 from engine.partition.replicas import Replicas
 from engine.partition.stage_observer import StageObserver
 from engine.partition.staging import StageKeeper, Staging
 from engine.partition.sync import SyncRounds
 from engine.partition.traffic import Traffic
-from engine.records.batch import Batch
+from engine.records.batch import Batch, made
 from engine.records.layout import HEADER_SIZE, BatchHeader, parse_header
 from engine.stage.stage import Stage
 from engine.stage.unread import Unread
@@ -144,8 +144,13 @@ class Partition(DurableLog):
 
     def when_durable(self, receipt: Receipt, deadline: float, callback: Durable) -> None:
         """Call back once what the receipt is for is durable, wherever it was written, or with why it will not be."""
+        last_offset = receipt.last_offset
         if receipt.staged_number < 0:
-            self.when_durable_to(receipt.last_offset, deadline, callback)
+            if last_offset >= self.high_watermark.offset and self.offline is None and self.replicas.not_leader is None:
+                # Nearly always: it is what `when_durable_to` comes to, in a call less.
+                self._waiters.append(DurableWaiter(last_offset, deadline, callback))
+            else:
+                self.when_durable_to(last_offset, deadline, callback)
             return
         assert self.stage_log is not None, "it was staged"
 
@@ -165,8 +170,8 @@ class Partition(DurableLog):
         """Write a transaction's marker where it belongs; the answer comes when it is durable there."""
         if self.staging is not None:
             return self.staging.end_transaction(producer_id, epoch, marker, deadline)
-        data = build_marker(producer_id, epoch, marker, now_ms)
-        receipt = self.write(Batch(data, parse_header(data), Origin.COORDINATOR, is_intact=True))
+        batch = made(build_marker(producer_id, epoch, marker, now_ms), Origin.COORDINATOR)
+        receipt = self.write(batch)
         return self.durability_of(receipt.last_offset, deadline)
 
     def has_open_transaction(self, producer_id: int, epoch: int) -> bool:

@@ -16,7 +16,7 @@ from engine.errors import CorruptMessage, InvalidRecord
 from engine.files.files import Buffer
 from engine.log.types import Origin
 from engine.records.compression import MAX_DECOMPRESSED_BYTES, compress, decompress
-from engine.records.layout import CODEC_MASK, HEADER_SIZE, BatchHeader, checksum, split_batches
+from engine.records.layout import CODEC_MASK, HEADER_SIZE, BatchHeader, checksum, parse_header, split_batches
 from engine.records.walk import first_unsound
 from engine.stage.headers import OpenedRecord
 
@@ -35,7 +35,8 @@ NOBODY = Publisher()
 class Batch(Struct, eq=False):
     """See the module."""
 
-    data: Buffer
+    data: memoryview
+    """A view, so that nothing on its way to the disk copies it."""
     header: BatchHeader
     origin: Origin = Origin.CLIENT
     publisher: Publisher = NOBODY
@@ -63,7 +64,7 @@ class Batch(Struct, eq=False):
     def verify(self) -> None:
         """Refuse a batch that was damaged on its way."""
         if not self.is_intact:
-            if checksum(memoryview(self.data)) != self.header.crc:
+            if checksum(self.data) != self.header.crc:
                 raise CorruptMessage(f"the batch's checksum is not {self.header.crc:#010x}")
             self.is_intact = True
 
@@ -71,7 +72,7 @@ class Batch(Struct, eq=False):
         """The records, uncompressed; `TooLargeDecompressed` where they have to be opened now and exceed the bound."""
         if self.opened is not None:
             return self.opened
-        section = memoryview(self.data)[HEADER_SIZE:]
+        section = self.data[HEADER_SIZE:]
         codec = self.header.attributes & CODEC_MASK
         if codec:
             self.opened = decompress(codec, section, bound)
@@ -96,7 +97,12 @@ class Batch(Struct, eq=False):
     def copied(self) -> "Batch":
         """The same in memory of its own: what it came in is a buffer that will be filled again."""
         opened = None if self.opened is None else bytes(self.opened)
-        return replace(self, data=bytes(self.data), opened=opened)
+        return replace(self, data=memoryview(bytes(self.data)), opened=opened)
+
+
+def made(data: bytes, origin: Origin) -> Batch:
+    """A batch that the broker has just made itself: nobody need look whether it is intact."""
+    return Batch(memoryview(data), parse_header(data), origin, is_intact=True)
 
 
 def split(records: Buffer, origin: Origin = Origin.CLIENT) -> list[Batch]:

@@ -33,7 +33,8 @@ class TracedRecord(NamedTuple):
 
 def mark_in(section: Buffer) -> int:
     """Where the section holds the header's name, or something like it; -1 if nowhere."""
-    return int(stringzilla.find(section, _MARK))
+    found: int = stringzilla.find(section, _MARK)
+    return found
 
 
 def with_context(section: Buffer, mark: int, at_most: int) -> list[TracedRecord]:

@@ -72,7 +72,7 @@ def test_records_are_read_over_once() -> None:
     wrong = whole(seal_batch(parse_header(batch(3))._replace(record_count=2), batch(3)[HEADER_SIZE:]))
     wrong.walked()
     assert wrong.unsound is not None
-    wrong.data = b""
+    wrong.data = memoryview(b"")
     wrong.walked()
     assert wrong.unsound[0] == 2
 

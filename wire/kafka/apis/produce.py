@@ -18,7 +18,6 @@ from functools import partial
 from typing import Any
 
 import trio
-from msgspec import Struct
 
 from coordinators.records.opening import FEW_PARTITIONS
 from coordinators.records.publication import NO_OFFSET, Publication
@@ -45,6 +44,7 @@ from engine.errors import (
     UnsupportedCompressionType,
 )
 from engine.files.files import Buffer
+from engine.log.types import Origin
 from engine.log.validation import NAMED_ERRORS_MAX
 from engine.records.batch import Batch, Publisher
 from engine.records.compression import ZSTD
@@ -74,6 +74,7 @@ FIRST_HINT_VERSION = 10
 FIRST_ABORTABLE_VERSION = 11
 FIRST_ADDING_VERSION = 12
 FIRST_TOPIC_ID_VERSION = 13
+CLIENT = Origin.CLIENT
 ALL, LEADER, NONE = -1, 1, 0
 """What a producer wants acknowledged."""
 TRANSLATED_PER_TURN = 50
@@ -93,17 +94,22 @@ _RETRIABLE = (
 Answer = Deferred[ProduceResponse] | ProduceResponse | None
 
 
-class _Produce(Struct, eq=False):
-    """One request: what it is answered, and which of its partitions' answers depend on which publication."""
+class _Part(Publication, eq=False, kw_only=True):
+    """What is published of a request for one partition."""
 
+    entry: PartitionProduceResponse
+    """Its part of the answer."""
+
+
+class _Produce(Submission, eq=False, kw_only=True):
+    """One request, and what it is answered."""
+
+    parts: list[_Part]
+    """Its publications."""
     request: ProduceRequest
     context: Context
-    publishing: Publishing
     nodes: ToldNodes
     response: ProduceResponse
-    entries: list[PartitionProduceResponse] = []
-    publications: list[Publication] = []
-    """Of each entry."""
     answer: Deferred[ProduceResponse] | None = None
     """If it comes later."""
     failure: str = ""
@@ -113,54 +119,44 @@ class _Produce(Struct, eq=False):
         self, topic_data: TopicProduceData, data: PartitionProduceData, answered: TopicProduceResponse
     ) -> None:
         """Have a partition's batch published, and an entry for the answer."""
-        context, publishing, acks = self.context, self.publishing, self.request.acks
+        context, publishing, publisher = self.context, self.publishing, self.publisher
         entry = PartitionProduceResponse(data.index)
         answered.partition_responses.append(entry)
         try:
-            if acks not in (ALL, LEADER, NONE):
-                raise InvalidRequiredAcks(f"acks must be 0, 1 or -1 (all), not {acks}")
+            if self.request.acks not in (ALL, LEADER, NONE):
+                raise InvalidRequiredAcks(f"acks must be 0, 1 or -1 (all), not {self.request.acks}")
             by_id = context.version >= FIRST_TOPIC_ID_VERSION
             topic = publishing.directory.topic(topic_data.topic_id if by_id else topic_data.name)
-            publisher = context.publisher
-            partition = publishing.destination(publisher, topic, data.index, durable=acks == ALL)
+            partition = publishing.destination(publisher, topic, data.index, durable=self.durable)
             batch = _batch(data.records, context.version, publisher)
         except BrokerError as error:
-            self._refuse(entry, error)
+            self._tell(entry, error)
             self.failure = self.failure or str(error)
         else:
-            self.entries.append(entry)
-            self.publications.append(Publication(topic, partition, batch))
+            self.parts.append(_Part(topic, partition, batch, entry=entry))
 
-    def publish(self) -> Answer | Coroutine[Any, Any, Answer]:
+    def handle(self) -> Answer | Coroutine[Any, Any, Answer]:
         """Publish what was translated."""
-        request, publishing = self.request, self.publishing
-        submission = Submission(
-            publishing,
-            self.context.publisher,
-            self.publications,
-            request.acks == ALL,
-            publishing.clock.monotonic() + max(request.timeout_ms, 0) / 1000,
-            self.published,
-            None if request.transactional_id is None else self._transaction(request.transactional_id),
-        )
-        rest = submission.publish()
-        return self._end(submission) if rest is None else self._end_later(submission, rest)
+        if self.request.transactional_id is not None:
+            self.transaction = self._transaction(self.request.transactional_id)
+        rest = self.publish()
+        return self._end_later(rest) if rest is not None else self._answer()
 
     def _transaction(self, transactional_id: str) -> TransactionalPublishing:
         version = self.context.version
         # Producers of transactions wait for all replicas; one that does not is taken for one that adds by itself.
-        adds = version >= FIRST_ADDING_VERSION and self.request.acks == ALL
+        adds = version >= FIRST_ADDING_VERSION and self.durable
         told = partial(_told, version)
         return TransactionalPublishing(self.publishing.verification, transactional_id, adds, told)
 
-    def published(self) -> None:
-        """Every publication is done with: the answer is complete."""
-        for entry, publication in zip(self.entries, self.publications, strict=True):
-            refusal, receipt = publication.refusal, publication.receipt
+    def done(self) -> None:
+        """Complete the answer, and give it if somebody waits for it."""
+        for part in self.parts:
+            entry, refusal, receipt = part.entry, part.refusal, part.receipt
             if refusal is not None:
-                self._refuse(entry, refusal)
+                self._tell(entry, refusal)
                 if receipt is None and isinstance(refusal, RefusedRecords):
-                    entry.log_start_offset = publication.partition.log.start_offset
+                    entry.log_start_offset = part.partition.log.start_offset
                 continue
             assert receipt is not None, "a publication ends with a receipt or a refusal"
             offset = receipt.base_offset
@@ -170,47 +166,62 @@ class _Produce(Struct, eq=False):
         if self.answer is not None:
             self.answer.resolve(self.response)
 
-    def _refuse(self, entry: PartitionProduceResponse, error: BrokerError) -> None:
+    def _tell(self, entry: PartitionProduceResponse, error: BrokerError) -> None:
         _refuse(entry, error)
         if isinstance(error, NotLeader) and error.leader >= 0 and self.context.version >= FIRST_HINT_VERSION:
             entry.current_leader = LeaderIdAndEpoch(error.leader, error.leader_epoch)
             add_endpoint(self.response.node_endpoints, NodeEndpoint, self.nodes.one(error.leader, self.context.peer))
 
-    def _end(self, submission: Submission) -> Answer:
+    def _answer(self) -> Answer:
         """What the handler returns when everything was published, though perhaps not durable yet."""
-        self.response.throttle_time_ms = submission.throttle_ms
+        if self.throttle_ms:
+            self.response.throttle_time_ms = self.throttle_ms
         if self.request.acks == NONE:
-            refusals = (str(each.refusal) for each in self.publications if each.refusal is not None)
+            refusals = (str(part.refusal) for part in self.parts if part.refusal is not None)
             failure = self.failure or next(refusals, "")
             if failure:
                 raise WireError(f"a produce request with acks=0 failed: {failure}")
             return None
-        if submission.waiting:
+        if self.waiting:
             self.answer = Deferred()
             return self.answer
         return self.response
 
-    async def _end_later(self, submission: Submission, rest: Coroutine[Any, Any, None]) -> Answer:
+    async def _end_later(self, rest: Coroutine[Any, Any, None]) -> Answer:
         await rest
-        return self._end(submission)
+        return self._answer()
 
 
 def handle(
     request: ProduceRequest, context: Context, publishing: Publishing, nodes: ToldNodes
 ) -> Answer | Coroutine[Any, Any, Answer]:
     """Append every partition's batch; what fails is reported for its partition alone."""
+    deadline = publishing.clock.monotonic() + max(request.timeout_ms, 0) / 1000
+    parts: list[_Part] = []
+    response, publisher = ProduceResponse(), context.publisher
+    produce = _Produce(
+        publishing,
+        publisher,
+        parts,
+        request.acks == ALL,
+        deadline,
+        parts=parts,
+        request=request,
+        context=context,
+        nodes=nodes,
+        response=response,
+    )
     count = 0
     for topic_data in request.topic_data:
         count += len(topic_data.partition_data)
     if count > FEW_PARTITIONS:
-        return _handle_many(_Produce(request, context, publishing, nodes, ProduceResponse()))
-    produce = _Produce(request, context, publishing, nodes, ProduceResponse())
+        return _handle_many(produce)
     for topic_data in request.topic_data:
         answered = TopicProduceResponse(topic_id=topic_data.topic_id, name=topic_data.name)
-        produce.response.responses.append(answered)
+        response.responses.append(answered)
         for data in topic_data.partition_data:
             produce.translate(topic_data, data, answered)
-    return produce.publish()
+    return produce.handle()
 
 
 async def _handle_many(produce: _Produce) -> Answer:
@@ -230,7 +241,7 @@ async def _handle_many(produce: _Produce) -> Answer:
             translated += 1
             if translated % TRANSLATED_PER_TURN == 0:
                 await trio.lowlevel.checkpoint()
-    answer = produce.publish()
+    answer = produce.handle()
     return await answer if isinstance(answer, Coroutine) else answer
 
 
@@ -251,7 +262,7 @@ def _batch(records: Buffer | None, version: int, publisher: Publisher) -> Batch:
         raise UnsupportedCompressionType(
             f"zstd needs produce version {FIRST_ZSTD_VERSION}, the request is version {version}"
         )
-    return Batch(records, header, publisher=publisher)
+    return Batch(records if type(records) is memoryview else memoryview(records), header, CLIENT, publisher)
 
 
 def _refuse(entry: PartitionProduceResponse, error: BrokerError) -> None:
