@@ -1,4 +1,4 @@
-"""The pace of a replay, and its chunks; the writing itself is tested on a broker."""
+"""The rate of a replay, and its chunks; the writing itself is tested on a broker."""
 
 from tools.pipelines.replay import RateLimit, chunks
 
@@ -18,27 +18,27 @@ class Time:
 
 def test_so_many_per_second() -> None:
     time = Time()
-    pace = RateLimit(10, time.clock, time.sleep)
+    limit = RateLimit(10, time.clock, time.sleep)
     for _ in range(21):
-        pace.wait()
+        limit.wait()
     assert round(time.now, 6) == 102.0
 
 
 def test_a_long_delay_makes_no_long_burst() -> None:
     time = Time()
-    pace = RateLimit(10, time.clock, time.sleep)
-    pace.wait()
+    limit = RateLimit(10, time.clock, time.sleep)
+    limit.wait()
     time.now += 60
     for _ in range(31):
-        pace.wait()
+        limit.wait()
     assert round(time.now, 6) == 162.0
 
 
 def test_no_limit() -> None:
     time = Time()
-    pace = RateLimit(0, time.clock, time.sleep)
+    limit = RateLimit(0, time.clock, time.sleep)
     for _ in range(1000):
-        pace.wait()
+        limit.wait()
     assert time.now == 100.0
 
 

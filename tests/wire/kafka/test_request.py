@@ -6,12 +6,6 @@ from trio.testing import trio_test
 
 from tests.wire.kafka.door import open_door
 from wire.kafka.messages.metadata import MetadataRequest
-from wire.kafka.request import Endpoint, Peer
-
-
-def test_a_peer_begins_without_a_name_and_present() -> None:
-    peer = Peer("10.0.0.1", 4000, Endpoint("localhost", 9092), 1)
-    assert (peer.software_name, peer.software_version, peer.gone) == ("", "", False)
 
 
 @trio_test
