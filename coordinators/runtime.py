@@ -1,8 +1,9 @@
 """The one pattern of all coordinators: event-sourced shards over the partitions of an internal topic.
 
-A request becomes an operation on a shard's state machine. The operation checks and decides; it returns records
-and a response and changes nothing. The runtime appends the records, replays them at once, so that the next
-operation sees them, and gives the response when they are durable.
+A request becomes an operation on a shard's state machine. The operation checks and decides; it returns records and a
+response, and changes nothing. The runtime appends the records and replays them at once, so that the next operation sees
+them; it gives the response when they are durable. Because live requests and loading both go through `replay`, a shard
+that was loaded after a crash is the shard that was lost.
 
 Rules:
 1. Hard state changes nowhere but in `replay`. Loading a shard is replaying its partition from the start.
@@ -11,7 +12,7 @@ Rules:
 4. Timers run operations like any request; they die with the load that set them.
 5. What is replayed is what was written: a batch that is damaged ends the load, and the shard refuses everything.
 6. A shard belongs to one leader epoch of its partition. What an older epoch brings is ignored or refused.
-7. Transactions end in the shard's own log: whoever writes the marker, here or on another node, the shard sees it there.
+7. A shard learns of a transaction's end from its own log: it does not matter which node has written the marker.
 """
 
 import logging
