@@ -1,5 +1,6 @@
 """All stages of a node: made when needed, opened again, kept small, gone with their topic."""
 
+import errno
 import math
 import os
 
@@ -127,6 +128,18 @@ async def test_a_partition_gets_a_stage_with_the_first_record_that_needs_one(ben
     assert bench.partition(topic).has_stage
     assert not bench.partition(topic, 1).has_stage
     assert bench.files.list(bench.controller.partitions.directory(topic.topic_id, 0) + "/stage")
+
+
+@trio_test
+async def test_a_new_stage_asks_nothing_of_the_disk(bench: Bench) -> None:
+    topic = await bench.create()
+    bench.releases.reserve.size = 0
+    bench.files.fail_at(1, errno.EIO, times=1_000)
+    bench.releases.stage_of(bench.partition(topic), topic)
+    bench.files.stop_failing()
+    receipt = bench.hold(topic, record("later", delay=1_000))
+    assert isinstance(receipt, Receipt)
+    assert receipt.is_staged
 
 
 @trio_test
