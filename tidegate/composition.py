@@ -7,11 +7,10 @@ from attrs import frozen
 from coordinators.background import Background
 from coordinators.cluster.controller import ClusterController
 from coordinators.cluster.deletions import Deletions
-from coordinators.cluster.nodes import Nodes
+from coordinators.cluster.nodes import NodeIdentity, Nodes
 from coordinators.cluster.replica_manager import ReplicaManager
 from coordinators.group.groups import Groups
 from coordinators.internal_topics import InternalTopics
-from coordinators.node_identity import NodeIdentity
 from coordinators.producer_ids import ProducerIds
 from coordinators.records.directory import PartitionDirectory
 from coordinators.records.publishing import Publishing

@@ -3,9 +3,9 @@
 from attrs import frozen
 
 from coordinators.cluster.controller import ClusterController
+from coordinators.cluster.nodes import NodeIdentity
 from coordinators.group.groups import Groups
 from coordinators.internal_topics import InternalTopics
-from coordinators.node_identity import NodeIdentity
 from coordinators.producer_ids import ProducerIds
 from coordinators.release.releases import Releases
 from coordinators.topics import Topics

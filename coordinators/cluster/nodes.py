@@ -1,10 +1,19 @@
-"""The nodes of the cluster, as their rows in the catalogue tell them."""
+"""The nodes of the cluster, as their rows in the catalogue tell them; and which of them this one is."""
 
-from attrs import define, field
+from attrs import define, field, frozen
 
 from coordinators.cluster.news import News, read_whole
 from engine.catalogue.catalogue import Catalogue
 from engine.catalogue.records import NODES, NodeRecord
+
+
+@frozen
+class NodeIdentity:
+    """This node: its number, the cluster that it belongs to, and where it stands."""
+
+    node_id: int
+    cluster_id: str
+    rack: str | None
 
 
 @define(eq=False)

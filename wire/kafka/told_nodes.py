@@ -10,8 +10,7 @@ from typing import Protocol, TypeVar
 
 from attrs import frozen
 
-from coordinators.cluster.nodes import Nodes
-from coordinators.node_identity import NodeIdentity
+from coordinators.cluster.nodes import NodeIdentity, Nodes
 from engine.catalogue.records import NodeRecord
 from wire.kafka.listeners import parse_listener
 from wire.kafka.request import Peer

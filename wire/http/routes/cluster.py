@@ -2,8 +2,7 @@
 
 import msgspec
 
-from coordinators.cluster.nodes import Nodes
-from coordinators.node_identity import NodeIdentity
+from coordinators.cluster.nodes import NodeIdentity, Nodes
 from coordinators.topics import Topics
 from wire.http.life import Life
 from wire.http.messages import Call, Count, Page, PageQuery

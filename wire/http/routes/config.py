@@ -2,8 +2,8 @@
 
 import msgspec
 
+from coordinators.cluster.nodes import NodeIdentity
 from coordinators.configs import ConfigResource, ResourceType
-from coordinators.node_identity import NodeIdentity
 from coordinators.topics import Topics
 from wire.http.messages import MAX_LIMIT, Call, Limit, Page, PageQuery
 from wire.http.routing import Route
