@@ -173,6 +173,7 @@ class NodeRuntime:
         nursery.start_soon(pulse.drive_timers)
         nursery.start_soon(self._expire_waiters, node)
         nursery.start_soon(node.controller.replicas.follow)
+        nursery.start_soon(node.controller.replicas.keep_watermarks)
         nursery.start_soon(node.services[Deletions].finish_all)
         node.services[DeadLetters].start()
         nursery.start_soon(server.close_idle)
@@ -192,6 +193,7 @@ class NodeRuntime:
         await self._settle(parts)
         await node.releases.close()
         await self._settle(parts)
+        await node.controller.replicas.note_watermarks()
         try:
             await in_worker(self.world.workers, lambda: node.partitions.close(clean=True))
             self.directory.leave_clean_mark(node.partitions.extents())

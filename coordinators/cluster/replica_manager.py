@@ -40,6 +40,7 @@ MADE_AT_ONCE = 50
 """So many partitions are made or removed in one go: some milliseconds."""
 LOGS_MADE_TOGETHER = 250
 """So many new logs are made in one turn of a thread."""
+WATERMARKS_S = 5.0
 FIRST_RETRY_S = 1.0
 LONGEST_RETRY_S = 60.0
 
@@ -345,12 +346,26 @@ class ReplicaManager:
         """Open the logs of every partition that lies here; `then` is awaited before anybody hears of it."""
         specs = [spec for topic in self.topics.view for spec in self.specs(topic)]
         self._tell_strays(await self.in_thread(self._strays), is_all=not specs)
+        await self.in_thread(self.partitions.recall_watermarks)
         await self._open(specs, clean=clean)
         if then is not None:
             await then()
         for topic in list(self.topics.view):
             for partition in self.partitions.of_topic(topic.topic_id):
                 self._lead(topic, partition)
+
+    async def keep_watermarks(self) -> None:
+        """Note the high watermarks now and then, as long as the node serves."""
+        while True:
+            await trio.sleep(WATERMARKS_S)
+            await self.note_watermarks()
+
+    async def note_watermarks(self) -> None:
+        """Note the high watermarks of what other nodes hold too."""
+        try:
+            await self.in_thread(self.partitions.note_watermarks, self.partitions.watermarks())
+        except OSError as error:
+            logger.error("high watermarks cannot be noted, tried again: %s", error)
 
     async def _open(self, specs: list[PartitionSpec], *, clean: bool) -> None:
         logs: dict[int, Log] = {}

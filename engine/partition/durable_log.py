@@ -296,14 +296,22 @@ class DurableLog:
         else:
             self._move_high_watermark()
 
+    def recall_high_watermark(self, offset: int) -> None:
+        """It was here before the restart; the log may have lost its end since."""
+        self._advance_to(offset, self.log.end)
+
     def _move_high_watermark(self) -> None:
         own = self.log.durable_end if self.sync_writes else self.log.end
-        if self.replicas.leads:
-            end = self.replicas.least_end(own.offset)
-        else:
-            end = min(self._leaders_high_watermark, own.offset)
-        if end is not None and end > self.high_watermark.offset:
-            self._advance(own if end == own.offset else self.log.position_of(end))
+        end = self.replicas.least_end(own.offset) if self.replicas.leads else self._leaders_high_watermark
+        if end is not None:
+            self._advance_to(end, own)
+
+    def _advance_to(self, offset: int, own: LogPosition) -> None:
+        """As far as this node has it."""
+        if offset >= own.offset:
+            self._advance(own)
+        elif offset > self.high_watermark.offset:
+            self._advance(self.log.position_of(offset))
 
     # -- who waits for records
 

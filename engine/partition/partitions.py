@@ -28,6 +28,7 @@ from engine.partition.partition import Partition
 from engine.partition.replicas import Replicas
 from engine.partition.storage import Storage
 from engine.partition.sync import SyncRounds
+from engine.partition.watermarks import Watermarks, read_watermarks, write_watermarks
 from engine.workers import Workers
 
 REVERIFY_DELAY_S = 1.0
@@ -68,6 +69,8 @@ class Partitions:
     """What the last broker says to have left, by the log's directory inside the data directory."""
     producer_room: ProducerRoom | None = None
     _by_topic: dict[bytes, dict[int, Partition]] = field(factory=dict, init=False)
+    _watermarks: Watermarks = field(factory=dict, init=False)
+    """As they stand on the disk."""
     _under_way: int = field(default=0, init=False)
     _to_verify: set[DurableLog] = field(factory=set, init=False)
     """Those whose tail will be verified again, or is being."""
@@ -165,6 +168,8 @@ class Partitions:
             sync_writes=spec.sync_writes,
             keeper=self,
         )
+        if not spec.replicas.decides_alone:
+            partition.recall_high_watermark(self._watermarks.get((spec.topic_id, spec.index), (0, 0))[0])
         is_last = not partitions or spec.index > next(reversed(partitions))
         partitions[spec.index] = partition
         if not is_last:
@@ -188,6 +193,8 @@ class Partitions:
             is_patient=True,  # what follows its sync are releases, some milliseconds of work
             keeper=self,
         )
+        if not store.replicas.decides_alone:
+            store.recall_high_watermark(self._watermarks.get((partition.topic_id, partition.index), (0, 0))[1])
         self._share_producers(log)
         return store
 
@@ -195,6 +202,29 @@ class Partitions:
         """Of all partitions, and of the stages of those that have one."""
         for partition in self:
             yield from partition.logs
+
+    # -- high watermarks
+
+    def recall_watermarks(self) -> None:
+        """[thread] Read those that the last broker noted, before logs are opened."""
+        self._watermarks = read_watermarks(self.files, self.data_dir)
+
+    def watermarks(self) -> Watermarks:
+        """Of the partitions that other nodes hold too."""
+        return {
+            (each.topic_id, each.index): (
+                each.high_watermark.offset,
+                0 if each.stage_log is None else each.stage_log.high_watermark.offset,
+            )
+            for each in self
+            if len(each.replicas.row.replicas) > 1
+        }
+
+    def note_watermarks(self, watermarks: Watermarks) -> None:
+        """[thread] For the next broker, unless it knows them already."""
+        if watermarks != self._watermarks:
+            write_watermarks(self.files, self.data_dir, watermarks)
+            self._watermarks = watermarks
 
     def configure(self, topic_id: bytes, config: LogConfig, *, sync_writes: bool, min_insync: int = 1) -> None:
         """A topic's configuration changed: it is in force at once."""

@@ -139,6 +139,36 @@ async def test_a_restart_opens_what_lies_here_in_its_role(catalogue: MemoryCatal
 
 
 @trio_test
+async def test_the_high_watermark_of_what_others_hold_too_is_recalled(catalogue: MemoryCatalogue) -> None:
+    one = ClusterNode(1, catalogue)
+    shared, alone = await one.create("shared"), await one.create("alone")
+    place(catalogue, shared, 0, replicas=(1, 2), isr=(1, 2))
+    await one.replicas.catch_up()
+    for _ in range(3):
+        one.write(shared)
+        one.write(alone)
+    one.partition(shared).replica_durable(2, 2)
+    await one.replicas.note_watermarks()
+    one.files.crash()
+    one.restart()
+    await one.replicas.open_all(clean=False)
+    assert one.partition(shared).high_watermark.offset == 2, "node 2 may not have the third"
+    assert one.partition(alone).high_watermark.offset == 3
+    one.files.unlink("/data/high-watermarks")
+    one.restart()
+    await one.replicas.open_all(clean=False)
+    assert one.partition(shared).high_watermark.offset == 0, "until node 2 has told"
+
+
+@trio_test
+async def test_a_node_that_holds_everything_alone_notes_no_high_watermarks(catalogue: MemoryCatalogue) -> None:
+    one = ClusterNode(1, catalogue)
+    one.write(await one.create("t"))
+    await one.replicas.note_watermarks()
+    assert "high-watermarks" not in one.files.list("/data")
+
+
+@trio_test
 async def test_configs_that_another_node_sets_are_in_force_here(catalogue: MemoryCatalogue) -> None:
     one = ClusterNode(1, catalogue)
     topic = await one.create("t")
