@@ -171,7 +171,7 @@ class Opening:
     @asynccontextmanager
     async def opened(self, publication: Publication) -> AsyncIterator[None]:
         """Open one batch, or have it refused. Room is held for what was found out as long as the context lasts; then it
-        is forgotten."""
+        is forgotten, and so is the batch."""
         sent, batch = self._sent(publication), publication.batch
         if sent is None or (sent.codec and not sent.must_open()):
             yield
@@ -184,7 +184,7 @@ class Opening:
             except BrokerError as error:
                 publication.refusal = kept(error)
             yield
-            batch.opened = batch.asked = batch.recompressed = None
+            batch.let_go()
 
     def _bound(self, sent: Sent) -> tuple[int, str]:
         """How much content the batch may have, and the key that says so."""

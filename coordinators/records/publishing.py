@@ -193,9 +193,12 @@ class Submission(Struct, eq=False):
     async def _publish_slowly(self) -> None:
         """The same for batches of which something takes long: one after the other, and others have their turn now and
         then."""
+        size = 0
         for publication in self.publications:
             # The buffer that all connections share is filled by another one while this one waits.
-            publication.batch.data = memoryview(bytes(publication.batch.data))
+            batch = publication.batch
+            batch.data = memoryview(bytes(batch.data))
+            size += len(batch.data)
         opening = Opening(self.publishing.opener)
         if self.transaction is not None:
             await self.transaction.ask_and_wait(self.publications)
@@ -209,7 +212,7 @@ class Submission(Struct, eq=False):
                     await self._until_taken()
             if number % PUBLISHED_PER_TURN == 0:
                 await trio.lowlevel.checkpoint()
-        self._end(sum([len(publication.batch.data) for publication in self.publications]))
+        self._end(size)
 
     async def _until_taken(self) -> None:
         """Wait until the bytes of the last batch are no longer needed, if it had to wait for its turn."""
@@ -274,7 +277,7 @@ class Submission(Struct, eq=False):
         self.waiting += 1
         taken = self.taken = trio.Event()
         # For whoever looks at it then: what it came in is a buffer that is filled again before.
-        publication.batch = publication.batch.copied()
+        publication.batch = publication.batch.bare()
 
         def resolved(receipt: Receipt) -> None:
             self._appended(publication, receipt)
@@ -301,9 +304,11 @@ class Submission(Struct, eq=False):
         if self.durable:
             self.waiting += 1
             partition.when_durable(receipt, self.deadline, partial(self._durable, publication))
+        batch.let_go()
 
     def _refuse(self, publication: Publication, error: BrokerError) -> None:
         publication.refusal = kept(error)
+        publication.batch.let_go()
         if isinstance(error, RefusedRecords) and error.header_fault:
             topic, index = publication.topic.name, publication.partition.index
             self.publishing.refused_headers.note(topic, index, error, self.publisher)

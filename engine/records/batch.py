@@ -20,6 +20,8 @@ from engine.records.layout import CODEC_MASK, HEADER_SIZE, BatchHeader, checksum
 from engine.records.walk import first_unsound
 from engine.stage.headers import OpenedRecord
 
+_NO_BYTES = memoryview(b"")
+
 
 class Publisher(Struct, frozen=True):
     """Who brings a batch, as far as that is known."""
@@ -98,6 +100,15 @@ class Batch(Struct, eq=False):
         """The same in memory of its own: what it came in is a buffer that will be filled again."""
         opened = None if self.opened is None else bytes(self.opened)
         return replace(self, data=memoryview(bytes(self.data)), opened=opened)
+
+    def bare(self) -> "Batch":
+        """A copy again, without the records that were opened and all that was found out about them."""
+        return Batch(memoryview(bytes(self.data)), self.header, self.origin, self.publisher)
+
+    def let_go(self) -> None:
+        """It was stored, or will not be: hold its bytes no longer, though somebody may still wait for the answer."""
+        self.data = _NO_BYTES
+        self.opened = self.asked = self.recompressed = None
 
 
 def made(data: bytes, origin: Origin) -> Batch:

@@ -92,3 +92,12 @@ def test_a_copy_does_not_change_with_the_buffer_that_it_came_in() -> None:
     buffer[:] = bytes(len(buffer))
     assert (copied.data, copied.section()) == (data, data[HEADER_SIZE:])
     assert bytes(sent.data) != data
+
+
+def test_what_was_stored_is_let_go_and_a_bare_copy_holds_no_more_than_its_bytes() -> None:
+    sent = whole(_zipped())
+    sent.section()
+    bare = sent.bare()
+    sent.let_go()
+    assert (len(sent.data), sent.opened) == (0, None)
+    assert (bytes(bare.data), bare.opened) == (_zipped(), None)

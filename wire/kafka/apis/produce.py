@@ -102,11 +102,12 @@ class _Part(Publication, eq=False, kw_only=True):
 
 
 class _Produce(Submission, eq=False, kw_only=True):
-    """One request, and what it is answered."""
+    """One request, and what it is answered. It is there until the answer is, so it holds nothing of the records."""
 
     parts: list[_Part]
     """Its publications."""
-    request: ProduceRequest
+    acks: int
+    transactional_id: str | None
     context: Context
     nodes: ToldNodes
     response: ProduceResponse
@@ -123,8 +124,8 @@ class _Produce(Submission, eq=False, kw_only=True):
         entry = PartitionProduceResponse(data.index)
         answered.partition_responses.append(entry)
         try:
-            if self.request.acks not in (ALL, LEADER, NONE):
-                raise InvalidRequiredAcks(f"acks must be 0, 1 or -1 (all), not {self.request.acks}")
+            if self.acks not in (ALL, LEADER, NONE):
+                raise InvalidRequiredAcks(f"acks must be 0, 1 or -1 (all), not {self.acks}")
             by_id = context.version >= FIRST_TOPIC_ID_VERSION
             topic = publishing.directory.topic(topic_data.topic_id if by_id else topic_data.name)
             partition = publishing.destination(publisher, topic, data.index, durable=self.durable)
@@ -137,8 +138,8 @@ class _Produce(Submission, eq=False, kw_only=True):
 
     def handle(self) -> Answer | Coroutine[Any, Any, Answer]:
         """Publish what was translated."""
-        if self.request.transactional_id is not None:
-            self.transaction = self._transaction(self.request.transactional_id)
+        if self.transactional_id is not None:
+            self.transaction = self._transaction(self.transactional_id)
         rest = self.publish()
         return self._end_later(rest) if rest is not None else self._answer()
 
@@ -176,7 +177,7 @@ class _Produce(Submission, eq=False, kw_only=True):
         """What the handler returns when everything was published, though perhaps not durable yet."""
         if self.throttle_ms:
             self.response.throttle_time_ms = self.throttle_ms
-        if self.request.acks == NONE:
+        if self.acks == NONE:
             refusals = (str(part.refusal) for part in self.parts if part.refusal is not None)
             failure = self.failure or next(refusals, "")
             if failure:
@@ -206,7 +207,8 @@ def handle(
         request.acks == ALL,
         deadline,
         parts=parts,
-        request=request,
+        acks=request.acks,
+        transactional_id=request.transactional_id,
         context=context,
         nodes=nodes,
         response=response,
@@ -215,7 +217,7 @@ def handle(
     for topic_data in request.topic_data:
         count += len(topic_data.partition_data)
     if count > FEW_PARTITIONS:
-        return _handle_many(produce)
+        return _handle_many(request, produce)
     for topic_data in request.topic_data:
         answered = TopicProduceResponse(topic_id=topic_data.topic_id, name=topic_data.name)
         response.responses.append(answered)
@@ -224,10 +226,9 @@ def handle(
     return produce.handle()
 
 
-async def _handle_many(produce: _Produce) -> Answer:
+async def _handle_many(request: ProduceRequest, produce: _Produce) -> Answer:
     """The same for so many partitions that translating them takes longer than a moment: others have their turn now and
     then."""
-    request = produce.request
     for topic_data in request.topic_data:
         for data in topic_data.partition_data:
             # The buffer that all connections share is filled by another one while this one waits.
