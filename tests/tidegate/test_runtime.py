@@ -6,7 +6,9 @@ from collections.abc import Awaitable, Callable
 import trio
 import trio.testing
 
+from engine.catalogue.memory import MemoryCatalogue
 from tests.simulation.client import SimulatedClient
+from tests.simulation.network import Network
 from tests.simulation.node import SimulatedNode
 from tests.simulation.world import EPOCH_MS
 from wire.kafka.messages.create_topics import CreatableTopic, CreateTopicsRequest
@@ -16,7 +18,7 @@ CREATE_TOPICS, METADATA = 19, 3
 
 
 def _simulated(program: Callable[[SimulatedNode], Awaitable[None]]) -> SimulatedNode:
-    node = SimulatedNode(random.Random(1))
+    node = SimulatedNode(1, Network(random.Random(2)), MemoryCatalogue(), random.Random(1))
 
     async def main() -> None:
         async with trio.open_nursery() as nursery:
@@ -25,12 +27,11 @@ def _simulated(program: Callable[[SimulatedNode], Awaitable[None]]) -> Simulated
             node.stop()
 
     trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))
-    node.disconnect()
     return node
 
 
 async def _create(node: SimulatedNode) -> None:
-    client = SimulatedClient(node, random.Random(2))
+    client = SimulatedClient(node.network, node.host, random.Random(2))
     topic = CreatableTopic(name="t", num_partitions=1, replication_factor=1)
     await client.ask(CREATE_TOPICS, 5, CreateTopicsRequest(topics=[topic], timeout_ms=5000))
     await client.close()
@@ -39,7 +40,7 @@ async def _create(node: SimulatedNode) -> None:
 def test_a_node_serves_in_a_world_that_was_made_up() -> None:
     async def program(node: SimulatedNode) -> None:
         await _create(node)
-        client = SimulatedClient(node, random.Random(3))
+        client = SimulatedClient(node.network, node.host, random.Random(3))
         answer = await client.ask(METADATA, 1, MetadataRequest(topics=None))
         assert [topic.name for topic in answer.topics] == ["t"]
         assert node.runtime is not None
