@@ -21,7 +21,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
 
-import h11
 from attrs import define, field
 
 from engine.catalogue.catalogue import (
@@ -199,7 +198,7 @@ class EtcdWatch:
             self._receive(exchange)
         except TimeoutError:
             return ()
-        except (OSError, EOFError, h11.RemoteProtocolError) as error:
+        except (OSError, EOFError) as error:
             self._drop()
             if self._closed:
                 return ()

@@ -129,8 +129,11 @@ class Exchange:
         self._socket.close()
 
     def _next(self) -> h11.Event | type[h11.PAUSED] | type[h11.NEED_DATA]:
-        while (event := self._protocol.next_event()) is h11.NEED_DATA:
-            self._protocol.receive_data(self._socket.recv(RECEIVE_BYTES))
+        try:
+            while (event := self._protocol.next_event()) is h11.NEED_DATA:
+                self._protocol.receive_data(self._socket.recv(RECEIVE_BYTES))
+        except h11.RemoteProtocolError as error:
+            raise EOFError(f"the answer was cut off: {error}") from error
         return event
 
 
@@ -163,7 +166,7 @@ class Gateway:
                 except BaseException:
                     exchange.close()
                     raise
-            except (OSError, EOFError, h11.RemoteProtocolError) as error:
+            except (OSError, EOFError) as error:
                 failures.append(f"{endpoint}: {error or type(error).__name__}")
         raise EtcdUnavailable(f"no etcd answers ({'; '.join(failures)})")
 
@@ -182,7 +185,7 @@ class Gateway:
             endpoint = self.endpoints[self._preferred]
             try:
                 return self._ask(endpoint, path, message)
-            except (OSError, EOFError, h11.RemoteProtocolError) as error:
+            except (OSError, EOFError) as error:
                 failures.append(f"{endpoint}: {error or type(error).__name__}")
                 self._drop()
         raise EtcdUnavailable(f"no etcd answers ({'; '.join(failures)})")
