@@ -287,7 +287,7 @@ def generate() -> dict[str, str]:
 
 
 def _formatted(source: str) -> str:
-    command = [sys.executable, "-m", "ruff", "format", "--isolated", "--line-length", "110", "-"]
+    command = [sys.executable, "-m", "ruff", "format", "--isolated", "--line-length", "120", "-"]
     return subprocess.run(command, input=source, capture_output=True, check=True, text=True).stdout
 
 

@@ -110,6 +110,7 @@ _CODES: Final[dict[type[errors.BrokerError], ErrorCode]] = {
     errors.InvalidProducerEpoch: ErrorCode.INVALID_PRODUCER_EPOCH,
     errors.UnknownProducerId: ErrorCode.UNKNOWN_PRODUCER_ID,
     errors.InvalidRequiredAcks: ErrorCode.INVALID_REQUIRED_ACKS,
+    errors.StaleLeader: ErrorCode.NOT_LEADER_OR_FOLLOWER,
     errors.NotLeader: ErrorCode.NOT_LEADER_OR_FOLLOWER,
     errors.FencedLeaderEpoch: ErrorCode.FENCED_LEADER_EPOCH,
     errors.UnknownLeaderEpoch: ErrorCode.UNKNOWN_LEADER_EPOCH,

@@ -70,12 +70,7 @@ RESPONSE = StructRows(
                                                         FieldRow("topic_id", "uuid", 0, 1, default=bytes(16)),
                                                         FieldRow("topic_name", "string", 0, 1, default=""),
                                                         FieldRow(
-                                                            "partitions",
-                                                            "int32",
-                                                            0,
-                                                            1,
-                                                            default=[],
-                                                            is_array=True,
+                                                            "partitions", "int32", 0, 1, default=[], is_array=True
                                                         ),
                                                     ),
                                                 ),
@@ -104,12 +99,7 @@ RESPONSE = StructRows(
                                                         FieldRow("topic_id", "uuid", 0, 1, default=bytes(16)),
                                                         FieldRow("topic_name", "string", 0, 1, default=""),
                                                         FieldRow(
-                                                            "partitions",
-                                                            "int32",
-                                                            0,
-                                                            1,
-                                                            default=[],
-                                                            is_array=True,
+                                                            "partitions", "int32", 0, 1, default=[], is_array=True
                                                         ),
                                                     ),
                                                 ),

@@ -25,8 +25,7 @@ REQUEST = StructRows(
                         default=[],
                         is_array=True,
                         struct=StructRows(
-                            "OffsetDeleteRequestPartition",
-                            (FieldRow("partition_index", "int32", 0, 0, default=0),),
+                            "OffsetDeleteRequestPartition", (FieldRow("partition_index", "int32", 0, 0, default=0),)
                         ),
                     ),
                 ),
