@@ -190,7 +190,7 @@ class Inspection:
 
     async def _staged_topics(self) -> list[Topic]:
         found = []
-        topics = sorted(self.releases.controller.topics.view, key=lambda topic: topic.name)
+        topics = sorted(self.releases.topics.view, key=lambda topic: topic.name)
         for walked, topic in enumerate(topics, 1):
             if self._stages_of(topic):
                 found.append(topic)
@@ -202,7 +202,7 @@ class Inspection:
         return stages_of(self.releases.partitions.of_topic(topic.topic_id))
 
     def _topic(self, name: str) -> Topic:
-        topic = self.releases.controller.topics.by_name.get(name)
+        topic = self.releases.topics.by_name.get(name)
         if topic is None:
             raise UnknownTopicOrPartition(f"no topic is called {name!r}")
         return topic

@@ -12,6 +12,7 @@ from coordinators.release.rates import LaneRates
 from coordinators.release.stage_traces import StageTraces
 from coordinators.release.stage_upkeep import StageUpkeep
 from coordinators.topic_view import Topic, TopicUpdate
+from coordinators.topics import Topics
 from coordinators.tracing.tracing import Tracing
 from engine.clock import Clock
 from engine.config.topic_parts import extension_config
@@ -48,6 +49,9 @@ class Releases:
     reserve: Reserve
     upkeep: StageUpkeep
     tracing: Tracing | None = None
+    partitions: Partitions = field(init=False)
+    """Of this node."""
+    topics: Topics = field(init=False)
     rates: LaneRates = field(init=False)
     on_dead_letters: list[Callable[[Staging], object]] = field(factory=list, init=False)
     """Told of a stage whose expired records are to be sent on."""
@@ -55,8 +59,11 @@ class Releases:
     _clock_is_watched: bool = False
     _entries: int = 0
     """At most so many are pending in all stages: counted now and then, and what came since is added."""
+    _most_entries: int = field(default=0, init=False)
+    """As many as there may be (`stage.max.entries`), as it was when they were counted."""
 
     def __attrs_post_init__(self) -> None:
+        self.partitions, self.topics = self.controller.partitions, self.controller.topics
         self.rates = LaneRates(self.stages, self.clock, self.timers)
 
     @classmethod
@@ -77,11 +84,6 @@ class Releases:
         controller.replicas.on_change.append(releases._topic_changed)
         controller.replicas.before_leading.append(releases._load_stage)
         return releases
-
-    @property
-    def partitions(self) -> Partitions:
-        """Of this node."""
-        return self.controller.partitions
 
     def stages(self) -> list[Staging]:
         """All there are."""
@@ -113,7 +115,7 @@ class Releases:
 
     async def open_all(self, *, clean: bool) -> None:
         """Open the stages that there are, before anything is served."""
-        for topic in self.controller.topics.view:
+        for topic in self.topics.view:
             for partition in self.partitions.of_topic(topic.topic_id):
                 await self._open_stage_log(partition, clean=clean)
                 if partition.replicas.leads:
@@ -196,7 +198,7 @@ class Releases:
     def _observer(self, partition: Partition, stage: Stage) -> StageTraces | None:
         if self.tracing is None:
             return None
-        return StageTraces(self.tracing, self.controller.topics.view, partition, stage)
+        return StageTraces(self.tracing, self.topics.view, partition, stage)
 
     # -- what stages ask for and tell (StageKeeper)
 
@@ -221,14 +223,15 @@ class Releases:
         limit = staging.stage.config.stage_max_bytes
         if 0 <= limit < self.pending_bytes(staging.partition.topic_id) + size:
             raise PolicyViolation(f"{size} bytes more would exceed stage.max.bytes={limit} pending in this topic")
-        most = self.controller.topics.settings.integer("stage.max.entries")
-        if self._entries + record_count > most:
+        if self._entries + record_count > self._most_entries:
             self._count_entries()
+        most = self._most_entries
         if self._entries + record_count > most:
             raise PolicyViolation(f"{self._entries} records are pending in all topics, stage.max.entries={most} may be")
         self._entries += record_count
 
     def _count_entries(self) -> None:
+        self._most_entries = self.topics.settings.integer("stage.max.entries")
         self._entries = sum(staging.stage.state.table.row_count for staging in self.stages())
 
     def _watch_clock(self) -> None:

@@ -20,7 +20,7 @@ import math
 from collections import deque
 from collections.abc import Callable
 from enum import Enum, auto
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, ParamSpec, Protocol, TypeVar
 
 from attrs import frozen
 
@@ -110,6 +110,7 @@ logger = logging.getLogger("tidegate.release")
 RETRY_S = 1.0
 
 T = TypeVar("T")
+P = ParamSpec("P")
 Operation = Callable[[], object]
 
 
@@ -183,8 +184,8 @@ class ReleaseLife:
     def welcome(self) -> Welcome:
         """What becomes of an operation that comes now."""
         welcome = WELCOMES[self.state]
-        is_first = self.is_free and not self._in_turn
-        return Welcome.QUEUED if welcome is Welcome.TAKEN and not is_first else welcome
+        others_come_first = self._in_turn or self._queue or self._unwritten
+        return Welcome.QUEUED if welcome is Welcome.TAKEN and others_come_first else welcome
 
     @property
     def is_free(self) -> bool:
@@ -196,12 +197,12 @@ class ReleaseLife:
         """How many operations wait."""
         return len(self._queue)
 
-    def take(self, operation: Callable[[], T]) -> T:
+    def take(self, operation: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
         """Carry it out at once: it is welcome."""
         assert self.welcome is Welcome.TAKEN
         self._in_turn = True
         try:
-            return operation()
+            return operation(*arguments, **named)
         finally:
             self._in_turn = False
             self._take_turns()

@@ -76,6 +76,8 @@ class Staging:
         self.partition = partition
         """The log that records are released to."""
         self.stage = stage
+        self.store: DurableLog = stage.store
+        """The stage's own log."""
         self._timers = timers
         self._clock = clock
         self._keeper = keeper
@@ -87,11 +89,6 @@ class Staging:
             stage.observe(observer)
         partition.when_online(self.life.resume)
         stage.store.when_online(self._store_online)
-
-    @property
-    def store(self) -> DurableLog:
-        """The stage's own log."""
-        return self.stage.store
 
     @property
     def in_the_way(self) -> bool:
@@ -106,7 +103,7 @@ class Staging:
         refused, and nothing of it is stored."""
         welcome = self.life.welcome
         if welcome is Welcome.TAKEN:
-            return self.life.take(lambda: self._append(batch))
+            return self.life.take(self._append, batch)
         if welcome is Welcome.REFUSED:
             assert self.life.reason is not None
             raise fresh(self.life.reason)
@@ -267,7 +264,7 @@ class Staging:
 
     def configure(self, config: ExtensionConfig) -> None:
         """The topic's keys have changed."""
-        self.stage.config = config
+        self.stage.configure(config)
         self._leave_priority()
         self.due.arm()
 
@@ -343,10 +340,11 @@ class Staging:
             self._observer.released(intent, self.stage.state.intended)
 
     def released(self) -> None:
-        """And can be read."""
-        self.readers.ordering_ended()
-        self._leave_priority()
-        self.readers.order_on()
+        """And can be read. Only lanes have an order that somebody may wait for."""
+        if self.readers.is_ordering or self.stage.prioritised:
+            self.readers.ordering_ended()
+            self._leave_priority()
+            self.readers.order_on()
 
     def interrupted(self) -> None:
         """Whoever reads has to ask anew."""

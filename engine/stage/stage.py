@@ -120,7 +120,7 @@ class Stage:
     def __init__(self, store: DurableLog, state: StageState, clock: SteadyClock, config: ExtensionConfig) -> None:
         self.store = store
         self.clock = clock
-        self._config = config
+        self.config = config
         self._batches = ReleaseBatches(store.log, self._damage_met)
         self.observer: StateObserver | None = None
         self.adopt(state)
@@ -133,14 +133,9 @@ class Stage:
         self._fresh: deque[tuple[int, int]] = deque()
         self._fresh_count = 0
 
-    @property
-    def config(self) -> ExtensionConfig:
-        """The topic's keys."""
-        return self._config
-
-    @config.setter
-    def config(self, config: ExtensionConfig) -> None:
-        self._config = config
+    def configure(self, config: ExtensionConfig) -> None:
+        """The topic's keys have changed."""
+        self.config = config
         self.state.lanes.rules = config.lane_rules
 
     @property
@@ -151,7 +146,7 @@ class Stage:
     @property
     def takes_all(self) -> bool:
         """Whether every record goes to the stage, whatever it asks for."""
-        return self.state.prioritised or self._config.priority_enable == "true"
+        return self.state.prioritised or self.config.priority_enable == "true"
 
     @property
     def durable_offset(self) -> int:
@@ -190,7 +185,7 @@ class Stage:
             batches.append((build_events([CodecChanged(header.codec)], now_ms), None))
         first_number = self.store.log.end_offset + sum(parse_header(batch).record_count for batch, _ in batches)
         flags = LETTER_FLAG if is_letter else 0
-        if opened is None and not self._config.extensions_enable:
+        if opened is None and not self.config.extensions_enable:
             flags |= PLAIN_FLAG
         # Without priorities the opened records do not show their lanes; a replay does, and both must come to the same.
         # What counts is how they were opened: the key may have been switched while they waited for their turn.
@@ -220,9 +215,9 @@ class Stage:
         return events
 
     def _makes_prioritised(self, opened: Sequence[OpenedRecord] | None) -> bool:
-        if self._config.priority_enable == "auto":
+        if self.config.priority_enable == "auto":
             return any(record.directive.priority is not None for record in opened or ())
-        return self._config.priority_enable == "true"
+        return self.config.priority_enable == "true"
 
     def _immediate(
         self, first_number: int, opened: Sequence[OpenedRecord], log_end_offset: int, now_ms: int
@@ -370,7 +365,7 @@ class Stage:
         """Whether a record that waits for its time or for a reader is past its own."""
         if row.expires_ms != NONE:
             return wall_ms >= row.expires_ms
-        ttl_ms = row.ttl_ms if row.ttl_ms != NONE else self._config.message_ttl_ms
+        ttl_ms = row.ttl_ms if row.ttl_ms != NONE else self.config.message_ttl_ms
         if ttl_ms < 0 or row.due_ms == NONE:
             return False
         return (now_ms if row.relative else wall_ms) >= row.due_ms + ttl_ms
@@ -392,7 +387,7 @@ class Stage:
         return intent
 
     def _expired(self, rows: Sequence[PendingRow]) -> Expired:
-        return Expired(tuple(row.number for row in rows), self._config.expiry_policy == "dlq")
+        return Expired(tuple(row.number for row in rows), self.config.expiry_policy == "dlq")
 
     # -- lanes (rules 4 and 5)
 

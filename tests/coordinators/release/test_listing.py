@@ -40,7 +40,8 @@ def delayed(bench: Bench, *delays: int) -> None:
 async def test_everything_about_a_record_is_shown() -> None:
     bench = Bench()
     headers = ((b"tide-deliver-at", b"%d" % (NOW_MS + 500)), (b"tide-priority", b"low"), (b"trace", None))
-    bench.config = bench.staging.stage.config = ExtensionConfig(priority_enable="false")
+    bench.config = ExtensionConfig(priority_enable="false")
+    bench.staging.stage.configure(bench.config)
     bench.produce(Record(b"value", (*headers, (b"tide-ttl", b"99")), b"key", NOW_MS - 5))
     bench.sync()
     (shown,) = (await listed(bench)).records

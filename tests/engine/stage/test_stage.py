@@ -310,7 +310,7 @@ def test_priority_is_left_once_the_lanes_are_empty() -> None:
 def test_extensions_that_are_off_are_plain_data_in_a_prioritised_partition() -> None:
     leader = lead()
     send(leader, record("a", priority=2))
-    leader.stage.config = ExtensionConfig(extensions_enable=False)
+    leader.stage.configure(ExtensionConfig(extensions_enable=False))
     data = client_batch([record("b", delay=500)])
     leader.stage.hold(parse_header(data), data[61:], None, leader.log_end)
     assert len(leader.state.lanes) == 2

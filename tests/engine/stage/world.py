@@ -363,7 +363,7 @@ class Leader:
         """A Fetch at `offset`, which is at the log's end or beyond; None if one is under way, or it failed."""
         before = self.store.log.end_offset
         assert self.log_end <= offset <= self.promised_end
-        self.stage.config = evolve(self.config, priority_fetch_max_records=limit_records)
+        self.stage.configure(evolve(self.config, priority_fetch_max_records=limit_records))
         assert self.partition.linearise(offset, limit_bytes)
         intent = self.state.intents[-1] if self.store.log.end_offset > before else None
         self.go_on()
