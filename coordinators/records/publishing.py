@@ -117,10 +117,8 @@ class Publishing:
             self.admission.check_write(publisher, topic)
         if topic.internal and publisher is not NOBODY:
             raise InvalidTopic(f"{topic.name} is written by the broker alone")
-        partitions = self._partitions
-        partition = partitions.get(topic.topic_id, index) or self.directory.partition(topic, index)
-        replicas = partition.replicas
-        refusal = replicas.not_leader or partitions.refusal or (replicas.shortage if durable else None)
+        partition = self.directory.partition(topic, index)
+        refusal = self._partitions.refusal or (partition.replicas.shortage if durable else None)
         if refusal is not None:
             raise fresh(refusal)
         return partition

@@ -25,8 +25,6 @@ PREFIX_SIZE = PREFIX.size
 LENGTH_OVERHEAD = 12
 CHECKSUM_END = 21
 MAGIC_POSITION = 16
-# The low byte of the attributes, where the codec stands.
-ATTRIBUTES_POSITION = 22
 MAGIC = 2
 
 CODEC_MASK = 0x07

@@ -11,7 +11,7 @@ import json
 import socket
 import threading
 from base64 import b64decode, b64encode
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -22,8 +22,6 @@ from engine.errors import StorageError
 
 RECEIVE_BYTES = 64 * 1024
 MAX_EVENT_BYTES = 64 * 1024
-OUT_OF_SPACE = 8
-"""The gRPC status RESOURCE_EXHAUSTED: etcd's database has reached its limit."""
 
 
 class EtcdUnavailable(StorageError):
@@ -155,7 +153,8 @@ class Gateway:
     def open(self, path: str, message: Mapping[str, Any], timeout_s: float) -> Exchange:
         """A connection of its own whose answer goes on and on."""
         failures = []
-        for endpoint in self._in_turn():
+        for place in self._places():
+            endpoint = self.endpoints[place]
             try:
                 exchange = Exchange(endpoint, timeout_s)
                 try:
@@ -177,10 +176,9 @@ class Gateway:
 
     def _call(self, path: str, message: Mapping[str, Any]) -> dict[str, Any]:
         failures = []
-        first = self._preferred
         # A connection that has been idle may have been closed by the other side: there it is tried once more.
-        places = [first] if self._exchange is not None else []
-        places += [(first + place) % len(self.endpoints) for place in range(len(self.endpoints))]
+        again = [self._preferred] if self._exchange is not None else []
+        places = again + self._places()
         for self._preferred in places:
             endpoint = self.endpoints[self._preferred]
             try:
@@ -201,9 +199,9 @@ class Gateway:
         answer: dict[str, Any] = json.loads(body)
         return answer
 
-    def _in_turn(self) -> Iterator[EtcdEndpoint]:
-        for place in range(len(self.endpoints)):
-            yield self.endpoints[(self._preferred + place) % len(self.endpoints)]
+    def _places(self) -> list[int]:
+        """Of all endpoints, the one that answered last first."""
+        return [(self._preferred + place) % len(self.endpoints) for place in range(len(self.endpoints))]
 
     def _drop(self) -> None:
         exchange, self._exchange = self._exchange, None
