@@ -3,16 +3,18 @@
 PY := .venv/bin/python
 PYTEST := $(PY) -m pytest -q
 SERVE_ARGS ?=
+CLUSTER_ARGS ?=
 TEST_ARGS ?=
 BENCH_ARGS ?=
 DEMO_ARGS ?=
 SOAK_ARGS ?=
+CHAOS_ARGS ?=
 FUZZ_ARGS ?=
 COST_ARGS ?=
 SIMULATE_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help venv serve setup check test lint types layers tidy unit compat compat-reference spark demo bench soak fuzz fuzz-cost simulate wheel clean
+.PHONY: help venv serve cluster setup check test lint types layers tidy unit compat compat-reference spark demo bench soak chaos fuzz fuzz-cost simulate wheel clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{printf "%-24s %s\n", $$1, $$2}'
@@ -22,6 +24,9 @@ venv:  ## make .venv with the project and its development tools
 
 serve: venv  ## run a broker on 127.0.0.1:9092 (SERVE_ARGS="--data-dir DIR ...")
 	@exec $(PY) -m tidegate serve $(SERVE_ARGS)
+
+cluster: venv  ## run an etcd and three nodes on 127.0.0.1:9092-9094 (CLUSTER_ARGS="--nodes 5 ...")
+	@exec $(PY) -m tidegate cluster run $(CLUSTER_ARGS)
 
 setup: venv  ## install what the tests need: kcat, Java, Maven, etcd, the jars of Kafka and of Spark's connector
 	@sh tools/setup/system.sh
@@ -60,11 +65,11 @@ tidy: venv  ## the tidiness test
 
 unit: venv  ## unit and property tests (TEST_ARGS="-k name")
 	@echo "== unit and property tests"
-	@$(PYTEST) tests --ignore=tests/test_tidy.py $(TEST_ARGS)
+	@$(PY) -m tools.run_tests unit $(TEST_ARGS)
 
 compat: setup  ## real clients against Tidegate
 	@echo "== compatibility tests against Tidegate"
-	@COMPAT_TARGET=tidegate $(PYTEST) compat_tests $(TEST_ARGS)
+	@COMPAT_TARGET=tidegate $(PY) -m tools.run_tests compat $(TEST_ARGS)
 
 compat-reference: setup  ## the same scenarios against Apache Kafka
 	@echo "== compatibility tests against Apache Kafka"
@@ -82,6 +87,9 @@ bench: setup  ## measure against Apache Kafka here, into docs/benchmarks.md; nee
 
 soak: venv  ## kill -9 a loaded broker again and again and check (SOAK_ARGS="--cycles N --workload staged")
 	@$(PY) -m tools.soak $(SOAK_ARGS)
+
+chaos: setup  ## faults on three loaded nodes and their etcd, and check; cuts need root (CHAOS_ARGS="--faults N --seed N")
+	@$(PY) -m tools.chaos $(CHAOS_ARGS)
 
 fuzz: venv  ## mutated frames through the decoders (FUZZ_ARGS="--iterations N --seed N")
 	@$(PY) -m tools.fuzz.codec $(FUZZ_ARGS)

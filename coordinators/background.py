@@ -21,6 +21,11 @@ class Background:
         finally:
             self._nursery = None
 
+    @property
+    def is_open(self) -> bool:
+        """Whether a task that is begun now runs."""
+        return self._nursery is not None
+
     def start_soon(self, function: Callable[..., Awaitable[object]], *arguments: object) -> None:
         """Begin a task."""
         if self._nursery is not None:

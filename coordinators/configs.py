@@ -1,4 +1,6 @@
-"""Altering configs while the broker runs: of topics, of this node, of all nodes. Kafka's rules and errors.
+"""Altering configs while the broker runs: of topics, of a node, of all nodes. Kafka's rules and errors.
+
+What a node has in force only that node tells; what it is to have may be altered on any node of the cluster.
 
 A topic's setting that cannot be is `InvalidConfig`; a broker's is `InvalidRequest`, as Kafka answers it
 (KAFKA-13609).
@@ -69,6 +71,8 @@ class ConfigPlanner:
     node_id: int
     dynamic: Mapping[int | None, Mapping[str, str]]
     dynamic_revisions: Mapping[int | None, int]
+    nodes: Collection[int] = ()
+    """The other nodes that are registered."""
 
     def plan_alter(self, wanted: Sequence[tuple[ConfigResource, Sequence[ConfigAlteration]]]) -> Plan[ConfigResource]:
         """IncrementalAlterConfigs: single keys are set, removed, or their lists changed."""
@@ -105,7 +109,7 @@ class ConfigPlanner:
         if resource.type == ResourceType.TOPIC:
             check_topic_name(resource.name)
             return describe_topic(self._topic(resource.name).config, self.settings)
-        node_id = self._node(resource)
+        node_id = self._node(resource, is_this_one=True)
         return describe_broker_default(self.settings) if node_id is None else describe_broker(self.settings)
 
     def _altered(
@@ -149,7 +153,7 @@ class ConfigPlanner:
             raise UnknownTopicOrPartition(f"The topic '{name}' does not exist.")
         return topic
 
-    def _node(self, resource: ConfigResource) -> int | None:
+    def _node(self, resource: ConfigResource, *, is_this_one: bool = False) -> int | None:
         if resource.type != ResourceType.BROKER:
             raise InvalidRequest(f"Configs of resource type {resource.type} are not served.")
         if not resource.name:
@@ -158,7 +162,7 @@ class ConfigPlanner:
             node_id = int(resource.name)
         except ValueError:
             raise InvalidRequest(f"Node id must be an integer, but it is: {resource.name}") from None
-        if node_id != self.node_id:
+        if node_id != self.node_id and (is_this_one or node_id not in self.nodes):
             raise InvalidRequest(
                 f"Unexpected broker id, expected {self.node_id} or empty string, but received {resource.name}"
             )
@@ -192,6 +196,7 @@ class ConfigPlanner:
             if node_id is None:
                 settings = evolve(self.settings, dynamic_default=values)
             else:
+                # Of another node what its own configuration says is not known here, and does not matter for a check.
                 settings = evolve(self.settings, dynamic=values)
             settings.check()
             check_defaults(self.view, self.settings, settings)

@@ -14,8 +14,8 @@ from attrs import define, field, frozen
 
 from coordinators.cluster.controller import ClusterController
 from coordinators.runtime import Runtime
+from coordinators.topic_creation import DEFAULT_FACTOR, TopicSpec
 from coordinators.topic_view import Topic, TopicView
-from coordinators.topics import TopicSpec
 from engine.errors import BrokerError, CoordinatorNotAvailable, NotCoordinator
 from engine.partition.partition import Partition
 
@@ -43,6 +43,8 @@ class InternalTopic:
     partition_count: int
     configs: Mapping[str, str]
     runtime: Runtime[Any]
+    factor_key: str = DEFAULT_FACTOR
+    """The broker key that says how many replicas it gets."""
 
 
 @define(eq=False)
@@ -84,7 +86,9 @@ class InternalTopics:
     def spec(self, name: str) -> TopicSpec | None:
         """How a topic that is looked after is made, whoever has it made; None for any other."""
         kept = self._kept.get(name)
-        return None if kept is None else TopicSpec(name, kept.partition_count, configs=dict(kept.configs))
+        if kept is None:
+            return None
+        return TopicSpec(name, kept.partition_count, configs=dict(kept.configs), factor_key=kept.factor_key)
 
     async def ensure(self, name: str) -> None:
         """Make the topic unless it is there; `CoordinatorNotAvailable` if that is not possible now."""

@@ -3,18 +3,26 @@
 A block that was reserved and not used up before a restart is never used again: ids are plentiful, repeats
 are not allowed.
 
-    while (producer_id := ids.take()) is None:      # loop
-        ids.add(ids.reserve())                      # reserve blocks: in a thread; add: on the loop
+    while (producer_id := ids.take()) is None:
+        await ids.replenish(in_catalogue)           # one reserves for all who wait
 """
 
 from collections import deque
+from collections.abc import Awaitable, Callable
 
+import trio
 from attrs import define, field, frozen
 
 from engine.catalogue.catalogue import Catalogue, CatalogueConflict, Commit, Compare, Put
 from engine.catalogue.records import PRODUCER_IDS
+from engine.errors import StorageError
 
 BLOCK_SIZE = 1_000
+REPLENISHED_S = 15.0
+"""So long is a block waited for: a catalogue that does not answer must not keep clients waiting."""
+
+InCatalogue = Callable[[Callable[[], "ProducerIdBlock"]], Awaitable["ProducerIdBlock"]]
+"""Runs what asks the catalogue away from the loop."""
 
 
 @frozen
@@ -33,6 +41,7 @@ class ProducerIds:
     _block_size: int = BLOCK_SIZE
     _blocks: deque[ProducerIdBlock] = field(factory=deque, init=False)
     _used: int = field(default=0, init=False)
+    _replenishing: trio.Lock = field(factory=trio.Lock, init=False)
 
     @property
     def available(self) -> bool:
@@ -63,6 +72,15 @@ class ProducerIds:
             except CatalogueConflict:
                 continue
             return ProducerIdBlock(first, self._block_size)
+
+    async def replenish(self, in_catalogue: InCatalogue) -> None:
+        """See to it that there is an id to take. Raises why there is none."""
+        with trio.move_on_after(REPLENISHED_S):
+            async with self._replenishing:
+                if not self.available:
+                    self.add(await in_catalogue(self.reserve))
+                return
+        raise StorageError(f"the catalogue has not given producer ids for {REPLENISHED_S:.0f} s; try again later")
 
     def add(self, block: ProducerIdBlock) -> None:
         self._blocks.append(block)

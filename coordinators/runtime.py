@@ -26,7 +26,17 @@ from coordinators.state_machine import Completion, M, Machine, Operation, Record
 from engine.clock import Clock
 from engine.damage import DamagedFile
 from engine.deferred import Deferred
-from engine.errors import BrokerError, CoordinatorLoadInProgress, NotCoordinator, NotLeader, StorageError
+from engine.errors import (
+    BrokerError,
+    CoordinatorLoadInProgress,
+    CoordinatorNotAvailable,
+    NotCoordinator,
+    NotEnoughReplicas,
+    NotEnoughReplicasAfterAppend,
+    NotLeader,
+    StorageError,
+    fresh,
+)
 from engine.log.replay import replayed_batches
 from engine.log.transactions import EndedTransaction, EndWatcher
 from engine.log.types import LogPosition, Origin
@@ -258,7 +268,11 @@ class Runtime(Generic[M]):
         return answer
 
     def _told(self, error: BrokerError) -> BrokerError:
-        return NotCoordinator(str(error)) if isinstance(error, NotLeader) else self.told(error)
+        if isinstance(error, NotLeader):
+            return NotCoordinator(str(error))
+        if isinstance(error, NotEnoughReplicas | NotEnoughReplicasAfterAppend):
+            return CoordinatorNotAvailable(str(error))
+        return self.told(error)
 
     def _complete(self, completions: Sequence[Completion], error: BrokerError | None) -> None:
         """Give others their answers; when there are very many, others go on in between."""
@@ -307,6 +321,8 @@ class Runtime(Generic[M]):
             producer_epoch=producer.epoch if producer else -1,
             attributes=TRANSACTIONAL_FLAG if producer else 0,
         )
+        if shard.partition.replicas.shortage is not None:
+            raise fresh(shard.partition.replicas.shortage)
         result = shard.partition.write(made(data, Origin.COORDINATOR))
         shard.last_written = result.last_offset
         try:

@@ -6,11 +6,13 @@ from typing import TypeVar
 
 from attrs import Factory, frozen
 
+from coordinators.cluster.assignments import assigned, check_replicas, new_row
+from coordinators.cluster.placement import place
 from coordinators.letter_rules import LetterRules
 from coordinators.topic_names import check_topic_name, collision_key
 from coordinators.topic_view import Plan, PlanBuilder, Topic, TopicView
 from engine.catalogue.catalogue import Commit, Compare, Put
-from engine.catalogue.records import PartitionRecord
+from engine.catalogue.records import NodeRecord, PartitionRecord
 from engine.config.resolve import BrokerSettings, TopicConfig
 from engine.errors import (
     BrokerError,
@@ -28,6 +30,7 @@ from engine.ids import RandomBytes, new_id
 
 DEFAULT = -1
 PARTITIONS_PER_REQUEST_MAX = 10_000
+DEFAULT_FACTOR = "default.replication.factor"
 
 Item = TypeVar("Item")
 Assignment = tuple[int, Sequence[int]]
@@ -35,13 +38,16 @@ Assignment = tuple[int, Sequence[int]]
 
 @frozen
 class TopicSpec:
-    """A topic that somebody wants. -1 is the broker's default; `assignments` pair partition and replicas."""
+    """A topic that somebody wants. -1 is the broker's default; `assignments` pair partition and replicas.
+
+    `factor_key` is the broker key that gives the default of how many replicas there are."""
 
     name: str
     partition_count: int = DEFAULT
     replication_factor: int = DEFAULT
     assignments: Sequence[Assignment] = ()
     configs: Mapping[str, str | None] = Factory(dict)
+    factor_key: str = DEFAULT_FACTOR
 
 
 @frozen
@@ -55,11 +61,11 @@ class PartitionsSpec:
 
 @frozen
 class TopicPlanner:
-    """What creation is planned against: the view, the config in force, this node."""
+    """What creation is planned against: the view, the config in force, the nodes that are registered."""
 
     view: TopicView
     settings: BrokerSettings
-    node_id: int
+    nodes: Mapping[int, NodeRecord]
     random_bytes: RandomBytes
 
     def plan_create(self, specs: Sequence[TopicSpec]) -> Plan[Topic]:
@@ -126,13 +132,28 @@ class TopicPlanner:
             raise InvalidReplicationFactor("Replication factor must be larger than 0, or -1 to use the default value.")
         if count < DEFAULT or count == 0:
             raise InvalidPartitions("Number of partitions was set to an invalid non-positive value.")
-        if factor > 1:
-            raise InvalidReplicationFactor(
-                f"Unable to replicate the partition {factor} time(s): The target replication factor "
-                f"of {factor} "
-                "cannot be reached because only 1 broker(s) are registered."
-            )
-        return (PartitionRecord.on(self.node_id),) * self._requested_partitions(spec)
+        return self._placed(self._requested_partitions(spec), self._factor(spec))
+
+    def _factor(self, spec: TopicSpec) -> int:
+        """What was not asked for is as it can be: a cluster of two nodes has two replicas by default."""
+        if spec.replication_factor != DEFAULT:
+            return spec.replication_factor
+        factor = self.settings.integer(spec.factor_key)
+        if self.settings.is_set(spec.factor_key):
+            return factor
+        eligible = sum(node.is_eligible for node in self.nodes.values())
+        return max(1, min(factor, eligible))
+
+    def _placed(self, count: int, factor: int, held: Sequence[PartitionRecord] = ()) -> tuple[PartitionRecord, ...]:
+        placed = place([*self.nodes.values()], count, factor, self.random_bytes, held)
+        rows: dict[tuple[int, ...], PartitionRecord] = {}
+        for replicas in placed:
+            # Partitions that lie on the same nodes share a row in memory.
+            if replicas not in rows:
+                row = new_row(self.nodes, replicas)
+                assert row is not None, "the first of those that were placed is eligible"
+                rows[replicas] = row
+        return tuple(rows[replicas] for replicas in placed)
 
     def _assigned(self, spec: TopicSpec) -> tuple[PartitionRecord, ...]:
         if spec.replication_factor != DEFAULT:
@@ -146,21 +167,7 @@ class TopicPlanner:
             raise InvalidReplicaAssignment(f"Found multiple manual partition assignments for partition {repeated[0]}")
         if sorted(indexes) != list(range(len(indexes))):
             raise InvalidReplicaAssignment("partitions should be a consecutive 0-based integer sequence")
-        return tuple(self._held_here(replicas) for _index, replicas in sorted(spec.assignments))
-
-    def _held_here(self, replicas: Sequence[int]) -> PartitionRecord:
-        if not replicas:
-            raise InvalidReplicaAssignment("The manual partition assignment includes an empty replica list.")
-        for replica in replicas:
-            if replica != self.node_id:
-                raise InvalidReplicaAssignment(
-                    f"The manual partition assignment includes broker {replica}, but no such broker is registered."
-                )
-        if len(replicas) > 1:
-            raise InvalidReplicaAssignment(
-                f"The manual partition assignment includes the broker {self.node_id} more than once."
-            )
-        return PartitionRecord.on(self.node_id)
+        return tuple(assigned(self.nodes, sorted(spec.assignments, key=lambda each: each[0])))
 
     def _config(self, configs: Mapping[str, str | None]) -> TopicConfig:
         given = {name: value for name, value in configs.items() if value is not None}
@@ -185,19 +192,25 @@ class TopicPlanner:
         self._check_count(spec.total_count)
         if additional > room:
             raise PolicyViolation("Excessively large number of partitions per request.")
-        added = self._added(spec.assignments, additional)
+        added = self._added(topic, spec.assignments, additional)
         return topic, Topic(topic.name, topic.topic_id, topic.partitions + added, topic.config)
 
-    def _added(self, assignments: Sequence[Sequence[int]] | None, additional: int) -> tuple[PartitionRecord, ...]:
+    def _added(
+        self, topic: Topic, assignments: Sequence[Sequence[int]] | None, additional: int
+    ) -> tuple[PartitionRecord, ...]:
+        first, count = topic.partitions[0], topic.partition_count
+        factor = len(first.replicas) - len(first.removing)
         if assignments is None:
-            return (PartitionRecord.on(self.node_id),) * additional
+            return self._placed(additional, factor, topic.partitions)
         if len(assignments) != additional:
             only = "only " if len(assignments) < additional else ""
             raise InvalidReplicaAssignment(
                 f"Attempted to add {additional} additional partition(s), but {only}{len(assignments)} "
                 "assignment(s) were specified."
             )
-        return tuple(self._held_here(replicas) for replicas in assignments)
+        for replicas in assignments:
+            check_replicas(self.nodes, replicas, factor)
+        return tuple(assigned(self.nodes, list(enumerate(assignments, count))))
 
 
 def _check_growth(topic: Topic, total_count: int) -> None:

@@ -20,7 +20,7 @@ from coordinators.topic_creation import PartitionsSpec, TopicPlanner, TopicSpec
 from coordinators.topic_deletion import plan_delete, plan_finish
 from coordinators.topic_view import Plan, Topic, TopicUpdate, TopicView
 from engine.catalogue.catalogue import Catalogue, Commit
-from engine.catalogue.records import PartitionRecord, TopicRecord, broker_configs_key
+from engine.catalogue.records import NodeRecord, PartitionRecord, TopicRecord, broker_configs_key
 from engine.config.resolve import BrokerSettings, ConfigEntry
 from engine.errors import PolicyViolation
 from engine.ids import RandomBytes, TopicId
@@ -68,11 +68,14 @@ class Topics:
 
     # -- planning: on the loop, nothing changes
 
-    def plan_create(self, specs: Sequence[TopicSpec]) -> Plan[Topic]:
-        return self._planner().plan_create(specs)
+    def plan_create(self, specs: Sequence[TopicSpec], nodes: Mapping[int, NodeRecord] | None = None) -> Plan[Topic]:
+        """`nodes` are those that are registered; without any there is this one."""
+        return self._planner(nodes).plan_create(specs)
 
-    def plan_partitions(self, specs: Sequence[PartitionsSpec]) -> Plan[Topic]:
-        return self._planner().plan_partitions(specs)
+    def plan_partitions(
+        self, specs: Sequence[PartitionsSpec], nodes: Mapping[int, NodeRecord] | None = None
+    ) -> Plan[Topic]:
+        return self._planner(nodes).plan_partitions(specs)
 
     def plan_delete(self, wanted: Sequence[str | TopicId]) -> Plan[Topic]:
         """Names are text, ids are bytes. The files go afterwards, then `plan_finish_delete`."""
@@ -86,16 +89,16 @@ class Topics:
         return plan_finish(self.deleting, topic_ids)
 
     def plan_alter_configs(
-        self, wanted: Sequence[tuple[ConfigResource, Sequence[ConfigAlteration]]]
+        self, wanted: Sequence[tuple[ConfigResource, Sequence[ConfigAlteration]]], nodes: Collection[int] = ()
     ) -> Plan[ConfigResource]:
-        """Single keys, as IncrementalAlterConfigs."""
-        return self._config_planner().plan_alter(wanted)
+        """Single keys, as IncrementalAlterConfigs. `nodes` are those that are registered."""
+        return self._config_planner(nodes).plan_alter(wanted)
 
     def plan_replace_configs(
-        self, wanted: Sequence[tuple[ConfigResource, Mapping[str, str | None]]]
+        self, wanted: Sequence[tuple[ConfigResource, Mapping[str, str | None]]], nodes: Collection[int] = ()
     ) -> Plan[ConfigResource]:
         """All settings of a resource, as AlterConfigs."""
-        return self._config_planner().plan_replace(wanted)
+        return self._config_planner(nodes).plan_replace(wanted)
 
     def describe_configs(self, resource: ConfigResource, names: Collection[str] | None = None) -> list[ConfigEntry]:
         return self._config_planner().describe(resource, names)
@@ -139,11 +142,12 @@ class Topics:
 
     # -- internals
 
-    def _planner(self) -> TopicPlanner:
-        return TopicPlanner(self.view, self.settings, self.node_id, self.random_bytes)
+    def _planner(self, nodes: Mapping[int, NodeRecord] | None) -> TopicPlanner:
+        known = nodes or {self.node_id: NodeRecord(self.node_id, ())}
+        return TopicPlanner(self.view, self.settings, known, self.random_bytes)
 
-    def _config_planner(self) -> ConfigPlanner:
-        return ConfigPlanner(self.view, self.settings, self.node_id, self._dynamic, self._dynamic_revisions)
+    def _config_planner(self, nodes: Collection[int] = ()) -> ConfigPlanner:
+        return ConfigPlanner(self.view, self.settings, self.node_id, self._dynamic, self._dynamic_revisions, nodes)
 
     def _reconfigured(self) -> Iterator[TopicUpdate]:
         for topic in list(self.view):
@@ -153,13 +157,13 @@ class Topics:
 
     def _take_broker_configs(self, news: News) -> bool:
         """Whether the settings of this node have changed."""
-        mine = {node_id: told for node_id, told in news.broker_configs.items() if node_id in (None, self.node_id)}
-        for node_id, (configs, revision) in mine.items():
+        for node_id, (configs, revision) in news.broker_configs.items():
             self._dynamic[node_id] = configs
             self._dynamic_revisions[node_id] = revision
-        if mine:
+        is_mine = not news.broker_configs.keys().isdisjoint((None, self.node_id))
+        if is_mine:
             self._resolve_settings()
-        return bool(mine)
+        return is_mine
 
     def _topic(
         self, record: TopicRecord, revision: int, before: Topic | None, rows: Mapping[int, PartitionRecord]

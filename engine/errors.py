@@ -313,3 +313,63 @@ class UnsupportedAssignor(BrokerError):
 
 class InvalidRegularExpression(BrokerError):
     """A subscription by regular expression that is none."""
+
+
+class NotEnoughReplicasAfterAppend(BrokerError):
+    """The records are stored, and the in-sync replicas have become too few to acknowledge them."""
+
+
+class ClusterAuthorizationFailed(BrokerError):
+    """Only a node of the cluster may ask this."""
+
+
+class UnsupportedSaslMechanism(BrokerError):
+    """Nobody is let in that way."""
+
+
+class IllegalSaslState(BrokerError):
+    """It is not the time for that, or this listener lets everybody in."""
+
+
+class SaslAuthenticationFailed(BrokerError):
+    """Whoever it is could not show it."""
+
+
+class StaleNodeEpoch(BrokerError):
+    """The node was registered anew since, or is not registered."""
+
+
+class OffsetNotAvailable(BrokerError):
+    """This leader is new and does not know yet how far its predecessor had come."""
+
+
+class PreferredLeaderNotAvailable(BrokerError):
+    """The first replica cannot lead now."""
+
+
+class EligibleLeadersNotAvailable(BrokerError):
+    """None of the replicas can lead now."""
+
+
+class ElectionNotNeeded(BrokerError):
+    """The partition has the leader that it should have."""
+
+
+class NoReassignmentInProgress(BrokerError):
+    """There is nothing to cancel."""
+
+
+class SnapshotNotFound(BrokerError):
+    """That state of a stage is not kept any more; a later one is."""
+
+
+class PositionOutOfRange(BrokerError):
+    """A snapshot has no such position."""
+
+
+class DuplicateNodeRegistration(BrokerError):
+    """A node of this number is alive."""
+
+
+class IneligibleReplica(BrokerError):
+    """The node may not join the in-sync replicas now."""

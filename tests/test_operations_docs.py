@@ -15,6 +15,7 @@ from trio.testing import trio_test
 
 from engine.metrics import Family
 from tests.engine.stage.world import client_batch, record
+from tests.wire.http.cluster_doors import cluster_doors, create_on
 from tests.wire.http.door import HttpDoor, open_http_door
 from tests.wire.kafka.groups import group_door
 from tests.wire.kafka.requests import batch, create_topic, produced
@@ -40,7 +41,18 @@ async def families(data_dir: Path) -> list[tuple[Family, set[str]]]:
         await HttpDoor(door.door).get("/health")
         metrics = door.door.broker.metrics
         await trio.to_thread.run_sync(metrics.prepare)
-        return [(family, _labels(family)) for family in metrics.families()]
+        found = [(family, _labels(family)) for family in metrics.families()]
+    in_cluster = await _in_cluster(data_dir / "cluster")
+    return [(family, labels | in_cluster.get(family.name, set())) for family, labels in found]
+
+
+async def _in_cluster(data_dir: Path) -> dict[str, set[str]]:
+    """The labels of those that only several nodes have."""
+    async with cluster_doors(data_dir) as doors:
+        await create_on(await doors[1].connect(), "t", (1, 2))
+        metrics = doors[1].broker.metrics
+        await trio.to_thread.run_sync(metrics.prepare)
+        return {family.name: _labels(family) for family in metrics.families()}
 
 
 def _labels(family: Family) -> set[str]:
@@ -96,6 +108,11 @@ async def test_every_metric_of_the_dashboard_and_the_alerts_exists(tmp_path: Pat
 def test_the_alerts_cover_what_must_wake_somebody() -> None:
     names = set(re.findall(r"alert: (\w+)", (OPERATIONS / "alerts.yml").read_text()))
     assert {"TidegateLagGrows", "TidegateDiskAlmostFull", "TidegateTransactionStuck", "TidegateErrors"} <= names
+
+
+def test_every_alert_has_its_part_in_the_runbook() -> None:
+    names = re.findall(r"alert: (\w+)", (OPERATIONS / "alerts.yml").read_text())
+    assert re.findall(r"^### (Tidegate\w+)$", (OPERATIONS / "runbook.md").read_text(), re.MULTILINE) == names
 
 
 def test_every_route_is_listed() -> None:

@@ -68,6 +68,7 @@ PARAMETERS_MAX = 10
 
 # Constructors that take more: of values, which hold what they are told and do nothing. A service is never among them.
 RECORDS = {
+    "tidegate/world.py:World": "what a node is given of a machine, by name",
     "coordinators/group/config.py:GroupSettings": "keys of the configuration",
     "coordinators/group/consumer/requests.py:DescribedConsumer": "what is told of a member",
     "coordinators/group/consumer/requests.py:HeartbeatRequest": "the fields of a request",

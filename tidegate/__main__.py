@@ -51,6 +51,9 @@ def _parser() -> argparse.ArgumentParser:
         type=int,
         help="the port of the operations door; 0 for none, -1 takes a free one (default: 8080)",
     )
+    serve.add_argument("--node-id", metavar="N", type=int, help="the number of this node (node.id; default: 1)")
+    serve.add_argument("--etcd", metavar="URL[,URL]", help="where the cluster's etcd is (etcd.endpoints)")
+    serve.add_argument("--rack", metavar="RACK", help="where this node stands (broker.rack)")
     serve.add_argument(
         "--set", metavar="KEY=VALUE", action="append", default=[], help="set a broker key; may be repeated"
     )
@@ -58,7 +61,15 @@ def _parser() -> argparse.ArgumentParser:
 
 
 # What the options are short for.
-_KEYS = {"host": "listeners", "kafka_port": "listeners", "http_port": "http.port", "data_dir": "log.dirs"}
+_KEYS = {
+    "host": "listeners",
+    "kafka_port": "listeners",
+    "http_port": "http.port",
+    "data_dir": "log.dirs",
+    "node_id": "node.id",
+    "etcd": "etcd.endpoints",
+    "rack": "broker.rack",
+}
 
 
 def _check(options: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
@@ -79,8 +90,9 @@ def _assignments(options: argparse.Namespace) -> list[str]:
         host = options.host or "127.0.0.1"
         port = 9092 if options.kafka_port is None else options.kafka_port
         assignments.append(f"listeners=PLAINTEXT://{f'[{host}]' if ':' in host else host}:{port}")
-    if options.http_port is not None:
-        assignments.append(f"http.port={options.http_port}")
+    for name in ("http_port", "node_id", "etcd", "rack"):
+        if (value := getattr(options, name)) is not None:
+            assignments.append(f"{_KEYS[name]}={value}")
     return assignments + list(options.set)
 
 

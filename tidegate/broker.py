@@ -15,11 +15,10 @@ from types import TracebackType
 import trio
 
 from coordinators.scrubbing import Scrubbing
-from engine.catalogue.guarded import open_catalogue
 from engine.clock import SystemClock
 from engine.files.files import OsFiles
 from engine.metrics import Metrics
-from engine.scrub.steps import OtherFile
+from tidegate.catalogues import OpenCatalogue, open_catalogue
 from tidegate.cleaning import Cleaning
 from tidegate.config import BrokerConfig
 from tidegate.data_directory import DataDirectory
@@ -110,24 +109,26 @@ class Broker:
             bind_http(self.config) as self._http,
             machine(settings, directory.path, files) as here,
         ):
-            catalogue = open_catalogue(str(directory.path), files)
-            try:
-                self.runtime = NodeRuntime(
-                    config=self.config,
-                    world=here.world,
-                    catalogue=catalogue,
-                    data_dir=str(directory.path),
-                    directory=directory,
-                    descriptors=descriptors,
-                    listeners=self.listeners,
-                    http=self._http,
-                    other_files=[OtherFile(catalogue.path, catalogue.problem)],
-                    metrics=self.metrics,
-                )
+            async with open_catalogue(self.config, directory.path, files, self.clock) as opened:
+                self.runtime = self._runtime(here, opened, directory, descriptors)
                 async with _delivering(here), self.runtime.running():
                     yield
-            finally:
-                catalogue.close()
+
+    def _runtime(
+        self, here: MachineWorld, opened: OpenCatalogue, directory: DataDirectory, descriptors: DescriptorPlan
+    ) -> NodeRuntime:
+        return NodeRuntime(
+            config=self.config,
+            world=here.world,
+            catalogue=opened.catalogue,
+            data_dir=str(directory.path),
+            directory=directory,
+            descriptors=descriptors,
+            listeners=self.listeners,
+            http=self._http,
+            other_files=opened.other_files,
+            metrics=self.metrics,
+        )
 
 
 @asynccontextmanager

@@ -1,6 +1,8 @@
 """A node's parts, made and joined: from what it stands on to its doors, each when all that it needs is there."""
 
 import logging
+import math
+from typing import TYPE_CHECKING
 
 from attrs import frozen
 
@@ -16,14 +18,15 @@ from coordinators.records.directory import PartitionDirectory
 from coordinators.records.publishing import Publishing
 from coordinators.release.dead_letters import DeadLetters
 from coordinators.release.releases import Releases
+from coordinators.replication.ports import FollowerReads, NoFollowers
 from coordinators.scrubbing import Scrubbing
 from coordinators.topics import Topics
 from coordinators.transaction.markers import LocalMarkers
-from coordinators.transaction.ports import TransactionVerification
+from coordinators.transaction.ports import MarkerWriter, TransactionVerification
 from coordinators.transaction.transactions import Transactions
 from coordinators.waiting import in_worker
 from engine.catalogue.catalogue import Catalogue
-from engine.catalogue.records import cluster_id
+from engine.catalogue.records import cluster_id, cluster_secret
 from engine.clock import Clock
 from engine.config.resolve import BrokerSettings
 from engine.files.files import OsFiles
@@ -35,6 +38,7 @@ from engine.partition.partitions import Partitions
 from engine.partition.sync import SyncRounds
 from engine.workers import Workers
 from tidegate.cleaning import Cleaning
+from tidegate.clustering import Clustering
 from tidegate.config import BrokerConfig
 from tidegate.descriptors import DescriptorPlan
 from tidegate.kafka_door import door_services
@@ -44,9 +48,13 @@ from tidegate.pulse import Pulse
 from tidegate.tracing import open_tracing, publish_events
 from tidegate.world import World
 from wire.kafka.cork import Cork
+from wire.kafka.nodes.trust import NodeTrust
 from wire.kafka.server import KafkaServer
 from wire.kafka.told_nodes import ToldNodes
 from wire.services import Services
+
+if TYPE_CHECKING:
+    from tidegate.cluster_links import ClusterLinks
 
 logger = logging.getLogger("tidegate")
 
@@ -100,30 +108,43 @@ async def compose_node(
     topics = await in_worker(workers, Topics.load, catalogue, settings, config.node_id, random_bytes)
     partitions = _partitions(under, topics.settings)
     nodes = await in_worker(workers, Nodes.load, catalogue)
-    controller = ClusterController(ReplicaManager(catalogue, topics, partitions, workers, under.background, nodes))
+    replicas = ReplicaManager(catalogue, topics, partitions, workers, under.background, nodes, world.catalogue_workers)
+    controller = ClusterController(replicas)
+    clustering = Clustering.compose(world, controller)
     internal_topics = InternalTopics(controller)
     groups = Groups.compose(internal_topics, topics.settings, clock, timers, workers, random_bytes)
     tracing = await open_tracing(controller, groups, clock, workers, random_bytes, under.data_dir)
     producer_ids = ProducerIds(catalogue)
     directory = PartitionDirectory(topics, partitions)
+    trust = await _trust(under, config.node_id, catalogue)
     markers = LocalMarkers(directory, clock)
-    transactions = Transactions(internal_topics, producer_ids, markers, topics.settings, clock, timers, workers)
+    links = None if clustering.is_alone else _links(under, trust, nodes, settings)
+    writer: MarkerWriter = markers if links is None else links.markers(markers)
+    transactions = Transactions(internal_topics, producer_ids, writer, topics.settings, clock, timers, workers)
+    verification = _verification(transactions, directory, links)
     releases = Releases.compose(controller, clock, timers, tracing)
-    publishing = Publishing.compose(directory, releases, transactions, tracing, topics.settings, clock, workers)
+    publishing = Publishing.compose(directory, releases, verification, tracing, topics.settings, clock, workers)
     publish_events(tracing, controller, clock, timers, publishing)
-    dead_letters = DeadLetters(controller, producer_ids, clock, publishing)
+    carrier = None if links is None else links.letters
+    dead_letters = DeadLetters(controller, producer_ids, clock, publishing, carrier)
     releases.on_dead_letters.append(dead_letters.wake)
-    deletions = Deletions(controller, [groups.forget_topics])
+    deletions = Deletions(controller, [groups.forget_topics], clustering.acts_for_all)
     cluster = await in_worker(workers, cluster_id, catalogue, random_bytes)
     identity = NodeIdentity(config.node_id, cluster, _rack(topics.settings))
+    followers: FollowerReads = NoFollowers()
+    if links is not None:
+        followers = clustering.replicate(world, controller, releases, timers, links.replicas)
     domain = (
         identity,
         nodes,
         ToldNodes(nodes, identity),
+        trust,
         topics,
         partitions,
         directory,
         controller,
+        clustering,
+        *clustering.parts,
         deletions,
         internal_topics,
         producer_ids,
@@ -137,10 +158,31 @@ async def compose_node(
         tracing,
         timers,
     )
-    ports = {Clock: clock, Workers: workers, TransactionVerification: transactions}
+    ports = {Clock: clock, Workers: workers, TransactionVerification: verification, FollowerReads: followers}
     services = Services(ports | {type(each): each for each in domain})
     services = services.extended(door_services(services, clock, workers, world.chance, descriptors))
     return Node(services, clock, workers)
+
+
+async def _trust(under: Foundation, node_id: int, catalogue: Catalogue) -> NodeTrust:
+    """By a secret, where others share the catalogue."""
+    world, secret = under.world, None
+    if math.isfinite(catalogue.session.duration_s):
+        secret = await in_worker(world.catalogue_workers, cluster_secret, catalogue, world.random_bytes)
+    return NodeTrust(node_id, world.random_bytes, secret)
+
+
+def _links(under: Foundation, trust: NodeTrust, nodes: Nodes, settings: BrokerSettings) -> "ClusterLinks":
+    # Not imported by a node that is alone.
+    from tidegate.cluster_links import ClusterLinks
+
+    return ClusterLinks.compose(under.world, trust, nodes, under.background, settings)
+
+
+def _verification(
+    transactions: Transactions, directory: PartitionDirectory, links: "ClusterLinks | None"
+) -> TransactionVerification:
+    return transactions if links is None else links.verification(transactions, directory)
 
 
 def _partitions(under: Foundation, settings: BrokerSettings) -> Partitions:

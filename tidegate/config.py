@@ -12,6 +12,7 @@ from pathlib import Path
 
 from attrs import frozen
 
+from coordinators.cluster.defaults import cluster_keys
 from engine.config.keys import Value
 from engine.config.resolve import BrokerSettings
 from engine.config.topic import TOPIC_KEYS
@@ -70,7 +71,8 @@ class BrokerConfig:
             given[setting.name] = _checked(setting)
             origins[setting.name] = setting.origin
         _unite_node_id(given, origins)
-        layers = BrokerSettings(static=given, keys=BROKER_KEYS)
+        is_in_cluster = bool(given.get("etcd.endpoints"))
+        layers = BrokerSettings(static=given, keys=cluster_keys(BROKER_KEYS) if is_in_cluster else BROKER_KEYS)
         layers.check()
         return cls(given, origins, layers)
 

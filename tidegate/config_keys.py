@@ -4,14 +4,20 @@ Each part declares the keys that it obeys; here they are put together, and hande
 (`BrokerSettings.keys`). docs/configuration.md is written from them, in this order.
 """
 
-from coordinators.config import TOPIC_CREATION_KEYS
+import re
+
+from coordinators.cluster.config import CLUSTER_KEYS
+from coordinators.config import THROTTLE_KEYS, TOPIC_CREATION_KEYS
 from coordinators.group.config import CONSUMER_GROUP_KEYS, GROUP_KEYS
 from coordinators.tracing.config import TRACING_KEYS
 from coordinators.transaction.config import TRANSACTION_KEYS
 from engine.config.broker import ENGINE_KEYS
-from engine.config.keys import ConfigKey, ConfigType, Importance, at_least, by_name, one_of
+from engine.config.keys import ConfigKey, ConfigType, Importance, Rule, at_least, by_name, one_of
 from wire.http.config import HTTP_KEYS
 from wire.kafka.config import CONNECTION_KEYS, FETCH_KEYS, LISTENER_KEYS
+
+_ENDPOINT = re.compile(r"(http://)?(\[[0-9a-fA-F:]+\]|[\w.-]+)(:\d+)?/?")
+_PREFIX = re.compile(r"(/[\w.-]+)+")
 
 NODE_KEYS = (
     ConfigKey(
@@ -39,6 +45,38 @@ NODE_KEYS = (
         None,
         "Where this node stands, as clients see it in metadata.",
         dynamic=False,
+    ),
+)
+
+ETCD_KEYS = (
+    ConfigKey(
+        "etcd.endpoints",
+        ConfigType.LIST,
+        (),
+        "Tidegate's own key. Where the etcd of the cluster is, as URLs of the form `http://host:2379`; name all of its "
+        "members. Without any the node is alone and keeps its catalogue in its data directory.",
+        Rule(lambda urls: all(map(_ENDPOINT.fullmatch, urls)), "URLs of the form http://host:port"),
+        dynamic=False,
+        importance=Importance.HIGH,
+    ),
+    ConfigKey(
+        "etcd.prefix",
+        ConfigType.STRING,
+        "/tidegate",
+        "Tidegate's own key. What the names of the cluster's keys in etcd begin with: clusters that share an etcd have "
+        "different ones.",
+        Rule(lambda prefix: _PREFIX.fullmatch(prefix) is not None, "a path such as /tidegate"),
+        dynamic=False,
+    ),
+    ConfigKey(
+        "broker.session.timeout.ms",
+        ConfigType.INT,
+        2_000,
+        "How long a node of a cluster may be silent before others take over what it leads. etcd rounds it up to whole "
+        "seconds, and to one and a half times its own election timeout.",
+        at_least(1_000),
+        dynamic=False,
+        default_reason="clients are to go on within four seconds; a process that has ended is noticed sooner.",
     ),
 )
 
@@ -102,8 +140,11 @@ LOGGING_KEYS = (
 BROKER_KEYS: dict[str, ConfigKey] = by_name(
     (
         *NODE_KEYS,
+        *ETCD_KEYS,
         *LISTENER_KEYS,
+        *CLUSTER_KEYS,
         *TOPIC_CREATION_KEYS,
+        *THROTTLE_KEYS,
         *ENGINE_KEYS.values(),
         *CONNECTION_KEYS,
         *FETCH_KEYS,

@@ -21,7 +21,7 @@ logger = logging.getLogger("tidegate")
 LOCK_FILE = ".lock"
 CLEAN_MARK = ".clean-shutdown"
 TEMPORARY_SUFFIX = ".tmp"
-OURS = (LOCK_FILE, CLEAN_MARK, "catalogue.", "topics", "journal", "reserve", "scrub")
+OURS = (LOCK_FILE, CLEAN_MARK, "catalogue.", "cluster.", "topics", "journal", "reserve", "scrub")
 """How what a broker keeps here is called."""
 
 

@@ -3,9 +3,12 @@
 import random
 from typing import Any
 
+from coordinators.cluster.config import RACK_AWARE
+from coordinators.cluster.nodes import Nodes
 from coordinators.records.deleting import Deleting
 from coordinators.records.directory import PartitionDirectory
 from coordinators.records.long_polls import LongPolls
+from coordinators.records.nearest import NearestReplicas
 from coordinators.records.offset_lookup import OffsetLookup
 from coordinators.records.reading import Reading
 from coordinators.tracing.tracing import Tracing
@@ -40,7 +43,8 @@ def door_services(
     )
     long_polls = LongPolls(settings.integer("fetch.max.waiting.requests"))
     tracing = services[Tracing]
-    reading = Reading(directory, tracing, clock, services[Timers], long_polls, limits.max_fetch_bytes)
+    nearest = NearestReplicas(services[Nodes], settings.text("replica.selector.class") == RACK_AWARE)
+    reading = Reading(directory, tracing, clock, services[Timers], long_polls, limits.max_fetch_bytes, nearest)
     deleting, lookup = Deleting(directory), OffsetLookup(directory, clock, workers)
     made = (limits, sessions, long_polls, reading, deleting, lookup)
     return {type(each): each for each in made}

@@ -4,6 +4,7 @@ import errno
 import socket
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from typing import Protocol
 
 from attrs import frozen
 
@@ -12,6 +13,7 @@ from tidegate.config import BrokerConfig
 from wire.http.config import Access
 from wire.kafka.listeners import Listener
 from wire.kafka.request import Endpoint
+from wire.kafka.server import KafkaServer
 from wire.socket_options import begin_unpaced
 
 BACKLOG = 1024
@@ -39,6 +41,20 @@ KAFKA_OPTIONS = Options("--host (or listeners)", "--kafka-port")
 HTTP_OPTIONS = Options("--set http.host", "--http-port, or 0 for none")
 
 
+class Listening(Protocol):
+    """An address by which clients reach the node: a socket of this machine, or what a simulation has for one."""
+
+    @property
+    def told(self) -> str:
+        """What others tell clients of it."""
+
+    def listen(self) -> None:
+        """Let clients connect."""
+
+    async def serve(self, server: KafkaServer, number: int) -> None:
+        """Serve who connects, for ever; it is the listener of this number."""
+
+
 @frozen
 class BoundListener:
     """A bound socket and what its clients are told; None where they are told the address they came by."""
@@ -63,6 +79,10 @@ class BoundListener:
         """Let clients connect."""
         begin_unpaced(self.socket)
         self.socket.listen(BACKLOG)
+
+    async def serve(self, server: KafkaServer, number: int) -> None:
+        """Serve who connects, for ever; it is the listener of this number."""
+        await server.serve(self.socket, self.endpoint, number)
 
 
 @frozen

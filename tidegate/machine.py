@@ -2,6 +2,7 @@
 
 import logging
 import os
+import socket
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -24,6 +25,7 @@ from tidegate.world import World
 logger = logging.getLogger("tidegate")
 
 WORKER_THREADS = 4
+CATALOGUE_THREADS = 2
 LARGEST_JOURNALED_ROUND = 4 * 1024 * 1024
 
 
@@ -48,6 +50,21 @@ class MachineWorld:
                     self._kernel.deliver()
                 for pool in self._pools:
                     pool.deliver()
+
+
+async def dial(host: str, port: int) -> trio.SocketStream:
+    """A connection whose small messages are not kept back; `ConnectionRefusedError` if nobody listens there."""
+    try:
+        stream = await trio.open_tcp_stream(host, port)
+    except OSError as error:
+        # A host may have several addresses: why each of them failed stands in what caused the error.
+        cause = error.__cause__
+        tried = cause.exceptions if isinstance(cause, BaseExceptionGroup) else (cause,)
+        if all(isinstance(each, ConnectionRefusedError) for each in tried):
+            raise ConnectionRefusedError(f"nobody listens at {host}:{port}") from None
+        raise
+    stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return stream
 
 
 @contextmanager
@@ -77,6 +94,7 @@ def machine(settings: BrokerSettings, data_dir: Path, files: OsFiles) -> Iterato
             pool(1, "sync"),
             pool(WORKER_THREADS, "worker"),
             pool(settings.integer("log.cleaner.threads"), "cleaner"),
+            pool(CATALOGUE_THREADS, "catalogue"),
         )
         world = World(
             clock=clock,
@@ -86,9 +104,11 @@ def machine(settings: BrokerSettings, data_dir: Path, files: OsFiles) -> Iterato
             workers=pools[1],
             sync_workers=pools[0],
             cleaner_workers=pools[2],
+            catalogue_workers=pools[3],
             round_sync=round_sync,
             journal_device=device,
             pause=time.sleep,
+            dial=dial,
         )
         yield MachineWorld(world, outcomes, pools, kernel)
 

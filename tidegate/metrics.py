@@ -9,6 +9,7 @@ from engine.metrics import Collector, Family, Metrics
 from engine.partition.partitions import Partitions
 from engine.partition.sync import SyncRounds
 from engine.scrub.scrubber import Scrubber
+from tidegate.clustering import Clustering
 from tidegate.logs import line_counts
 from tidegate.node import Node
 from wire.http.server import HttpServer
@@ -49,6 +50,7 @@ class LateMetrics:
 
 def _collectors(node: Node) -> tuple[Collector, ...]:
     # Imported here, in a thread: see `LateMetrics`.
+    from coordinators.metrics.cluster import ClusterMetrics, ReplicationFigures
     from coordinators.metrics.groups import GroupMetrics
     from coordinators.metrics.stages import StageMetrics
     from coordinators.metrics.topics import TopicMetrics
@@ -59,7 +61,11 @@ def _collectors(node: Node) -> tuple[Collector, ...]:
     topic_limit, partition_limit, group_limit = (
         settings.integer(f"metrics.{name}.limit") for name in ("topic", "partition", "group")
     )
+    clustering = node.services[Clustering]
+    found = clustering.replication
+    replication = None if found is None else ReplicationFigures(found.in_sync, found.followers, found.following)
     return (
+        ClusterMetrics(clustering.role, clustering.lags, replication).collect,
         TopicMetrics(node.topics, node.partitions, topic_limit, partition_limit).collect,
         StageMetrics(node.topics, node.partitions, topic_limit).collect,
         GroupMetrics(node.groups, group_limit, partition_limit).collect,

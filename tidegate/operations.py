@@ -16,12 +16,13 @@ from engine.config.resolve import BrokerSettings
 from engine.metrics import Metrics
 from engine.partition.partitions import Partitions
 from tidegate.descriptors import DescriptorPlan
-from tidegate.listening import BoundHttp, BoundListener
+from tidegate.listening import BoundHttp, Listening
 from tidegate.metrics import ScrubMetrics, StartMetrics, register_node
 from tidegate.node import Node
 from wire.http.config import HttpLimits
 from wire.http.life import Life, Phase
 from wire.http.server import HttpServer
+from wire.kafka.listeners import parse_listener
 from wire.kafka.metrics import KafkaMetrics
 from wire.kafka.server import KafkaServer
 
@@ -47,7 +48,7 @@ class Operations:
         metrics: Metrics,
         scrubbing: Scrubbing,
         kafka: KafkaServer,
-        listeners: Sequence[BoundListener],
+        listeners: Sequence[Listening],
         bound: BoundHttp | None,
         limits: HttpLimits,
     ) -> "Operations":
@@ -99,11 +100,9 @@ def _version() -> str:
     return tidegate.__version__
 
 
-def _advertised(listener: BoundListener) -> tuple[str, int]:
-    if listener.endpoint is not None:
-        return listener.endpoint.host, listener.endpoint.port
-    host, port = listener.socket.getsockname()[:2]
-    return host, port
+def _advertised(listener: Listening) -> tuple[str, int]:
+    told = parse_listener(listener.told)
+    return told.host, told.port
 
 
 def http_limits(settings: BrokerSettings, descriptors: DescriptorPlan) -> HttpLimits:

@@ -1,9 +1,9 @@
-"""The pytest plugin: fixtures that run a broker in a process of its own.
+"""The pytest plugin: fixtures that run a broker in a process of its own, or a cluster of them.
 
-`tidegate_broker` is a fresh broker per test, `tidegate_session_broker` one for the whole run. Override
-`tidegate_config` to give either of them broker keys. The report of a test that fails ends with what its broker
-has logged. Every pytest run of a project that has Tidegate installed imports this file, so it imports nothing of
-ours until a fixture is used.
+`tidegate_broker` is a fresh broker per test, `tidegate_session_broker` one for the whole run, `tidegate_cluster` a
+fresh cluster of three nodes. Override `tidegate_config` to give any of them broker keys. The report of a test that
+fails ends with what its broker has logged. Every pytest run of a project that has Tidegate installed imports this file,
+so it imports nothing of ours until a fixture is used.
 """
 
 from collections.abc import Generator, Iterator, Mapping
@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
+    from tidegate.running_cluster import RunningCluster
     from tidegate.testing import RunningBroker
 
+LOGGED = {("tidegate.testing", "RunningBroker"), ("tidegate.running_cluster", "RunningCluster")}
 LOG_LINES = 100
 """As much of a broker's log as a report shows, from the end."""
 
@@ -25,7 +27,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     if report.failed:
         for name, value in getattr(item, "funcargs", {}).items():
             # By its name: nothing of ours is imported for tests that use none of it.
-            if type(value).__name__ == "RunningBroker" and type(value).__module__ == "tidegate.testing":
+            if (type(value).__module__, type(value).__name__) in LOGGED:
                 report.sections.append((f"Log of {name}", _tail(value)))
     return report
 
@@ -57,4 +59,13 @@ def tidegate_session_broker(tidegate_config: Mapping[str, str]) -> "Iterator[Run
     from tidegate.testing import broker
 
     with broker(tidegate_config) as running:
+        yield running
+
+
+@pytest.fixture
+def tidegate_cluster(tidegate_config: Mapping[str, str]) -> "Iterator[RunningCluster]":
+    """A cluster of three nodes for this test alone, empty, with an etcd of its own, on free ports."""
+    from tidegate.testing import cluster
+
+    with cluster(3, tidegate_config) as running:
         yield running

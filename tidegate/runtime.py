@@ -26,12 +26,13 @@ from engine.metrics import Metrics
 from engine.records.walk import is_compiled
 from engine.scrub.steps import OtherFile
 from tidegate.cleaning import Cleaning
+from tidegate.clustering import Clustering
 from tidegate.composition import Foundation, Parts, compose_node, relieve_files
 from tidegate.config import BrokerConfig
 from tidegate.data_directory import CleanMark
 from tidegate.descriptors import DescriptorPlan
 from tidegate.kafka_door import kafka_server
-from tidegate.listening import BoundHttp, BoundListener, with_door
+from tidegate.listening import BoundHttp, Listening, with_door
 from tidegate.node import Node
 from tidegate.operations import Operations, http_limits
 from tidegate.tracing import close_tracing
@@ -64,7 +65,7 @@ class NodeRuntime:
     data_dir: str
     directory: MarkedDirectory
     descriptors: DescriptorPlan
-    listeners: Sequence[BoundListener] = ()
+    listeners: Sequence[Listening] = ()
     http: BoundHttp | None = None
     other_files: Sequence[OtherFile] = ()
     """What the scrubber looks at besides the logs and the journal."""
@@ -115,35 +116,44 @@ class NodeRuntime:
         with node.partitions.expecting(mark.logs if mark is not None else {}):
             # Stages first: coordinators go on where they were, and what they decided must reach what is staged.
             await in_worker(self.world.workers, partial(under.journal.open, now_ms, clean=clean))
-            await node.controller.replicas.open_all(clean=clean, then=partial(node.releases.open_all, clean=clean))
+            await node.controller.replicas.open_all(
+                clean=clean,
+                then=partial(node.releases.open_all, clean=clean),
+                leads=node.services[Clustering].is_alone,
+            )
         under.journal.start(under.rounds.settle)
 
     @asynccontextmanager
     async def _serving(self, parts: Parts) -> AsyncIterator[None]:
+        clustering = parts.node.services[Clustering]
         try:
-            await self._register(parts.node)
             async with trio.open_nursery() as nursery:
                 with self.foundation.background.open(nursery):
+                    await self._register(parts.node)
                     self._start_tasks(nursery, parts)
+                    await clustering.start(nursery)
                     parts.operations.enter(Phase.READY)
                     yield
+                    if not self._abandoned:
+                        await clustering.membership.resign()
                 nursery.cancel_scope.cancel()
         finally:
             parts.operations.enter(Phase.STOPPING)
             if not self._abandoned:
                 with trio.CancelScope(shield=True):
+                    await clustering.membership.leave()
                     await self._close_logs(parts)
 
     async def _register(self, node: Node) -> None:
         """Tell the cluster where this node's clients find it: only now are its ports known."""
         listeners = tuple(listener.told for listener in self.listeners)
-        record = NodeRecord(node.identity.node_id, listeners, node.identity.rack)
-        try:
-            await node.controller.register(record)
-        except BrokerError as error:
-            # Such as a full disk: its own clients are served all the same.
-            logger.error("the cluster cannot be told of this node: %s", error)
-            node.controller.replicas.nodes.by_id[record.node_id] = record
+        membership = node.services[Clustering].membership
+        version = ""
+        if not membership.is_alone:
+            import importlib.metadata  # here: a node by itself need not wait for it
+
+            version = importlib.metadata.version("tidegate")
+        await membership.register(NodeRecord(node.identity.node_id, listeners, node.identity.rack, version=version))
 
     def abandon(self) -> None:
         """Close nothing when the block is left, as if the process had been killed: for simulations."""
@@ -182,7 +192,7 @@ class NodeRuntime:
         nursery.start_soon(self._sweep_orphans, Orphans(node.transactions))
         for number, listener in enumerate(self.listeners):
             listener.listen()
-            nursery.start_soon(server.serve, listener.socket, listener.endpoint, number)
+            nursery.start_soon(listener.serve, server, number)
 
     async def _close_logs(self, parts: Parts) -> None:
         """Sync and close every log; the mark is left only if all went well."""

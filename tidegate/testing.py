@@ -1,11 +1,14 @@
-"""A broker for tests: its own process, a free port, a temporary directory.
+"""A broker for tests, or a cluster of them: own processes, free ports, a temporary directory.
 
     from tidegate import testing
 
     with testing.broker({"num.partitions": "6"}) as broker:
         producer = Producer({"bootstrap.servers": broker.bootstrap})
 
-Being another process, it is independent of the event loop, threads and packages of the program that uses it,
+    with testing.cluster(nodes=3) as cluster:
+        cluster.kill(2)
+
+Being another process, a broker is independent of the event loop, threads and packages of the program that uses it,
 and it can be killed and started again, which is how a client's behaviour in a failure is tested.
 """
 
@@ -19,11 +22,14 @@ import sys
 import sysconfig
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
-_READY = re.compile(rb"^tidegate ready kafka=\S+:(\d+)(?:[^\n]* http=\S+:(\d+))?[^\n]*\n", re.MULTILINE)
+if TYPE_CHECKING:
+    from tidegate.running_cluster import RunningCluster
+
+_READY = re.compile(rb"^tidegate ready kafka=(\S+):(\d+)(?:[^\n]* http=\S+:(\d+))?[^\n]*\n", re.MULTILINE)
 _HOST = "127.0.0.1"
 _MODULE = "tidegate._child"
 
@@ -62,6 +68,34 @@ def broker(
             running.kill()
 
 
+@contextlib.contextmanager
+def cluster(
+    nodes: int = 3,
+    config: Mapping[str, str] | None = None,
+    *,
+    data_dir: str | os.PathLike[str] | None = None,
+    racks: Sequence[str] = (),
+    timeout_s: float = 30.0,
+    **settings: object,
+) -> "Iterator[RunningCluster]":
+    """Run a cluster for the length of a `with` block: an etcd, and nodes numbered from 1 on.
+
+    Broker keys go to every node: in `config` by Kafka's names, or as arguments with underscores for dots
+    (`min_insync_replicas=2`). `racks` says where each node stands.
+    """
+    from tidegate.running_cluster import RunningCluster
+
+    keys = dict(config or {}) | {name.replace("_", "."): _text(value) for name, value in settings.items()}
+    with tempfile.TemporaryDirectory(prefix="tidegate-", ignore_cleanup_errors=True) as scratch:
+        directory = Path(data_dir) if data_dir is not None else Path(scratch)
+        with RunningCluster.make(directory, nodes, keys, racks=racks, timeout_s=timeout_s) as running:
+            yield running
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
 class RunningBroker:
     """A server process, which may be stopped, killed and started again on the same data and port."""
 
@@ -70,13 +104,14 @@ class RunningBroker:
         self._config = dict(config)
         self._log_file = log_file
         self._timeout_s = timeout_s
+        self._host = _HOST
         self._port = 0
         self._http_port = -1
         self._process: subprocess.Popen[bytes] | None = None
 
     def __repr__(self) -> str:
         state = f"pid {self._process.pid}" if self._process is not None else "not running"
-        return f"<RunningBroker {_HOST}:{self._port}, {state}>"
+        return f"<RunningBroker {self.bootstrap}, {state}>"
 
     @property
     def port(self) -> int:
@@ -86,12 +121,17 @@ class RunningBroker:
     @property
     def bootstrap(self) -> str:
         """What a client takes as `bootstrap.servers`."""
-        return f"{_HOST}:{self._port}"
+        return f"{self._host}:{self._port}"
+
+    @property
+    def has_door(self) -> bool:
+        """Whether `http_url` is known."""
+        return self._http_port > 0
 
     @property
     def http_url(self) -> str:
         """Where the operations door answers (health, metrics, topics, groups); the same over restarts."""
-        if self._http_port <= 0:
+        if not self.has_door:
             raise RuntimeError("the broker has no operations door: it has not run yet, or http.port is 0")
         return f"http://{_HOST}:{self._http_port}"
 
@@ -100,12 +140,31 @@ class RunningBroker:
         """The server's process id."""
         return self._running().pid
 
+    @property
+    def is_running(self) -> bool:
+        """Whether the server was started and has not ended, by itself or otherwise."""
+        return self._process is not None and self._process.poll() is None
+
+    @property
+    def log_file(self) -> Path:
+        """Where the server logs to."""
+        return self._log_file
+
     def log(self) -> str:
         """What the server has logged so far, over all its starts."""
         return self._log_file.read_text(errors="replace") if self._log_file.exists() else ""
 
     def start(self) -> None:
         """Start the server and wait until it is ready."""
+        self.begin()
+        try:
+            self.wait_until_ready()
+        except BaseException:
+            self.kill()
+            raise
+
+    def begin(self) -> None:
+        """The first half of `start`."""
         if self._process is not None:
             raise RuntimeError("the broker is running already")
         with self._log_file.open("ab") as log:
@@ -118,26 +177,41 @@ class RunningBroker:
                 # Ctrl-C is for the test program, which stops us as it leaves its `with` block.
                 start_new_session=True,
             )
-        try:
-            self._wait_until_ready()
-        except BaseException:
-            self.kill()
-            raise
 
     def stop(self) -> None:
         """Stop the server cleanly (SIGTERM); nothing happens if it is not running."""
+        self.ask_to_stop()
+        self.wait_until_stopped()
+
+    def ask_to_stop(self) -> None:
+        """The first half of `stop`."""
         if self._process is None:
             return
         if (code := self._process.poll()) is not None:
             self._forget()
             raise BrokerEnded(f"the server ended by itself with exit code {code}; {self._logged()}")
         self._process.send_signal(signal.SIGTERM)
+        # One that was paused goes on, to its end.
+        self._process.send_signal(signal.SIGCONT)
+
+    def wait_until_stopped(self) -> None:
+        """The second half of `stop`."""
+        if self._process is None:
+            return
         try:
             self._process.wait(self._timeout_s)
         except subprocess.TimeoutExpired:
             self.kill()
             raise BrokerDidNotStop(f"no end {self._timeout_s} s after SIGTERM; {self._logged()}") from None
         self._forget()
+
+    def pause(self) -> None:
+        """Have the server stand still (SIGSTOP), as a machine that hangs would."""
+        self._running().send_signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Let it go on (SIGCONT)."""
+        self._running().send_signal(signal.SIGCONT)
 
     def kill(self) -> None:
         """End the server at once (SIGKILL), as a crash would; nothing happens if it is not running."""
@@ -166,13 +240,16 @@ class RunningBroker:
             command += ["--set", f"{key}={value}"]
         return command
 
-    def _wait_until_ready(self) -> None:
+    def wait_until_ready(self) -> None:
+        """The second half of `start`."""
         output = b""
         for chunk in _chunks(_stdout(self._running()), time.monotonic() + self._timeout_s):
             output += chunk
             if match := _READY.search(output):
-                self._port = int(match[1])
-                self._http_port = int(match[2] or 0)
+                host, port, http_port = match.groups()
+                # Who listens everywhere is found here.
+                self._host = _HOST if host in (b"0.0.0.0", b"[::]") else host.decode()
+                self._port, self._http_port = int(port), int(http_port or 0)
                 return
         process = self._running()
         if (code := _exit_code(process)) is not None:

@@ -5,8 +5,9 @@ a clock that jumps, files in memory, and threads that are none: tests/simulation
 """
 
 import random
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
+import trio
 from attrs import frozen
 
 from engine.clock import Clock
@@ -15,6 +16,9 @@ from engine.ids import RandomBytes
 from engine.journal.device import Device
 from engine.partition.sync import RoundSync
 from engine.workers import Workers
+
+Dial = Callable[[str, int], Awaitable[trio.abc.HalfCloseableStream]]
+"""By host and port; raises OSError."""
 
 
 @frozen
@@ -30,8 +34,12 @@ class World:
     sync_workers: Workers
     cleaner_workers: Workers
     """For compaction, which takes long."""
+    catalogue_workers: Workers
+    """For the catalogue, which in a cluster may not answer for a while."""
     round_sync: RoundSync
     journal_device: Device | None
     """What the journal is written by; without one it is only read."""
     pause: Callable[[float], None]
     """Sleeps so many seconds, in a worker."""
+    dial: Dial
+    """Opens a connection to another node."""

@@ -28,6 +28,8 @@ KAFKA_RANGES = {
     "DescribeLogDirs": (35, (1, 5)),
     "CreatePartitions": (37, (0, 3)),
     "IncrementalAlterConfigs": (44, (0, 1)),
+    "AlterPartitionReassignments": (45, (0, 1)),
+    "ListPartitionReassignments": (46, (0, 0)),
     "DescribeCluster": (60, (0, 2)),
     "DescribeProducers": (61, (0, 0)),
     "DescribeTopicPartitions": (75, (0, 0)),

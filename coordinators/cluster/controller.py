@@ -7,20 +7,22 @@ names, it is one change.
 """
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from typing import TypeVar
 
 import trio
 from attrs import define, field
 
 from coordinators.background import Background
+from coordinators.cluster.reassigning import ReassignmentPlanner, ReassignmentSpec
 from coordinators.cluster.replica_manager import ReplicaManager
 from coordinators.configs import ConfigAlteration, ConfigResource
 from coordinators.topic_view import Plan, Topic
 from coordinators.topics import PartitionsSpec, Topics, TopicSpec
-from engine.catalogue.catalogue import CatalogueConflict, Commit, Put
-from engine.catalogue.records import PARTITIONS, NodeRecord
-from engine.errors import BrokerError, TopicAlreadyExists
+from engine.catalogue.catalogue import CatalogueConflict, Commit, Delete, Put
+from engine.catalogue.records import PARTITIONS, NodeRecord, PartitionRecord
+from engine.errors import BrokerError, StorageError, TopicAlreadyExists
 from engine.files.reserve import is_full
 from engine.ids import TopicId
 from engine.partition.partitions import Partitions
@@ -32,6 +34,10 @@ Results = tuple[T | BrokerError, ...]
 
 PLANNED_AT_MOST = 10
 """So often a change is planned before whoever asked for it is told that others were always quicker."""
+TURN_S = 15.0
+"""So long a change waits for those before it: a catalogue that does not answer must not keep clients waiting."""
+NOTHING = Commit(changes=(Delete("nothing"),))
+"""Its revision comes after all that was committed before."""
 
 
 @define(eq=False)
@@ -62,7 +68,7 @@ class ClusterController:
 
     async def create_topics(self, specs: Sequence[TopicSpec], *, validate_only: bool = False) -> Results[Topic]:
         """Make topics; per topic the topic, or why not."""
-        return await self._change(lambda: self.topics.plan_create(specs), validate_only=validate_only)
+        return await self._change(lambda: self.topics.plan_create(specs, self._nodes()), validate_only=validate_only)
 
     async def ensure_topic(self, spec: TopicSpec) -> None:
         """Make a topic unless there is one of its name. Raises why it cannot be made."""
@@ -74,7 +80,16 @@ class ClusterController:
         self, specs: Sequence[PartitionsSpec], *, validate_only: bool = False
     ) -> Results[Topic]:
         """Add partitions to topics."""
-        return await self._change(lambda: self.topics.plan_partitions(specs), validate_only=validate_only)
+        return await self._change(
+            lambda: self.topics.plan_partitions(specs, self._nodes()), validate_only=validate_only
+        )
+
+    async def reassign_partitions(
+        self, specs: Sequence[ReassignmentSpec], *, allow_factor_change: bool = True
+    ) -> Results[PartitionRecord]:
+        """Have partitions lie on other nodes, or leave them where they were; per partition its row, or why not."""
+        planner = ReassignmentPlanner(self.replicas.catalogue, self.topics.view, allow_factor_change)
+        return await self._change(lambda: planner.plan(specs, self._nodes()))
 
     async def delete_topics(self, wanted: Sequence[str | TopicId]) -> Results[Topic]:
         """Delete topics by name or by id."""
@@ -87,7 +102,9 @@ class ClusterController:
         validate_only: bool = False,
     ) -> Results[ConfigResource]:
         """Set, delete, append to or subtract from single keys."""
-        return await self._change(lambda: self.topics.plan_alter_configs(wanted), validate_only=validate_only)
+        return await self._change(
+            lambda: self.topics.plan_alter_configs(wanted, self._nodes()), validate_only=validate_only
+        )
 
     async def replace_configs(
         self,
@@ -96,7 +113,9 @@ class ClusterController:
         validate_only: bool = False,
     ) -> Results[ConfigResource]:
         """Replace all settings of each resource."""
-        return await self._change(lambda: self.topics.plan_replace_configs(wanted), validate_only=validate_only)
+        return await self._change(
+            lambda: self.topics.plan_replace_configs(wanted, self._nodes()), validate_only=validate_only
+        )
 
     async def finish_deletion(self, topic_ids: Sequence[TopicId]) -> None:
         """Nothing is left of these deleted topics: the catalogue forgets them. Raises why it cannot."""
@@ -110,6 +129,13 @@ class ClusterController:
 
     # -- from the plan to the catalogue
 
+    def _nodes(self) -> dict[int, NodeRecord]:
+        """[thread] Those that are registered, as of the plan; nothing is put in force meanwhile. In a catalogue of its
+        own a node stands alone, whatever it was called before."""
+        known = self.replicas.nodes.by_id
+        wanted = {self.topics.node_id} if self.replicas.has_own_catalogue else known.keys()
+        return {node_id: known[node_id] for node_id in sorted(known.keys() & wanted)}
+
     async def _change(self, plan: Callable[[], Plan[T]], *, validate_only: bool = False) -> Results[T]:
         planned: list[Plan[T]] = []
 
@@ -122,11 +148,14 @@ class ClusterController:
         except BrokerError as error:
             if is_full(error):
                 self.partitions.storage.note_full("changes of topics and configs")
+            if not planned:
+                # It was refused before its turn came; whoever asked is still told for each topic.
+                keep()
             return tuple(each if isinstance(each, BrokerError) else error for each in planned[0].results)
         return planned[0].results
 
     async def _carry_out(self, plan: Callable[[], Plan[T]], *, validate_only: bool = False) -> None:
-        async with self._lock:
+        async with self._turn():
             for _ in range(PLANNED_AT_MOST):
                 await self.replicas.in_force(self._committed)
                 async with self.replicas.steady():
@@ -138,16 +167,29 @@ class ClusterController:
                 except CatalogueConflict as error:
                     logger.info("planned again: %s", error)
                     conflict = error
-                    await self.replicas.catch_up()
+                    # What somebody else has committed may still be on its way here.
+                    with suppress(CatalogueConflict):
+                        await self._commit(NOTHING)
                 else:
                     await self.replicas.in_force(self._committed)
                     return
         raise conflict
 
+    @asynccontextmanager
+    async def _turn(self) -> AsyncIterator[None]:
+        with trio.move_on_after(TURN_S) as waiting:
+            await self._lock.acquire()
+        if waiting.cancelled_caught:
+            raise StorageError(f"the catalogue has not taken earlier changes for {TURN_S:.0f} s; try again later")
+        try:
+            yield
+        finally:
+            self._lock.release()
+
     async def _commit(self, commit: Commit) -> None:
         # Whatever becomes of the client that asked: which revision it became must be known before the next plan.
         with trio.CancelScope(shield=True):
-            self._committed = await self.replicas.in_thread(self._commit_in_thread, commit)
+            self._committed = await self.replicas.in_catalogue(self._commit_in_thread, commit)
 
     def _commit_in_thread(self, commit: Commit) -> int:
         """[thread] On a full disk room is kept for deletions, and for configs: a shorter retention frees some too."""

@@ -13,10 +13,12 @@ from engine.catalogue.catalogue import Entry, Event
 from engine.catalogue.records import (
     BROKER_CONFIGS,
     BROKER_DEFAULT,
+    CONTROLLER,
     DELETING,
     NODES,
     PARTITIONS,
     TOPICS,
+    ControllerRecord,
     NodeRecord,
     PartitionRecord,
     TopicRecord,
@@ -39,6 +41,13 @@ class News:
     broker_configs: dict[int | None, tuple[dict[str, str], int]] = Factory(dict)
     """By node, with the row's revision; None is the default of all nodes."""
     nodes: dict[int, NodeRecord | None] = Factory(dict)
+    controllers: tuple[ControllerRecord | None, int] | None = None
+    """Who is the controller now, with the row's revision; None if that has not changed."""
+
+    @property
+    def is_of_nodes(self) -> bool:
+        """Whether it tells of nodes that come, go or take over something."""
+        return bool(self.nodes) or self.controllers is not None
 
 
 def read_news(events: Iterable[Event]) -> list[News]:
@@ -81,6 +90,8 @@ def _note(news: News, event: Event) -> None:
         )
     elif key.startswith(NODES):
         news.nodes[int(key.removeprefix(NODES))] = None if value is None else NodeRecord.decode(value)
+    elif key == CONTROLLER:
+        news.controllers = (None, 0) if value is None else (ControllerRecord.decode(value), event.revision)
 
 
 @lru_cache(maxsize=1000)

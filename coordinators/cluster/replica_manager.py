@@ -10,7 +10,6 @@ Nothing is put in force while somebody plans against what is known (`steady`).
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
-from functools import partial
 from typing import Any
 
 import trio
@@ -19,13 +18,14 @@ from attrs import define, evolve, field
 from coordinators.background import Background
 from coordinators.cluster.news import News, read_news, read_whole
 from coordinators.cluster.nodes import Nodes
+from coordinators.cluster.strays import Strays
 from coordinators.topic_view import Topic, TopicUpdate
 from coordinators.topics import Topics
 from coordinators.waiting import Breathing, in_worker
-from engine.catalogue.catalogue import Catalogue, CatalogueCompacted, Watch
-from engine.catalogue.records import NODES
+from engine.catalogue.catalogue import Catalogue, CatalogueCompacted, Lasting, Watch
+from engine.catalogue.records import CONTROLLER, NODES, PartitionRecord
 from engine.config.topic_parts import log_config
-from engine.errors import BrokerError, StorageError
+from engine.errors import BrokerError, StorageError, fresh
 from engine.ids import TopicId
 from engine.log.log import Log
 from engine.partition.partition import Partition
@@ -41,6 +41,10 @@ MADE_AT_ONCE = 50
 LOGS_MADE_TOGETHER = 250
 """So many new logs are made in one turn of a thread."""
 WATERMARKS_S = 5.0
+LOOK_AGAIN_S = 0.5
+"""So long is news waited for before the catalogue is looked at all the same."""
+IN_FORCE_S = 10.0
+"""So long may it take until a revision that was committed is in force here, where the catalogue is elsewhere."""
 FIRST_RETRY_S = 1.0
 LONGEST_RETRY_S = 60.0
 
@@ -57,47 +61,82 @@ class ReplicaManager:
     workers: Workers
     background: Background = field(factory=Background)
     nodes: Nodes = field(factory=Nodes)
-    on_change: list[Callable[[TopicUpdate], object]] = field(factory=list)
+    catalogue_workers: Workers | None = None
+    """For what asks the catalogue, which may not answer for a while; logs must not wait for that."""
+    on_change: list[Callable[[TopicUpdate], object]] = field(factory=list, init=False)
     """Told of every change of a topic that is in force."""
-    before_leading: list[Callable[[Topic, Partition], Awaitable[object]]] = field(factory=list)
+    on_following_ends: list[Callable[[Partition], Awaitable[object]]] = field(factory=list, init=False)
+    """Awaited before this node begins to lead: whoever wrote to the partition for its last leader writes no more."""
+    before_leading: list[Callable[[Topic, Partition], Awaitable[object]]] = field(factory=list, init=False)
     """Awaited before this node leads a partition that it did not lead before; if one raises, it does not lead yet."""
-    on_leading: list[Callable[[Topic, Partition], object]] = field(factory=list)
+    on_leading: list[Callable[[Topic, Partition], object]] = field(factory=list, init=False)
     """Told when this node leads a partition, in a new epoch, and clients may be served."""
-    on_resigned: list[Callable[[Topic, int, int | None], object]] = field(factory=list)
+    on_resigned: list[Callable[[Topic, int, int | None], object]] = field(factory=list, init=False)
     """Told when it no longer does, and in which epoch others do; None if the partition lies here no longer."""
+    on_role: list[Callable[[Partition], object]] = field(factory=list, init=False)
+    """Told of every row of a partition that lies here, once it is in force, the first one too."""
+    on_opened: list[Callable[[Partition], Awaitable[object]]] = field(factory=list, init=False)
+    """Awaited when a partition of an older topic has come to this node, before it has any part in it."""
+    on_dropped: list[Callable[[Partition], object]] = field(factory=list, init=False)
+    """Told of a partition that lies here no longer."""
+    on_damaged: list[Callable[[PartitionSpec, StorageError], Awaitable[Log]]] = field(factory=list, init=False)
+    """Asked for another log in the place of one that failed its checks; the first that is here is."""
+    on_nodes: list[Callable[[], object]] = field(factory=list, init=False)
+    """Told when a node came, went or changed, or another is the controller: `nodes` says how it is now."""
     _watch: Watch | None = field(default=None, init=False)
     _revision: int = field(init=False)
     _lock: trio.Lock = field(factory=trio.Lock, init=False)
     _news: trio.Event = field(factory=trio.Event, init=False)
     _led: dict[PartitionKey, int] = field(factory=dict, init=False)
     """In which epoch this node leads which partitions, as others were told."""
+    _prepared: dict[PartitionKey, int] = field(factory=dict, init=False)
+    """In which epoch this node can lead which partitions, as soon as their rows are in force."""
     _opening: set[PartitionKey] = field(factory=set, init=False)
 
     def __attrs_post_init__(self) -> None:
         self._revision = self.topics.revision
 
+    @property
+    def has_own_catalogue(self) -> bool:
+        """Whether the catalogue is this node's alone: there is no cluster then."""
+        return isinstance(self.catalogue.session, Lasting)
+
     async def in_thread(self, function: Callable[..., Any], *arguments: object) -> Any:
         """Run what blocks away from the loop."""
         return await in_worker(self.workers, function, *arguments)
+
+    async def in_catalogue(self, function: Callable[..., Any], *arguments: object) -> Any:
+        """Run what asks the catalogue away from the loop."""
+        return await in_worker(self.catalogue_workers or self.workers, function, *arguments)
 
     # -- following the catalogue
 
     async def follow(self) -> None:
         """Put in force what anybody commits, as long as the node serves."""
         while True:
-            self._news = trio.Event()
+            news = self._news
             try:
                 await self.catch_up()
             except BrokerError as error:
                 logger.error("the catalogue's changes cannot be read, tried again: %s", error)
                 await trio.sleep(FIRST_RETRY_S)
             else:
-                await self._news.wait()
+                await news.wait()
 
     async def in_force(self, revision: int) -> None:
-        """Wait until everything up to that revision is."""
+        """Wait until everything up to that revision is; raises if the catalogue does not tell in time."""
+        deadline = trio.current_time() + IN_FORCE_S
         while self._revision < revision:
-            await self.catch_up()
+            news, trouble = self._news, None
+            try:
+                await self.catch_up()
+            except StorageError as error:
+                trouble = error
+            if self._revision < revision:
+                if trio.current_time() >= deadline:
+                    raise trouble or StorageError("the catalogue has taken the change, and does not tell of it")
+                with trio.move_on_after(LOOK_AGAIN_S):
+                    await news.wait()
 
     def steady(self) -> AbstractAsyncContextManager[object]:
         """While it is held nothing changes of what is known."""
@@ -108,7 +147,7 @@ class ReplicaManager:
         # Whatever becomes of the client that waits for it: half a revision must not be.
         with trio.CancelScope(shield=True):
             async with self._lock:
-                for news in await self.in_thread(self._read):
+                for news in await self.in_catalogue(self._read):
                     await self._put_in_force(news)
 
     def _read(self) -> Sequence[News]:
@@ -116,12 +155,17 @@ class ReplicaManager:
         try:
             if self._watch is None:
                 self._watch = self.catalogue.watch(self._revision, on_news=self._tell)
-            reached = self.catalogue.revision()
             news = read_news(self._watch.next(0))
+            reached = self._watch.reached
         except CatalogueCompacted:
             # Too far behind for single changes: all that is there now.
+            if self._watch is not None:
+                self._watch.close()
             self._watch = None
-            return [read_whole(*self.catalogue.entries(""), known=self._keys())]
+            revision, entries = self.catalogue.entries("")
+            # Without a watch nobody would tell of what comes after it.
+            self._watch = self.catalogue.watch(revision, on_news=self._tell)
+            return [read_whole(revision, entries, known=self._keys())]
         if reached > (news[-1].revision if news else self._revision):
             # The last revision may have changed nothing: it deleted what was not there.
             news.append(News(reached))
@@ -129,13 +173,19 @@ class ReplicaManager:
 
     def _tell(self) -> None:
         """[thread] Have the loop look."""
-        self.workers.submit(_nothing, lambda _result, _error: self._news.set())
+        self.workers.submit(_nothing, lambda _result, _error: self._look())
+
+    def _look(self) -> None:
+        self._news.set()
+        self._news = trio.Event()
 
     def _keys(self) -> list[str]:
-        return [*self.topics.keys(), *(f"{NODES}{node_id}" for node_id in self.nodes.by_id)]
+        nodes = [f"{NODES}{node_id}" for node_id in self.nodes.by_id]
+        return [*self.topics.keys(), *nodes, *([] if self.nodes.controller is None else [CONTROLLER])]
 
     async def _put_in_force(self, news: News) -> None:
         self.nodes.take(news)
+        await self._prepare_all(news)
         breathing = Breathing(MADE_AT_ONCE)
         created: list[TopicUpdate] = []
         for update in self.topics.updates(news):
@@ -150,6 +200,9 @@ class ReplicaManager:
                 await self._put_together([update], breathing)
         await self._put_together(created, breathing)
         self._revision = max(self._revision, news.revision)
+        if news.is_of_nodes:
+            for follow in self.on_nodes:
+                follow()
 
     async def _put_together(self, updates: Sequence[TopicUpdate], breathing: Breathing) -> None:
         await self._make([update.after for update in updates if update.after is not None], breathing)
@@ -179,6 +232,9 @@ class ReplicaManager:
             for index, row in held
         ]
 
+    def _spec(self, topic: Topic, index: int) -> PartitionSpec | None:
+        return next((spec for spec in self.specs(topic) if spec.index == index), None)
+
     async def _make(self, topics: Sequence[Topic], breathing: Breathing) -> None:
         """The partitions that are new here; nobody knows of them yet."""
         new: list[PartitionSpec] = []
@@ -195,7 +251,7 @@ class ReplicaManager:
         for start in range(0, len(new), LOGS_MADE_TOGETHER):
             some = new[start : start + LOGS_MADE_TOGETHER]
             for spec, log in zip(some, await self.in_thread(self._new_logs, some), strict=True):
-                self.partitions.add(spec, log)
+                self._tell_role(self.partitions.add(spec, log))
                 await breathing.did()
 
     def _new_logs(self, specs: Sequence[PartitionSpec]) -> list[Log]:
@@ -233,22 +289,83 @@ class ReplicaManager:
         row = topic.partitions[partition.index]
         if partition.replicas.is_news(row):
             leads, is_new_epoch = row.leader == self.topics.node_id, row.leader_epoch != partition.leader_epoch
+            if leads and not is_new_epoch and not partition.replicas.leads:
+                # It was given up, or is of an earlier life: only a new epoch makes this node lead again.
+                row, leads = evolve(row, leader=-1), False
             if not leads:
                 self._resign(topic, partition.index, row.leader_epoch)
             elif is_new_epoch and not await self._prepare(topic, partition, row.leader_epoch):
                 return
             partition.assume(row)
+            self._tell_role(partition)
         self._lead(topic, partition)
+
+    def _tell_role(self, partition: Partition) -> None:
+        for follow in self.on_role:
+            follow(partition)
+
+    async def step_down(self) -> None:
+        """Lead nothing any more until rows come that say so: this node may no longer be who they were meant for."""
+        async with self._lock:
+            for topic in list(self.topics.view):
+                for partition in self.partitions.of_topic(topic.topic_id):
+                    if partition.replicas.leads:
+                        row = partition.replicas.row
+                        self._resign(topic, partition.index, row.leader_epoch)
+                        partition.assume(evolve(row, leader=-1, partition_epoch=row.partition_epoch + 1))
+                        self._tell_role(partition)
+
+    async def _prepare_all(self, news: News) -> None:
+        """A node that goes leaves many partitions to be led at once: what that takes of the disk is done for several
+        at a time."""
+        led = [
+            (topic, partition, row.leader_epoch)
+            for topic_id, rows in news.partitions.items()
+            if (topic := self.topics.by_id.get(topic_id)) is not None
+            for index, row in rows.items()
+            if (partition := self.partitions.get(topic_id, index)) is not None and self._is_to_lead(partition, row)
+        ]
+        places = iter(led)
+
+        async def prepare_some() -> None:
+            for topic, partition, epoch in places:
+                if await self._can_lead(topic, partition, epoch):
+                    self._prepared[partition.topic_id, partition.index] = epoch
+
+        self._prepared.clear()
+        if len(led) > 1:
+            async with trio.open_nursery() as nursery:
+                for _ in range(OPENING_TOGETHER):
+                    nursery.start_soon(prepare_some)
+
+    def _is_to_lead(self, partition: Partition, row: PartitionRecord) -> bool:
+        is_new_epoch = row.leader_epoch != partition.leader_epoch
+        return row.leader == self.topics.node_id and is_new_epoch and partition.replicas.is_news(row)
 
     async def _prepare(self, topic: Topic, partition: Partition, epoch: int) -> bool:
         """Whether the partition can be led. Where that fails it is tried again; meanwhile nobody leads it."""
+        is_prepared = self._prepared.pop((partition.topic_id, partition.index), None) == epoch
+        if is_prepared or await self._can_lead(topic, partition, epoch):
+            return True
+        self.background.start_soon(self._assume_later, topic.topic_id, partition.index)
+        return False
+
+    async def _can_lead(self, topic: Topic, partition: Partition, epoch: int) -> bool:
         try:
+            for end_following in self.on_following_ends:
+                await end_following(partition)
+            for log in partition.logs:
+                if log.offline is not None:
+                    raise fresh(log.offline)
             await self.in_thread(partition.begin_epoch, epoch)
             for prepare in self.before_leading:
                 await prepare(topic, partition)
         except (BrokerError, OSError) as error:
             logger.error("%s cannot be led yet, tried again: %s", partition.log.name, error)
-            self.background.start_soon(self._assume_later, topic.topic_id, partition.index)
+            return False
+        except Exception:
+            # A bug of one partition; those of the same topic go on.
+            logger.exception("%s cannot be led, tried again", partition.log.name)
             return False
         return True
 
@@ -276,6 +393,8 @@ class ReplicaManager:
         """Partitions that lie here no longer."""
         for partition in partitions:
             self._resign(topic, partition.index, None)
+            for follow in self.on_dropped:
+                follow(partition)
             self.partitions.retire(partition)
             await breathing.did()
 
@@ -292,17 +411,26 @@ class ReplicaManager:
         async def attempt() -> None:
             async with self._lock:
                 topic = self.topics.by_id.get(topic_id)
-                wanted = () if topic is None else self.specs(topic)
-                for spec in wanted:
-                    if topic is not None and spec.index == index:
-                        log = await self.in_thread(partial(self.partitions.open_log, spec, clean=False))
-                        await self._assume(topic, self.partitions.add(_unled(spec), log))
-                        return
+                spec = None if topic is None else self._spec(topic, index)
+                if topic is not None and spec is not None:
+                    await self._arrive(topic, spec)
+                else:
+                    # It has gone again before it was here, and may have left files when it was here before.
+                    self.background.start_soon(self._remove_files, topic_id, index)
 
         try:
             await _until_done(attempt, f"partition {index} of the topic {topic_id.hex()} cannot be opened")
         finally:
             self._opening.discard((topic_id, index))
+
+    async def _arrive(self, topic: Topic, spec: PartitionSpec) -> None:
+        partition = self.partitions.get(spec.topic_id, spec.index)
+        if partition is None:
+            log = await self.in_thread(self.partitions.open_arrived, spec)
+            partition = self.partitions.add(_unled(spec), log)
+        for opened in self.on_opened:
+            await opened(partition)
+        await self._assume(topic, partition)
 
     async def _remove_files(self, topic_id: TopicId, index: int) -> None:
         """Of a partition that lies here no longer; unless it has come back."""
@@ -316,42 +444,25 @@ class ReplicaManager:
 
         await _until_done(attempt, "the files of a partition that has moved cannot be removed")
 
-    def _strays(self) -> list[PartitionKey]:
-        """[thread] What lies on the disk of partitions that lie elsewhere, by their rows."""
-        found = []
-        for topic in list(self.topics.view):
-            elsewhere = [i for i, row in enumerate(topic.partitions) if self.topics.node_id not in row.replicas]
-            if elsewhere:
-                names = set(self.partitions.files.list_directories(self.partitions.directory(topic.topic_id)))
-                found += [(topic.topic_id, index) for index in elsewhere if str(index) in names]
-        return found
-
-    def _tell_strays(self, strays: Sequence[PartitionKey], *, is_all: bool) -> None:
-        """They are left as they are: a node that was given another's number must not remove what it finds."""
-        if not strays:
-            return
-        topic_id, index = strays[0]
-        place = f"partition {index} of {self.topics.by_id[topic_id].name!r}"
-        node_id = self.topics.node_id
-        if is_all:
-            raise StorageError(
-                f"{self.partitions.data_dir} holds records, such as those of {place}, and by the catalogue all of them "
-                f"lie on other nodes than {node_id}; is node.id what it was?"
-            )
-        logger.warning("%d partitions on the disk, such as %s, lie on other nodes now", len(strays), place)
-
     # -- starting
 
-    async def open_all(self, *, clean: bool, then: Callable[[], Awaitable[None]] | None = None) -> None:
-        """Open the logs of every partition that lies here; `then` is awaited before anybody hears of it."""
+    async def open_all(
+        self, *, clean: bool, then: Callable[[], Awaitable[None]] | None = None, leads: bool = True
+    ) -> None:
+        """Open the logs of every partition that lies here; `then` is awaited before anybody hears of it. Unless this
+        node `leads` by the rows that it found, they are of an earlier life: it waits for newer ones."""
         specs = [spec for topic in self.topics.view for spec in self.specs(topic)]
-        self._tell_strays(await self.in_thread(self._strays), is_all=not specs)
+        if not leads:
+            specs = [_waiting(spec) if spec.replicas.leads else spec for spec in specs]
+        strays = Strays(self.topics, self.partitions, self.has_own_catalogue)
+        await self.in_thread(strays.look, bool(specs))
         await self.in_thread(self.partitions.recall_watermarks)
         await self._open(specs, clean=clean)
         if then is not None:
             await then()
         for topic in list(self.topics.view):
             for partition in self.partitions.of_topic(topic.topic_id):
+                self._tell_role(partition)
                 self._lead(topic, partition)
 
     async def keep_watermarks(self) -> None:
@@ -371,18 +482,30 @@ class ReplicaManager:
         logs: dict[int, Log] = {}
         numbers = iter(range(len(specs)))
 
-        def open_log(number: int) -> None:
-            logs[number] = self.partitions.open_log(specs[number], clean=clean)
+        def open_log(number: int) -> StorageError | None:
+            try:
+                logs[number] = self.partitions.open_log(specs[number], clean=clean)
+            except StorageError as error:
+                return error
+            return None
 
         async def open_some() -> None:
             for number in numbers:
-                await self.in_thread(open_log, number)
+                error = await self.in_thread(open_log, number)
+                if error is not None:
+                    logs[number] = await self._repaired(specs[number], error)
 
         async with trio.open_nursery() as nursery:
             for _ in range(OPENING_TOGETHER):
                 nursery.start_soon(open_some)
         for number, spec in enumerate(specs):
             self.partitions.add(spec, logs[number])
+
+    async def _repaired(self, spec: PartitionSpec, error: StorageError) -> Log:
+        """A log in the place of one that cannot be opened, made by whoever can."""
+        for repair in self.on_damaged:
+            return await repair(spec, error)
+        raise error
 
 
 async def _until_done(attempt: Callable[[], Awaitable[None]], trouble: str) -> None:
@@ -401,6 +524,12 @@ def _unled(spec: PartitionSpec) -> PartitionSpec:
     known = spec.replicas
     row = evolve(known.row, leader=-1, leader_epoch=known.row.leader_epoch - 1)
     return evolve(spec, replicas=Replicas(known.node_id, row, known.min_insync))
+
+
+def _waiting(spec: PartitionSpec) -> PartitionSpec:
+    """The same until a newer row says who leads it."""
+    known = spec.replicas
+    return evolve(spec, replicas=Replicas(known.node_id, evolve(known.row, leader=-1), known.min_insync))
 
 
 def _syncs(topic: Topic) -> bool:

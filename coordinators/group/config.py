@@ -5,7 +5,7 @@ The keys of groups that use the new consumer protocol (KIP-848) stand below the 
 
 from attrs import frozen
 
-from engine.config.keys import INT_MAX, ConfigKey, ConfigType, Effect, Importance, Rule, at_least, between, one_of
+from engine.config.keys import INT_MAX, ConfigKey, ConfigType, Importance, Rule, at_least, between, one_of
 from engine.config.resolve import BrokerSettings
 
 GROUP_KEYS = (
@@ -91,11 +91,11 @@ GROUP_KEYS = (
         "offsets.topic.replication.factor",
         ConfigType.SHORT,
         1,
-        "How many replicas that topic gets.",
+        "How many replicas that topic gets. In a cluster the default is 3, or as many as there are nodes that can take "
+        "some.",
         at_least(1),
         dynamic=False,
         importance=Importance.HIGH,
-        effect=Effect.NONE_ON_ONE_NODE,
         default_reason="one node has one replica.",
     ),
 )

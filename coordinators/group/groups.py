@@ -97,7 +97,9 @@ class Groups:
             "segment.bytes": str(settings.integer("offsets.topic.segment.bytes")),
         }
         count = settings.integer("offsets.topic.num.partitions")
-        internal_topics.add(InternalTopic(OFFSETS_TOPIC, count, configs, groups.runtime))
+        internal_topics.add(
+            InternalTopic(OFFSETS_TOPIC, count, configs, groups.runtime, "offsets.topic.replication.factor")
+        )
         internal_topics.controller.replicas.on_change.append(groups.topic_changed)
         return groups
 

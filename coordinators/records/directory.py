@@ -49,6 +49,13 @@ class PartitionDirectory:
             raise fresh(partition.replicas.not_leader)
         return partition
 
+    def readable(self, topic: Topic, index: int) -> Partition:
+        """A partition that lies on this node, whoever leads it; raises who does if it does not, or cannot be read."""
+        partition = self.partitions.get(topic.topic_id, index)
+        if partition is None or partition.offline is not None:
+            return self.partition(topic, index)
+        return partition
+
     def check_exists(self, topic: Topic, index: int) -> None:
         """Refuse what does not exist, wherever it lies."""
         if not 0 <= index < len(topic.partitions):

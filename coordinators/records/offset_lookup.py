@@ -16,7 +16,7 @@ from msgspec import Struct
 from coordinators.records.directory import PartitionDirectory
 from coordinators.waiting import in_worker, until_settled
 from engine.clock import Clock
-from engine.errors import BrokerError, kept
+from engine.errors import BrokerError, OffsetNotAvailable, kept
 from engine.log.types import LogPosition, TimedOffset
 from engine.partition.durable_log import DurableLog
 from engine.partition.partition import Partition
@@ -122,6 +122,8 @@ class OffsetLookup:
         try:
             partition = self._directory.find(sought.topic, sought.index)
             partition.check_leader_epoch(sought.leader_epoch)
+            if sought.depends_on_end and partition.is_settling:
+                raise OffsetNotAvailable(f"{partition.log.name} has a new leader, which does not know its end yet")
         except BrokerError as error:
             return FoundOffset(error=kept(error))
         upto = partition.stable_end if committed else partition.high_watermark

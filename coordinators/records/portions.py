@@ -58,3 +58,5 @@ class Portion(Struct):
     divergence: tuple[int, int] | None = None
     """The last epoch that the reader's log and ours have in common, and where it ends in ours."""
     error: BrokerError | None = None
+    nearest: int = -1
+    """The node that this reader should read from instead; below 0, this one."""

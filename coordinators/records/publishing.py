@@ -37,7 +37,7 @@ from coordinators.records.opening import (
 from coordinators.records.opening_room import OpeningRoom
 from coordinators.records.publication import Publication
 from coordinators.records.refused_headers import RefusedHeaders
-from coordinators.records.transactional import Question, TransactionalPublishing
+from coordinators.records.transactional import Question, SkippedSequences, TransactionalPublishing
 from coordinators.release.releases import Releases
 from coordinators.topics import Topic
 from coordinators.tracing.tracing import Tracing
@@ -87,6 +87,7 @@ class Publishing:
         self.clock = clock
         self.admission = admission
         """Who may write what, and how fast; without one, everybody everything."""
+        self.skipped = SkippedSequences(clock)
         self._partitions = directory.partitions
 
     @classmethod
@@ -110,6 +111,11 @@ class Publishing:
             settings.integer("request.max.decompressed.bytes"),
         )
         return cls(directory, releases, verification, tracing, opener, RefusedHeaders(clock), clock)
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether this node cannot tell if it still leads: whoever waits for anything waits for all replicas then."""
+        return self._partitions.is_doubtful
 
     def destination(self, publisher: Publisher, topic: Topic, index: int, *, durable: bool) -> Partition:
         """The partition to which a batch goes, if it may."""

@@ -22,12 +22,13 @@ from msgspec import Struct
 
 from coordinators.records.directory import PartitionDirectory
 from coordinators.records.long_polls import LongPolls
+from coordinators.records.nearest import NearestReplicas
 from coordinators.records.portions import NO_EPOCH, Portion, Wanted
 from coordinators.tracing.members import Client
 from coordinators.tracing.tracing import Tracing
 from engine.clock import Clock
 from engine.deferred import Deferred
-from engine.errors import BrokerError, NotLeader, OffsetOutOfRange, kept
+from engine.errors import BrokerError, OffsetNotAvailable, OffsetOutOfRange, kept
 from engine.log.types import LogRead
 from engine.partition.durable_log import Watcher
 from engine.partition.partition import Partition, PartitionRead
@@ -51,6 +52,7 @@ class Reading:
         timers: Timers,
         long_polls: LongPolls,
         max_bytes: int,
+        nearest: NearestReplicas | None = None,
     ) -> None:
         self.directory = directory
         self.tracing = tracing
@@ -59,6 +61,7 @@ class Reading:
         self.long_polls = long_polls
         self.max_bytes = max_bytes
         """Of one read, however much it asks for."""
+        self.nearest = nearest
 
     def begins(self, client_id: str | None, address: str) -> Client | None:
         """A connection is about to read for the first time. Tracing wants to know when it ends."""
@@ -77,10 +80,12 @@ class Read(Struct, eq=False):
     committed: bool = False
     only_news: bool = False
     """Leave out partitions of which the reader knows everything."""
-    replica_id: int = -1
-    """The node that reads as a replica; -1 is a client."""
     client_id: str | None = None
     address: str = ""
+    rack: str = ""
+    """Where the reader stands, if it says so."""
+    reads_followers: bool = False
+    """Whether it may be given what a follower has (KIP-392)."""
 
     portions: list[Portion] = []
     found: list[Partition] = []
@@ -169,7 +174,10 @@ class Read(Struct, eq=False):
         directory = self.reading.directory
         try:
             topic = directory.topic(wanted.topic)
-            partition = directory.partition(topic, wanted.index)
+            if self.reads_followers:
+                partition = directory.readable(topic, wanted.index)
+            else:
+                partition = directory.partition(topic, wanted.index)
         except BrokerError as error:
             self.portions.append(Portion(wanted, aborted=(), error=kept(error)))
             return
@@ -180,11 +188,13 @@ class Read(Struct, eq=False):
             self.portions.append(self._portion(wanted, topic.name, partition))
         except BrokerError as error:
             self.failed = True
+            is_beyond = isinstance(error, OffsetOutOfRange) and wanted.offset > partition.reported_end
+            if is_beyond and (partition.is_settling or not partition.replicas.leads):
+                # The reader knows of it from the leader, or from the one before.
+                error = OffsetNotAvailable(str(error))
             self.portions.append(Portion(wanted, topic.name, partition, error=kept(error)))
 
     def _portion(self, wanted: Wanted, topic: str, partition: Partition) -> Portion:
-        if self.replica_id >= 0:
-            raise NotLeader("this node has no replicas to serve")
         if wanted.leader_epoch not in (NO_EPOCH, partition.leader_epoch):
             partition.check_leader_epoch(wanted.leader_epoch)
         offset = wanted.offset
@@ -194,8 +204,20 @@ class Read(Struct, eq=False):
             divergence = _divergence(partition, wanted.last_epoch, offset)
             if divergence is not None:
                 self.failed, max_bytes, at_least_one = True, 0, False
+        if self.rack and self.reading.nearest is not None and partition.replicas.leads:
+            nearest = self.reading.nearest.of(partition, self.rack, offset)
+            if nearest >= 0:
+                self.failed = True
+                ends = partition.high_watermark.offset, partition.last_stable_offset, partition.log.start_offset
+                return Portion(wanted, topic, partition, *ends, nearest=nearest)
         if not partition.has_stage:
-            read = partition.read(offset, max(0, max_bytes), at_least_one=at_least_one, committed=self.committed)
+            read = partition.read(
+                offset,
+                max(0, max_bytes),
+                at_least_one=at_least_one,
+                committed=self.committed,
+                as_follower=self.reads_followers,
+            )
             end, stable = read.high_watermark, read.last_stable_offset
         else:
             read, end, stable = self._read_staged(partition, offset, max(0, max_bytes), at_least_one=at_least_one)

@@ -15,7 +15,11 @@ from coordinators.records.publication import Publication
 from coordinators.transaction.ports import Inclusion, TransactionVerification
 from coordinators.transaction.transaction import ProducerIdentity, TopicPartition
 from coordinators.waiting import result_of
-from engine.errors import BrokerError, fresh
+from engine.clock import Clock
+from engine.errors import BrokerError, ConcurrentTransactions, NotEnoughReplicas, fresh
+
+REMEMBERED = 10_000
+REMEMBERED_S = 30.0
 
 
 @define(eq=False)
@@ -24,6 +28,32 @@ class Question:
 
     inclusion: Inclusion
     publications: list[Publication] = field(factory=list)
+
+
+@define(eq=False)
+class SkippedSequences:
+    """Batches that were refused because their coordinator could not be asked just then. A partition that has nothing of
+    a producer takes any sequence from it: so what the producer sends behind such a batch has to wait for it, or it
+    would be left out for good (KAFKA-14920). Who has not sent it again after a while has given it up."""
+
+    clock: Clock
+    _lowest: dict[tuple[ProducerIdentity, TopicPartition], tuple[int, float]] = field(factory=dict, init=False)
+
+    def note(self, publication: Publication) -> None:
+        """It was refused for now."""
+        key, sequence = (_producer(publication), _place(publication)), publication.batch.header.base_sequence
+        lowest, _ = self._lowest.pop(key, (sequence, 0.0))
+        self._lowest[key] = min(lowest, sequence), self.clock.monotonic() + REMEMBERED_S
+        if len(self._lowest) > REMEMBERED:
+            del self._lowest[next(iter(self._lowest))]
+
+    def check(self, publication: Publication) -> None:
+        """Raise if something before it has to come first."""
+        key = _producer(publication), _place(publication)
+        lowest, until = self._lowest.get(key, (0, 0.0)) if self._lowest else (0, 0.0)
+        if until and publication.batch.header.base_sequence > lowest and self.clock.monotonic() < until:
+            raise NotEnoughReplicas(f"sequence {lowest}, which was refused for now, comes first")
+        self._lowest.pop(key, None)
 
 
 @define(eq=False)
@@ -36,6 +66,8 @@ class TransactionalPublishing:
     """Whether the broker adds partitions that the transaction does not have yet."""
     told: Callable[[BrokerError], BrokerError]
     """A refusal of the coordinator as the publishers of this door expect it."""
+    skipped: SkippedSequences
+    """Of all that is published on this node."""
     _asked: dict[TopicPartition, Question] | None = None
 
     @property
@@ -81,13 +113,21 @@ class TransactionalPublishing:
         if question is not None:
             refusal = question.inclusion.granted.refusal
             if refusal is not None:
-                raise self.told(fresh(refusal))
+                error = self.told(fresh(refusal))
+                if isinstance(error, NotEnoughReplicas):
+                    self.skipped.note(publication)
+                raise error
+            self.skipped.check(publication)
             question.publications.append(publication)
         elif not self.adds_partitions and not self._is_known(publication):
             # It was when the coordinator could have been asked: meanwhile the batch was opened, and that took long.
             verified = self.verification.verify(self.transactional_id, _producer(publication), _place(publication))
             if verified.refusal is not None:
                 raise self.told(fresh(verified.refusal))
+            if not verified.settled:
+                raise self.told(
+                    ConcurrentTransactions("the transaction has ended meanwhile, and another may have begun")
+                )
 
     def _is_known(self, publication: Publication) -> bool:
         header = publication.batch.header

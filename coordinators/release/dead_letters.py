@@ -6,11 +6,15 @@ sequence number, so that one which is sent again after a crash is known there. T
 A letter arrives whole and is final: no bound of the dead-letter topic on size or time refuses it, the extension headers
 that it carries are not obeyed a second time, and it does not expire there (ADR 0023). What keeps it from being written
 is logged once a minute; meanwhile it stays in the stage, and nothing is lost.
+
+A stage's letters always go to the same partition, so that it knows which it has. Where another node leads that they are
+carried there (`LetterCarrier`), under the same producer id and sequence numbers.
 """
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from typing import Protocol
 
 import trio
 from attrs import define, field
@@ -23,7 +27,7 @@ from coordinators.topics import Topic, TopicSpec
 from coordinators.waiting import result_of, until_durable
 from engine.clock import Clock
 from engine.deferred import Deferred
-from engine.errors import BrokerError, DuplicateSequence, NotLeader, OutOfOrderSequence
+from engine.errors import BrokerError, DuplicateSequence, OutOfOrderSequence
 from engine.log.producer_state import SEQUENCES
 from engine.log.types import Origin
 from engine.partition.durable_log import DurableLog
@@ -46,11 +50,20 @@ logger = logging.getLogger("tidegate.dead_letters")
 SENT_TOGETHER = 100
 RETRY_S = 1.0
 LOGGED_EVERY_S = 60.0
+SENT_TOGETHER_BYTES = 4 * 1024 * 1024
 DURABLE_WITHIN_S = 30.0
 REASON = b"The record expired before it could be delivered."
 
 Letter = tuple[RecordSpan, int]
-Target = tuple[Topic, Partition]
+Target = tuple[Topic, int]
+
+
+class LetterCarrier(Protocol):
+    """Takes letters to a partition that another node leads."""
+
+    async def carry(self, leader: int, topic: Topic, index: int, letters: Sequence[bytes]) -> list[BrokerError | None]:
+        """What became of each, in their order, durable where it is None; raises where that is not known."""
+        ...
 
 
 @define(eq=False)
@@ -61,6 +74,8 @@ class DeadLetters:
     producer_ids: ProducerIds
     clock: Clock
     publishing: Publishing
+    carrier: LetterCarrier | None = None
+    """None where there is no other node."""
     _under_way: set[Staging] = field(factory=set)
     _started: bool = False
 
@@ -106,32 +121,68 @@ class DeadLetters:
             # The letters went elsewhere for a while: here their sequence has a gap, and none of these has arrived.
             await self._take_producer(staging)
             return
-        # Where they are, or were when they were sent before: in the topic's log, or in its own lanes.
-        for log in target[1].logs:
-            await self._durable(log, log.log.end_offset - 1)
         await _in_turn(staging, lambda: staging.stage.dead_lettered(sent))
 
     async def _send(self, source: Topic, staging: Staging, target: Target) -> list[int]:
-        """Append the first letters; which of them the topic has."""
-        state, sent = staging.stage.state, list[int]()
-        sequence = state.dead_letters_sent
-        for number in list(state.dead_letters)[:SENT_TOGETHER]:
-            row = state.table.get(number)
+        """Have the first letters written; which of them the topic has, durably."""
+        leader = target[0].partitions[target[1]].leader
+        if leader != self.controller.topics.node_id and leader >= 0 and self.carrier is not None:
+            return await self._send_there(self.carrier, leader, source, staging, target)
+        partition = self.publishing.directory.partition(*target)
+        sent = await self._send_here(source, staging, target[0], partition)
+        # Where they are, or were when they were sent before: in the topic's log, or in its own lanes.
+        for log in partition.logs if sent else ():
+            await self._durable(log, log.log.end_offset - 1)
+        return sent
+
+    async def _send_here(self, source: Topic, staging: Staging, topic: Topic, partition: Partition) -> list[int]:
+        sent = list[int]()
+        for number, letters in self._first_letters(source, staging):
             try:
-                for letter in self._letters(staging, row) if row is not None else ():
-                    batch = _batch(source.name, staging.partition.index, letter, state.dead_letter_producer, sequence)
-                    await self._publish(target, made(batch, Origin.LETTER))
-                    sequence += 1
+                for letter in letters:
+                    await self._publish(topic, partition, made(letter, Origin.LETTER))
             except OutOfOrderSequence:
                 break
             sent.append(number)
         return sent
 
-    async def _publish(self, target: Target, letter: Batch) -> None:
+    async def _publish(self, topic: Topic, partition: Partition, letter: Batch) -> None:
         """Write a letter, unless it is there already."""
         deadline = self.clock.monotonic() + DURABLE_WITHIN_S
         with suppress(DuplicateSequence):
-            await self.publishing.deliver(Publication(*target, letter), durable=False, deadline=deadline)
+            await self.publishing.deliver(Publication(topic, partition, letter), durable=False, deadline=deadline)
+
+    async def _send_there(
+        self, carrier: LetterCarrier, leader: int, source: Topic, staging: Staging, target: Target
+    ) -> list[int]:
+        rows = list(self._first_letters(source, staging))
+        answers = iter(await carrier.carry(leader, *target, [letter for _, letters in rows for letter in letters]))
+        sent = list[int]()
+        for number, letters in rows:
+            for _ in letters:
+                error = next(answers)
+                if isinstance(error, OutOfOrderSequence):
+                    return sent
+                if error is not None and not isinstance(error, DuplicateSequence):
+                    raise error
+            sent.append(number)
+        return sent
+
+    def _first_letters(self, source: Topic, staging: Staging) -> Iterator[tuple[int, list[bytes]]]:
+        """So many as are sent together, as batches, by the number of their row."""
+        state, size = staging.stage.state, 0
+        sequence = state.dead_letters_sent
+        for number in list(state.dead_letters)[:SENT_TOGETHER]:
+            row, letters = state.table.get(number), list[bytes]()
+            for letter in self._letters(staging, row) if row is not None else ():
+                letters.append(
+                    _batch(source.name, staging.partition.index, letter, state.dead_letter_producer, sequence)
+                )
+                sequence += 1
+            yield number, letters
+            size += sum(map(len, letters))
+            if size > SENT_TOGETHER_BYTES:
+                return
 
     async def _target(self, source: Topic, staging: Staging) -> Target:
         """The partition of the dead-letter topic, which is made if it does not exist."""
@@ -142,16 +193,12 @@ class DeadLetters:
             spec = TopicSpec(name, source.partition_count, configs=configs)
             await self.controller.ensure_topic(spec)
         topic = topics.by_name[name]
-        held = self.controller.partitions.of_topic(topic.topic_id)
-        partitions = [partition for partition in held if partition.replicas.leads]
-        if not partitions:
-            raise NotLeader(f"no partition of {name!r} is led by this node")
-        return topic, partitions[staging.partition.index % len(partitions)]
+        return topic, staging.partition.index % len(topic.partitions)
 
     async def _take_producer(self, staging: Staging) -> None:
         """From here on the stage's letters go under a producer id of their own, beginning with sequence number 0."""
         while (producer_id := self.producer_ids.take()) is None:
-            self.producer_ids.add(await self.controller.replicas.in_thread(self.producer_ids.reserve))
+            await self.producer_ids.replenish(self.controller.replicas.in_catalogue)
         event = DeadLetterProducer(producer_id)
         await _in_turn(staging, lambda: staging.stage.note(event))
         await self._durable(staging.store, staging.store.log.end_offset - 1)

@@ -55,6 +55,8 @@ class Releases:
     rates: LaneRates = field(init=False)
     on_dead_letters: list[Callable[[Staging], object]] = field(factory=list, init=False)
     """Told of a stage whose expired records are to be sent on."""
+    on_stage: list[Callable[[Partition], object]] = field(factory=list, init=False)
+    """Told of a partition that this node leads and that has a stage from now on."""
     _configs: dict[bytes, ExtensionConfig] = field(factory=dict)
     _clock_is_watched: bool = False
     _entries: int = 0
@@ -83,6 +85,7 @@ class Releases:
         releases = cls(controller, clock, timers, reserve, upkeep, tracing)
         controller.replicas.on_change.append(releases._topic_changed)
         controller.replicas.before_leading.append(releases._load_stage)
+        controller.replicas.on_opened.append(releases.open_stage_log)
         return releases
 
     def stages(self) -> list[Staging]:
@@ -122,6 +125,10 @@ class Releases:
                     await self._load_stage(topic, partition)
         self.rates.start()
 
+    async def open_stage_log(self, partition: Partition) -> None:
+        """Of a partition that has come to this node, and may have been here before."""
+        await self._open_stage_log(partition, clean=False)
+
     async def _open_stage_log(self, partition: Partition, *, clean: bool) -> None:
         """What lies on the disk of a stage; a follower keeps it too."""
         in_thread = self.controller.replicas.in_thread
@@ -137,6 +144,13 @@ class Releases:
             state = await self.controller.replicas.in_thread(self._load, store.log, self.config(topic))
             self._serve(partition, topic, store, state).resume()
 
+    def follow_stage(self, partition: Partition) -> DurableLog:
+        """The log of a stage that the partition's leader has; there is nothing of it here yet."""
+        assert partition.replicas.not_leader is not None, "a leader's stage is made by whoever needs it"
+        store = self.partitions.add_stage_log(partition, self._new_log(partition))
+        partition.keep_stage_log(store)
+        return store
+
     def stage_of(self, partition: Partition, topic: Topic) -> Staging:
         """The partition's stage, made if there is none. One that lies on the disk was opened before this node led: of a
         new one there is nothing to look for."""
@@ -144,15 +158,22 @@ class Releases:
             return partition.staging
         if partition.replicas.not_leader is not None:
             raise fresh(partition.replicas.not_leader)
+        assert partition.stage_log is None, "what lies on the disk of a stage is loaded before its node leads"
+        store = self.partitions.add_stage_log(partition, self._new_log(partition))
+        store.log.begin_epoch(partition.leader_epoch)
+        now_ms = self.clock.now_ms()
+        state = StageState.empty(now_ms, now_ms, self.config(topic).lane_rules)
+        staging = self._serve(partition, topic, store, state)
+        for listener in self.on_stage:
+            listener(partition)
+        staging.resume()
+        return staging
+
+    def _new_log(self, partition: Partition) -> Log:
         log_config = self._log_config(partition)
         directory, name = self._directory(partition), self._name(partition)
         files, journal = self.partitions.files, self.partitions.journal
-        log = Log(directory, files, self.clock, log_config, name, new_state(log_config), journal)
-        now_ms = self.clock.now_ms()
-        state = StageState.empty(now_ms, now_ms, self.config(topic).lane_rules)
-        staging = self._serve(partition, topic, self.partitions.add_stage_log(partition, log), state)
-        staging.resume()
-        return staging
+        return Log(directory, files, self.clock, log_config, name, new_state(log_config), journal)
 
     def _directory(self, partition: Partition) -> str:
         return os.path.join(self.partitions.directory(partition.topic_id, partition.index), STAGE)

@@ -1,7 +1,8 @@
 """The topic `__trace_events`: every event of a trace, for pipelines to read.
 
 Events are collected and written once per second, as one batch that nobody waits for. The topic is made with
-the first event. What cannot be written (the queue is full, the disk is) is dropped and counted.
+the first event, with a partition for each node. What cannot be written (the queue is full, the disk is, this node leads
+no partition) is dropped and counted.
 
 An event is one flat JSON object, described in docs/tracing.md. Flat, because the readers are tables: Spark's
 `from_json`, a sink into a database. Fields that do not apply are null or missing; new ones may come, so readers must
@@ -121,12 +122,17 @@ class EventTopic:
         batch = made(pack_batch(records, (times[0], max(times[:count]))), Origin.COORDINATOR)
         deadline = self.clock.monotonic() + WAITS_S
         try:
-            partition = self.publishing.destination(NOBODY, topic, 0, durable=False)
+            partition = self.publishing.destination(NOBODY, topic, self._led_here(topic), durable=False)
         except BrokerError as error:
             self.drop(count, error)
             return
         publication = Publication(topic, partition, batch)
         _Events(self.publishing, NOBODY, [publication], False, deadline, sink=self, count=count).publish()
+
+    def _led_here(self, topic: Topic) -> int:
+        """A partition that this node leads; if there is none, the events are refused."""
+        here = self.controller.topics.node_id
+        return next((index for index, row in enumerate(topic.partitions) if row.leader == here), 0)
 
     def drop(self, count: int, error: BrokerError) -> None:
         """They cannot be written."""
@@ -141,8 +147,10 @@ class EventTopic:
             # Nobody was promised an event: they need not be on disk before they are read.
             "flush.mode": "os",
         }
+        # Each node writes to a partition of its own: who waits for another node's answer would need to be waited for.
+        count = max(1, len(self.controller.replicas.nodes.by_id))
         try:
-            await self.controller.ensure_topic(TopicSpec(TRACE_EVENTS_TOPIC, 1, configs=configs))
+            await self.controller.ensure_topic(TopicSpec(TRACE_EVENTS_TOPIC, count, configs=configs))
         except BrokerError as error:
             if self._failed_attempts % TOLD_ATTEMPT == 0:
                 logger.error("%s cannot be made: %s", TRACE_EVENTS_TOPIC, error)

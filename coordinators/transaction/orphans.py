@@ -1,8 +1,11 @@
 """Transactions that are open in a partition and unknown to their coordinator: aborted, for nobody else would end them.
 
 They come about when a batch survives a power cut and the record that added its partition to the transaction does not,
-or when that record could not be written. Neither was acknowledged. The marker raises the producer's epoch: should the
-producer live on, what it repeats is refused, and it cannot commit without what was aborted.
+or when that record could not be written. Neither was acknowledged. In a cluster nothing is written before that record
+is durable (`wire/kafka/nodes/verification.py`), so there they do not come about; and a node that does not coordinate
+every transaction cannot tell an orphan from what another node coordinates: it leaves all of them alone.
+The marker raises the producer's epoch: should the producer live on, what it repeats is refused, and it cannot commit
+without what was aborted.
 """
 
 import logging
@@ -44,8 +47,10 @@ class Orphans:
         controller = self.transactions.internal_topics.controller
         for topic in controller.topics.view:
             for partition in controller.partitions.of_topic(topic.topic_id):
-                # Of thousands of partitions hardly any has a transaction open.
+                # Of thousands of partitions hardly any has a transaction open. What another node leads is its business.
                 if (not partition.has_stage and partition.log.is_decided) or partition.offline is not None:
+                    continue
+                if not partition.replicas.leads:
                     continue
                 for producer in partition.open_producers():
                     identity = ProducerIdentity(producer.producer_id, producer.epoch)

@@ -70,10 +70,12 @@ class Transactions:
         configs = {
             "cleanup.policy": "compact",
             "compression.type": "uncompressed",
+            "min.insync.replicas": str(settings.integer("transaction.state.log.min.isr")),
             "segment.bytes": str(settings.integer("transaction.state.log.segment.bytes")),
         }
         count = settings.integer("transaction.state.log.num.partitions")
-        internal_topics.add(InternalTopic(STATE_TOPIC, count, configs, self.runtime))
+        factor_key = "transaction.state.log.replication.factor"
+        internal_topics.add(InternalTopic(STATE_TOPIC, count, configs, self.runtime, factor_key))
 
     def _new_machine(self, index: int, leader_epoch: int, timers: ShardTimers[Any]) -> TransactionMachine:
         def note_written(decided: Transaction) -> None:

@@ -9,12 +9,13 @@ of them is no longer true. Calls block: they run in a thread, one at a time.
 """
 
 import itertools
-from collections.abc import Callable, Sequence
-from typing import Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol, runtime_checkable
 
 from attrs import frozen
 
 from engine.errors import BrokerError
+from engine.metrics import Histogram
 
 
 class CatalogueConflict(BrokerError):
@@ -44,8 +45,11 @@ class Compare:
 
 @frozen
 class Put:
+    """Writes the key. One that is `ephemeral` goes when the session ends of whoever put it (`Catalogue.session`)."""
+
     key: str
     value: bytes
+    ephemeral: bool = False
 
 
 @frozen
@@ -85,12 +89,47 @@ class Watch(Protocol):
         """The events not yet seen, whole revisions. Waits for some; may be empty."""
         ...
 
+    @property
+    def reached(self) -> int:
+        """Every event up to this revision has been given by `next`. A revision may leave no event."""
+        ...
+
     def close(self) -> None:
         """Ends the watch; a waiting `next` returns empty."""
         ...
 
 
 OnNews = Callable[[], object]
+
+
+class Session(Protocol):
+    """A node's standing with a catalogue that several nodes share: it ends some time after the node's last word, and
+    everything that was put as ephemeral under it goes. A catalogue of one node's own keeps its session for ever.
+
+    Nothing that must be safe may rest on a session being there: it may end any time without the node knowing.
+    """
+
+    def open(self) -> None:
+        """[thread] Begin one, or a new one after the last was lost; raises if nobody answers."""
+        ...
+
+    @property
+    def is_lost(self) -> bool:
+        """[any thread] Whether it is certain that it has ended, or never began."""
+        ...
+
+    def silent_s(self) -> float:
+        """[any thread] For how long nobody has confirmed it; 0.0 where there is nobody to ask."""
+        ...
+
+    @property
+    def duration_s(self) -> float:
+        """After so long a silence it ends."""
+        ...
+
+    def close(self) -> None:
+        """[thread] End it now: what is ephemeral goes at once."""
+        ...
 
 
 class Catalogue(Protocol):
@@ -119,7 +158,41 @@ class Catalogue(Protocol):
         in any thread, without arguments, whenever there may be something new for `next`."""
         ...
 
+    @property
+    def session(self) -> Session:
+        """That under which this node puts what is ephemeral."""
+        ...
+
     def close(self) -> None: ...
+
+
+@runtime_checkable
+class MeasuredCatalogue(Protocol):
+    """One that others answer for, and that tells how long they take."""
+
+    @property
+    def durations(self) -> Mapping[str, Histogram]:
+        """[any thread] Of its calls, by what they asked for."""
+        ...
+
+
+class Lasting:
+    """The session of a catalogue of one node's own."""
+
+    is_lost = False
+    duration_s = float("inf")
+
+    def open(self) -> None:
+        """There is nobody else to tell."""
+
+    def silent_s(self) -> float:
+        return 0.0
+
+    def close(self) -> None:
+        """What was put stays."""
+
+
+LASTING = Lasting()
 
 
 def check_commit(commit: Commit) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 from attrs import define, field
 
-from engine.catalogue.catalogue import CatalogueCompacted, Commit, Entry, OnNews
+from engine.catalogue.catalogue import LASTING, CatalogueCompacted, Commit, Entry, Lasting, OnNews
 from engine.catalogue.copy import CatalogueCopy, CopiedState, copy_path, damaged_at, read_copy
 from engine.catalogue.records import DELETING, TOPICS, TopicRecord
 from engine.catalogue.sqlite import FILE_NAME, SqliteCatalogue
@@ -67,6 +67,10 @@ class GuardedCatalogue:
         self._database.events(after_revision, prefix)
         # By a signal of its own: nobody is told of a change before the copy has it.
         return LocalWatch(self._database.events, self._signal, prefix, after_revision, on_news)
+
+    @property
+    def session(self) -> Lasting:
+        return LASTING
 
     def close(self) -> None:
         with self._lock:

@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from attrs import define, field
 
 from engine.catalogue.catalogue import (
+    LASTING,
     CatalogueConflict,
     Commit,
     Delete,
     Entry,
     Event,
+    Lasting,
     OnNews,
     Put,
     check_commit,
@@ -54,6 +56,10 @@ class MemoryCatalogue:
 
     def watch(self, after_revision: int, prefix: str = "", on_news: OnNews | None = None) -> LocalWatch:
         return LocalWatch(self._events, self._signal, prefix, after_revision, on_news)
+
+    @property
+    def session(self) -> Lasting:
+        return LASTING
 
     def close(self) -> None:
         pass

@@ -2,7 +2,9 @@
 
 Keys:
   cluster/id                      the cluster's id, 22 characters
-  nodes/<node>                    a node's registration
+  nodes/<node>                    a node's registration; it goes with the node's session
+  controller                      the node that reacts to what happens to others; it goes with its session
+  cluster/secret                  by which nodes know each other
   topics/<name>                   an active topic: id, partition count, configs
   partitions/<id>/<partition>     replicas, ISR, leader and leader epoch of one partition
   deleting/<id>                   a topic whose files are being removed; its name is free already
@@ -13,6 +15,7 @@ Values are JSON; a reader ignores members that it does not know.
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from attrs import Factory, frozen
@@ -21,6 +24,8 @@ from engine.catalogue.catalogue import Catalogue, CatalogueConflict, Commit, Com
 from engine.ids import RandomBytes, TopicId, id_text, new_id
 
 CLUSTER_ID = "cluster/id"
+CLUSTER_SECRET = "cluster/secret"
+CONTROLLER = "controller"
 NODES = "nodes/"
 TOPICS = "topics/"
 PARTITIONS = "partitions/"
@@ -28,6 +33,7 @@ DELETING = "deleting/"
 BROKER_CONFIGS = "configs/brokers/"
 BROKER_DEFAULT = "default"
 PRODUCER_IDS = "producer-ids"
+SECRET_BYTES = 32
 
 
 @frozen
@@ -78,28 +84,49 @@ class PartitionRecord:
     leader: int
     leader_epoch: int = 0
     partition_epoch: int = 0
+    adding: tuple[int, ...] = ()
+    """Those of the replicas that a reassignment brings."""
+    removing: tuple[int, ...] = ()
+    """Those that it takes away once the others are in sync."""
+    elr: tuple[int, ...] = ()
+    """Eligible leaders: left the ISR while it was below its minimum, so the high watermark has stood still since
+    (KIP-966)."""
 
     @classmethod
-    def on(cls, node_id: int) -> "PartitionRecord":
-        return cls((node_id,), (node_id,), node_id)
+    def on(cls, *nodes: int) -> "PartitionRecord":
+        """A new partition: all are in sync, the first leads."""
+        return cls(nodes, nodes, nodes[0])
 
     def encode(self) -> bytes:
-        return encode(
-            {
-                "replicas": self.replicas,
-                "isr": self.isr,
-                "leader": self.leader,
-                "leader_epoch": self.leader_epoch,
-                "partition_epoch": self.partition_epoch,
-            }
-        )
+        fields: dict[str, Any] = {
+            "replicas": self.replicas,
+            "isr": self.isr,
+            "leader": self.leader,
+            "leader_epoch": self.leader_epoch,
+            "partition_epoch": self.partition_epoch,
+        }
+        # Left out where there are none: of thousands of rows hardly any has one.
+        fields |= {name: nodes for name in ("adding", "removing", "elr") if (nodes := getattr(self, name))}
+        return encode(fields)
 
     @classmethod
     def decode(cls, value: bytes) -> "PartitionRecord":
         fields = json.loads(value)
-        replicas, isr = tuple(fields["replicas"]), tuple(fields["isr"])
-        # Rows of before there were such epochs have none.
-        return cls(replicas, isr, fields["leader"], fields["leader_epoch"], fields.get("partition_epoch", 0))
+
+        def nodes(name: str) -> tuple[int, ...]:
+            return tuple(fields.get(name, ()))
+
+        return cls(
+            nodes("replicas"),
+            nodes("isr"),
+            fields["leader"],
+            fields["leader_epoch"],
+            # Rows of before there were such epochs have none.
+            fields.get("partition_epoch", 0),
+            nodes("adding"),
+            nodes("removing"),
+            nodes("elr"),
+        )
 
 
 @frozen
@@ -109,18 +136,61 @@ class NodeRecord:
     node_id: int
     listeners: tuple[str, ...]
     rack: str | None = None
+    incarnation: str = ""
+    """Of one life of the node; empty where there is only one node."""
+    epoch: int = 0
+    """The revision of its registration in this life; 0 in its first row, which cannot know it."""
+    fenced: bool = False
+    """It has not caught up yet: it may neither lead nor join an ISR."""
+    stopping: bool = False
+    """It is about to stop: leaders move away from it."""
+    version: str = ""
+    """Of its software."""
 
     @property
     def key(self) -> str:
         return f"{NODES}{self.node_id}"
 
+    @property
+    def is_eligible(self) -> bool:
+        """Whether it may lead partitions, join their ISR and be given new ones."""
+        return not self.fenced and not self.stopping
+
     def encode(self) -> bytes:
-        return encode({"node_id": self.node_id, "listeners": self.listeners, "rack": self.rack})
+        fields: dict[str, Any] = {"node_id": self.node_id, "listeners": self.listeners, "rack": self.rack}
+        names = ("incarnation", "epoch", "fenced", "stopping", "version")
+        fields |= {name: value for name in names if (value := getattr(self, name))}
+        return encode(fields)
 
     @classmethod
     def decode(cls, value: bytes) -> "NodeRecord":
         fields = json.loads(value)
-        return cls(fields["node_id"], tuple(fields["listeners"]), fields.get("rack"))
+        return cls(
+            fields["node_id"],
+            tuple(fields["listeners"]),
+            fields.get("rack"),
+            fields.get("incarnation", ""),
+            fields.get("epoch", 0),
+            fields.get("fenced", False),
+            fields.get("stopping", False),
+            fields.get("version", ""),
+        )
+
+
+@frozen
+class ControllerRecord:
+    """The node that reacts to what happens to others, in which of its lives."""
+
+    node_id: int
+    epoch: int
+
+    def encode(self) -> bytes:
+        return encode({"node_id": self.node_id, "epoch": self.epoch})
+
+    @classmethod
+    def decode(cls, value: bytes) -> "ControllerRecord":
+        fields = json.loads(value)
+        return cls(fields["node_id"], fields["epoch"])
 
 
 def broker_configs_key(node_id: int | None) -> str:
@@ -152,3 +222,12 @@ def cluster_id(catalogue: Catalogue, random_bytes: RandomBytes) -> str:
         except CatalogueConflict:
             continue
     return entry.value.decode()
+
+
+def cluster_secret(catalogue: Catalogue, random_bytes: RandomBytes) -> bytes:
+    """By which the nodes of a cluster know each other: only they can read the catalogue. Made once."""
+    while (entry := catalogue.get(CLUSTER_SECRET)) is None:
+        value = random_bytes(SECRET_BYTES).hex().encode()
+        with suppress(CatalogueConflict):
+            catalogue.commit(Commit((Compare(CLUSTER_SECRET, 0),), (Put(CLUSTER_SECRET, value),)))
+    return bytes.fromhex(entry.value.decode())

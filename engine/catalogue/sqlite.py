@@ -14,12 +14,14 @@ from contextlib import contextmanager
 from attrs import define, field
 
 from engine.catalogue.catalogue import (
+    LASTING,
     CatalogueCompacted,
     CatalogueConflict,
     Commit,
     Delete,
     Entry,
     Event,
+    Lasting,
     OnNews,
     Put,
     check_commit,
@@ -131,6 +133,10 @@ class SqliteCatalogue:
         """Raises `StorageError` if its structure is broken."""
         with self._storage():
             _quick_check(self._connection, self._path)
+
+    @property
+    def session(self) -> Lasting:
+        return LASTING
 
     def close(self) -> None:
         with self._lock:

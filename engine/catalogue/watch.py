@@ -70,6 +70,10 @@ class LocalWatch:
         self._seen_revision = max([self._seen_revision, reached, *(event.revision for event in events[-1:])])
         return [event for event in events if event.key.startswith(self._prefix)]
 
+    @property
+    def reached(self) -> int:
+        return self._seen_revision
+
     def close(self) -> None:
         if self._on_news is not None and not self._closed:
             self._signal.unlisten(self._on_news)

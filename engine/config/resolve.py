@@ -96,6 +96,10 @@ class BrokerSettings:
         key = self.keys[name]
         return next((values[name] for _source, values in self.layers() if name in values), key.default)
 
+    def is_set(self, name: str) -> bool:
+        """Whether somebody has chosen the value of a broker key."""
+        return any(name in values for _source, values in self.layers())
+
     def integer(self, name: str) -> int:
         value = self[name]
         assert isinstance(value, int), f"{name} is not a number"
@@ -160,7 +164,9 @@ class BrokerSettings:
             for synonym in key.synonyms:
                 if synonym.name in values:
                     return _converted(values[synonym.name], synonym)
-        return key.default
+        # In a cluster some broker keys have other defaults; one without a default leaves it to a weaker spelling.
+        strongest = self.keys.get(key.synonyms[0].name) if key.synonyms else None
+        return key.default if strongest is None or strongest.default is None else strongest.default
 
 
 def describe_topic(config: TopicConfig, settings: BrokerSettings) -> list[ConfigEntry]:

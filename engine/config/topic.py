@@ -316,7 +316,8 @@ REPLICATION = (
         ConfigType.INT,
         1,
         "How many replicas must have a record before `acks=all` is answered; with fewer in sync such "
-        "a produce is refused. A value above the number of replicas counts as that number, as in Kafka.",
+        "a produce is refused. A value above the number of replicas counts as that number, as in Kafka. In a "
+        "cluster the default is 2.",
         at_least(1),
         synonyms=_synonyms("min.insync.replicas"),
     ),
@@ -333,7 +334,8 @@ REPLICATION = (
         "leader.replication.throttled.replicas",
         ConfigType.LIST,
         (),
-        "The replicas whose replication is throttled on the leader's side.",
+        "The replicas that are throttled while they catch up, on the leader's side: partition and number of the "
+        "leader, or `*` for all. `leader.replication.throttled.rate` of that node says how fast they may.",
         _throttled_replicas(),
         effect=Effect.NONE_ON_ONE_NODE,
     ),
@@ -341,7 +343,8 @@ REPLICATION = (
         "follower.replication.throttled.replicas",
         ConfigType.LIST,
         (),
-        "The replicas whose replication is throttled on the follower's side.",
+        "The same on the follower's side: partition and number of the follower, or `*` for all; the rate is "
+        "`follower.replication.throttled.rate`.",
         _throttled_replicas(),
         effect=Effect.NONE_ON_ONE_NODE,
     ),

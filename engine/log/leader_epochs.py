@@ -34,9 +34,10 @@ class LeaderEpochs:
             return False
         # An epoch that wrote nothing leaves when the next begins at the same offset; one from before a
         # truncation leaves when it contradicts what is written now.
-        while self.entries and (self.entries[-1][0] >= epoch or self.entries[-1][1] >= start_offset):
+        while self.entries and (self.entries[-1][0] > epoch or self.entries[-1][1] >= start_offset):
             self.entries.pop()
-        self.entries.append((epoch, start_offset))
+        if not self.entries or self.entries[-1][0] != epoch:
+            self.entries.append((epoch, start_offset))
         return True
 
     def end_offset_for(self, epoch: int, log_end: int) -> tuple[int, int]:

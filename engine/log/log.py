@@ -25,15 +25,15 @@ from engine.clock import Clock
 from engine.errors import InvalidRecord, OffsetOutOfRange, RecordListTooLarge, StorageError
 from engine.files.files import Buffer, File, Files
 from engine.journal.format import LogJournal
+from engine.log.following import FollowingLog
 from engine.log.jobs import DurableStart, Job, LogLife, ReplaceJob, StartOffsetJob, SyncTicket, undurable_piece
 from engine.log.producer_state import BatchMark, ProducerInfo
-from engine.log.recovery import LogState, parents, recover, write_start_offset
+from engine.log.recovery import LogState, parents, recover
 from engine.log.replacement import mark_gaps
 from engine.log.segment import Segment
 from engine.log.segments import SegmentList
 from engine.log.set_aside import SetAside
-from engine.log.staged_producers import StagedProducers
-from engine.log.tail import cut_tail, remove_all, rewrite_tail, void_journaled
+from engine.log.tail import rewrite_tail
 from engine.log.transactions import EndWatcher, Markers, Undecided, note_producer, parse_marker, stable_offset
 from engine.log.types import (
     LogConfig,
@@ -61,7 +61,7 @@ __all__ = ["Log", "LogConfig", "LogPosition", "LogRead", "Receipt"]
 __all__ += ["Origin", "ProducerInfo", "RecoveryReport", "SyncTicket", "TimedOffset"]
 
 
-class Log(StagedProducers):
+class Log(FollowingLog):
     """See the module. What can be asked of it stands in `LogView`."""
 
     def __init__(
@@ -403,12 +403,13 @@ class Log(StagedProducers):
         """[thread] Writes and syncs the tail anew and recovers from disk; the log is online after it."""
         self._refuse_while_busy()
         try:
-            rewrite_tail(self._files, self.segments, self.settled_end)
+            if not self._is_half_cut:
+                rewrite_tail(self._files, self.segments, self.settled_end)
             state = self._recover(self._journal)
         except OSError as error:
             raise StorageError(f"{self.name} stays offline: {error}") from error
         self._adopt(state)
-        self._offline = None
+        self._offline, self._is_half_cut = None, False
 
     def _recover(self, journal: LogJournal | None) -> LogState:
         return recover(self.directory, self._files, self._clock, self._config, clean=False, journal=journal)
@@ -548,45 +549,3 @@ class Log(StagedProducers):
             self._files.remove_tree(self.directory)
         except OSError as error:
             raise StorageError(f"{self.name} cannot be removed: {error}") from error
-
-    # --- truncation -------------------------------------------------------------------------------------
-
-    def truncate_to(self, offset: int) -> None:
-        """[thread] Cuts the log back to the batch boundary at or before `offset`; for followers."""
-        if offset >= self.end_offset:
-            return
-        if offset < self.start_offset:
-            raise OffsetOutOfRange(f"{self.name} starts at {self.start_offset}, it cannot be cut to {offset}")
-        self._refuse_while_busy()
-        at, start = self.position_of(offset), self.position_of(self.start_offset)
-        if (at.segment, at.position) == (start.segment, start.position):
-            self.truncate_fully_and_start_at(offset)
-            return
-        try:
-            # What is kept must not need the journal: from here on it does not count.
-            self.capture_sync().run()
-            void_journaled(self._files, self.directory, self._journal)
-            cut_tail(self._files, self.directory, self.segments, self._upkeep.snapshots, at)
-            state = self._recover(None)
-        except OSError as error:
-            self._offline = f"a truncation failed: {error}"
-            raise StorageError(f"{self.name} cannot be truncated: {error}") from error
-        self._adopt(state)
-
-    def truncate_fully_and_start_at(self, offset: int) -> None:
-        """[thread] Empties the log; the next batch gets `offset`."""
-        self._refuse_while_busy()
-        try:
-            if self._exists:
-                void_journaled(self._files, self.directory, self._journal)
-                remove_all(self._files, self.directory, self.segments)
-            producers = type(self._producers)(self._config.producer_id_expiration_ms)
-            self._adopt(LogState([], producers, type(self._epochs)(), offset, offset))
-            self._activate(self._create_segment(self._clock.now_ms()))
-            ticket = self.capture_sync()
-            ticket.run()
-            write_start_offset(self._files, self.directory, offset)
-        except OSError as error:
-            self._offline = f"a truncation failed: {error}"
-            raise StorageError(f"{self.name} cannot be truncated: {error}") from error
-        self.synced(ticket)

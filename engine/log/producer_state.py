@@ -9,7 +9,8 @@ marker; who has one open is not forgotten.
 
 import struct
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from attrs import define, field, frozen
@@ -228,6 +229,18 @@ class ProducerState:
         if header.base_sequence >= 0:
             self._append_mark(entry, header, NONE)
 
+    def forget_elsewhere(self) -> None:
+        """Forgets batches that the stage took: it may have lost some, and knows itself which."""
+        for producer_id, entry in tuple(self._entries.items()):
+            kept = [mark for mark in entry.batches if mark.base_offset != NONE]
+            if len(kept) == len(entry.batches):
+                continue
+            if not kept and producer_id not in self._open:
+                del self._entries[producer_id]
+                continue
+            entry.batches = deque(kept, BATCHES_KEPT)
+            entry.run = _run(kept)
+
     def merge(self, other: "ProducerState") -> None:
         """Takes in what the partition's stage remembers of its producers, after both were recovered."""
         for producer_id, theirs in other._entries.items():
@@ -307,6 +320,17 @@ class ProducerState:
         opened = ((key, entry.transaction_first_offset) for key, entry in state._entries.items())
         state._open = dict(sorted((pair for pair in opened if pair[1] != NONE), key=lambda pair: pair[1]))
         return state, position
+
+
+def _run(marks: Sequence[BatchMark]) -> int:
+    """How many numbers up to the last one these batches have without a gap."""
+    run = 0
+    for before, mark in pairwise([None, *marks]):
+        assert mark is not None
+        if before is not None and next_sequence(before.last_sequence) != mark.first_sequence:
+            run = 0
+        run += (mark.last_sequence - mark.first_sequence) % SEQUENCES + 1
+    return run
 
 
 def _merged(ours: ProducerEntry, theirs: ProducerEntry) -> tuple[deque[BatchMark], int]:

@@ -42,6 +42,7 @@ logger = logging.getLogger("tidegate.recovery")
 
 START_FILE = "log-start"
 JOURNAL_FLOOR_FILE = "journal-floor"
+JOURNAL_BIRTH_FILE = "journal-birth"
 STAGE = "stage"
 """The directory of a partition's stage, inside the partition's own."""
 PUT_BACK = (
@@ -89,10 +90,17 @@ def write_journal_floor(files: Files, directory: str, place: int) -> None:
     _write_checked(files, os.path.join(directory, JOURNAL_FLOOR_FILE), place.to_bytes(_PLACE_BYTES, "big"))
 
 
+def write_journal_birth(files: Files, directory: str, place: int) -> None:
+    """A partition begins anew where it was before: of its log and of its stage the journal counts from `place` on."""
+    _write_checked(files, os.path.join(directory, JOURNAL_BIRTH_FILE), place.to_bytes(_PLACE_BYTES, "big"))
+
+
 def read_journal_floor(files: Files, directory: str) -> int:
     """The place from which on the journal counts. A damaged one is refused, as a start offset is."""
-    body = _read_checked(files, os.path.join(directory, JOURNAL_FLOOR_FILE), _PLACE_BYTES)
-    return 0 if body is None else int.from_bytes(body, "big")
+    whole = os.path.dirname(directory) if os.path.basename(directory) == STAGE else directory
+    paths = os.path.join(directory, JOURNAL_FLOOR_FILE), os.path.join(whole, JOURNAL_BIRTH_FILE)
+    places = [_read_checked(files, path, _PLACE_BYTES) for path in paths]
+    return max(0 if body is None else int.from_bytes(body, "big") for body in places)
 
 
 def _write_checked(files: Files, path: str, body: bytes) -> None:
@@ -200,10 +208,7 @@ class _Recovery:
         if segments and not self._is_current(snapshot, segments) and not self._scan(state, snapshot):
             return None
         self._check_bounds(state)
-        checkpoint = LeaderEpochs.read(self.files, self.directory)
-        for epoch, start in checkpoint.entries if checkpoint else ():
-            if epoch > state.epochs.latest and start <= state.end_offset:
-                state.epochs.assign(epoch, start)
+        self._recall_epochs(state.epochs, state.end_offset)
         state.epochs.truncate_start(state.start_offset)
         state.report = RecoveryReport(
             self.scanned_bytes,
@@ -215,6 +220,15 @@ class _Recovery:
             sum(self.aside.sizes),
         )
         return state
+
+    def _recall_epochs(self, epochs: LeaderEpochs, end_offset: int) -> None:
+        """One that began and wrote nothing. Where batches of an older one follow, it was another leader's turn: they
+        were copied after this node had led in vain."""
+        checkpoint = LeaderEpochs.read(self.files, self.directory)
+        knows_none = not epochs.entries
+        for epoch, start in checkpoint.entries if checkpoint else ():
+            if epoch > epochs.latest and (start == end_offset or (knows_none and start < end_offset)):
+                epochs.assign(epoch, start)
 
     def _list_segments(self) -> list[Segment]:
         """The segments by their names, those too that a deletion before the crash had given up."""

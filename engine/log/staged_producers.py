@@ -35,5 +35,7 @@ class StagedProducers(LogView):
         self._producers.end_transaction(header, marker.coordinator_epoch, self._clock.now_ms())
 
     def join_producers(self, stage: "StagedProducers") -> None:
-        """After both were opened: what the stage remembers of producers counts here."""
+        """After both were opened, or the stage was cut: what the stage remembers of producers counts here, and what it
+        remembers no more does not."""
+        self._producers.forget_elsewhere()
         self._producers.merge(stage._producers)

@@ -5,7 +5,13 @@ from collections.abc import Sequence
 
 from engine.files.files import Files
 from engine.journal.format import LogJournal
-from engine.log.recovery import JOURNAL_FLOOR_FILE, START_FILE, remove_segment_files, write_journal_floor
+from engine.log.recovery import (
+    JOURNAL_BIRTH_FILE,
+    JOURNAL_FLOOR_FILE,
+    START_FILE,
+    remove_segment_files,
+    write_journal_floor,
+)
 from engine.log.segment import Segment
 from engine.log.snapshot import list_snapshots, remove_snapshots
 from engine.log.types import LogPosition
@@ -60,6 +66,6 @@ def remove_all(files: Files, directory: str, segments: Sequence[Segment]) -> Non
     for segment in reversed(segments):
         remove_segment_files(segment)
     # Files only: the partition's stage is a directory in here, and not touched by this.
-    for name in files.list(directory).keys() - {JOURNAL_FLOOR_FILE}:
+    for name in files.list(directory).keys() - {JOURNAL_FLOOR_FILE, JOURNAL_BIRTH_FILE}:
         files.unlink(os.path.join(directory, name))
     files.sync_directory(directory)

@@ -142,12 +142,27 @@ class LogView:
         except OSError as error:
             raise StorageError(f"{self.name} cannot be read: {error}") from error
 
+    def segment_of(self, offset: int) -> int:
+        """Where the segment begins that holds `offset`."""
+        return self._segments[self._segments.number_of(offset)].base_offset
+
     def position_of(self, offset: int) -> LogPosition:
         """The start of the batch that holds `offset`, or of the next one; the end if there is none."""
         try:
             return self._segments.position_of(offset) or self.end
         except OSError as error:
             raise StorageError(f"{self.name} cannot be read: {error}") from error
+
+    def size_from(self, offset: int) -> int:
+        """About how many bytes it holds from `offset` on; nothing is read for it. Within a segment all records count
+        alike."""
+        size = 0
+        for number in range(self._segments.number_of(offset), len(self._segments)):
+            segment = self._segments[number]
+            end = self._segments.end_of(number) or self.end_offset
+            first, count = max(offset, segment.base_offset), end - segment.base_offset
+            size += segment.size * max(end - first, 0) // count if count > 0 else 0
+        return size
 
     def find_by_time(self, timestamp_ms: int, upto: LogPosition) -> TimedOffset | None:
         """[thread] The first record, from the start of the log, that is as late as `timestamp_ms`."""

@@ -8,6 +8,7 @@ Who reads committed records only, reads up to the last stable offset: where the 
 A partition has one such log, and a second one where it has a stage (engine/partition/partition.py).
 """
 
+import math
 from collections import deque
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
@@ -18,9 +19,10 @@ from msgspec import Struct
 from engine.catalogue.records import PartitionRecord
 from engine.damage import DamagedFile
 from engine.deferred import Deferred, settle
-from engine.errors import BrokerError, StorageError, fresh
+from engine.errors import BrokerError, NotEnoughReplicasAfterAppend, NotLeader, StorageError, fresh
 from engine.files.files import Buffer
 from engine.files.reserve import is_full
+from engine.log.following import BY_ITSELF
 from engine.log.jobs import Job
 from engine.log.log import Log, LogPosition, Origin
 from engine.log.types import Receipt
@@ -30,6 +32,8 @@ from engine.records.batch import Batch
 
 Durable = Callable[[BrokerError | None], object]
 Watcher = Callable[[int], object]
+TailWatcher = Callable[["DurableLog"], object]
+"""Told of what is appended, before it is durable."""
 
 
 class LogKeeper(Protocol):
@@ -119,6 +123,10 @@ class DurableLog:
         self._leaders_high_watermark = 0
         self.offline: StorageError | None = None
         self.removed = False
+        self.lost_end = False
+        """Whether this leader's log has lost its end while it was offline: others may have what it gave those offsets.
+        It leads nobody until it is elected anew."""
+        self._end_when_failed = 0
         self.is_patient = is_patient
         self._rounds = rounds
         self._keeper = keeper
@@ -126,6 +134,8 @@ class DurableLog:
         self._watchers: dict[Watcher, None] = {}
         self._committed_watchers: dict[Watcher, None] = {}
         self._online_listeners: list[Callable[[], object]] = []
+        self._tail_watchers: tuple[TailWatcher, ...] = ()
+        self._sync_waiters: list[tuple[int, Durable]] = []
         self._stable: LogPosition = self.high_watermark
         self._move_stable_end()
 
@@ -147,13 +157,22 @@ class DurableLog:
             self._write_failed(error)
             raise
         if not receipt.duplicate:
+            if self._tail_watchers:
+                self._tell_tail()
             if self.sync_writes:
+                # Nearly always: it is what `_appended` comes to, in a call less.
                 self._rounds.mark(self)
             else:
-                self._became_durable(self.log.end)
-                if self.log.maintenance_due:
-                    self._rounds.mark(self)  # for the snapshot that follows
+                self._appended()
         return receipt
+
+    def _appended(self) -> None:
+        if self.sync_writes:
+            self._rounds.mark(self)
+        else:
+            self._became_durable(self.log.end)
+            if self.log.maintenance_due:
+                self._rounds.mark(self)  # for the snapshot that follows
 
     def _write_failed(self, error: StorageError) -> None:
         if is_full(error):
@@ -178,8 +197,16 @@ class DurableLog:
 
     @property
     def has_unsynced(self) -> bool:
-        """Whether there are records that were written and cannot be read yet."""
-        return self.log.end_offset > self.high_watermark.offset and self.offline is None
+        """Whether there are records that were written and will be readable in a moment, when they are synced. Where
+        others have to have them too, nobody can tell how long that takes."""
+        is_behind = self.log.end_offset > self.high_watermark.offset and self.offline is None
+        return is_behind and self.replicas.decides_alone
+
+    @property
+    def is_settling(self) -> bool:
+        """Whether its leader is new, and does not know yet how far readers of its predecessor have come: further than
+        the high watermark, perhaps, and not beyond what it began with."""
+        return self.high_watermark.offset < self.epoch_start
 
     def expire_waiters(self, now: float, error: BrokerError) -> None:
         """Answer producers that have waited past their deadline; their records may still become durable."""
@@ -218,12 +245,20 @@ class DurableLog:
     def take_offline(self, error: BaseException) -> None:
         """Refuse writes until `bring_online`; reading below the high watermark goes on."""
         self.offline = StorageError(f"the partition is offline until its tail is verified again: {error}")
+        self._end_when_failed = self.log.end_offset
         self._fail_waiters(self.offline)
+        self._tell_synced(self.offline)
         self._keeper.went_offline(self, error)
 
     def bring_online(self) -> None:
         """The tail has been verified and synced again."""
         self.offline = None
+        row = self.replicas.row
+        if self.replicas.leads and len(row.replicas) > 1 and self.log.end_offset < self._end_when_failed:
+            self.lost_end = True
+            self.replicas.not_leader = NotLeader(
+                "the log has lost its end, and waits for an election", -1, row.leader_epoch
+            )
         self._became_durable(self.log.end)
         for listener in self._online_listeners:
             listener()
@@ -255,11 +290,14 @@ class DurableLog:
         if not before.is_news(row):
             return False
         if row.leader_epoch != self.leader_epoch:
+            self.lost_end = False
             self.epoch_start = self.log.end_offset
             self._leaders_high_watermark = 0
         self.replicas, self.leader_epoch = before.following(row), row.leader_epoch
         if self.replicas.not_leader is not None:
             self._fail_waiters(self.replicas.not_leader)
+        elif self.replicas.shortage is not None:
+            self._fail_impatient(NotEnoughReplicasAfterAppend(str(self.replicas.shortage)))
         if row.leader_epoch != before.row.leader_epoch:
             self.nudge()
         self._move_high_watermark()
@@ -269,6 +307,10 @@ class DurableLog:
         """A follower has the log durable up to `end`."""
         self.replicas.note_durable(node, end)
         self._move_high_watermark()
+
+    def replica_gone(self, node: int) -> None:
+        """A follower lives anew: until it tells, nothing is known of what it has."""
+        self.replicas.forget(node)
 
     def let_join(self, nodes: Collection[int]) -> None:
         """These followers are proposed as members of the ISR: the high watermark waits for them from now on."""
@@ -285,16 +327,85 @@ class DurableLog:
         end = self.replicas.durable_end(node)
         return end is not None and end >= max(self.high_watermark.offset, self.epoch_start)
 
+    def watch_tail(self, watcher: TailWatcher) -> None:
+        """Tell `watcher` of everything that is written, at once."""
+        self._tail_watchers = (*(each for each in self._tail_watchers if each != watcher), watcher)
+
+    def unwatch_tail(self, watcher: TailWatcher) -> None:
+        """Stop telling it."""
+        self._tail_watchers = tuple(each for each in self._tail_watchers if each != watcher)
+
+    def _tell_tail(self) -> None:
+        for watcher in self._tail_watchers:
+            watcher(self)
+
+    # -- following
+
+    def follow(self, records: Buffer, segment: int = BY_ITSELF) -> int:
+        """Append what the leader has, unchanged; how many of the bytes were whole batches (`Log.follow`)."""
+        if self.offline is not None:
+            raise fresh(self.offline)
+        assert not self.replicas.leads, "a leader follows nobody"
+        try:
+            size = self.log.follow(records, segment)
+        except StorageError as error:
+            self._write_failed(error)
+            raise
+        self._appended()
+        return size
+
+    @property
+    def durable_offset(self) -> int:
+        """Up to where this node has everything durable."""
+        return (self.log.durable_end if self.sync_writes else self.log.end).offset
+
+    def when_synced(self, callback: Durable) -> None:
+        """Call back once everything that is written now is durable on this node, or with why it is not."""
+        if self.offline is not None:
+            callback(self.offline)
+        elif self.durable_offset >= self.log.end_offset:
+            callback(None)
+        else:
+            self._sync_waiters.append((self.log.end_offset, callback))
+
+    def _tell_synced(self, error: BrokerError | None = None) -> None:
+        waiters, self._sync_waiters = self._sync_waiters, []
+        for end_offset, callback in waiters:
+            if error is not None or end_offset <= self.durable_offset:
+                callback(error)
+            else:
+                self._sync_waiters.append((end_offset, callback))
+
     def follow_high_watermark(self, offset: int) -> None:
         """The leader's, as this follower was told."""
         self._leaders_high_watermark = offset
         self._move_high_watermark()
+
+    def set_apart(self) -> None:
+        """Its end is about to be cut off in a thread: nobody reads or writes it meanwhile. All of it is durable, so no
+        round has anything to do with it."""
+        self.offline = StorageError("the partition is being made like its leader's")
+
+    def put_back(self) -> None:
+        """It was cut: what was known of its end is found out anew. Where that failed half-way, the disk tells."""
+        if self.removed:
+            return
+        if self.log.offline is not None:
+            self.take_offline(StorageError(self.log.offline))
+            return
+        self.offline = None
+        offset = min(self.high_watermark.offset, self.log.end_offset)
+        self.high_watermark = self.log.end if offset == self.log.end_offset else self.log.position_of(offset)
+        self._stable = self.high_watermark
+        self._move_stable_end()
 
     def _became_durable(self, end: LogPosition) -> None:
         if self.replicas.decides_alone:
             self._advance(end)
         else:
             self._move_high_watermark()
+        if self._sync_waiters:
+            self._tell_synced()
 
     def recall_high_watermark(self, offset: int) -> None:
         """It was here before the restart; the log may have lost its end since."""
@@ -346,6 +457,7 @@ class DurableLog:
         self.removed = True
         self.offline = StorageError("the partition was deleted")
         self._fail_waiters(self.offline)
+        self._tell_synced(self.offline)
         self.nudge()
 
     def statistics(self) -> dict[str, int]:
@@ -385,6 +497,14 @@ class DurableLog:
             self._stable = end
         elif undecided != self._stable.offset:
             self._stable = log.position_of(max(undecided, log.start_offset))
+
+    def _fail_impatient(self, error: BrokerError) -> None:
+        """Those who would not wait for ever are told that it may take long: what they wrote is stored."""
+        impatient = [waiter for waiter in self._waiters if waiter.deadline != math.inf]
+        if impatient:
+            self._waiters = deque(waiter for waiter in self._waiters if waiter.deadline == math.inf)
+            for waiter in impatient:
+                waiter.callback(error)
 
     def _fail_waiters(self, error: BrokerError) -> None:
         while self._waiters:

@@ -96,6 +96,11 @@ class Partition(DurableLog):
         return self.staging is not None
 
     @property
+    def has_promises(self) -> bool:
+        """Whether readers may be told of records whose order is decided when they read."""
+        return self.staging is not None and self.staging.stage.prioritised
+
+    @property
     def has_release_in_the_way(self) -> bool:
         """Whether a client's batch has to be opened for the stage, though it asks for nothing."""
         return self.staging is not None and self.staging.in_the_way
@@ -206,12 +211,6 @@ class Partition(DurableLog):
             self.staging.resume()
         return True
 
-    def replica_durable(self, node: int, end: int, stage_end: int = 0) -> None:
-        """A follower has the log durable up to `end`, and the stage, if there is one, up to `stage_end`."""
-        super().replica_durable(node, end)
-        if self.stage_log is not None:
-            self.stage_log.replica_durable(node, stage_end)
-
     def let_join(self, nodes: Collection[int]) -> None:
         """These followers are proposed as members of the ISR: the high watermark waits for them from now on."""
         super().let_join(nodes)
@@ -246,19 +245,27 @@ class Partition(DurableLog):
         return self.log.end_offset_for_epoch(epoch)
 
     @property
+    def is_settling(self) -> bool:
+        """The same of the log and of the stage, which promises an end of its own."""
+        return super().is_settling or (self.stage_log is not None and self.stage_log.is_settling)
+
+    @property
     def reported_end(self) -> int:
         """The end that readers are told: the high watermark, or what a stage promises beyond it."""
         return self.high_watermark.offset if self.staging is None else self.staging.readers.promised_end
 
-    def read(self, offset: int, max_bytes: int, *, at_least_one: bool, committed: bool = False) -> PartitionRead:
+    def read(
+        self, offset: int, max_bytes: int, *, at_least_one: bool, committed: bool = False, as_follower: bool = False
+    ) -> PartitionRead:
         """Batches from the one that holds `offset`, up to the high watermark; with `committed`, to the last stable
-        offset, and which of them were aborted."""
-        if self.replicas.not_leader is not None:
+        offset, and which of them were aborted. A follower may be read from, too (KIP-392)."""
+        if self.replicas.not_leader is not None and not as_follower:
             raise fresh(self.replicas.not_leader)
         high_watermark = self.high_watermark
         upto = self._stable if committed else high_watermark
         aborted: Sequence[AbortedTransaction] | None = [] if committed else None
-        if upto.offset <= offset <= high_watermark.offset:
+        if upto.offset <= offset <= high_watermark.offset or high_watermark.offset < offset <= self.log.end_offset:
+            # A new leader may not know yet how far its predecessor had come: what was read there is here, too.
             log_read = None
         else:
             log_read = self.log.read(offset, max_bytes, upto, at_least_one=at_least_one)

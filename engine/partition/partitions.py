@@ -21,7 +21,7 @@ from engine.journal.journal import Journal
 from engine.log.jobs import Job
 from engine.log.log import Log, LogConfig
 from engine.log.producer_room import ProducerRoom
-from engine.log.recovery import STAGE, new_state
+from engine.log.recovery import STAGE, new_state, parents, write_journal_birth
 from engine.log.types import LogExtent
 from engine.partition.durable_log import DurableLog
 from engine.partition.partition import Partition
@@ -61,6 +61,8 @@ class Partitions:
     journal: Journal | None = None
     refusal: StorageError | None = None
     """Why nothing is taken from clients at the moment."""
+    is_doubtful: bool = field(default=False, init=False)
+    """Whether others may lead by now what this node believes to lead: then only what they have too is acknowledged."""
     storage: Storage = field(init=False)
     """The room on the disk."""
     damages: Damages = field(factory=Damages, init=False)
@@ -128,6 +130,18 @@ class Partitions:
         if spec.replicas.leads:
             log.begin_epoch(spec.replicas.row.leader_epoch)
         return log
+
+    def open_arrived(self, spec: PartitionSpec) -> Log:
+        """[thread] The log of a partition that comes to this node, and may have been here before. If that life's files
+        are gone, what the journal holds of it must not come back."""
+        directory = self.directory(spec.topic_id, spec.index)
+        if self.journal is not None and not self.files.list(directory):
+            self.files.make_directories(directory)
+            write_journal_birth(self.files, directory, self.journal.place)
+            for parent in parents(directory):
+                # Else a power cut brings back the directory of before.
+                self.files.sync_directory(parent)
+        return self.open_log(spec, clean=False)
 
     def new_log(self, spec: PartitionSpec) -> Log:
         """[thread] The log of a new partition. Its topic's id is new, so there is nothing on the disk to look for."""

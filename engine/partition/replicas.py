@@ -5,7 +5,8 @@ A catalogue row names the replicas of a partition, its in-sync replicas (ISR) an
 1. The high watermark is the least durable end over the *maximal* ISR: its members, and those about to join it, whose
    joining may already be committed without this node knowing. A member leaves only when a row says so.
 2. It stands still while the ISR has fewer members than `min.insync.replicas` asks for (KIP-966), or than there are
-   replicas where that asks for more. It never goes back.
+   replicas where that asks for more; and while a row still names others that may be elected without being in sync
+   (ELR), for they know nothing of what comes. It never goes back.
 3. What replicas said to the leader of an earlier epoch does not count: they may have cut their logs since.
 4. A row counts only if its epochs are newer than those that are known: a watch may lag behind.
 5. A partition's log and its stage have one row and one epoch. Each counts the ends of its own; a replica may
@@ -61,7 +62,9 @@ class Replicas:
 
     def twin(self) -> "Replicas":
         """The same for another log of the partition, which counts ends of its own."""
-        return Replicas(self.node_id, self.row, self.min_insync)
+        twin = Replicas(self.node_id, self.row, self.min_insync)
+        twin.let_join(self._joining)
+        return twin
 
     @property
     def leads(self) -> bool:
@@ -78,6 +81,8 @@ class Replicas:
         after = Replicas(self.node_id, row, self.min_insync)
         if row.leader_epoch == self.row.leader_epoch:
             after._ends = self._ends
+            # Who did not lead in this epoch, or does not any more, leads only in another.
+            after.not_leader = after.not_leader or self.not_leader
             # Whoever was to join has joined, or the row says otherwise.
             after._joining = self._joining.difference(row.isr).intersection(row.replicas)
             after._judge()
@@ -98,13 +103,17 @@ class Replicas:
         assert node != self.node_id, "this node knows its own end"
         self._ends[node] = end
 
+    def forget(self, node: int) -> None:
+        """It begins anew: what it told does not count any more."""
+        self._ends.pop(node, None)
+
     def durable_end(self, node: int) -> int | None:
         """As it told; None if it has not since this epoch began."""
         return self._ends.get(node)
 
     def least_end(self, own_end: int) -> int | None:
         """How far the high watermark may go if this node has `own_end` durable; None if it has to stand still."""
-        if self.shortage is not None:
+        if self.shortage is not None or self.row.elr:
             return None
         least = own_end
         for node in (*self.row.isr, *self._joining):
@@ -117,7 +126,7 @@ class Replicas:
 
     def _judge(self) -> None:
         row = self.row
-        needed = min(self.min_insync, len(row.replicas))
+        needed = needed_in_sync(row, self.min_insync)
         self.shortage = None
         if len(row.isr) < needed:
             reason = (
@@ -125,7 +134,15 @@ class Replicas:
             )
             self.shortage = NotEnoughReplicas(reason)
         members = self._joining.union(row.isr)
-        self.decides_alone = self.leads and self.shortage is None and members == {self.node_id}
+        stands_still = self.shortage is not None or bool(row.elr)
+        self.decides_alone = self.leads and not stands_still and members == {self.node_id}
+
+
+def needed_in_sync(row: PartitionRecord, min_insync: int) -> int:
+    """How many members the ISR must have: `min.insync.replicas`, where there are so many replicas. As in Kafka, those
+    that a reassignment is still bringing do not raise it. Who elects has to count the same, or it might elect somebody
+    whom the high watermark has not waited for."""
+    return min(min_insync, len(row.replicas) - len(row.adding))
 
 
 def not_led_here(row: PartitionRecord) -> NotLeader:

@@ -270,7 +270,9 @@ class Staging:
 
     def watch_clock(self) -> None:
         """Have a step of the wall clock noted, so that a restart goes on from the right time."""
-        if not self.stage.is_empty() and self.life.state is not ReleaseState.BLOCKED:
+        if self.partition.replicas.not_leader is not None or self.life.state is ReleaseState.BLOCKED:
+            return
+        if not self.stage.is_empty():
             self.submit(lambda: self._noting(self.stage.watch_clock))
 
     def _leave_priority(self) -> None:

@@ -135,6 +135,20 @@ def split_batches(records: Buffer) -> list[tuple[BatchHeader, memoryview]]:
     return found
 
 
+def whole_batches_size(records: Buffer) -> int:
+    """How many of the bytes are whole batches; the last may be cut off."""
+    view = memoryview(records)
+    total, position = len(view), 0
+    while total - position >= HEADER_SIZE:
+        size = PREFIX.unpack_from(view, position)[1] + LENGTH_OVERHEAD
+        if size < HEADER_SIZE:
+            raise CorruptMessage(f"a batch claims {size} bytes, less than its header has")
+        if size > total - position:
+            break
+        position += size
+    return position
+
+
 def _refuse_magic(magic: int) -> None:
     if magic in (0, 1):
         raise UnsupportedMessageFormat(f"record format v{magic} is no longer taken, only v{MAGIC}")

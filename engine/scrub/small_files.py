@@ -6,7 +6,13 @@ from engine.errors import StorageError
 from engine.files.files import Files, read_whole
 from engine.log.leader_epochs import FILE_NAME as EPOCHS_FILE
 from engine.log.leader_epochs import LeaderEpochs
-from engine.log.recovery import JOURNAL_FLOOR_FILE, START_FILE, read_journal_floor, read_start_offset
+from engine.log.recovery import (
+    JOURNAL_BIRTH_FILE,
+    JOURNAL_FLOOR_FILE,
+    START_FILE,
+    read_journal_floor,
+    read_start_offset,
+)
 from engine.log.snapshot import SUFFIX as SNAPSHOT_SUFFIX
 from engine.log.snapshot import Snapshot
 from engine.scrub.segment_check import FileFault
@@ -19,7 +25,13 @@ EPOCHS_PROBLEM = "the list of leader epochs is damaged"
 
 def is_small_file(name: str) -> bool:
     """Whether it is one of them."""
-    return name.endswith(SNAPSHOT_SUFFIX) or name in (checkpoint.FILE, START_FILE, JOURNAL_FLOOR_FILE, EPOCHS_FILE)
+    return name.endswith(SNAPSHOT_SUFFIX) or name in (
+        checkpoint.FILE,
+        START_FILE,
+        JOURNAL_FLOOR_FILE,
+        JOURNAL_BIRTH_FILE,
+        EPOCHS_FILE,
+    )
 
 
 def small_file_problem(files: Files, directory: str, name: str) -> str | None:
@@ -33,7 +45,7 @@ def small_file_problem(files: Files, directory: str, name: str) -> str | None:
             return None if checkpoint.is_whole(files, directory) else CHECKPOINT_PROBLEM
         if name == START_FILE:
             read_start_offset(files, directory)
-        elif name == JOURNAL_FLOOR_FILE:
+        elif name in (JOURNAL_FLOOR_FILE, JOURNAL_BIRTH_FILE):
             read_journal_floor(files, directory)
         elif LeaderEpochs.read(files, directory) is None and name in files.list(directory):
             return EPOCHS_PROBLEM

@@ -117,6 +117,45 @@ def is_whole(files: Files, directory: str) -> bool:
         file.close()
 
 
+def offset_on_disk(files: Files, directory: str) -> int | None:
+    """The offset of the one that lies there; None if there is none."""
+    try:
+        file = files.open(os.path.join(directory, FILE))
+    except FileNotFoundError:
+        return None
+    try:
+        return offset_of(file.pread(_FIXED.size, 0))
+    finally:
+        file.close()
+
+
+def offset_of(data: bytes) -> int | None:
+    """The offset of a checkpoint, of which these are the first bytes; None if they are no such thing."""
+    if len(data) < _FIXED.size or not data.startswith(_MARK):
+        return None
+    return int(_FIXED.unpack_from(data)[1])
+
+
+def remove_beyond(files: Files, directory: str, offset: int) -> None:
+    """[thread] Remove one that is of a later offset: the log is about to be cut there."""
+    known = offset_on_disk(files, directory)
+    if known is not None and known > offset:
+        files.unlink(os.path.join(directory, FILE))
+        files.sync_directory(directory)
+
+
+def install(files: Files, directory: str, data: bytes) -> None:
+    """[thread] Put another node's checkpoint in the place of the one that is there; a damaged one is refused."""
+    offset = offset_of(data)
+    if offset is None:
+        raise StorageError("what was sent is no checkpoint of a stage")
+    checksum = crc32c(memoryview(data)[_FIXED.size :], crc32c(_LENGTH.pack(offset)))
+    if checksum != _FIXED.unpack_from(data)[2]:
+        raise StorageError(f"the checkpoint of offset {offset} was damaged on its way")
+    with replacing(files, os.path.join(directory, FILE)) as file:
+        file.write([data], 0)
+
+
 def _decode(data: bytes, rules: LaneRules) -> StageState:
     (length,) = _LENGTH.unpack_from(data, _FIXED.size)
     position = _FIXED.size + _LENGTH.size

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from coordinators.configs import AlterOperation, ConfigAlteration, ConfigResource, ResourceType
+from engine.catalogue.records import broker_configs_key, decode_configs
 from engine.config.resolve import ConfigSource
 from engine.errors import BrokerError, InvalidConfig, InvalidRequest, InvalidTopic, UnknownTopicOrPartition
 
@@ -237,3 +238,19 @@ def test_all_keys_are_described_if_none_is_named(desk: Any) -> None:
     assert len(desk.topics.describe_configs(TOPIC)) == len(desk.topics.describe_configs(TOPIC, [])) > 25
     assert desk.topics.describe_configs(TOPIC, ["no.such"]) == []
     assert desk.topics.describe_configs(ALL_NODES) == []
+
+
+def test_only_a_node_itself_tells_its_configs_and_any_node_alters_them(desk: Any) -> None:
+    other = ConfigResource(ResourceType.BROKER, "2")
+    rate = ConfigAlteration("leader.replication.throttled.rate", SET, "1000")
+    with pytest.raises(InvalidRequest, match="expected 1 or empty string, but received 2"):
+        desk.topics.describe_configs(other)
+    (refused,) = desk.topics.plan_alter_configs([(other, [rate])], {1, 3}).results
+    assert isinstance(refused, InvalidRequest)
+    for value in ("1000", "2000"):
+        altered = ConfigAlteration(rate.name, SET, value)
+        assert desk.commit(desk.topics.plan_alter_configs([(other, [altered])], {1, 2}).commit) == []
+    assert decode_configs(desk.catalogue.get(broker_configs_key(2))) == {rate.name: "2000"}
+    assert desk.topics.settings[rate.name] == 2**63 - 1
+    desk.commit(desk.topics.plan_replace_configs([(other, {})], {1, 2}).commit)
+    assert decode_configs(desk.catalogue.get(broker_configs_key(2))) == {}

@@ -1,7 +1,14 @@
 """Producer ids never repeat."""
 
-from coordinators.producer_ids import ProducerIdBlock, ProducerIds
+from collections.abc import Callable
+
+import pytest
+import trio
+from trio.testing import MockClock
+
+from coordinators.producer_ids import REPLENISHED_S, ProducerIdBlock, ProducerIds
 from engine.catalogue.memory import MemoryCatalogue
+from engine.errors import StorageError
 
 
 def taken(ids: ProducerIds, number: int) -> list[int]:
@@ -52,3 +59,43 @@ def test_a_reservation_planned_against_an_older_state_is_tried_again() -> None:
             return entry
 
     assert ProducerIds(Raced(), 10).reserve() == ProducerIdBlock(10, 10)
+
+
+def test_one_reserves_for_all_who_wait() -> None:
+    async def scenario() -> None:
+        ids, reserved = ProducerIds(MemoryCatalogue(), 100), 0
+
+        async def in_catalogue(reserve: Callable[[], ProducerIdBlock]) -> ProducerIdBlock:
+            nonlocal reserved
+            reserved += 1
+            await trio.sleep(1)
+            return reserve()
+
+        async with trio.open_nursery() as nursery:
+            for _ in range(20):
+                nursery.start_soon(ids.replenish, in_catalogue)
+        assert (reserved, ids.take()) == (1, 0)
+
+    trio.run(scenario, clock=MockClock(autojump_threshold=0))
+
+
+def test_whoever_waits_for_a_catalogue_that_does_not_answer_is_refused_in_time() -> None:
+    async def scenario() -> None:
+        ids = ProducerIds(MemoryCatalogue())
+
+        async def in_catalogue(_reserve: Callable[[], ProducerIdBlock]) -> ProducerIdBlock:
+            await trio.sleep(12)
+            raise StorageError("no etcd answers")
+
+        async def ask() -> None:
+            with pytest.raises(StorageError, match=r"try again later|no etcd answers"):
+                await ids.replenish(in_catalogue)
+
+        async with trio.open_nursery() as nursery:
+            for _ in range(20):
+                nursery.start_soon(ask)
+        assert trio.current_time() - began == REPLENISHED_S
+
+    clock = MockClock(autojump_threshold=0)
+    began = clock.current_time()
+    trio.run(scenario, clock=clock)

@@ -1,13 +1,16 @@
 """What may be created, what is refused and how, as Kafka does it."""
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from coordinators.cluster.defaults import cluster_keys
 from coordinators.topic_creation import PartitionsSpec, TopicSpec
 from coordinators.topic_view import Topic
-from engine.catalogue.records import PartitionRecord
+from engine.catalogue.records import NodeRecord, PartitionRecord
+from engine.config.resolve import BrokerSettings
 from engine.errors import (
     BrokerError,
     InvalidConfig,
@@ -21,6 +24,7 @@ from engine.errors import (
     UnknownTopicOrPartition,
 )
 from tests.effort import growth
+from tidegate.config_keys import BROKER_KEYS
 
 
 def test_a_topic_gets_the_partitions_asked_for_all_on_this_node(desk: Any) -> None:
@@ -176,3 +180,116 @@ def test_the_work_grows_with_the_topics_of_a_request_and_no_faster(desk: Any, co
         return lambda: desk.topics.plan_create(specs)
 
     assert growth(plan, 100) < 5
+
+
+# -- in a cluster
+
+
+def nodes(*records: NodeRecord) -> dict[int, NodeRecord]:
+    return {record.node_id: record for record in records}
+
+
+def node(number: int, rack: str | None = None, **state: bool) -> NodeRecord:
+    return NodeRecord(number, ("PLAINTEXT://h:1",), rack, "life", **state)
+
+
+THREE = nodes(node(1, "a"), node(2, "b"), node(3, "c"))
+
+
+def made(desk: Any, spec: TopicSpec, known: dict[int, NodeRecord] = THREE) -> Topic:
+    (topic,) = desk.topics.plan_create([spec], known).results
+    assert isinstance(topic, Topic), topic
+    return topic
+
+
+def refused(desk: Any, spec: TopicSpec, known: dict[int, NodeRecord] = THREE) -> BrokerError:
+    plan = desk.topics.plan_create([spec], known)
+    assert plan.empty
+    assert isinstance(plan.results[0], BrokerError)
+    return plan.results[0]
+
+
+def test_as_many_replicas_as_are_asked_for_lie_on_different_nodes(desk: Any) -> None:
+    topic = made(desk, TopicSpec("t", 6, 2))
+    for row in topic.partitions:
+        assert len(set(row.replicas)) == 2
+        assert (row.isr, row.leader) == (row.replicas, row.replicas[0])
+    assert Counter(row.leader for row in topic.partitions) == {1: 2, 2: 2, 3: 2}
+
+
+def test_a_node_that_is_fenced_is_no_member_of_a_new_partition(desk: Any) -> None:
+    known = nodes(node(1), node(2, fenced=True))
+    (row,) = made(desk, TopicSpec("t", 1, 2), known).partitions
+    assert (set(row.replicas), row.isr, row.leader) == ({1, 2}, (1,), 1)
+    (row,) = made(desk, TopicSpec("t", assignments=[(0, [2, 1])]), known).partitions
+    assert (row.replicas, row.isr, row.leader) == ((2, 1), (1,), 1)
+
+
+@pytest.mark.parametrize(
+    ("spec", "known", "error", "message"),
+    [
+        (TopicSpec("t", 1, 4), THREE, InvalidReplicationFactor, r"of 4 cannot be reached because only 3 broker\(s\)"),
+        (TopicSpec("t", 1, 1), nodes(node(1, stopping=True)), InvalidReplicationFactor, "fenced or in controlled"),
+        (TopicSpec("t", assignments=[(0, [1, 4])]), THREE, InvalidReplicaAssignment, "broker 4, but no such broker"),
+        (TopicSpec("t", assignments=[(0, [3, 1, 3])]), THREE, InvalidReplicaAssignment, "broker 3 more than once"),
+        (
+            TopicSpec("t", assignments=[(0, [1, 2]), (1, [3])]),
+            THREE,
+            InvalidReplicaAssignment,
+            r"a partition with 1 replica\(s\), but .* previous partitions, which have 2 replica\(s\)",
+        ),
+        (
+            TopicSpec("t", assignments=[(0, [1]), (1, [2])]),
+            nodes(node(1), node(2, fenced=True)),
+            InvalidReplicaAssignment,
+            "for partition 1 are fenced or in controlled shutdown",
+        ),
+    ],
+)
+def test_what_a_cluster_cannot_hold_is_refused(
+    desk: Any, spec: TopicSpec, known: dict[int, NodeRecord], error: type[BrokerError], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        raise refused(desk, spec, known)
+
+
+def in_cluster(desk: Any, **static: int) -> None:
+    settings = BrokerSettings(
+        {name.replace("_", "."): value for name, value in static.items()}, keys=cluster_keys(BROKER_KEYS)
+    )
+    desk.topics.settings = settings
+
+
+def test_by_default_a_cluster_keeps_three_replicas_or_as_many_as_it_has_nodes(desk: Any) -> None:
+    in_cluster(desk)
+    five = nodes(*(node(number) for number in range(1, 6)))
+    known = {1: nodes(node(1)), 2: nodes(node(1), node(2), node(3, fenced=True)), 3: five}
+    for factor, each in known.items():
+        topic = made(desk, TopicSpec("t"), each)
+        assert len(topic.partitions[0].replicas) == factor
+        assert topic.config["min.insync.replicas"] == 2
+    internal = TopicSpec("o", factor_key="offsets.topic.replication.factor")
+    assert len(made(desk, internal, five).partitions[0].replicas) == 3
+
+
+def test_a_number_that_somebody_has_chosen_is_kept_to(desk: Any) -> None:
+    in_cluster(desk, default_replication_factor=3)
+    assert isinstance(refused(desk, TopicSpec("t"), nodes(node(1), node(2))), InvalidReplicationFactor)
+
+
+def test_new_partitions_have_as_many_replicas_as_the_old_ones_and_go_where_fewest_are(desk: Any) -> None:
+    desk.run(desk.topics.plan_create([TopicSpec("t", assignments=[(0, [1, 2])])], THREE))
+    (grown,) = desk.topics.plan_partitions([PartitionsSpec("t", 3)], THREE).results
+    assert isinstance(grown, Topic)
+    assert Counter(node for row in grown.partitions for node in row.replicas) == {1: 2, 2: 2, 3: 2}
+    assert {row.leader for row in grown.partitions} == {1, 2, 3}
+
+
+def test_new_partitions_with_replicas_of_their_own_have_as_many_too(desk: Any) -> None:
+    desk.run(desk.topics.plan_create([TopicSpec("t", assignments=[(0, [1, 2])])], THREE))
+    (grown,) = desk.topics.plan_partitions([PartitionsSpec("t", 2, [[3, 1]])], THREE).results
+    assert isinstance(grown, Topic)
+    assert grown.partitions[1] == PartitionRecord.on(3, 1)
+    (error,) = desk.topics.plan_partitions([PartitionsSpec("t", 2, [[3]])], THREE).results
+    assert isinstance(error, InvalidReplicaAssignment)
+    assert "not consistent with previous partitions" in str(error)

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import time
 from pathlib import Path
 
 import pytest
@@ -9,13 +10,16 @@ import pytest
 from engine.catalogue.catalogue import Commit, Put
 from engine.catalogue.etcd.catalogue import EtcdCatalogue
 from engine.catalogue.etcd.gateway import EtcdEndpoint, EtcdUnavailable, Gateway
+from engine.catalogue.etcd.session import EtcdSession
 from tidegate import etcd as module
 from tidegate.etcd import EtcdDidNotStart, EtcdMissing, RunningEtcd, find
 
 
 def test_it_keeps_its_data_over_a_crash_and_ends_with_the_block(tmp_path: Path) -> None:
     with RunningEtcd(tmp_path) as running:
-        catalogue = EtcdCatalogue(Gateway([EtcdEndpoint.parse(running.url)], timeout_s=1.0), "/test", os.urandom)
+        gateway = Gateway([EtcdEndpoint.parse(running.url)], timeout_s=1.0)
+        session = EtcdSession(gateway, 1.0, time.monotonic, lambda: True)
+        catalogue = EtcdCatalogue(gateway, "/test", os.urandom, session)
         catalogue.commit(Commit((), (Put("a", b"1"),)))
         running.kill()
         running.start()

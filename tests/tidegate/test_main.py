@@ -32,6 +32,8 @@ def given(monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
         (["--host", "0.0.0.0"], ["listeners=PLAINTEXT://0.0.0.0:9092"]),
         (["--host", "::1", "--kafka-port", "7"], ["listeners=PLAINTEXT://[::1]:7"]),
         (["--http-port", "0"], ["http.port=0"]),
+        (["--node-id", "2", "--rack", "r2"], ["node.id=2", "broker.rack=r2"]),
+        (["--etcd", "http://a:2379,http://b:2379"], ["etcd.endpoints=http://a:2379,http://b:2379"]),
         (["--set", "a=1", "--set", "b=2"], ["a=1", "b=2"]),
     ],
 )
@@ -47,6 +49,9 @@ def test_options_are_short_for_settings(given: dict[str, object], options: list[
         (["--host", "0.0.0.0"], "listeners"),
         (["--http-port", "0"], "http.port"),
         (["--data-dir", "d"], "log.dirs"),
+        (["--node-id", "2"], "node.id"),
+        (["--etcd", "http://a"], "etcd.endpoints"),
+        (["--rack", "r"], "broker.rack"),
     ],
 )
 def test_two_answers_to_one_question_are_refused(

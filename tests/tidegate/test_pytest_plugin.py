@@ -11,6 +11,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from tests.tidegate.timing import Timing, check_takes_less, timed
 from tidegate import testing
 from tidegate.pytest_plugin import LOG_LINES, _tail
+from tidegate.running_cluster import RunningCluster
 from tidegate.testing import RunningBroker
 
 
@@ -55,6 +56,14 @@ def test_records_survive_a_restart(tidegate_broker: RunningBroker) -> None:
     _send(tidegate_broker, b"one coffee")
     tidegate_broker.restart()
     assert _receive(tidegate_broker) == b"one coffee"
+
+
+def test_a_cluster_has_three_nodes_and_one_can_be_killed(tidegate_cluster: RunningCluster) -> None:
+    client = Producer({"bootstrap.servers": tidegate_cluster.bootstrap})
+    assert sorted(client.list_topics(timeout=10).brokers) == [1, 2, 3]
+    tidegate_cluster.kill(1)
+    assert [node.is_running for node in tidegate_cluster.nodes.values()] == [False, True, True]
+    assert "-- node 3" in tidegate_cluster.log()
 
 
 def test_start_produce_consume_and_stop_take_under_a_second() -> None:

@@ -28,7 +28,14 @@ LOADED_LATE = {
     # (structlog comes with the first line, and brings asyncio and dataclasses: in a thread, once the broker is ready.)
     *("aiokafka", "difflib", "h11", "http", "hypothesis", "kio", "multiprocessing", "opentelemetry"),
     *("prometheus_client", "re2", "rich", "tomllib", "typer", "unittest", "yaml"),
-    *("tools", "coordinators.metrics", "coordinators.release.inspection", "wire.http.application", "wire.http.routes"),
+    *(
+        "engine.catalogue.etcd",
+        "tools",
+        "coordinators.metrics",
+        "coordinators.release.inspection",
+        "wire.http.application",
+        "wire.http.routes",
+    ),
 }
 TOPIC, TOPIC_CONFIG = 2, 1
 

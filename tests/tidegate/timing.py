@@ -10,6 +10,9 @@ import pytest
 from attrs import define
 
 ATTEMPTS = 5
+BESIDE = 2.5
+"""Where other tests run beside these (tools/run_tests.py), a processor is slower though nobody waits for it: its caches
+and its clock are shared."""
 DISTURBED_SHARE = 0.1
 """Of the time: if processes waited longer than that for a processor, or it was stolen, the figure says nothing."""
 
@@ -29,6 +32,7 @@ class Timing:
 def check_takes_less(limit_s: float, measure: Callable[[], Timing]) -> None:
     """One attempt of some has to keep to the limit; a machine that is too busy for every one of them proves nothing."""
     attempts: list[Timing] = []
+    limit_s *= BESIDE if "TESTS_RUN_BESIDE" in os.environ else 1.0
     while len(attempts) < ATTEMPTS:
         attempts.append(measure())
         if attempts[-1].took_s < limit_s:

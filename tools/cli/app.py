@@ -35,7 +35,9 @@ COMMANDS: Mapping[str, Later] = {
     "group": Later("Groups of consumers: state, members, lag; move their offsets.", ANY, "group"),
     "txn": Later("Transactions: list, look at, find those that hang, abort.", ANY, "txn"),
     "config": Later("Settings of topics, nodes and groups.", ANY, "config"),
-    "cluster": Later("The cluster: its nodes.", ANY, "cluster"),
+    "cluster": Later(
+        "The cluster: its nodes and partitions, moves and elections; run one on this machine.", ANY, "cluster"
+    ),
     "pending": Later("Delayed records: list, look at, cancel, move, release now.", OURS, "pending"),
     "priority": Later("Priorities: what waits in the lanes.", OURS, "priority"),
     "trace": Later("Timelines of records.", OURS, "trace"),

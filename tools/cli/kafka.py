@@ -129,7 +129,7 @@ async def reaching(profile: Profile, what: str | None = None) -> AsyncIterator[N
 
     try:
         yield
-    except errors.KafkaConnectionError as error:
+    except (errors.KafkaConnectionError, errors.NodeNotReadyError) as error:
         raise _unreachable(profile, _causes.take()) from error
     except errors.RequestTimedOutError as error:
         raise CannotReach(
@@ -244,10 +244,20 @@ class Kafka:
     profile: Profile
 
     async def call(self, message: Any, *, node: int | None = None, last_version: int | None = None) -> Any:
-        """Send a request to a node, any one if none is named, and give the answer."""
-        where = self.client.get_random_node() if node is None else node
+        """Send a request to a node, any one that can be reached if none is named, and give the answer."""
+        from aiokafka.errors import NodeNotReadyError
+
+        request = _Request(message, last_version)
         async with reaching(self.profile):
-            return await self.client.send(where, _Request(message, last_version))
+            if node is not None:
+                return await self.client.send(node, request)
+            first = self.client.get_random_node()
+            for each in [other for other in self.nodes if other != first]:
+                # One that has just gone is still among those that clients are told of.
+                with suppress(NodeNotReadyError):
+                    return await self.client.send(first, request)
+                first = each
+            return await self.client.send(first, request)
 
     @property
     def nodes(self) -> list[int]:

@@ -148,13 +148,13 @@ def _wait_until_ready(port: int, log_file: Path, kafka: "subprocess.Popen[bytes]
     while time.monotonic() < deadline:
         if kafka is not None and kafka.poll() is not None:
             raise ReferenceFailed(f"Kafka ended with status {kafka.returncode}:\n{_tail(log_file)}")
-        if _brokers_known(port):
+        if brokers_known(port):
             return
         time.sleep(0.1)
     raise ReferenceFailed(f"Kafka was not ready after {READY_SECONDS:g} s:\n{_tail(log_file)}")
 
 
-def _brokers_known(port: int) -> bool:
+def brokers_known(port: int) -> bool:
     """Whether Metadata (version 1, about no topic) names a broker; before, clients would have to retry."""
     request = struct.pack(">hhihi", 3, 1, 7, -1, 0)
     try:

@@ -13,6 +13,7 @@ CLASSES = {
     "ConfigCommand": "kafka.admin.ConfigCommand",
     "ConsoleConsumer": "org.apache.kafka.tools.consumer.ConsoleConsumer",
     "Kafka": "kafka.Kafka",
+    "ReassignPartitionsCommand": "org.apache.kafka.tools.reassign.ReassignPartitionsCommand",
     "StorageTool": "kafka.tools.StorageTool",
 }
 

@@ -97,9 +97,9 @@ def staged_crash_campaign(
             if failures:
                 raise RuntimeError(f"the workloads could not go on: {failures[:3]}")
             history.sent = [record for work in works for record in work.history.sent]
-            _wait_until_read(history, reader)
+            wait_until_read(history, reader)
         history.read = reader.read
-        history.reread = _read_again(broker.bootstrap, places, len(history.read))
+        history.reread = read_again(broker.bootstrap, places, len(history.read))
     ends_asked = sum(map(len, history.ends.values()))
     return StagedCrashReport(cycles, len(history.sent), len(history.read), ends_asked, slowest_s, judge_staged(history))
 
@@ -134,7 +134,7 @@ def _wait_until_at_work(works: Sequence[StagedWorkload]) -> None:
         time.sleep(0.05)
 
 
-def _wait_until_read(history: History, reader: Reader) -> None:
+def wait_until_read(history: History, reader: Reader) -> None:
     """Until nothing is missing; what stays missing is for the judge to name."""
     last_due_s = max((record.due_s for record in history.sent), default=0.0)
     deadline = last_due_s + SETTLE_S
@@ -181,7 +181,7 @@ def _as_read(message: Message, now_s: float) -> Read:
     return Read((topic, partition), offset, message.value() or b"", now_s)
 
 
-def _read_again(bootstrap: str, places: Sequence[TopicPartition], count: int) -> list[Read]:
+def read_again(bootstrap: str, places: Sequence[TopicPartition], count: int) -> list[Read]:
     consumer = _consumer(bootstrap, "read_committed")
     consumer.assign(list(places))
     found: list[Read] = []

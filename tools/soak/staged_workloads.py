@@ -20,6 +20,7 @@ DRAIN_S = 60.0
 QUEUED_MAX = 5_000
 CALL_S = 5.0
 PAUSE_S = 0.004
+RETRY_S = 0.1
 DELAYS_MS = (0, 30, 100, 300, 700)
 PRIORITIES = (b"critical", b"high", b"normal", b"low", b"background")
 
@@ -263,6 +264,7 @@ class Transactional(StagedWorkload):
                 if not error.args[0].retriable():
                     raise
                 self.be_patient(str(error))
+                time.sleep(RETRY_S)
 
 
 WORKLOADS: tuple[type[StagedWorkload], ...] = (Delayed, Cancelling, Replacing, Prioritised, Transactional)

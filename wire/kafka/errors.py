@@ -39,6 +39,7 @@ class ErrorCode(IntEnum):
     INVALID_REQUEST = 42
     POLICY_VIOLATION = 44
     OUT_OF_ORDER_SEQUENCE_NUMBER = 45
+    DUPLICATE_SEQUENCE_NUMBER = 46
     INVALID_PRODUCER_EPOCH = 47
     KAFKA_STORAGE_ERROR = 56
     UNKNOWN_PRODUCER_ID = 59
@@ -83,6 +84,21 @@ class ErrorCode(IntEnum):
     UNSUPPORTED_ASSIGNOR = 112
     STALE_MEMBER_EPOCH = 113
     INVALID_REGULAR_EXPRESSION = 128
+    NOT_ENOUGH_REPLICAS_AFTER_APPEND = 20
+    CLUSTER_AUTHORIZATION_FAILED = 31
+    UNSUPPORTED_SASL_MECHANISM = 33
+    ILLEGAL_SASL_STATE = 34
+    SASL_AUTHENTICATION_FAILED = 58
+    STALE_BROKER_EPOCH = 77
+    OFFSET_NOT_AVAILABLE = 78
+    PREFERRED_LEADER_NOT_AVAILABLE = 80
+    ELIGIBLE_LEADERS_NOT_AVAILABLE = 83
+    ELECTION_NOT_NEEDED = 84
+    NO_REASSIGNMENT_IN_PROGRESS = 85
+    SNAPSHOT_NOT_FOUND = 98
+    POSITION_OUT_OF_RANGE = 99
+    DUPLICATE_BROKER_REGISTRATION = 101
+    INELIGIBLE_REPLICA = 107
 
 
 _CODES: Final[dict[type[errors.BrokerError], ErrorCode]] = {
@@ -153,10 +169,35 @@ _CODES: Final[dict[type[errors.BrokerError], ErrorCode]] = {
     errors.UnreleasedInstanceId: ErrorCode.UNRELEASED_INSTANCE_ID,
     errors.UnsupportedAssignor: ErrorCode.UNSUPPORTED_ASSIGNOR,
     errors.InvalidRegularExpression: ErrorCode.INVALID_REGULAR_EXPRESSION,
+    errors.NotEnoughReplicasAfterAppend: ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+    errors.ClusterAuthorizationFailed: ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
+    errors.UnsupportedSaslMechanism: ErrorCode.UNSUPPORTED_SASL_MECHANISM,
+    errors.IllegalSaslState: ErrorCode.ILLEGAL_SASL_STATE,
+    errors.SaslAuthenticationFailed: ErrorCode.SASL_AUTHENTICATION_FAILED,
+    errors.StaleNodeEpoch: ErrorCode.STALE_BROKER_EPOCH,
+    errors.OffsetNotAvailable: ErrorCode.OFFSET_NOT_AVAILABLE,
+    errors.PreferredLeaderNotAvailable: ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE,
+    errors.EligibleLeadersNotAvailable: ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE,
+    errors.ElectionNotNeeded: ErrorCode.ELECTION_NOT_NEEDED,
+    errors.NoReassignmentInProgress: ErrorCode.NO_REASSIGNMENT_IN_PROGRESS,
+    errors.SnapshotNotFound: ErrorCode.SNAPSHOT_NOT_FOUND,
+    errors.PositionOutOfRange: ErrorCode.POSITION_OUT_OF_RANGE,
+    errors.DuplicateNodeRegistration: ErrorCode.DUPLICATE_BROKER_REGISTRATION,
+    errors.IneligibleReplica: ErrorCode.INELIGIBLE_REPLICA,
 }
 
 
 _FENCED = (ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH)
+
+# Where several have one code, the plainest of them.
+_KINDS: Final[dict[int, type[BrokerError]]] = {
+    **{code: kind for kind, code in reversed(_CODES.items())},
+    ErrorCode.NOT_LEADER_OR_FOLLOWER: errors.NotLeader,
+    ErrorCode.INVALID_RECORD: errors.InvalidRecord,
+    # Clients are told 45; nodes tell each other which of the two it is.
+    ErrorCode.DUPLICATE_SEQUENCE_NUMBER: errors.DuplicateSequence,
+}
+_NAMES: Final[dict[int, str]] = {int(code): code.name for code in ErrorCode}
 
 told: Final[Counter[ErrorCode]] = Counter()
 """How often each error was told by this process."""
@@ -179,3 +220,9 @@ def producer_error_code(error: BrokerError, version: int, first_with_fenced: int
     if code == ErrorCode.PRODUCER_FENCED and version < first_with_fenced:
         return int(ErrorCode.INVALID_PRODUCER_EPOCH)
     return code
+
+
+def broker_error(code: int, message: str = "") -> BrokerError:
+    """What another node has refused with, out of the code that it told."""
+    name = _NAMES.get(code, str(code))
+    return _KINDS.get(code, BrokerError)(message or f"another node answers {name}")

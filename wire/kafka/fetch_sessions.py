@@ -49,6 +49,7 @@ class FetchedPartition(Wanted):
             or portion.end_offset != self.told_end
             or portion.start_offset != self.told_start
             or portion.divergence is not None
+            or portion.nearest >= 0
         )
         # An error is said again until it is gone, so nothing is remembered with it.
         self.told_end = portion.end_offset if portion.error is None else NOT_TOLD

@@ -44,6 +44,10 @@ class Peer:
     """The number of the listener that it came by."""
     reader: tuple[str, str] | None = None
     """What tracing knows it by, once it has sent a Fetch."""
+    node_id: int | None = field(default=None, init=False)
+    """Which node of the cluster it is, if it has shown that it is one."""
+    exchange: object | None = field(default=None, init=False)
+    """By which it is about to show that (wire/kafka/nodes/trust.py)."""
 
 
 @define

@@ -2,7 +2,7 @@
 client came by.
 
 A client finds this node where it found it just now. Another node is told by its listener of the same number; a node
-without a row is not told of at all.
+without a row, or that has not entered the cluster yet, is not told of at all.
 """
 
 from collections.abc import Callable
@@ -24,6 +24,7 @@ class ToldNode:
     host: str
     port: int
     rack: str | None
+    is_fenced: bool = False
 
 
 class _Endpoint(Protocol):
@@ -46,20 +47,26 @@ class ToldNodes:
     nodes: Nodes
     identity: NodeIdentity
 
-    def all(self, peer: Peer) -> list[ToldNode]:
+    @property
+    def controller_id(self) -> int:
+        """The controller; this node while there is none, or where it is the only one."""
+        controller = self.nodes.present_controller
+        return self.identity.node_id if controller is None else controller.node_id
+
+    def all(self, peer: Peer, *, with_fenced: bool = False) -> list[ToldNode]:
         """Every node of the cluster, by number."""
         told = (self._told(record, peer) for _, record in sorted(self.nodes.by_id.items()))
-        return [node for node in told if node is not None]
+        return [node for node in told if node is not None and (with_fenced or not node.is_fenced)]
 
     def one(self, node_id: int, peer: Peer) -> ToldNode | None:
         """One node; None if nothing can be said of it."""
         record = self.nodes.by_id.get(node_id)
-        return None if record is None else self._told(record, peer)
+        return None if record is None or record.fenced else self._told(record, peer)
 
     def _told(self, record: NodeRecord, peer: Peer) -> ToldNode | None:
         if record.node_id == self.identity.node_id:
-            return ToldNode(record.node_id, peer.endpoint.host, peer.endpoint.port, record.rack)
+            return ToldNode(record.node_id, peer.endpoint.host, peer.endpoint.port, record.rack, record.fenced)
         if peer.listener >= len(record.listeners):
             return None
         listener = parse_listener(record.listeners[peer.listener])
-        return ToldNode(record.node_id, listener.host, listener.port, record.rack)
+        return ToldNode(record.node_id, listener.host, listener.port, record.rack, record.fenced)

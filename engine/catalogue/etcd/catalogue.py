@@ -14,9 +14,7 @@ are put before everything else, old ones deleted after it. Rows that come in pai
 `deleting/`) stay together, for a part holds an even number.
 """
 
-import json
 import threading
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
@@ -24,28 +22,22 @@ from typing import Any, TypeVar
 from attrs import define, field
 
 from engine.catalogue.catalogue import (
-    CatalogueCompacted,
     CatalogueConflict,
     Commit,
     Compare,
     Delete,
     Entry,
-    Event,
+    OnNews,
     Put,
     check_commit,
 )
-from engine.catalogue.etcd.gateway import (
-    EtcdRefusal,
-    EtcdUnavailable,
-    Exchange,
-    Gateway,
-    decoded,
-    encoded,
-    number,
-)
+from engine.catalogue.etcd.gateway import NOT_FOUND, EtcdRefusal, EtcdUnavailable, Gateway, decoded, encoded, number
+from engine.catalogue.etcd.session import FAREWELL_S, EtcdSession
+from engine.catalogue.etcd.watch import EtcdWatch, after
 from engine.catalogue.records import PARTITIONS
+from engine.metrics import Histogram
 
-RANGE, TXN, WATCH = "/v3/kv/range", "/v3/kv/txn", "/v3/watch"
+RANGE, TXN = "/v3/kv/range", "/v3/kv/txn"
 MAX_OPERATIONS = 120
 """At once, less than etcd's default bound: the writer's row needs one, and a comparison may be added."""
 PAGE = 5_000
@@ -61,13 +53,20 @@ class EtcdCatalogue:
     gateway: Gateway
     prefix: str
     random_bytes: Callable[[int], bytes]
+    session: EtcdSession
     _writer: str = field(init=False)
     _writer_revision: int | None = field(default=0, init=False)
     """Of the writer's row; None if it has to be found out."""
     _committing: threading.Lock = field(factory=threading.Lock, init=False)
+    _watches: list[EtcdWatch] = field(factory=list, init=False)
 
     def __attrs_post_init__(self) -> None:
         self._writer = f"{self.prefix}/writers/{self.random_bytes(8).hex()}"
+
+    @property
+    def durations(self) -> Mapping[str, Histogram]:
+        """How long etcd took to answer, by what was asked."""
+        return self.gateway.durations
 
     # -- reading
 
@@ -82,7 +81,7 @@ class EtcdCatalogue:
     def entries(self, prefix: str) -> tuple[int, Sequence[Entry]]:
         """In pages, all of them as of one revision."""
         found: list[Entry] = []
-        first, end = self._place(prefix), _after(self._place(prefix))
+        first, end = self._place(prefix), after(self._place(prefix))
         asked: dict[str, Any] = {"range_end": encoded(end), "limit": PAGE}
         while True:
             answer = self.gateway.call(RANGE, {"key": encoded(first), **asked})
@@ -107,7 +106,8 @@ class EtcdCatalogue:
         is_tracked = bool(changes)
         token = self.random_bytes(8)
         comparisons = [_same(self._place(each.key), each.revision) for each in compares]
-        operations = [self._operation(each) for each in changes]
+        lease_id = self.session.lease_id() if any(isinstance(each, Put) and each.ephemeral for each in changes) else 0
+        operations = [self._operation(each, lease_id) for each in changes]
         looks = [{"request_range": {"key": encoded(self._place(each.key)), "keys_only": True}} for each in compares]
         if is_tracked:
             writer = self._writer.encode()
@@ -115,7 +115,12 @@ class EtcdCatalogue:
             operations.append({"request_put": {"key": encoded(writer), "value": encoded(token)}})
             looks.append({"request_range": {"key": encoded(writer)}})
             self._writer_revision = None
-        answer = self.gateway.call(TXN, {"compare": comparisons, "success": operations, "failure": looks})
+        try:
+            answer = self.gateway.call(TXN, {"compare": comparisons, "success": operations, "failure": looks})
+        except EtcdRefusal as error:
+            if lease_id and error.code == NOT_FOUND:
+                self.session.lose(lease_id)
+            raise
         if answer.get("succeeded"):
             if is_tracked:
                 self._writer_revision = _revision(answer)
@@ -146,22 +151,34 @@ class EtcdCatalogue:
             self._writer_revision = _revision(answer)
         return self._writer_revision
 
-    def _operation(self, change: Put | Delete) -> Operation:
+    def _operation(self, change: Put | Delete, lease_id: int) -> Operation:
         key = encoded(self._place(change.key))
         if isinstance(change, Put):
-            return {"request_put": {"key": key, "value": encoded(change.value)}}
+            lease = {"lease": str(lease_id)} if change.ephemeral else {}
+            return {"request_put": {"key": key, "value": encoded(change.value), **lease}}
         return {"request_delete_range": {"key": key}}
 
     # -- watching
 
-    def watch(self, after_revision: int, prefix: str = "") -> "EtcdWatch":
-        return EtcdWatch(self.gateway, self._place(prefix), len(self._place("")), after_revision)
+    def watch(self, after_revision: int, prefix: str = "", on_news: OnNews | None = None) -> EtcdWatch:
+        # All of the cluster's keys, the writers' too: so every commit is seen to be reached, whatever it changed.
+        wanted, every = self._place(prefix), f"{self.prefix}/".encode()
+        self._watches = [each for each in self._watches if not each.is_closed]
+        self._watches.append(
+            EtcdWatch(self.gateway, every, wanted, len(self._place("")), after_revision, self.session.wait, on_news)
+        )
+        return self._watches[-1]
 
     def close(self) -> None:
         """The writer's row goes too, if etcd answers."""
+        for watch in self._watches:
+            watch.close()
+        self.session.close()
+        farewell = self.gateway.another(FAREWELL_S)
         with suppress(EtcdUnavailable, EtcdRefusal):
             gone = {"request_delete_range": {"key": encoded(self._writer.encode())}}
-            self.gateway.call(TXN, {"success": [gone]})
+            farewell.call(TXN, {"success": [gone]})
+        farewell.close()
         self.gateway.close()
 
     def _place(self, key: str) -> bytes:
@@ -170,97 +187,6 @@ class EtcdCatalogue:
     def _entry(self, row: Mapping[str, Any]) -> Entry:
         key = decoded(row["key"]).decode().removeprefix(f"{self.prefix}/entries/")
         return Entry(key, decoded(row.get("value")), number(row, "mod_revision"))
-
-
-@define(eq=False)
-class EtcdWatch:
-    """Changes under a prefix, over connections of its own: when one breaks the next goes on where it ended."""
-
-    _gateway: Gateway
-    _prefix: bytes
-    _stripped: int
-    _seen_revision: int
-    _exchange: Exchange | None = field(default=None, init=False)
-    _text: bytes = field(default=b"", init=False)
-    _ready: deque[Event] = field(factory=deque, init=False)
-    _closed: bool = field(default=False, init=False)
-    _reading: threading.Lock = field(factory=threading.Lock, init=False)
-
-    def next(self, timeout_s: float) -> Sequence[Event]:
-        """`EtcdUnavailable` if nobody answers; the next call tries again."""
-        with self._reading:
-            return () if self._closed else self._next(timeout_s)
-
-    def _next(self, timeout_s: float) -> Sequence[Event]:
-        try:
-            exchange = self._exchange or self._open(timeout_s)
-            exchange.wait(max(timeout_s, 0.001))
-            self._receive(exchange)
-        except TimeoutError:
-            return ()
-        except (OSError, EOFError) as error:
-            self._drop()
-            if self._closed:
-                return ()
-            raise EtcdUnavailable(f"the watch was cut off: {error or type(error).__name__}") from error
-        events = list(self._ready)
-        self._ready.clear()
-        return events
-
-    def close(self) -> None:
-        """[any thread] A waiting `next` ends."""
-        self._closed = True
-        exchange = self._exchange
-        if exchange is not None:
-            exchange.interrupt()
-        with self._reading:
-            self._drop()
-
-    def _open(self, timeout_s: float) -> Exchange:
-        asked = {
-            "key": encoded(self._prefix),
-            "range_end": encoded(_after(self._prefix)),
-            "start_revision": str(self._seen_revision + 1),
-            "progress_notify": True,
-        }
-        self._text = b""
-        self._exchange = self._gateway.open(WATCH, {"create_request": asked}, max(timeout_s, 1.0))
-        if self._closed:
-            self._exchange.interrupt()
-        return self._exchange
-
-    def _receive(self, exchange: Exchange) -> None:
-        """Read until there are events. A `TimeoutError` in between loses nothing."""
-        while not self._ready:
-            while b"\n" not in self._text:
-                piece = exchange.piece()
-                if piece is None:
-                    raise EOFError("the watch was ended")
-                self._text += piece
-            line, _, self._text = self._text.partition(b"\n")
-            self._take(json.loads(line))
-
-    def _take(self, message: Mapping[str, Any]) -> None:
-        if "error" in message:
-            raise EOFError(str(message["error"].get("message", message["error"])))
-        result = message["result"]
-        if result.get("canceled"):
-            self._drop()
-            if number(result, "compact_revision"):
-                raise CatalogueCompacted(f"changes after revision {self._seen_revision} are no longer kept")
-            raise EOFError(result.get("cancel_reason", "the watch was ended"))
-        for event in result.get("events", ()):
-            row = event["kv"]
-            value = None if event.get("type") == "DELETE" else decoded(row.get("value"))
-            key = decoded(row["key"])[self._stripped :].decode()
-            self._ready.append(Event(number(row, "mod_revision"), key, value))
-        if not result.get("created"):
-            self._seen_revision = max(self._seen_revision, _revision(result))
-
-    def _drop(self) -> None:
-        exchange, self._exchange = self._exchange, None
-        if exchange is not None:
-            exchange.close()
 
 
 def _parts(commit: Commit) -> Sequence[Commit]:
@@ -289,8 +215,3 @@ def _same(key: bytes, revision: int) -> dict[str, Any]:
 
 def _revision(answer: Mapping[str, Any]) -> int:
     return number(answer.get("header", {}), "revision")
-
-
-def _after(prefix: bytes) -> bytes:
-    """The end of the range of all keys that begin so."""
-    return prefix[:-1] + bytes([prefix[-1] + 1])

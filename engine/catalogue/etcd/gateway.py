@@ -3,7 +3,8 @@
 The gateway's JSON has its ways: keys and values are base64, 64-bit numbers are strings, and a number that is zero or a
 flag that is false is left out. Only this file knows of them.
 
-A call that fails because nobody answers is tried on the next endpoint. Whether an attempt that was cut off had its
+A call that fails because nobody answers is tried on the next endpoint, and once all were tried, on the first again: an
+etcd of several members is without a leader for a second now and then. Whether an attempt that was cut off had its
 effect cannot be told here: what may not happen twice must be written so that it does not (see `catalogue.py`).
 """
 
@@ -11,17 +12,24 @@ import json
 import socket
 import threading
 from base64 import b64decode, b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
 import h11
+import msgspec
 from attrs import define, field, frozen
 
 from engine.errors import StorageError
+from engine.metrics import Histogram
 
 RECEIVE_BYTES = 64 * 1024
 MAX_EVENT_BYTES = 64 * 1024
+PAUSE_S = 0.25
+"""Between one round of all endpoints and the next."""
+NOT_FOUND = 5
+UNDECIDED = {1, 2, 4, 14}
+"""gRPC's codes for what was given up, dropped, late or without a leader: it may have happened; ask others."""
 
 
 class EtcdUnavailable(StorageError):
@@ -103,13 +111,19 @@ class Exchange:
         if isinstance(event, h11.Data):
             return bytes(event.data)
         if isinstance(event, h11.EndOfMessage):
-            self._protocol.start_next_cycle()
+            if self._protocol.our_state is h11.DONE:
+                self._protocol.start_next_cycle()
             return None
         raise EOFError("the connection was closed")
 
     def rest(self) -> bytes:
         """All of it that has not been read."""
         return b"".join(iter(self.piece, None))
+
+    @property
+    def is_open(self) -> bool:
+        """Whether another request can follow: an etcd that is about to stop ends the connection with its answer."""
+        return self._protocol.our_state is h11.IDLE
 
     def wait(self, timeout_s: float) -> None:
         """So long may the next piece take."""
@@ -135,20 +149,46 @@ class Exchange:
         return event
 
 
+def _no_pause(_seconds: float) -> None:
+    """For a gateway that goes round once."""
+
+
+def _no_time() -> float:
+    """For a gateway whose calls nobody measures."""
+    return 0.0
+
+
 @define(eq=False)
 class Gateway:
     """Calls to whichever endpoint answers. One call at a time; threads take turns."""
 
     endpoints: Sequence[EtcdEndpoint]
     timeout_s: float = 5.0
+    """For one attempt at one endpoint."""
+    rounds: int = 1
+    """So often are all endpoints tried."""
+    pause: Callable[[float], object] = _no_pause
+    monotonic: Callable[[], float] = _no_time
+    durations: dict[str, Histogram] = field(factory=dict)
+    """How long calls took, by what they asked for, those without an answer too. A kind of call is made by one thread at
+    a time: whoever has a gateway of its own asks for something that nobody else does."""
     _exchange: Exchange | None = field(default=None, init=False)
     _preferred: int = field(default=0, init=False)
     _lock: threading.Lock = field(factory=threading.Lock, init=False)
 
+    def another(self, timeout_s: float) -> "Gateway":
+        """One with a connection of its own, which tries each endpoint once."""
+        return Gateway(self.endpoints, timeout_s, monotonic=self.monotonic, durations=self.durations)
+
     def call(self, path: str, message: Mapping[str, Any]) -> dict[str, Any]:
         """The answer. `EtcdRefusal` if it is an error, `EtcdUnavailable` if there is none."""
         with self._lock:
-            return self._call(path, message)
+            for _ in range(self.rounds - 1):
+                try:
+                    return self._measured(path, message)
+                except EtcdUnavailable:
+                    self.pause(PAUSE_S)
+            return self._measured(path, message)
 
     def open(self, path: str, message: Mapping[str, Any], timeout_s: float) -> Exchange:
         """A connection of its own whose answer goes on and on."""
@@ -165,27 +205,43 @@ class Gateway:
                 except BaseException:
                     exchange.close()
                     raise
-            except (OSError, EOFError) as error:
+            except (OSError, EOFError, EtcdUnavailable) as error:
                 failures.append(f"{endpoint}: {error or type(error).__name__}")
         raise EtcdUnavailable(f"no etcd answers ({'; '.join(failures)})")
+
+    def pass_over(self, endpoint: EtcdEndpoint) -> None:
+        """Begin with the one after it next time."""
+        self._preferred = (list(self.endpoints).index(endpoint) + 1) % len(self.endpoints)
 
     def close(self) -> None:
         """Close the connection; a later call opens one again."""
         with self._lock:
             self._drop()
 
+    def _measured(self, path: str, message: Mapping[str, Any]) -> dict[str, Any]:
+        began = self.monotonic()
+        try:
+            return self._call(path, message)
+        finally:
+            operation = path.rpartition("/")[2]
+            self.durations.setdefault(operation, Histogram()).observe(self.monotonic() - began)
+
     def _call(self, path: str, message: Mapping[str, Any]) -> dict[str, Any]:
         failures = []
         # A connection that has been idle may have been closed by the other side: there it is tried once more.
         again = [self._preferred] if self._exchange is not None else []
-        places = again + self._places()
-        for self._preferred in places:
-            endpoint = self.endpoints[self._preferred]
+        slow: set[int] = set()
+        for place in again + self._places():
+            if place in slow:
+                continue
+            self._preferred, endpoint = place, self.endpoints[place]
             try:
                 return self._ask(endpoint, path, message)
-            except (OSError, EOFError) as error:
+            except (OSError, EOFError, EtcdUnavailable) as error:
                 failures.append(f"{endpoint}: {error or type(error).__name__}")
                 self._drop()
+                if isinstance(error, TimeoutError):
+                    slow.add(place)
         raise EtcdUnavailable(f"no etcd answers ({'; '.join(failures)})")
 
     def _ask(self, endpoint: EtcdEndpoint, path: str, message: Mapping[str, Any]) -> dict[str, Any]:
@@ -194,9 +250,11 @@ class Gateway:
             self._exchange = Exchange(endpoint, self.timeout_s)
         status = self._exchange.begin(path, message)
         body = self._exchange.rest()
+        if not self._exchange.is_open:
+            self._drop()
         if status != 200:
             raise _refusal(body, status)
-        answer: dict[str, Any] = json.loads(body)
+        answer: dict[str, Any] = msgspec.json.decode(body)
         return answer
 
     def _places(self) -> list[int]:
@@ -209,9 +267,10 @@ class Gateway:
             exchange.close()
 
 
-def _refusal(body: bytes, status: int) -> EtcdRefusal:
+def _refusal(body: bytes, status: int) -> EtcdRefusal | EtcdUnavailable:
     try:
         fields = json.loads(body)
-        return EtcdRefusal(f"etcd: {fields.get('message') or fields.get('error')}", int(fields.get("code", 0)))
+        text, code = f"etcd: {fields.get('message') or fields.get('error')}", int(fields.get("code", 0))
     except (ValueError, AttributeError):
         return EtcdRefusal(f"etcd answered with status {status}: {body[:200]!r}")
+    return EtcdUnavailable(text) if code in UNDECIDED else EtcdRefusal(text, code)

@@ -1,19 +1,30 @@
 """A node does what the catalogue says, whoever has said it: which partitions lie on it, which it leads, how they are
 configured."""
 
+import random
+from collections.abc import Sequence
+
 import pytest
 import trio
-from trio.testing import trio_test, wait_all_tasks_blocked
+from attrs import define, field
+from trio.testing import MockClock, trio_test, wait_all_tasks_blocked
 
+from coordinators.cluster.controller import TURN_S
+from coordinators.cluster.replica_manager import IN_FORCE_S, LOOK_AGAIN_S
 from coordinators.topic_view import TopicUpdate
-from engine.catalogue.catalogue import Commit, Put
+from coordinators.topics import TopicSpec
+from engine.catalogue.catalogue import Commit, Event, OnNews, Put, Watch
 from engine.catalogue.memory import MemoryCatalogue
 from engine.catalogue.records import broker_configs_key, encode
 from engine.catalogue.sqlite import IN_MEMORY, SqliteCatalogue
 from engine.errors import NotLeader, StorageError
+from engine.partition.partition import Partition
 from engine.partition.replicas import Role
 from tests.coordinators.cluster.nodes import ClusterNode, place
+from tests.coordinators.replication.world import replication
 from tests.engine.logs import batch
+from tests.simulation.etcd import SimulatedEtcd
+from tests.simulation.etcd_catalogue import SimulatedCatalogue
 
 
 @pytest.fixture
@@ -203,6 +214,23 @@ async def test_a_node_that_fell_far_behind_takes_in_all_that_there_is_now() -> N
 
 
 @trio_test
+async def test_a_node_that_fell_far_behind_hears_of_what_comes_then() -> None:
+    etcd = SimulatedEtcd(random.Random(1))
+    catalogues = [SimulatedCatalogue(etcd, random.Random(1), lag=False) for _ in range(2)]
+    one, two = (ClusterNode(number, catalogue) for number, catalogue in enumerate(catalogues, 1))
+    await one.create("t")
+    etcd.compact()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(two.replicas.follow)
+        await wait_all_tasks_blocked()
+        assert set(two.replicas.topics.by_name) == {"t"}
+        await one.create("u")
+        await wait_all_tasks_blocked()
+        assert set(two.replicas.topics.by_name) == {"t", "u"}
+        nursery.cancel_scope.cancel()
+
+
+@trio_test
 async def test_a_follower_of_topics_that_fails_keeps_nobody_from_going_on(catalogue: MemoryCatalogue) -> None:
     one = ClusterNode(1, catalogue)
 
@@ -213,3 +241,240 @@ async def test_a_follower_of_topics_that_fails_keeps_nobody_from_going_on(catalo
     await one.create("t")
     await one.create("u")
     assert len(list(one.partitions)) == 2
+
+
+@define(eq=False)
+class Delayed(MemoryCatalogue):
+    """One that is elsewhere: its news come when the test lets them, and it may not be there."""
+
+    watches: "list[DelayedWatch]" = field(factory=list)
+    looks: int = 0
+    trouble: StorageError | None = None
+
+    def watch(self, after_revision: int, prefix: str = "", on_news: OnNews | None = None) -> "DelayedWatch":  # type: ignore[override]
+        assert on_news is not None
+        self.watches.append(DelayedWatch(self, MemoryCatalogue.watch(self, after_revision, prefix), on_news))
+        return self.watches[-1]
+
+    def bring(self) -> None:
+        """What was committed arrives."""
+        for watch in self.watches:
+            watch.ready += watch.inner.next(0)
+            watch.on_news()
+
+
+@define(eq=False)
+class DelayedWatch:
+    catalogue: Delayed
+    inner: Watch
+    on_news: OnNews
+    ready: list[Event] = field(factory=list)
+    reached: int = 0
+
+    def next(self, timeout_s: float) -> Sequence[Event]:
+        self.catalogue.looks += 1
+        if self.catalogue.trouble is not None:
+            raise self.catalogue.trouble
+        events, self.ready = self.ready, []
+        self.reached = self.inner.reached
+        return events
+
+    def close(self) -> None:
+        self.inner.close()
+
+
+async def _create(node: ClusterNode, results: list[object]) -> None:
+    results += await node.controller.create_topics([TopicSpec("t", 1)])
+
+
+def test_a_change_is_answered_when_the_news_of_it_came_and_nobody_asks_meanwhile() -> None:
+    async def scenario() -> None:
+        catalogue = Delayed()
+        node = ClusterNode(1, catalogue)
+        results: list[object] = []
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(_create, node, results)
+            await trio.sleep(LOOK_AGAIN_S * 0.9)
+            assert (results, catalogue.looks) == ([], 1)
+            catalogue.bring()
+            await trio.testing.wait_all_tasks_blocked()
+            assert [str(getattr(each, "name", each)) for each in results] == ["t"]
+
+    trio.run(scenario, clock=MockClock(autojump_threshold=0))
+
+
+def test_news_that_do_not_come_are_waited_for_no_longer_than_is_told() -> None:
+    async def scenario() -> None:
+        catalogue = Delayed()
+        node = ClusterNode(1, catalogue)
+        results: list[object] = []
+        await _create(node, results)
+        assert IN_FORCE_S <= trio.current_time() - began < 2 * IN_FORCE_S
+        (refused,) = results
+        assert isinstance(refused, StorageError)
+        catalogue.bring()
+        await node.replicas.catch_up()
+        assert "t" in node.replicas.topics.by_name, "it was committed all the same"
+
+    began = 0.0
+    trio.run(scenario, clock=MockClock(autojump_threshold=0))
+
+
+def test_a_watch_that_fails_for_a_while_loses_nothing() -> None:
+    async def scenario() -> None:
+        catalogue = Delayed()
+        node = ClusterNode(1, catalogue)
+        results: list[object] = []
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(node.replicas.follow)
+            await trio.testing.wait_all_tasks_blocked()
+            catalogue.trouble = StorageError("no etcd answers")
+            nursery.start_soon(_create, node, results)
+            await trio.sleep(3)
+            assert results == []
+            catalogue.trouble = None
+            catalogue.bring()
+            await trio.sleep(2)
+            assert [str(getattr(each, "name", each)) for each in results] == ["t"]
+            nursery.cancel_scope.cancel()
+
+    trio.run(scenario, clock=MockClock(autojump_threshold=0))
+
+
+def test_whoever_waits_behind_changes_that_hang_is_refused_in_time() -> None:
+    async def scenario() -> None:
+        catalogue = Delayed()
+        node = ClusterNode(1, catalogue)
+        catalogue.trouble = StorageError("no etcd answers")
+        results: list[object] = []
+        async with trio.open_nursery() as nursery:
+            for _ in range(20):
+                nursery.start_soon(_create, node, results)
+        assert trio.current_time() - began <= TURN_S + IN_FORCE_S + 2 * LOOK_AGAIN_S
+        assert len(results) == 20
+        assert all(isinstance(each, StorageError) for each in results)
+
+    began = 0.0
+    trio.run(scenario, clock=MockClock(autojump_threshold=0))
+
+
+@trio_test
+async def test_a_replica_that_comes_to_an_older_topic_is_opened_empty_and_followed(catalogue: MemoryCatalogue) -> None:
+    one, two = ClusterNode(1, catalogue), ClusterNode(2, catalogue)
+    topic = await one.create("t", 2)
+    one.write(topic)
+    row = place(catalogue, topic, 0, replicas=(1, 2), adding=(2,))
+    await two.replicas.catch_up()
+    await two.background.run()
+    partition = two.partition(topic)
+    assert (partition.role, partition.log.end.offset, partition.replicas.row) == (Role.FOLLOWER, 0, row)
+    assert [each.index for each in two.partitions] == [0]
+
+
+@trio_test
+async def test_a_replica_that_is_back_before_its_files_are_removed_keeps_them(catalogue: MemoryCatalogue) -> None:
+    one = ClusterNode(1, catalogue)
+    topic = await one.create("t")
+    one.write(topic)
+    place(catalogue, topic, 0, replicas=(2,), isr=(2,), leader=2)
+    await one.replicas.catch_up()
+    assert list(one.partitions) == []
+    place(catalogue, topic, 0, replicas=(2, 1), adding=(1,))
+    await one.replicas.catch_up()
+    await one.background.run()
+    assert one.partition(topic).log.end.offset == 1
+    assert one.partition(topic).role is Role.FOLLOWER
+
+
+@trio_test
+async def test_a_replica_that_is_back_after_its_files_were_removed_begins_anew(catalogue: MemoryCatalogue) -> None:
+    one = ClusterNode(1, catalogue)
+    topic = await one.create("t")
+    one.write(topic)
+    for replicas in ((2,), (2, 1)):
+        place(catalogue, topic, 0, replicas=replicas, isr=(2,), leader=2)
+        await one.replicas.catch_up()
+        await one.background.run()
+    assert one.partition(topic).log.end.offset == 0
+
+
+@trio_test
+async def test_a_replica_that_was_back_only_for_a_moment_leaves_no_files(catalogue: MemoryCatalogue) -> None:
+    one = ClusterNode(1, catalogue)
+    topic = await one.create("t")
+    one.write(topic)
+    # It goes, comes back and goes before anything of that has been done on the disk; what was to remove its files the
+    # first time finds it back.
+    place(catalogue, topic, 0, replicas=(2,), isr=(2,), leader=2)
+    await one.replicas.catch_up()
+    place(catalogue, topic, 0, replicas=(2, 1), adding=(1,))
+    await one.replicas.catch_up()
+    await one.background.started.pop(0)()
+    assert one.files.list(one.partitions.directory(topic.topic_id, 0))
+    place(catalogue, topic, 0, replicas=(2,), adding=())
+    await one.replicas.catch_up()
+    await one.background.run()
+    assert list(one.partitions) == []
+    assert one.files.list(one.partitions.directory(topic.topic_id, 0)) == {}
+
+
+@trio_test
+async def test_a_replica_whose_stage_cannot_be_opened_is_tried_again(
+    catalogue: MemoryCatalogue, jumping: MockClock
+) -> None:
+    one, two = ClusterNode(1, catalogue), ClusterNode(2, catalogue)
+    topic = await one.create("t")
+    failures = [StorageError("the disk does not answer")]
+
+    async def opened(_: Partition) -> None:
+        if failures:
+            raise failures.pop()
+
+    two.replicas.on_opened.append(opened)
+    place(catalogue, topic, 0, replicas=(1, 2), adding=(2,))
+    await two.replicas.catch_up()
+    await two.background.run()
+    assert two.partition(topic).role is Role.FOLLOWER
+
+
+@trio_test
+async def test_who_has_stepped_down_leads_again_only_in_a_new_epoch(jumping: MockClock) -> None:
+    """Others change the row meanwhile, who do not know yet."""
+    async with replication(1, 2, replicas=(1, 2)) as world:
+        node = world.nodes[1]
+        await node.replicas.step_down()
+        assert not node.partition.replicas.leads
+        for _ in range(3):
+            world.change_row(isr=(1, 2))
+        await trio.sleep(1)
+        assert not node.partition.replicas.leads
+        await world.elect(1)
+        assert node.partition.replicas.leads
+
+
+@trio_test
+async def test_a_row_of_an_earlier_life_that_is_changed_makes_nobody_lead(jumping: MockClock) -> None:
+    async with replication(1, 2, replicas=(1, 2)) as world:
+        node = world.nodes[1]
+        node.crash()
+        await world.start(1)
+        world.change_row(isr=(1,))
+        await trio.sleep(1)
+        assert not node.partition.replicas.leads
+
+
+@trio_test
+async def test_a_replica_that_comes_here_is_opened_though_its_stage_could_not_be_at_first(jumping: MockClock) -> None:
+    async with replication(1, 2, replicas=(1,), isr=(1,)) as world:
+        leader, node = world.nodes[1], world.nodes[2]
+        troubles = [StorageError("the stage cannot be read now")]
+
+        async def opened(_partition: object) -> None:
+            await trio.lowlevel.checkpoint()
+            if troubles:
+                raise troubles.pop()
+
+        node.replicas.on_opened.append(opened)
+        world.change_row(replicas=(1, 2))
+        await world.until(lambda: world.row.isr == (1, 2))
+        await world.until_alike(leader, node)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -9,9 +10,12 @@ import trio
 from trio.testing import trio_test
 
 from coordinators.records.publishing import Publishing
+from coordinators.records.transactional import REMEMBERED_S, SkippedSequences, TransactionalPublishing
 from coordinators.transaction.ports import Inclusion, TransactionVerification
 from coordinators.transaction.transaction import ProducerIdentity, TopicPartition
+from engine.clock import ManualClock
 from engine.deferred import Deferred
+from engine.errors import ConcurrentTransactions, NotEnoughReplicas
 from tests.wire.kafka.requests import batch, produce
 from tests.wire.kafka.transacting import TRANSACTIONAL, Producer, read, transacting
 
@@ -147,3 +151,52 @@ async def test_a_batch_waits_for_a_coordinator_on_another_node(tmp_path: Path, v
             coordinator.send_on()
         assert entries[0].error_code == code
         assert (await read(producer.client, committed=False)).high_watermark == (1 if code == 0 else 0)
+
+
+def test_a_batch_that_was_opened_for_so_long_that_its_transaction_ended_does_not_slip_into_the_next() -> None:
+    """Where another node coordinates, there is no answer at once: the producer asks again."""
+    is_open = [True]
+
+    class Elsewhere:
+        def knows(self, *_: object) -> bool:
+            return False
+
+        def verify(self, *_: object) -> Deferred[None]:
+            return Deferred()
+
+        def add(self, *_: object) -> Inclusion:
+            raise AssertionError
+
+    header = SimpleNamespace(producer_id=5, producer_epoch=0, is_transactional=True)
+    partition = SimpleNamespace(index=0, has_open_transaction=lambda *_: is_open[0])
+    publication: Any = SimpleNamespace(
+        batch=SimpleNamespace(header=header), topic=SimpleNamespace(name="t"), partition=partition
+    )
+    publishing = TransactionalPublishing(Elsewhere(), "a", False, lambda error: error, SkippedSequences(ManualClock()))
+    assert publishing.ask([publication]), "its transaction is open"
+    publishing.check(publication)
+    is_open[0] = False
+    with pytest.raises(ConcurrentTransactions):
+        publishing.check(publication)
+
+
+def sent(sequence: int) -> Any:
+    header = SimpleNamespace(producer_id=5, producer_epoch=0, base_sequence=sequence)
+    batch = SimpleNamespace(header=header)
+    return SimpleNamespace(batch=batch, topic=SimpleNamespace(name="t"), partition=SimpleNamespace(index=0))
+
+
+def test_what_follows_a_batch_that_was_refused_for_now_waits_for_it() -> None:
+    """A partition that knows nothing of the producer would take it, and the first one never."""
+    clock = ManualClock()
+    skipped = SkippedSequences(clock)
+    skipped.note(sent(0))
+    skipped.note(sent(3))
+    for sequence in (3, 6):
+        with pytest.raises(NotEnoughReplicas):
+            skipped.check(sent(sequence))
+    skipped.check(sent(0))
+    skipped.check(sent(3))
+    skipped.note(sent(6))
+    clock.advance_ms(int(REMEMBERED_S * 1000))
+    skipped.check(sent(7))  # its producer has given the other up

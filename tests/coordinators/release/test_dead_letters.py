@@ -1,5 +1,7 @@
 """Expired records in the dead-letter topic: whole, with the reason, once."""
 
+from collections.abc import Sequence
+
 import pytest
 import trio
 from attrs import define, field
@@ -10,13 +12,16 @@ from coordinators.producer_ids import ProducerIds
 from coordinators.records.directory import PartitionDirectory
 from coordinators.records.publishing import Publishing
 from coordinators.release.dead_letters import DeadLetters
+from coordinators.topics import Topic
 from coordinators.tracing.tracing import Tracing
 from coordinators.transaction.ports import Inclusion
 from engine.deferred import Deferred
+from engine.errors import BrokerError, DuplicateSequence, OutOfOrderSequence, RequestTimedOut
 from engine.partition.partition import Partition
-from engine.records.layout import HEADER_SIZE, RecordSpan, split_batches, walk_records
+from engine.records.layout import HEADER_SIZE, RecordSpan, parse_header, split_batches, walk_records
 from engine.stage.state import READY
 from engine.workers import InlineWorkers
+from tests.coordinators.cluster.nodes import place
 from tests.coordinators.conftest import Desk
 from tests.coordinators.release.test_releases import Bench
 from tests.engine.stage.world import record
@@ -285,3 +290,75 @@ async def test_letters_that_have_to_wait_say_so_once_a_minute(
     waits = [each for each in caplog.records if "2 dead letters wait" in each.message]
     assert len(waits) == 3
     assert "stage.max.bytes" in waits[0].message
+
+
+# -- where another node leads the letters' partition
+
+
+class Carrier:
+    """The other node, which may fail to answer; what it was sent is what it has."""
+
+    def __init__(self) -> None:
+        self.carried: list[tuple[int, str, int, list[tuple[int, int]]]] = []
+        self.answers: list[list[BrokerError | None] | BrokerError] = []
+
+    async def carry(self, leader: int, topic: Topic, index: int, letters: Sequence[bytes]) -> list[BrokerError | None]:
+        await trio.lowlevel.checkpoint()
+        headers = [parse_header(each) for each in letters]
+        identities = [(each.producer_id, each.base_sequence) for each in headers]
+        self.carried.append((leader, topic.name, index, identities))
+        answer = self.answers.pop(0) if self.answers else [None] * len(letters)
+        if isinstance(answer, BrokerError):
+            raise answer
+        return answer
+
+
+async def led_elsewhere(bench: DeadLetterBench) -> Carrier:
+    """The dead-letter topic, whose partition another node leads."""
+    topic = await bench.create("t.dlq")
+    place(bench.desk.catalogue, topic, 0, replicas=(2,), isr=(2,), leader=2)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(bench.controller.replicas.follow)
+        await bench.controller.replicas.in_force(bench.desk.catalogue.revision())
+        nursery.cancel_scope.cancel()
+    carrier = bench.dead_letters.carrier = Carrier()
+    return carrier
+
+
+@trio_test
+async def test_letters_are_carried_to_the_node_that_leads_their_partition(bench: DeadLetterBench) -> None:
+    carrier = await led_elsewhere(bench)
+    await with_expired(bench, 3)
+    await bench.deliver()
+    ((leader, name, index, identities),) = carrier.carried
+    assert (leader, name, index, [sequence for _, sequence in identities]) == (2, "t.dlq", 0, [0, 1, 2])
+    assert not bench.staged(bench.controller.topics.by_name["t"]).stage.state.dead_letters
+
+
+@trio_test
+async def test_letters_whose_arrival_is_not_known_go_again_under_the_same_identity(
+    bench: DeadLetterBench, jumping: MockClock
+) -> None:
+    carrier = await led_elsewhere(bench)
+    carrier.answers = [RequestTimedOut("no answer"), [DuplicateSequence("there"), None]]
+    await with_expired(bench, 2)
+    state = bench.staged(bench.controller.topics.by_name["t"]).stage.state
+    with trio.fail_after(10):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(bench.background.started.pop())
+            while state.dead_letters:
+                await trio.sleep(0.1)
+                bench.sync()
+    first, again = carrier.carried
+    assert first == again
+
+
+@trio_test
+async def test_letters_go_under_a_new_identity_where_theirs_has_a_gap(bench: DeadLetterBench) -> None:
+    carrier = await led_elsewhere(bench)
+    carrier.answers = [[OutOfOrderSequence("a gap"), OutOfOrderSequence("a gap")]]
+    await with_expired(bench, 2)
+    await bench.deliver()
+    first, again = (identities for *_, identities in carrier.carried)
+    assert [sequence for _, sequence in again] == [0, 1]
+    assert {producer for producer, _ in first}.isdisjoint(producer for producer, _ in again)

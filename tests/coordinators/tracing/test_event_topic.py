@@ -15,6 +15,7 @@ from engine.errors import StorageError
 from engine.records.layout import pack_record, split_batches, walk_records
 from engine.timers import Timers
 from engine.trace.kinds import EventKind
+from tests.coordinators.cluster.nodes import place
 from tests.engine.trace.traces import NOON_US, PARENT_ID, TRACE_ID, add, trace, trace_header
 from tests.engine.trace.traces import batch as traced_batch
 from tests.wire.kafka.door import config, open_door, until
@@ -144,3 +145,18 @@ def test_whatever_a_client_says_it_is_json_in_utf_8() -> None:
     said = json.loads(encode_event(made, made.events[1]).decode())
     assert said["client_id"] == 'a"\n?\u2028ü'
     assert said["key_base64"] == "/wA="
+
+
+@trio_test
+async def test_events_go_to_a_partition_that_this_node_leads(tmp_path: Path) -> None:
+    async with open_door(tmp_path) as door:
+        node = door.broker.node
+        client = await door.connect()
+        await create_topic(client, TRACE_EVENTS_TOPIC, 2)
+        topic = node.topics.by_name[TRACE_EVENTS_TOPIC]
+        (events,) = (sink for sink in node.tracing.sinks if isinstance(sink, EventTopic))
+        assert events._led_here(topic) == 0
+        catalogue = node.controller.replicas.catalogue
+        place(catalogue, topic, 0, replicas=(2,), isr=(2,), leader=2)
+        await node.controller.replicas.in_force(catalogue.revision())
+        assert events._led_here(node.topics.by_name[TRACE_EVENTS_TOPIC]) == 1

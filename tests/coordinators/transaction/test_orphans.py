@@ -81,3 +81,14 @@ def test_nothing_is_done_while_a_part_of_the_coordinator_is_loaded() -> None:
     shard.is_loaded = False
     Orphans(world.transactions).sweep()
     assert world.read(PLACE) == ["v"]
+
+
+def test_a_node_that_does_not_coordinate_everything_leaves_all_alone() -> None:
+    """What it does not know, another node may coordinate."""
+    world = World()
+    orphaned(world)
+    world.transactions.runtime.unload(0, 1)
+    Orphans(world.transactions).sweep()
+    world.settle()
+    assert world.read(PLACE) == ["v"]
+    assert world.partition(PLACE).last_stable_offset == 0

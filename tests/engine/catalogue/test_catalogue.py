@@ -1,34 +1,49 @@
-"""What every catalogue promises: revisions, comparisons, watches. Each implementation runs all of it."""
+"""What every catalogue promises: revisions, comparisons, watches, sessions. Each implementation runs all of it."""
 
-import os
+import random
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from engine.catalogue.catalogue import Catalogue, CatalogueConflict, Commit, Compare, Delete, Event, Put, Watch
-from engine.catalogue.etcd.catalogue import EtcdCatalogue
-from engine.catalogue.etcd.gateway import EtcdEndpoint, Gateway
+from engine.catalogue.catalogue import (
+    Catalogue,
+    CatalogueConflict,
+    Commit,
+    Compare,
+    Delete,
+    Event,
+    Lasting,
+    Put,
+    Watch,
+)
 from engine.catalogue.memory import MemoryCatalogue
 from engine.catalogue.sqlite import SqliteCatalogue
+from tests.simulation.etcd import SimulatedEtcd
+from tests.simulation.etcd_catalogue import SimulatedCatalogue
 from tidegate.etcd import RunningEtcd
 
 
-def _etcd(request: pytest.FixtureRequest, directory: Path) -> Catalogue:
+def _etcd(request: pytest.FixtureRequest, _directory: Path) -> Catalogue:
     running: RunningEtcd = request.getfixturevalue("etcd")
-    gateway = Gateway([EtcdEndpoint.parse(running.url)])
-    return EtcdCatalogue(gateway, f"/{directory.name}", os.urandom)
+    opened: Callable[..., Catalogue] = request.getfixturevalue("opened")
+    return opened(running.url)
 
 
 IMPLEMENTATIONS: dict[str, Callable[[pytest.FixtureRequest, Path], Catalogue]] = {
     "memory": lambda _request, _directory: MemoryCatalogue(),
     "sqlite": lambda _request, directory: SqliteCatalogue.open(str(directory / "catalogue.sqlite")),
     "etcd": _etcd,
+    # What the simulation's nodes have in etcd's place is held to the same.
+    "model": lambda _request, _directory: SimulatedCatalogue(
+        SimulatedEtcd(random.Random(1), time.monotonic), random.Random(1), lag=False
+    ),
 }
 
 
-@pytest.fixture(params=["memory", "sqlite", pytest.param("etcd", marks=pytest.mark.slow)])
+@pytest.fixture(params=["memory", "sqlite", "model", pytest.param("etcd", marks=pytest.mark.slow)])
 def catalogue(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Catalogue]:
     opened = IMPLEMENTATIONS[request.param](request, tmp_path)
     yield opened
@@ -171,6 +186,78 @@ def test_a_watch_tells_each_change_once(catalogue: Catalogue, start: int) -> Non
     assert list(watch.next(0.1)) == []
     put(catalogue, "b", b"2")
     assert list(watch.next(1)) == [Event(start + 3, "b", b"2")]
+    watch.close()
+
+
+def _until_reached(watch: Watch, revision: int) -> list[Event]:
+    """What the watch gives until it has come so far; it is told so when there is something to look at."""
+    seen: list[Event] = []
+    deadline = time.monotonic() + 10
+    while watch.reached < revision:
+        assert time.monotonic() < deadline, "the watch does not come so far"
+        seen += watch.next(0.01)
+    return seen
+
+
+def test_a_watch_tells_how_far_it_has_come(catalogue: Catalogue, start: int) -> None:
+    watch = catalogue.watch(start)
+    assert watch.reached == start
+    assert _until_reached(watch, put(catalogue, "a", b"1")) == [Event(start + 1, "a", b"1")]
+    watch.close()
+
+
+def test_a_commit_that_changes_nothing_visible_is_reached_too(catalogue: Catalogue, start: int) -> None:
+    watch = catalogue.watch(start, "topics/")
+    nothing = catalogue.commit(Commit(changes=(Delete("was never there"),)))
+    assert _until_reached(watch, nothing) == []
+    assert _until_reached(watch, put(catalogue, "nodes/1", b"1")) == []
+    watch.close()
+
+
+def test_what_was_not_yet_given_is_not_reached(catalogue: Catalogue, start: int) -> None:
+    news = threading.Event()
+    watch = catalogue.watch(start, on_news=news.set)
+    watch.next(0)
+    put(catalogue, "a", b"1")
+    assert news.wait(10)
+    assert watch.reached == start
+    watch.close()
+
+
+def test_whoever_watches_is_told_of_every_commit(catalogue: Catalogue, start: int) -> None:
+    news = threading.Semaphore(0)
+    watch = catalogue.watch(start, on_news=news.release)
+    for value in (b"1", b"2"):
+        revision = put(catalogue, "a", value)
+        seen: list[Event] = []
+        while not seen:
+            assert news.acquire(timeout=10)
+            seen += watch.next(0)
+        assert seen == [Event(revision, "a", value)]
+    watch.close()
+
+
+def test_a_session_that_was_opened_is_there_and_opening_it_again_changes_nothing(catalogue: Catalogue) -> None:
+    session = catalogue.session
+    session.open()
+    session.open()
+    assert not session.is_lost
+    assert session.silent_s() < session.duration_s
+
+
+def test_what_is_ephemeral_goes_with_the_session_unless_that_lasts(catalogue: Catalogue, start: int) -> None:
+    watch = catalogue.watch(start)
+    catalogue.session.open()
+    catalogue.commit(Commit(changes=(Put("nodes/1", b"", ephemeral=True), Put("topics/a", b""))))
+    assert len(_until_reached(watch, start + 1)) == 2
+    catalogue.session.close()
+    left = [entry.key for entry in catalogue.entries("")[1]]
+    if isinstance(catalogue.session, Lasting):
+        assert left == ["nodes/1", "topics/a"]
+    else:
+        assert left == ["topics/a"]
+        assert catalogue.session.is_lost
+        assert _until_reached(watch, start + 2) == [Event(start + 2, "nodes/1", None)]
     watch.close()
 
 

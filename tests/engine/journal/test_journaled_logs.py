@@ -380,3 +380,19 @@ def test_a_damaged_frame_of_the_journal_costs_other_logs_nothing() -> None:
     assert values(again.all[1])[1:] == [b"s0", b"s1"]
     assert values(again.all[0])[1:] == []
     assert again.all[0].log.recovery.set_aside_files == 1, "h1, which continues nothing"
+
+
+def test_of_a_partition_that_went_and_came_back_the_journal_gives_back_the_second_life_only() -> None:
+    world = World()
+    for _ in range(5):
+        assert world.write(world.all[0], b"old")
+    (gone,) = world.partitions.take_out(TOPIC, 0)
+    world.partitions.retire(gone)
+    world.files.remove_tree(world.partitions.directory(TOPIC, 0))
+    spec = PartitionSpec(TOPIC, 0, LogConfig(), True, "t")
+    back = world.partitions.add(spec, world.partitions.open_arrived(spec))
+    assert back.log.end_offset == 0
+    for _ in range(2):
+        assert world.write(back, b"new")
+    (found,) = world.after_a_crash().all
+    assert values(found) == [b"ew", b"ew"]

@@ -121,9 +121,11 @@ def test_with_flush_mode_os_it_is_synced_where_a_snapshot_is_due(bench: Bench) -
 
 
 def test_nobody_reads_past_the_high_watermark(bench: Bench) -> None:
+    """Who asks there has been told by an earlier leader that there is something, or guesses; it waits."""
     bench.partition.write(batch(2))
+    assert bench.partition.read(1, 1000, at_least_one=True).log_read is None, "it is there, and not yet to be seen"
     with pytest.raises(OffsetOutOfRange):
-        bench.partition.read(1, 1000, at_least_one=True)
+        bench.partition.read(3, 1000, at_least_one=True)
 
 
 def test_a_partition_opened_again_serves_all_that_was_recovered(bench: Bench) -> None:

@@ -5,12 +5,14 @@ from attrs import asdict
 
 from engine.clock import ManualClock
 from engine.errors import StorageError
+from engine.files.files import read_whole
 from engine.records.layout import parse_header
 from engine.stage import checkpoint
 from engine.stage.config import ExtensionConfig
 from engine.stage.events import DeadLetterProducer
 from engine.stage.lanes import LaneRules
-from tests.engine.logs import NOW_MS
+from engine.stage.state import StageState
+from tests.engine.logs import NOW_MS, memory_files
 from tests.engine.stage.world import STAGE_DIRECTORY, Leader, Node, client_batch, dump, record
 
 PATH = f"{STAGE_DIRECTORY}/{checkpoint.FILE}"
@@ -100,3 +102,29 @@ def test_it_shows_the_state_of_the_moment_when_it_was_taken(leader: Leader) -> N
     found = checkpoint.read(leader.node.files, STAGE_DIRECTORY, LaneRules())
     assert found is not None
     assert dump(found[1]) == before
+
+
+def test_another_nodes_checkpoint_is_taken_over_unless_it_was_damaged_on_its_way() -> None:
+    source, target = memory_files(), memory_files()
+    for files in (source, target):
+        files.make_directories("/data/stage")
+    state = StageState.empty(0, 0, ExtensionConfig().lane_rules)
+    checkpoint.write(source, "/data/stage", 40, checkpoint.encode(state))
+    data = read_whole(source, f"/data/stage/{checkpoint.FILE}")
+    assert data is not None
+    for damaged in (data[:-1], b"no checkpoint", data[:-1] + bytes([data[-1] ^ 1])):
+        with pytest.raises(StorageError):
+            checkpoint.install(target, "/data/stage", damaged)
+    assert checkpoint.offset_on_disk(target, "/data/stage") is None
+    checkpoint.install(target, "/data/stage", data)
+    assert checkpoint.offset_on_disk(target, "/data/stage") == 40
+
+
+def test_a_checkpoint_goes_only_if_it_reaches_further_than_the_log_is_cut() -> None:
+    files = memory_files()
+    files.make_directories("/data/stage")
+    checkpoint.write(files, "/data/stage", 40, checkpoint.encode(StageState.empty(0, 0, ExtensionConfig().lane_rules)))
+    checkpoint.remove_beyond(files, "/data/stage", 40)
+    assert checkpoint.offset_on_disk(files, "/data/stage") == 40
+    checkpoint.remove_beyond(files, "/data/stage", 39)
+    assert checkpoint.offset_on_disk(files, "/data/stage") is None

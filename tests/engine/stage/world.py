@@ -199,8 +199,9 @@ class Leader:
 
     def _note_follower(self) -> None:
         if self.follower is not None:
-            ends = self.follower.log.durable_end.offset, self.follower.store.durable_end.offset
-            self.partition.replica_durable(FOLLOWER, *ends)
+            self.partition.replica_durable(FOLLOWER, self.follower.log.durable_end.offset)
+            if self.partition.stage_log is not None:
+                self.partition.stage_log.replica_durable(FOLLOWER, self.follower.store.durable_end.offset)
 
     @property
     def stage(self) -> Stage:

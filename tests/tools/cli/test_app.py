@@ -157,8 +157,9 @@ def test_a_terminal_without_these_letters_gets_escapes(environment: dict[str, st
 
 
 def test_ctrl_c_leaves_the_prompt_on_a_line_of_its_own(environment: dict[str, str]) -> None:
-    assert in_terminal("topic", "create", "kept-by-ctrl-c", environment=environment)[0] == 0
-    code, drawn = in_terminal("topic", "delete", "kept-by-ctrl-c", answer=b"\x03", environment=environment)
+    name = f"kept-by-ctrl-c-{os.getpid()}-{time.monotonic_ns()}"
+    assert in_terminal("topic", "create", name, environment=environment)[0] == 0
+    code, drawn = in_terminal("topic", "delete", name, answer=b"\x03", environment=environment)
     assert code == 130
     assert "\r\ntidegate: given up; nothing was done" in drawn
 

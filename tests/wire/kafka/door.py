@@ -35,7 +35,7 @@ def frame(request: Any, version: int, correlation_id: int, client_id: str = "tes
 
 
 def latest(request: Any) -> int:
-    return registered()[request.API_KEY].last_version
+    return registered()[request.API_KEY].last_advertised_version
 
 
 @define(eq=False)

@@ -5,19 +5,21 @@ from pathlib import Path
 from typing import Any
 
 import trio
-from attrs import define
+from attrs import define, evolve
 from trio.testing import trio_test
 
 from coordinators.group.groups import OFFSETS_TOPIC
 from coordinators.internal_topics import java_hash
 from engine.catalogue.catalogue import Commit, Put
-from engine.catalogue.records import NodeRecord
+from engine.catalogue.records import CONTROLLER, ControllerRecord, NodeRecord
 from tests.coordinators.cluster.nodes import place
 from tests.wire.kafka.door import Client, Door, open_door
 from tests.wire.kafka.requests import batch, create_topic, fetch, fetched, produce, produced
 from wire.kafka.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
 from wire.kafka.messages.describe_cluster import DescribeClusterRequest
 from wire.kafka.messages.describe_producers import DescribeProducersRequest, TopicRequest
+from wire.kafka.messages.describe_topic_partitions import DescribeTopicPartitionsRequest
+from wire.kafka.messages.describe_topic_partitions import TopicRequest as DescribedTopic
 from wire.kafka.messages.find_coordinator import FindCoordinatorRequest
 from wire.kafka.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from wire.kafka.messages.metadata import MetadataRequest, MetadataRequestTopic
@@ -89,6 +91,36 @@ async def test_a_leader_that_nothing_is_known_of_is_not_named(tmp_path: Path) ->
         answer = await cluster.client.ask(MetadataRequest(topics=[MetadataRequestTopic(name="t")]))
         (led,) = [each for each in answer.topics[0].partitions if each.partition_index == HERE]
         assert (led.error_code, led.leader_id, led.offline_replicas) == (LEADER_NOT_AVAILABLE, -1, [3])
+
+
+@trio_test
+async def test_a_node_that_is_fenced_is_told_only_to_who_asks_for_it(tmp_path: Path) -> None:
+    async with open_door(tmp_path) as door:
+        cluster = await Cluster.begin(door)
+        fenced = evolve(OTHER, fenced=True)
+        cluster.catalogue.commit(Commit((), (Put(OTHER.key, fenced.encode()),)))
+        await cluster.follow()
+        answer = await cluster.client.ask(MetadataRequest(topics=[MetadataRequestTopic(name="t")]))
+        assert [each.node_id for each in answer.brokers] == [1]
+        assert [each.leader_id for each in answer.topics[0].partitions] == [1, -1, -1]
+        for is_wanted, expected in ((False, [(1, False)]), (True, [(1, False), (2, True)])):
+            described = await cluster.client.ask(DescribeClusterRequest(include_fenced_brokers=is_wanted))
+            assert [(each.broker_id, each.is_fenced) for each in described.brokers] == expected
+
+
+@trio_test
+async def test_partitions_are_described_with_those_that_are_away_and_those_that_could_lead(tmp_path: Path) -> None:
+    async with open_door(tmp_path) as door:
+        cluster = await Cluster.begin(door)
+        cluster.place(HERE, replicas=(3, 1, 2), isr=(1,), elr=(2,))
+        cluster.place(HELD, replicas=(3, 1), isr=(3,), leader=3)
+        await cluster.follow()
+        answer = await cluster.client.ask(DescribeTopicPartitionsRequest([DescribedTopic("t")]))
+        found = {each.partition_index: each for each in answer.topics[0].partitions}
+        here, held = found[HERE], found[HELD]
+        assert (here.replica_nodes, here.isr_nodes, here.leader_id) == ([3, 1, 2], [1], 1)
+        assert (here.offline_replicas, here.eligible_leader_replicas, here.last_known_elr) == ([3], [2], [])
+        assert (held.leader_id, held.offline_replicas, held.error_code) == (-1, [3], 0)
 
 
 @trio_test
@@ -198,3 +230,21 @@ async def test_a_coordinator_is_the_leader_of_its_partition(tmp_path: Path) -> N
         place(cluster.catalogue, topic, 1, leader=1)
         await cluster.follow()
         assert [index for index, _ in runtime.loaded()] == [0, 1]
+
+
+@trio_test
+async def test_clients_are_told_of_the_controller_and_not_of_fenced_nodes(tmp_path: Path) -> None:
+    async with open_door(tmp_path) as door:
+        cluster = await Cluster.begin(door)
+        entered = evolve(OTHER, epoch=5)
+        controller = Put(CONTROLLER, ControllerRecord(OTHER.node_id, entered.epoch).encode())
+        cluster.catalogue.commit(Commit((), (Put(OTHER.key, entered.encode()), controller)))
+        await cluster.follow()
+        for request in (DescribeClusterRequest(), MetadataRequest(topics=[])):
+            answer: Any = await cluster.client.ask(request)
+            assert (answer.controller_id, len(answer.brokers)) == (2, 2)
+        cluster.catalogue.commit(Commit((), (Put(OTHER.key, evolve(OTHER, fenced=True).encode()),)))
+        await cluster.follow()
+        for request in (DescribeClusterRequest(), MetadataRequest(topics=[])):
+            answer = await cluster.client.ask(request)
+            assert (answer.controller_id, len(answer.brokers)) == (1, 1), "it is in a new life, and not in yet"

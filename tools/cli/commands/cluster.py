@@ -1,20 +1,25 @@
-"""`tidegate cluster info` and `tidegate status`: the nodes, and whether all is well."""
+"""`tidegate cluster info`, `tidegate cluster run` and `tidegate status`: the nodes, and whether all is well."""
 
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
+from tools.cli.commands import cluster_moves, cluster_nodes
 from tools.cli.door import Door, spoken
 from tools.cli.door_address import Broker, ask, compare, door_of
 from tools.cli.errors import CliError, Exit
-from tools.cli.framework import Session, command, group, session
+from tools.cli.framework import OfflineCommand, ServeCommand, Session, command, group, session
 from tools.cli.kafka import connected, run
 from tools.cli.output import Column, size_text
 from tools.cli.profiles import DEFAULT_HTTP, Profile
+from tools.cli.progress import progress
 from tools.cli.times import span_text
 from wire.kafka.messages.describe_cluster import DescribeClusterRequest
 
-app = group("The cluster: its nodes.")
+app = group("The cluster: its nodes and partitions, moves and elections; run one on this machine.")
+cluster_nodes.register(app)
+cluster_moves.register(app)
 NODES = (Column("node", right=True), Column("host"), Column("port", right=True), Column("rack"), Column("controller"))
 NO_DOOR = "no operations door is known; --http names one"
 STATUS_EXAMPLES = ("tidegate status", "tidegate status -o json | jq .health.status")
@@ -30,6 +35,106 @@ def info(context: typer.Context) -> None:
         return
     at.output.heading(f"cluster {found['cluster_id']}: {found['topics']} topics, {found['partitions']} partitions\n")
     at.output.rows(found["nodes"], NODES)
+
+
+RUN_EXAMPLES = (
+    "tidegate cluster run",
+    "tidegate cluster run --nodes 5 --data-dir /tmp/five --set default.replication.factor=3",
+    "tidegate cluster run --nodes 4 --etcd http://a:2379,http://b:2379 --rack machine-a --host 10.0.0.1",
+)
+
+
+@command(app, "run", examples=RUN_EXAMPLES, cls=ServeCommand)
+def run_cluster(
+    nodes: Annotated[int, typer.Option("--nodes", metavar="N", min=1, help="How many nodes.")] = 3,
+    etcd: Annotated[
+        str | None,
+        typer.Option("--etcd", metavar="URL[,URL]", help="An etcd that runs; without it one is run here."),
+    ] = None,
+    data_dir: Annotated[
+        Path, typer.Option("--data-dir", metavar="DIR", help="Where data and logs of all of them are kept.")
+    ] = Path("cluster-data"),
+    rack: Annotated[str | None, typer.Option("--rack", metavar="RACK", help="Where all these nodes stand.")] = None,
+    first_node_id: Annotated[
+        int, typer.Option("--first-node-id", metavar="N", min=0, help="The number of the first node.")
+    ] = 1,
+    host: Annotated[str, typer.Option("--host", metavar="HOST", help="The address to listen on.")] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option("--port", metavar="PORT", help="Of the first node, others follow; 0 takes free ones.")
+    ] = 9092,
+    http_port: Annotated[
+        int,
+        typer.Option("--http-port", metavar="PORT", help="The same of operations doors; 0: none, -1 takes free ones."),
+    ] = 8080,
+    assignments: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Set a broker key of all nodes; may be repeated."),
+    ] = None,
+) -> None:
+    """Run an etcd and some nodes on this machine until told to stop."""
+    from tidegate.cluster_run import ClusterPlan, run, settings_of
+    from tidegate.etcd import EtcdDidNotStart, EtcdMissing
+    from tidegate.testing import BrokerDidNotStart, BrokerDidNotStop, BrokerEnded
+
+    try:
+        settings = settings_of(assignments or ())
+    except ValueError as error:
+        raise CliError(str(error), "", Exit.USAGE) from error
+    plan = ClusterPlan(nodes, data_dir, etcd, rack, first_node_id, host, port, http_port, settings)
+    try:
+        raise typer.Exit(run(plan))
+    except (EtcdMissing, EtcdDidNotStart, BrokerDidNotStart, BrokerDidNotStop, BrokerEnded) as error:
+        raise CliError(str(error)) from error
+
+
+ADOPT_EXAMPLES = (
+    "tidegate cluster adopt --etcd http://a:2379,http://b:2379,http://c:2379 --data-dir /var/lib/tidegate",
+    "tidegate cluster adopt --etcd http://127.0.0.1:2379 --data-dir data --node-id 1 --prefix /orders",
+)
+
+
+@command(app, "adopt", examples=ADOPT_EXAMPLES, cls=OfflineCommand)
+def adopt(
+    context: typer.Context,
+    etcd: Annotated[str, typer.Option("--etcd", metavar="URL[,URL]", help="The etcd of the cluster that is to be.")],
+    data_dir: Annotated[Path, typer.Option("--data-dir", metavar="DIR", help="The broker's data directory.")],
+    node_id: Annotated[int, typer.Option("--node-id", metavar="N", min=0, help="The number that it had.")] = 1,
+    prefix: Annotated[
+        str | None, typer.Option("--prefix", metavar="PATH", help="Where in etcd, if not the usual etcd.prefix.")
+    ] = None,
+) -> None:
+    """Make a broker that ran by itself the first node of a cluster; nothing of its data is lost.
+
+    The broker must be stopped. Its catalogue (topics, settings, ids) moves to etcd, to a prefix where nothing is yet;
+    its records stay where they are. Then start it with 'tidegate serve --node-id 1 --etcd ...', start the others, and
+    raise the number of replicas with 'tidegate cluster reassign plan --replication-factor 3'. If something cuts it
+    short, do it again."""
+    from attrs import asdict
+
+    from engine.clock import SystemClock
+    from engine.errors import BrokerError
+    from tidegate import adopting
+    from tidegate.catalogues import etcd_catalogue
+    from tidegate.config import BrokerConfig
+    from tidegate.data_directory import DataDirectoryInUse, DataDirectoryUnusable
+
+    at = session(context)
+    values: dict[str, object] = {"etcd.endpoints": etcd, "log.dirs": str(data_dir), "node.id": node_id}
+    try:
+        config = BrokerConfig.load(values=values if prefix is None else {**values, "etcd.prefix": prefix})
+        shared = etcd_catalogue(config.settings, SystemClock(), lambda: True)
+        try:
+            with progress("moving the catalogue, rows") as bar:
+                done = adopting.adopt(data_dir, node_id, shared, bar.advance)
+        finally:
+            shared.close()
+    except (BrokerError, DataDirectoryInUse, DataDirectoryUnusable, ValueError) as error:
+        raise CliError(str(error)) from error
+    at.output.done(
+        f"{data_dir} is node {done.node_id} of the cluster {done.cluster_id}: {done.topics} topics were moved; "
+        f"start it with 'tidegate serve --data-dir {data_dir} --node-id {done.node_id} --etcd {etcd}'",
+        **asdict(done),
+    )
 
 
 async def _cluster(at: Session) -> dict[str, Any]:
@@ -125,6 +230,24 @@ def _tell(at: Session, facts: dict[str, Any], door_error: CliError | str | None)
     at.output.heading(f"health   {facts['http']}  {health['status']}, up {up}, {partitions}")
     if isinstance(health.get("storage"), dict):
         at.output.heading(f"disk     {_storage(health['storage'])}")
+    if isinstance(health.get("cluster"), dict) and health["cluster"].get("session") is not None:
+        at.output.heading(f"cluster  {_standing(health['cluster'])}")
+
+
+def _standing(cluster: dict[str, Any]) -> str:
+    """How many nodes there are, and what the partitions of all of them lack."""
+    told = [f"{cluster['nodes']} nodes"]
+    for key, meaning in (
+        ("leaderless_partitions", "have no leader"),
+        ("under_min_isr_partitions", "refuse acks=all"),
+        ("under_replicated_partitions", "lack replicas in sync"),
+    ):
+        if cluster[key]:
+            told.append(f"{cluster[key]} partitions {meaning} ('tidegate cluster partitions --lacking' names them)")
+    session = cluster["session"]
+    if session["lost"] or session["silent"]:
+        told.append(f"this node's session in etcd is {'lost' if session['lost'] else 'not confirmed'}")
+    return ", ".join(told)
 
 
 def _storage(storage: dict[str, Any]) -> str:

@@ -9,6 +9,7 @@ from tidegate.__main__ import main
 EXAMPLES = (
     "tidegate serve",
     "tidegate serve --data-dir /var/lib/tidegate --kafka-port 9092 --http-port 8080",
+    "tidegate serve --node-id 2 --etcd http://a:2379,http://b:2379,http://c:2379 --rack r2",
     "tidegate serve --set num.partitions=6 --set log.retention.hours=24",
 )
 
@@ -26,6 +27,13 @@ def serve(
         int | None,
         typer.Option("--http-port", metavar="PORT", help="Of the operations door, 8080 by default; 0: none."),
     ] = None,
+    node_id: Annotated[
+        int | None, typer.Option("--node-id", metavar="N", help="The number of this node, 1 by default.")
+    ] = None,
+    etcd: Annotated[
+        str | None, typer.Option("--etcd", metavar="URL[,URL]", help="Where the etcd of the cluster is.")
+    ] = None,
+    rack: Annotated[str | None, typer.Option("--rack", metavar="RACK", help="Where this node stands.")] = None,
     assignments: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Set a broker key; may be repeated.")
     ] = None,
@@ -38,6 +46,9 @@ def serve(
         ("--host", host),
         ("--kafka-port", kafka_port),
         ("--http-port", http_port),
+        ("--node-id", node_id),
+        ("--etcd", etcd),
+        ("--rack", rack),
         *(("--set", each) for each in assignments or ()),
     ):
         if value is not None:

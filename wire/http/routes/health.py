@@ -1,16 +1,19 @@
 """`/health`, `/health/live`, `/health/ready`: is it there, is it ready, is it well."""
 
 import contextlib
+import math
 from http import HTTPStatus
 from typing import Literal, TypeAlias
 
 import msgspec
 
+from coordinators.cluster.membership import ClusterMembership
 from coordinators.waiting import Breathing, in_worker
 from engine.partition.partitions import Partitions
 from engine.workers import Workers
 from wire.http.life import Life, Phase
 from wire.http.messages import Call, Response
+from wire.http.routes.cluster import partition_counts
 from wire.http.routing import Route
 
 Status: TypeAlias = Literal["ok", "starting", "stopping"]
@@ -29,9 +32,30 @@ class StorageHealth(msgspec.Struct):
     set_aside_bytes: int
 
 
+class SessionHealth(msgspec.Struct):
+    """This node's session in etcd. `silent`: nobody has confirmed it for so long that this node answers producers only
+    when all replicas in sync have their records. `lost`: others lead what it led, and it registers anew."""
+
+    silent_seconds: float | None
+    duration_seconds: float
+    silent: bool
+    lost: bool
+
+
+class ClusterHealth(msgspec.Struct):
+    """All partitions of the cluster, as this node knows their rows; `session` is null where it is alone."""
+
+    nodes: int
+    leaderless_partitions: int
+    under_min_isr_partitions: int
+    under_replicated_partitions: int
+    session: SessionHealth | None
+
+
 class Health(msgspec.Struct):
     """How the broker is. `degraded`: it serves, but not all of its partitions, or not all that they held, or the disk
-    is full. `damages` are places on disk that are not as they were written; `/scrub` names them."""
+    is full, or the cluster lacks replicas, or etcd does not confirm this node's session. `damages` are places on disk
+    that are not as they were written; `/scrub` names them."""
 
     status: Status | Literal["degraded"]
     uptime_seconds: float
@@ -39,6 +63,7 @@ class Health(msgspec.Struct):
     offline_partitions: int
     storage: StorageHealth
     damages: int
+    cluster: ClusterHealth
 
 
 class Probe(msgspec.Struct):
@@ -62,7 +87,9 @@ async def ready(_: Call, life: Life) -> Response:
     return _answer(Probe(_STATUSES[life.phase]))
 
 
-async def health(_: Call, life: Life, partitions: Partitions, workers: Workers) -> Response:
+async def health(
+    _: Call, life: Life, partitions: Partitions, workers: Workers, membership: ClusterMembership
+) -> Response:
     """Whether all is well; 503 if not."""
     breathing = Breathing()
     count = offline = files = size = 0
@@ -76,9 +103,35 @@ async def health(_: Call, life: Life, partitions: Partitions, workers: Workers) 
     storage = await _storage(partitions, workers, files, size)
     status: Status | Literal["degraded"] = _STATUSES[life.phase]
     damages = len(partitions.damages)
-    if (offline or damages or storage.refused is not None) and status == "ok":
+    cluster = await _cluster(membership)
+    is_well = not offline and not damages and storage.refused is None and _is_whole(cluster)
+    if status == "ok" and not is_well:
         status = "degraded"
-    return _answer(Health(status, life.uptime_s, count, offline, storage, damages))
+    return _answer(Health(status, life.uptime_s, count, offline, storage, damages, cluster))
+
+
+async def _cluster(membership: ClusterMembership) -> ClusterHealth:
+    replicas = membership.replicas
+    counts = await partition_counts(replicas.topics)
+    session = None
+    if not membership.is_alone:
+        kept = replicas.catalogue.session
+        silent_s = kept.silent_s()
+        session = SessionHealth(
+            silent_s if math.isfinite(silent_s) else None,
+            kept.duration_s,
+            replicas.partitions.is_doubtful,
+            kept.is_lost,
+        )
+    return ClusterHealth(
+        len(replicas.nodes.by_id), counts.leaderless, counts.under_min_isr, counts.under_replicated, session
+    )
+
+
+def _is_whole(cluster: ClusterHealth) -> bool:
+    lacks = cluster.leaderless_partitions or cluster.under_min_isr_partitions or cluster.under_replicated_partitions
+    session = cluster.session
+    return not lacks and (session is None or not (session.silent or session.lost))
 
 
 async def _storage(

@@ -1,7 +1,9 @@
 """The Kafka APIs, one file each: what it serves, in which versions, with its quirks.
 
 Each module has `KEY`, `VERSIONS` (first and last) and `handle`; this package collects them, and the answer
-to ApiVersions is made from what it found. Two files with one key are an error at import.
+to ApiVersions is made from what it found. A module may have `FIRST_ADVERTISED_VERSION` and `LAST_ADVERTISED_VERSION`
+where clients are told of others than are served, and `ADVERTISED = False` where only nodes ask. Two files with one key
+are an error at import.
 """
 
 from collections.abc import Callable
@@ -27,6 +29,9 @@ class Api:
     last_version: int
     handle: Callable[..., Any]
     first_advertised_version: int
+    last_advertised_version: int
+    advertised: bool = True
+    """Whether clients are told of it."""
 
     def serves(self, version: int) -> bool:
         """Whether requests of this version are handled."""
@@ -49,6 +54,8 @@ def _load() -> dict[int, Api]:
             last_version=last,
             handle=module.handle,
             first_advertised_version=getattr(module, "FIRST_ADVERTISED_VERSION", first),
+            last_advertised_version=getattr(module, "LAST_ADVERTISED_VERSION", last),
+            advertised=getattr(module, "ADVERTISED", True),
         )
         if api.key in apis:
             raise ImportError(f"{found.name} and {apis[api.key].name} both serve API key {api.key}")

@@ -1,7 +1,8 @@
-"""AddPartitionsToTxn (24), versions 0-3: partitions that a transaction is about to write to (KIP-98).
+"""AddPartitionsToTxn (24), versions 0-5: partitions that a transaction is about to write to (KIP-98).
 
 One partition that does not exist keeps all from being added: the others answer OPERATION_NOT_ATTEMPTED. Versions
-4 and 5 are for brokers among themselves (KIP-890) and not served. PRODUCER_FENCED from version 2 (KIP-588).
+4 and 5 are for nodes among themselves (KIP-890), and clients are not told of them. PRODUCER_FENCED from version 2
+(KIP-588).
 """
 
 from collections.abc import Callable
@@ -18,20 +19,34 @@ from wire.kafka.messages.add_partitions_to_txn import (
     AddPartitionsToTxnTopic,
     AddPartitionsToTxnTopicResult,
 )
+from wire.kafka.nodes.asked_of_coordinators import answer_leader
 from wire.kafka.request import Context, Deferred
 from wire.kafka.slices import slices_of
 from wire.kafka.steps import Steps, lazily
 
 KEY = 24
-VERSIONS = (0, 3)
+VERSIONS = (0, 5)
+LAST_ADVERTISED_VERSION = 3
 
 FIRST_FENCED_VERSION = 2
+FIRST_NODE_VERSION = 4
+
+
+Answer = AddPartitionsToTxnResponse | Deferred[AddPartitionsToTxnResponse]
 
 
 def handle(
     request: AddPartitionsToTxnRequest, context: Context, transactions: Transactions, directory: PartitionDirectory
-) -> Steps[AddPartitionsToTxnResponse | Deferred[AddPartitionsToTxnResponse]]:
+) -> Answer | Steps[Answer]:
     """Add all partitions, or none."""
+    if context.version >= FIRST_NODE_VERSION:
+        return answer_leader(request, context, transactions)
+    return _add(request, context, transactions, directory)
+
+
+def _add(
+    request: AddPartitionsToTxnRequest, context: Context, transactions: Transactions, directory: PartitionDirectory
+) -> Steps[Answer]:
     places: dict[TopicPartition, None] = {}
     unknown: set[TopicPartition] = set()
     for topic in request.v3_and_below_topics:

@@ -22,7 +22,7 @@ CONTROLLERS = 2
 
 
 def handle(request: DescribeClusterRequest, context: Context, nodes: ToldNodes) -> DescribeClusterResponse:
-    """The nodes that the catalogue has rows of; this one stands for the controller."""
+    """The nodes that the catalogue has rows of; those that are fenced only if that is wanted (KIP-1073)."""
     if request.endpoint_type == CONTROLLERS:
         return _refused(ErrorCode.MISMATCHED_ENDPOINT_TYPE, "this listener serves brokers, not controllers")
     if request.endpoint_type != BROKERS:
@@ -30,14 +30,12 @@ def handle(request: DescribeClusterRequest, context: Context, nodes: ToldNodes) 
             ErrorCode.UNSUPPORTED_ENDPOINT_TYPE,
             f"endpoint type {request.endpoint_type} is unknown; 1 is brokers",
         )
+    told = nodes.all(context.peer, with_fenced=request.include_fenced_brokers)
     operations = CLUSTER_OPERATIONS if request.include_cluster_authorized_operations else NOT_ASKED
     return DescribeClusterResponse(
         cluster_id=nodes.identity.cluster_id,
-        controller_id=nodes.identity.node_id,
-        brokers=[
-            DescribeClusterBroker(broker_id=node.node_id, host=node.host, port=node.port, rack=node.rack)
-            for node in nodes.all(context.peer)
-        ],
+        controller_id=nodes.controller_id,
+        brokers=[DescribeClusterBroker(node.node_id, node.host, node.port, node.rack, node.is_fenced) for node in told],
         cluster_authorized_operations=operations,
     )
 

@@ -1,6 +1,7 @@
 """DescribeLogDirs (35), versions 1-4: what the data directory holds (KIP-113, KIP-827).
 
-Null topics mean all. UIs ask it of every node and take a node without an answer for offline.
+Null topics mean all. UIs ask it of every node and take a node without an answer for offline. A size is that of the log
+and of what is delayed or prioritised. There is one directory, so no replica is on its way to another one.
 """
 
 import shutil
@@ -56,7 +57,6 @@ def _topic(name: str, indexes: Collection[int], directory: PartitionDirectory) -
         assert topic is not None
         partition = directory.partitions.get(topic.topic_id, index)
         if partition is not None:
-            entry.partitions.append(
-                DescribeLogDirsPartition(partition_index=index, partition_size=partition.log.size_bytes)
-            )
+            size = sum(each.log.size_bytes for each in partition.logs)
+            entry.partitions.append(DescribeLogDirsPartition(partition_index=index, partition_size=size))
     return entry

@@ -1,6 +1,7 @@
 """DescribeTopicPartitions (75), version 0: topics in pages of partitions (KIP-966).
 
-Topics come sorted by name; a cursor says where the next page begins. No topics means all.
+Topics come sorted by name; a cursor says where the next page begins. No topics means all. Replicas that may lead though
+they are not in sync (ELR) are told. There are none besides that were the last to be: the ISR keeps its last member.
 """
 
 from coordinators.topic_names import check_topic_name
@@ -17,15 +18,20 @@ from wire.kafka.messages.describe_topic_partitions import (
     ResponseCursor,
 )
 from wire.kafka.request import Context
+from wire.kafka.told_nodes import ToldNodes
 
 KEY = 75
 VERSIONS = (0, 0)
 
 MAX_PARTITIONS_PER_PAGE = 2000
+NO_LEADER = -1
 
 
-def handle(request: DescribeTopicPartitionsRequest, _: Context, topics: Topics) -> DescribeTopicPartitionsResponse:
+def handle(
+    request: DescribeTopicPartitionsRequest, context: Context, topics: Topics, nodes: ToldNodes
+) -> DescribeTopicPartitionsResponse:
     """One page."""
+    alive = frozenset(node.node_id for node in nodes.all(context.peer))
     response = DescribeTopicPartitionsResponse()
     room = min(max(request.response_partition_limit, 1), MAX_PARTITIONS_PER_PAGE)
     cursor = request.cursor
@@ -36,7 +42,7 @@ def handle(request: DescribeTopicPartitionsRequest, _: Context, topics: Topics) 
         if room == 0:
             response.next_cursor = ResponseCursor(topic_name=name, partition_index=first)
             break
-        entry, following = _topic(name, first, room, topics)
+        entry, following = _topic(name, first, room, topics, alive)
         response.topics.append(entry)
         room -= max(1, len(entry.partitions))
         if following is not None:
@@ -51,7 +57,9 @@ def _names(request: DescribeTopicPartitionsRequest, topics: Topics) -> list[str]
     return sorted(name for name in names if name >= start)
 
 
-def _topic(name: str, first: int, room: int, topics: Topics) -> tuple[DescribeTopicPartitionsResponseTopic, int | None]:
+def _topic(
+    name: str, first: int, room: int, topics: Topics, alive: frozenset[int]
+) -> tuple[DescribeTopicPartitionsResponseTopic, int | None]:
     """The topic's partitions from `first` on, and which comes next if there was no room for all."""
     try:
         if first < 0:
@@ -64,7 +72,7 @@ def _topic(name: str, first: int, room: int, topics: Topics) -> tuple[DescribeTo
         name=name,
         topic_id=topic.topic_id,
         is_internal=topic.hidden,
-        partitions=[_partition(topic, index) for index in range(first, last)],
+        partitions=[_partition(topic, index, alive) for index in range(first, last)],
         topic_authorized_operations=TOPIC_OPERATIONS,
     )
     return entry, last if last < len(topic.partitions) else None
@@ -78,14 +86,15 @@ def _find(name: str, topics: Topics) -> Topic:
     return topic
 
 
-def _partition(topic: Topic, index: int) -> DescribeTopicPartitionsResponsePartition:
+def _partition(topic: Topic, index: int, alive: frozenset[int]) -> DescribeTopicPartitionsResponsePartition:
     partition = topic.partitions[index]
     return DescribeTopicPartitionsResponsePartition(
         partition_index=index,
-        leader_id=partition.leader,
+        leader_id=partition.leader if partition.leader in alive else NO_LEADER,
         leader_epoch=partition.leader_epoch,
         replica_nodes=list(partition.replicas),
         isr_nodes=list(partition.isr),
-        eligible_leader_replicas=[],
+        eligible_leader_replicas=list(partition.elr),
         last_known_elr=[],
+        offline_replicas=[node_id for node_id in partition.replicas if node_id not in alive],
     )

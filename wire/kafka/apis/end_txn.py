@@ -5,13 +5,12 @@ next request wait. Version 5 is sent where `transaction.version` 2 is finalised 
 producer's epoch and tells the identity to go on with. PRODUCER_FENCED from version 2 (KIP-588).
 """
 
+from coordinators.cluster.controller import ClusterController
 from coordinators.producer_ids import ProducerIds
 from coordinators.transaction.transaction import V0, V2, ProducerIdentity
 from coordinators.transaction.transactions import Transactions
 from coordinators.waiting import result_of
 from engine.errors import BrokerError
-from engine.workers import Workers
-from wire.kafka.apis.init_producer_id import reserve_producer_ids
 from wire.kafka.errors import error_code, producer_error_code
 from wire.kafka.messages.end_txn import EndTxnRequest, EndTxnResponse
 from wire.kafka.request import Context, Deferred, Later
@@ -24,19 +23,27 @@ FIRST_BUMPING_VERSION = 5
 
 
 def handle(
-    request: EndTxnRequest, context: Context, transactions: Transactions, producer_ids: ProducerIds, workers: Workers
+    request: EndTxnRequest,
+    context: Context,
+    transactions: Transactions,
+    producer_ids: ProducerIds,
+    controller: ClusterController,
 ) -> Later[EndTxnResponse]:
     """End the transaction; should its epochs be used up, a producer id is needed."""
     if not producer_ids.available:
-        return _after_reserving(request, context, transactions, producer_ids, workers)
+        return _after_reserving(request, context, transactions, producer_ids, controller)
     return _end(request, context, transactions)
 
 
 async def _after_reserving(
-    request: EndTxnRequest, context: Context, transactions: Transactions, producer_ids: ProducerIds, workers: Workers
+    request: EndTxnRequest,
+    context: Context,
+    transactions: Transactions,
+    producer_ids: ProducerIds,
+    controller: ClusterController,
 ) -> EndTxnResponse:
     try:
-        await reserve_producer_ids(producer_ids, workers)
+        await producer_ids.replenish(controller.replicas.in_catalogue)
     except BrokerError as error:
         return EndTxnResponse(error_code=error_code(error))
     return await result_of(_end(request, context, transactions))

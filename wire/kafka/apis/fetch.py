@@ -3,8 +3,8 @@
 Sessions from version 7 (KIP-227), topic ids from 13 (KIP-516). The answer names regions of segment files that
 are sent without being read. At least one batch is returned even if it is larger than the limits (KIP-74), and
 an answer may end inside a batch. An incremental fetch with nothing new waits like any other. Under read_committed
-the answer ends at the last stable offset and names the aborted transactions in it (KIP-98). Fetching as a replica is
-refused: there is no cluster whose member the client could be. The reading itself is `coordinators/records/reading.py`.
+the answer ends at the last stable offset and names the aborted transactions in it (KIP-98). Only nodes of the cluster
+fetch as replicas (`wire/kafka/nodes/following.py`). The reading itself is `coordinators/records/reading.py`.
 """
 
 from collections.abc import Sequence
@@ -12,6 +12,7 @@ from functools import partial
 
 from coordinators.records.portions import Portion
 from coordinators.records.reading import Read, Reading
+from coordinators.replication.ports import FollowerReads
 from engine.errors import BrokerError, StaleLeader
 from wire.kafka.errors import error_code
 from wire.kafka.fetch_sessions import NO_SESSION, FetchedPartition, FetchSession, FetchSessions
@@ -25,6 +26,7 @@ from wire.kafka.messages.fetch import (
     NodeEndpoint,
     PartitionData,
 )
+from wire.kafka.nodes.following import replica_of, serve_replica
 from wire.kafka.request import Context, Deferred
 from wire.kafka.steps import Steps
 from wire.kafka.told_nodes import ToldNodes, add_endpoint
@@ -42,9 +44,16 @@ Answer = FetchResponse | Deferred[FetchResponse] | Deferred[Steps[FetchResponse]
 
 
 def handle(
-    request: FetchRequest, context: Context, reading: Reading, sessions: FetchSessions, nodes: ToldNodes
+    request: FetchRequest,
+    context: Context,
+    reading: Reading,
+    sessions: FetchSessions,
+    nodes: ToldNodes,
+    followers: FollowerReads,
 ) -> Answer | Steps[Answer]:
     """Answer at once if there is enough, an error, or no wish to wait; else when there is enough or it is time."""
+    if replica_of(request) >= 0:
+        return serve_replica(request, context, followers, reading.directory)
     peer, client_id = context.peer, context.client_id
     by_topic_id = context.version >= FIRST_TOPIC_ID_VERSION
     try:
@@ -61,9 +70,11 @@ def handle(
         request.max_wait_ms / 1000,
         request.isolation_level == READ_COMMITTED,
         incremental,
-        request.replica_id if request.replica_state is None else request.replica_state.replica_id,
         client_id,
         peer.address,
+        request.rack_id,
+        # Whoever says nothing of its rack was never sent to a follower: it is wrong about the leader.
+        bool(request.rack_id),
     )
     if len(partitions) > FEW_PARTITIONS:
         return _fetch_many(read, session, context, nodes)
@@ -158,6 +169,7 @@ def _data(portion: Portion) -> PartitionData:
         portion.stable_offset,
         portion.start_offset,
         aborted_transactions=None,
+        preferred_read_replica=portion.nearest,
         records=b"" if portion.records is None else portion.records.regions,
     )
     if portion.aborted is not None:

@@ -8,12 +8,12 @@ their transaction is being ended the answer is CONCURRENT_TRANSACTIONS. PRODUCER
 from collections.abc import Coroutine
 from typing import Any
 
+from coordinators.cluster.controller import ClusterController
 from coordinators.producer_ids import ProducerIds
 from coordinators.transaction.transaction import NO_EPOCH, NO_ID, ProducerIdentity
 from coordinators.transaction.transactions import Transactions
-from coordinators.waiting import in_worker, result_of
+from coordinators.waiting import result_of
 from engine.errors import BrokerError
-from engine.workers import Workers
 from wire.kafka.errors import ErrorCode, error_code, producer_error_code
 from wire.kafka.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from wire.kafka.request import Context, Deferred
@@ -30,13 +30,13 @@ def handle(
     context: Context,
     transactions: Transactions,
     producer_ids: ProducerIds,
-    workers: Workers,
+    controller: ClusterController,
 ) -> Answer | Coroutine[Any, Any, Answer]:
     """Hand out an identity; a new block of producer ids is reserved in a thread."""
     if request.transactional_id == "" or (request.producer_id == NO_ID) != (request.producer_epoch == NO_EPOCH):
         return _refused(ErrorCode.INVALID_REQUEST)
     if not producer_ids.available:
-        return _after_reserving(request, context, transactions, producer_ids, workers)
+        return _after_reserving(request, context, transactions, producer_ids, controller)
     return _answer(request, context, transactions, producer_ids)
 
 
@@ -70,17 +70,11 @@ async def _after_reserving(
     context: Context,
     transactions: Transactions,
     producer_ids: ProducerIds,
-    workers: Workers,
+    controller: ClusterController,
 ) -> InitProducerIdResponse:
     try:
-        await reserve_producer_ids(producer_ids, workers)
+        await producer_ids.replenish(controller.replicas.in_catalogue)
     except BrokerError as error:
         return _refused(error_code(error))
     answer = _answer(request, context, transactions, producer_ids)
     return await result_of(answer) if isinstance(answer, Deferred) else answer
-
-
-async def reserve_producer_ids(producer_ids: ProducerIds, workers: Workers) -> None:
-    """See to it that there is a producer id to take."""
-    while not producer_ids.available:
-        producer_ids.add(await in_worker(workers, producer_ids.reserve))

@@ -14,7 +14,7 @@ from typing import Any
 
 from coordinators.records.offset_lookup import FoundOffset, OffsetLookup, Sought, Spot
 from engine.errors import InvalidRequest, UnsupportedVersion
-from wire.kafka.errors import error_code
+from wire.kafka.errors import ErrorCode, error_code
 from wire.kafka.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsPartitionResponse,
@@ -27,6 +27,9 @@ from wire.kafka.slices import in_slices
 
 KEY = 2
 VERSIONS = (1, 11)
+
+FIRST_NOT_AVAILABLE_VERSION = 5
+"""Before it clients are told that there is no leader yet."""
 
 SPOTS = {
     -1: (Spot.LATEST, 1),
@@ -61,7 +64,9 @@ def _handle(repeated: Places, lookup: OffsetLookup, request: ListOffsetsRequest,
     ]
     sought = [each for each in asked if isinstance(each, Sought)]
     found = lookup.find(sought, committed=request.isolation_level == READ_COMMITTED)
-    return _response(request, asked, found) if isinstance(found, list) else _respond_later(request, asked, found)
+    if isinstance(found, list):
+        return _response(request, context.version, asked, found)
+    return _respond_later(request, context.version, asked, found)
 
 
 def _asked(name: str, wanted: ListOffsetsPartition, version: int, repeated: Places) -> Sought | FoundOffset:
@@ -79,30 +84,34 @@ def _asked(name: str, wanted: ListOffsetsPartition, version: int, repeated: Plac
 
 async def _respond_later(
     request: ListOffsetsRequest,
+    version: int,
     asked: Sequence[Sought | FoundOffset],
     found: Coroutine[Any, Any, list[FoundOffset]],
 ) -> ListOffsetsResponse:
-    return _response(request, asked, await found)
+    return _response(request, version, asked, await found)
 
 
 def _response(
-    request: ListOffsetsRequest, asked: Sequence[Sought | FoundOffset], found: Sequence[FoundOffset]
+    request: ListOffsetsRequest, version: int, asked: Sequence[Sought | FoundOffset], found: Sequence[FoundOffset]
 ) -> ListOffsetsResponse:
     sought = iter(found)
     answers = iter([next(sought) if isinstance(each, Sought) else each for each in asked])
     topics = [
         ListOffsetsTopicResponse(
-            name=topic.name, partitions=[_entry(wanted, next(answers)) for wanted in topic.partitions]
+            name=topic.name, partitions=[_entry(wanted, version, next(answers)) for wanted in topic.partitions]
         )
         for topic in request.topics
     ]
     return ListOffsetsResponse(topics=topics)
 
 
-def _entry(wanted: ListOffsetsPartition, found: FoundOffset) -> ListOffsetsPartitionResponse:
+def _entry(wanted: ListOffsetsPartition, version: int, found: FoundOffset) -> ListOffsetsPartitionResponse:
+    code = 0 if found.error is None else error_code(found.error)
+    if code == ErrorCode.OFFSET_NOT_AVAILABLE and version < FIRST_NOT_AVAILABLE_VERSION:
+        code = ErrorCode.LEADER_NOT_AVAILABLE
     return ListOffsetsPartitionResponse(
         partition_index=wanted.partition_index,
-        error_code=0 if found.error is None else error_code(found.error),
+        error_code=code,
         timestamp=found.timestamp_ms,
         offset=found.offset,
         leader_epoch=found.leader_epoch,

@@ -88,7 +88,7 @@ def _describe(
     return MetadataResponse(
         brokers=[MetadataResponseBroker(node.node_id, node.host, node.port, node.rack) for node in told],
         cluster_id=nodes.identity.cluster_id,
-        controller_id=nodes.identity.node_id,
+        controller_id=nodes.controller_id,
         topics=_topics(request, context, topics, refused, known),
         cluster_authorized_operations=CLUSTER_OPERATIONS if asks_cluster else NOT_ASKED,
     )

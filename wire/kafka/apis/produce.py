@@ -6,7 +6,8 @@ where the range begins later (as Kafka 4 does it too, KIP-896). From version 13 
 refreshes its metadata. acks=1 is answered after the write, acks=-1 once the batch is under the high
 watermark. An error with per-record reasons means that the whole batch was refused (KIP-467). From version 12 a
 partition that is written in a transaction is added to it (KIP-890); before, the producer has added it.
-The publishing itself is `coordinators/records/publishing.py`.
+The publishing itself is `coordinators/records/publishing.py`. What other nodes send are dead letters
+(`wire/kafka/nodes/letters_taken.py`).
 
 A producer whose batch was staged (`tide-` headers) is told no offset, for there is none yet: base offset -1.
 librdkafka, franz-go and aiokafka add a record's place in the batch to it; they are told a base so far below zero that
@@ -62,6 +63,7 @@ from wire.kafka.messages.produce import (
     TopicProduceData,
     TopicProduceResponse,
 )
+from wire.kafka.nodes.letters_taken import take_letters
 from wire.kafka.request import Context, Deferred
 from wire.kafka.told_nodes import ToldNodes, add_endpoint
 
@@ -148,7 +150,8 @@ class _Produce(Submission, eq=False, kw_only=True):
         # Producers of transactions wait for all replicas; one that does not is taken for one that adds by itself.
         adds = version >= FIRST_ADDING_VERSION and self.durable
         told = partial(_told, version)
-        return TransactionalPublishing(self.publishing.verification, transactional_id, adds, told)
+        publishing = self.publishing
+        return TransactionalPublishing(publishing.verification, transactional_id, adds, told, publishing.skipped)
 
     def done(self) -> None:
         """Complete the answer, and give it if somebody waits for it."""
@@ -197,6 +200,8 @@ def handle(
     request: ProduceRequest, context: Context, publishing: Publishing, nodes: ToldNodes
 ) -> Answer | Coroutine[Any, Any, Answer]:
     """Append every partition's batch; what fails is reported for its partition alone."""
+    if context.peer.node_id is not None:
+        return take_letters(request, publishing)
     deadline = publishing.clock.monotonic() + max(request.timeout_ms, 0) / 1000
     parts: list[_Part] = []
     response, publisher = ProduceResponse(), context.publisher
@@ -204,7 +209,7 @@ def handle(
         publishing,
         publisher,
         parts,
-        request.acks == ALL,
+        request.acks == ALL or (request.acks == LEADER and publishing.is_doubtful),
         deadline,
         parts=parts,
         acks=request.acks,

@@ -127,13 +127,21 @@ def _commit(
         included = verification.add(request.transactional_id, producer, [place]).durable
     else:
         included = verification.verify(request.transactional_id, producer, place)
-    included.when_settled(commit, answer.refuse)
+    included.when_settled(commit, lambda error: answer.refuse(_of_transaction(error)))
     return answer
+
+
+def _of_transaction(error: BrokerError) -> BrokerError:
+    """A refusal of the transaction's coordinator. That it has moved is not to be taken for the group's, for which the
+    client would look elsewhere; the group's own is told as it is, so that the client does."""
+    if isinstance(error, NotCoordinator):
+        return CoordinatorLoadInProgress(str(error))
+    return error
 
 
 def _told(error: BrokerError, version: int) -> BrokerError:
     """An error of the transaction's coordinator, as one that clients expect from a group's."""
-    if isinstance(error, ConcurrentTransactions | NotCoordinator):
+    if isinstance(error, ConcurrentTransactions):
         return CoordinatorLoadInProgress(str(error))
     if isinstance(error, ProducerFenced):
         return InvalidProducerEpoch(str(error))

@@ -1,7 +1,8 @@
 """WriteTxnMarkers (27), versions 1-2: write the end of a transaction into partitions.
 
-Brokers send it to each other; administrators send it to end a transaction that its coordinator has forgotten
-(KIP-664). Version 2 says of which transaction version the marker is (KIP-890).
+Nodes send it to each other, and administrators send it to end a transaction that its coordinator has forgotten
+(KIP-664): as in Kafka, whoever may act for the cluster, which is everybody as long as nobody is authorised. Version 2
+says of which transaction version the marker is (KIP-890).
 """
 
 from typing import Any
@@ -28,7 +29,7 @@ VERSIONS = (1, 2)
 Marker = tuple[ProducerIdentity, EndMarker]
 
 
-def handle(request: WriteTxnMarkersRequest, _: Context, markers: LocalMarkers) -> Steps[Any]:
+def handle(request: WriteTxnMarkersRequest, _context: Context, markers: LocalMarkers) -> Steps[Any]:
     """Write each marker, once where a partition is named twice; answered when all are durable."""
     results: list[WritableTxnMarkerResult] = []
     wanted: list[tuple[Marker, str, int, WritableTxnMarkerPartitionResult]] = []

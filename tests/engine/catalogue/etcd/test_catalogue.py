@@ -1,8 +1,8 @@
 """What only an etcd can do to a catalogue: cut a connection, forget history, refuse, go away and come back."""
 
-import os
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,10 +19,12 @@ from engine.catalogue.catalogue import (
     Put,
 )
 from engine.catalogue.etcd import catalogue as etcd_catalogue
-from engine.catalogue.etcd.catalogue import EtcdCatalogue, EtcdWatch
-from engine.catalogue.etcd.gateway import EtcdEndpoint, EtcdRefusal, EtcdUnavailable, Gateway
+from engine.catalogue.etcd.catalogue import EtcdCatalogue
+from engine.catalogue.etcd.gateway import EtcdEndpoint, EtcdRefusal, EtcdUnavailable
+from engine.catalogue.etcd.watch import EtcdWatch
 from tidegate.etcd import RunningEtcd
 
+Opened = Callable[..., EtcdCatalogue]
 pytestmark = pytest.mark.slow
 
 
@@ -67,23 +69,6 @@ def cut(etcd: RunningEtcd) -> Iterator[Cut]:
     between = Cut(etcd.url)
     yield between
     between.close()
-
-
-@pytest.fixture
-def opened(tmp_path: Path) -> Iterator[Callable[..., EtcdCatalogue]]:
-    catalogues: list[EtcdCatalogue] = []
-
-    def opened(*urls: str, timeout_s: float = 2.0) -> EtcdCatalogue:
-        gateway = Gateway([EtcdEndpoint.parse(url) for url in urls], timeout_s=timeout_s)
-        catalogues.append(EtcdCatalogue(gateway, f"/{tmp_path.name}", os.urandom))
-        return catalogues[-1]
-
-    yield opened
-    for each in catalogues:
-        each.close()
-
-
-Opened = Callable[..., EtcdCatalogue]
 
 
 def put(key: str, value: bytes = b"", revision: int | None = None) -> Commit:
@@ -184,14 +169,20 @@ def test_a_watch_and_commits_go_on_when_etcd_comes_back(tmp_path: Path, opened: 
 def test_a_database_that_is_full_is_a_refusal(tmp_path: Path, opened: Opened) -> None:
     with RunningEtcd(tmp_path / "another") as another:
         catalogue = opened(another.url)
-        catalogue.commit(put("a", b"1"))
+        catalogue.session.open()
+        watch = catalogue.watch(catalogue.commit(Commit(changes=(Put("a", b"1", ephemeral=True),))))
         member = catalogue.gateway.call("/v3/maintenance/status", {})["header"]["member_id"]
         alarm = {"action": "ACTIVATE", "memberID": member, "alarm": "NOSPACE"}
         catalogue.gateway.call("/v3/maintenance/alarm", alarm)
         with pytest.raises(EtcdRefusal, match="space exceeded"):
             catalogue.commit(put("a", b"2"))
+        # Longer than the session lasts by itself.
+        time.sleep(2 * catalogue.session.duration_s)
+        assert not catalogue.session.is_lost
+        assert catalogue.get("a") is not None, "what is there stays, and so do the nodes"
         catalogue.gateway.call("/v3/maintenance/alarm", {**alarm, "action": "DEACTIVATE"})
-        catalogue.commit(put("a", b"3"))
+        revision = catalogue.commit(put("a", b"3"))
+        assert _events(watch, 1) == [Event(revision, "a", b"3")]
 
 
 def _events(watch: EtcdWatch, count: int) -> list[Event]:

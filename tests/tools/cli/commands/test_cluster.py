@@ -83,3 +83,14 @@ def test_a_full_disk_is_shown(
     told = tidegate("status")
     assert (told.code, said in told.out) == (code, True), told.out
     assert tidegate("status", "-o", "json").data["health"].get("storage") == storage
+
+
+def test_what_a_cluster_lacks_is_shown(tidegate: Tidegate, monkeypatch: pytest.MonkeyPatch) -> None:
+    session = {"silent_seconds": 2.0, "duration_seconds": 1.0, "silent": True, "lost": False}
+    counts = {"leaderless_partitions": 0, "under_min_isr_partitions": 2, "under_replicated_partitions": 5}
+    health = {"status": "degraded", "uptime_seconds": 1, "partitions": 1, "offline_partitions": 0}
+    told = {**health, "cluster": {"nodes": 2, **counts, "session": session}}
+    monkeypatch.setattr(Door, "health", lambda _: told)
+    found = tidegate("status")
+    assert (found.code, "cluster  2 nodes, 2 partitions refuse acks=all" in found.out) == (1, True), found.out
+    assert "session in etcd is not confirmed" in found.out

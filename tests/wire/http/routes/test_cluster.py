@@ -5,7 +5,10 @@ from pathlib import Path
 from trio.testing import trio_test
 
 import tidegate
+from coordinators.cluster.membership import ClusterMembership
+from tests.wire.http.cluster_doors import cluster_doors, create_on
 from tests.wire.http.door import open_http_door
+from tests.wire.kafka.door import until
 from tests.wire.kafka.requests import create_topic
 
 
@@ -40,3 +43,43 @@ async def test_metadata_pages_over_the_partitions_of_all_topics(tmp_path: Path) 
         first = (await door.get("/metadata?limit=1"))["partitions"]["items"][0]
         assert first["leader"] == 1
         assert first["replicas"] == first["isr"] == [1]
+
+
+@trio_test
+async def test_one_node_is_its_own_controller_and_lacks_nothing(tmp_path: Path) -> None:
+    async with open_http_door(tmp_path) as door:
+        await create_topic(await door.connect(), "t", 3)
+        cluster = await door.get("/cluster")
+        assert (cluster["controller_id"], cluster["lacking"]["under_replicated"]) == (1, 0)
+        nodes = await door.get("/cluster/nodes")
+        (node,) = nodes["items"]
+        assert (node["state"], node["is_controller"]) == ("serving", True)
+        assert node["load"] == {"leaders": 3, "preferred": 3, "replicas": 3, "in_sync": 3}
+        assert nodes["absent"] == []
+        assert (await door.get("/cluster/events"))["total"] == len((await door.get("/cluster/events"))["items"])
+
+
+@trio_test
+async def test_a_node_that_goes_is_told_by_those_that_stay(tmp_path: Path) -> None:
+    async with cluster_doors(tmp_path / "three", 3) as doors:
+        client = await doors[1].connect()
+        await create_on(client, "t", (1, 2, 3), (3, 1, 2))
+        assert (await doors[1].get("/health"))["status"] == "ok"
+        await doors[3].broker.node.services[ClusterMembership].resign()
+        nodes = doors[1].broker.node.controller.replicas.nodes
+        await until(lambda: 3 not in nodes.by_id)
+        found = await doors[1].get("/cluster/nodes")
+        assert [each["node_id"] for each in found["items"]] == [1, 2]
+        assert found["absent"] == [3]
+        assert sum(each["is_controller"] for each in found["items"]) <= 1
+        events = (await doors[1].get("/cluster/events"))["items"]
+        assert {(each["what"], each["node_id"]) for each in events} >= {("stopping", 3), ("gone", 3), ("leader", 1)}
+        numbers = [each["number"] for each in events]
+        assert numbers == sorted(numbers, reverse=True)
+        health = await doors[1].ask("GET", "/health")
+        assert (health.status, health.json()["cluster"]["under_replicated_partitions"]) == (503, 2)
+        assert health.json()["cluster"]["session"] == {
+            **health.json()["cluster"]["session"],
+            "silent": False,
+            "lost": False,
+        }

@@ -27,7 +27,7 @@ from wire.kafka.messages import (
 from wire.kafka.messages.api_versions import ApiVersionsRequest
 from wire.kafka.messages.create_topics import CreatableTopic, CreateTopicsRequest
 
-API_VERSIONS_KEY = 18
+API_VERSIONS_KEY, FETCH_SNAPSHOT = 18, 59
 LATEST = -1
 
 
@@ -112,8 +112,11 @@ async def test_what_is_advertised_is_what_is_registered(tmp_path: Path) -> None:
         answer = await client.ask(REQUESTS["api_versions"](0, b""))
         advertised = {api.api_key: (api.min_version, api.max_version) for api in answer.api_keys}
         assert advertised == {
-            api.key: (api.first_advertised_version, api.last_version) for api in registered().values()
+            api.key: (api.first_advertised_version, api.last_advertised_version)
+            for api in registered().values()
+            if api.advertised
         }
+        assert FETCH_SNAPSHOT not in advertised, "only nodes ask"
 
 
 def test_an_api_serves_its_range_alone() -> None:

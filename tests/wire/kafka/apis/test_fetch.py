@@ -22,7 +22,8 @@ from tests.wire.kafka.requests import (
 from wire.kafka.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
 from wire.kafka.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ForgottenTopic, ReplicaState
 
-OFFSET_OUT_OF_RANGE, UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER, UNKNOWN_TOPIC_ID = 1, 3, 6, 100
+OFFSET_OUT_OF_RANGE, UNKNOWN_TOPIC_OR_PARTITION, CLUSTER_AUTHORIZATION_FAILED, UNKNOWN_TOPIC_ID = 1, 3, 31, 100
+FIRST_SESSION_VERSION = 7
 SESSION_NOT_FOUND, INVALID_SESSION_EPOCH, FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH = 70, 71, 74, 75
 
 
@@ -125,13 +126,18 @@ async def test_the_leader_epoch_is_checked(tmp_path: Path, epoch: int, code: int
         assert (await client.ask(request, BY_NAME)).responses[0].partitions[0].error_code == code
 
 
-@pytest.mark.parametrize("version", [4, 12, 15])
+@pytest.mark.parametrize("version", [4, 12, 15, 17])
 @trio_test
-async def test_nobody_fetches_as_a_replica(tmp_path: Path, version: int) -> None:
+async def test_a_client_posing_as_a_replica_is_given_nothing(tmp_path: Path, version: int) -> None:
+    """CVE-2018-1288."""
     async with client_of_topic(tmp_path) as (client, topic_id):
+        await produced(client, "t", batch())
         request = fetch("t", topic_id=topic_id)
         request.replica_id, request.replica_state = 2, ReplicaState(replica_id=2)
-        assert (await client.ask(request, version)).responses[0].partitions[0].error_code == NOT_LEADER
+        answer = await client.ask(request, version)
+        (entry,) = answer.responses[0].partitions
+        assert (entry.error_code, len(entry.records)) == (CLUSTER_AUTHORIZATION_FAILED, 0)
+        assert version < FIRST_SESSION_VERSION or answer.error_code == CLUSTER_AUTHORIZATION_FAILED
 
 
 @trio_test

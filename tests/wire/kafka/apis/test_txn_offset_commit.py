@@ -7,7 +7,7 @@ from trio.testing import trio_test
 
 from tests.wire.kafka.transacting import Producer, transacting
 
-INVALID_PRODUCER_EPOCH, INVALID_TXN_STATE = 47, 48
+NOT_COORDINATOR, INVALID_PRODUCER_EPOCH, INVALID_TXN_STATE = 16, 47, 48
 
 
 @pytest.mark.parametrize("version", [0, 1, 2, 3, 4, 5])
@@ -42,3 +42,13 @@ async def test_an_older_instance_is_fenced(tmp_path: Path, version: int) -> None
         newer = Producer(producer.client)
         await newer.take_over()
         assert await producer.commit_offset(7, version) == INVALID_PRODUCER_EPOCH
+
+
+@trio_test
+async def test_a_group_that_has_moved_is_looked_for_elsewhere(tmp_path: Path) -> None:
+    """Only the transaction's coordinator may be anywhere: a client that is told to wait would wait for ever."""
+    async with transacting(tmp_path) as (door, producer):
+        await producer.add_offsets()
+        groups = door.broker.node.groups
+        groups.runtime.unload(groups.internal_topics.shard_of("__consumer_offsets", "g"), leader_epoch=9)
+        assert await producer.commit_offset(7, 4) == NOT_COORDINATOR

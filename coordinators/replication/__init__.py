@@ -1,0 +1,1 @@
+"""Partitions on several nodes: followers fetch from leaders, leaders count who has what, and who is in sync."""

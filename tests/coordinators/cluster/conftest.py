@@ -1,0 +1,10 @@
+"""Time for the tests of clusters."""
+
+import pytest
+from trio.testing import MockClock
+
+
+@pytest.fixture
+def jumping() -> MockClock:
+    """Time that passes at once when nobody has anything to do."""
+    return MockClock(autojump_threshold=0)

@@ -1,0 +1,45 @@
+"""A node's links to the others, composed. A node by itself never imports this."""
+
+from attrs import define
+
+from coordinators.background import Background
+from coordinators.cluster.nodes import Nodes
+from coordinators.records.directory import PartitionDirectory
+from coordinators.transaction.markers import LocalMarkers
+from coordinators.transaction.transactions import Transactions
+from engine.config.resolve import BrokerSettings
+from tidegate.world import World
+from wire.kafka.nodes.letters import LetterLinks
+from wire.kafka.nodes.links import NodeLinks, SharedLinks
+from wire.kafka.nodes.markers import ClusterMarkers
+from wire.kafka.nodes.trust import NodeTrust
+from wire.kafka.nodes.verification import ClusterVerification
+
+
+@define(eq=False)
+class ClusterLinks:
+    """What goes over them. Answers come in the order of requests: what waits for disks does not go over the link that
+    producers wait for."""
+
+    replicas: NodeLinks
+    questions: SharedLinks
+    writes: SharedLinks
+    letters: LetterLinks
+    background: Background
+
+    @classmethod
+    def compose(
+        cls, world: World, trust: NodeTrust, nodes: Nodes, background: Background, settings: BrokerSettings
+    ) -> "ClusterLinks":
+        """Nobody is connected to yet."""
+        links = NodeLinks(world.dial, trust, nodes, background, settings.integer("socket.request.max.bytes"))
+        questions, writes, letters = (SharedLinks(links, world.clock) for _ in range(3))
+        return cls(links, questions, writes, LetterLinks(letters), background)
+
+    def markers(self, local: LocalMarkers) -> ClusterMarkers:
+        """Markers into partitions wherever they are led."""
+        return ClusterMarkers(local, local.directory, self.writes, self.background)
+
+    def verification(self, transactions: Transactions, directory: PartitionDirectory) -> ClusterVerification:
+        """Questions to coordinators wherever they are."""
+        return ClusterVerification(transactions, directory, self.questions, self.background)

@@ -1,0 +1,114 @@
+"""What makes a node one of several: its membership, the controller's part, replication in both directions.
+
+A node by itself has a membership too, which does next to nothing, and none of the rest.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+import trio
+from attrs import define, field
+
+from coordinators.cluster.controller import ClusterController
+from coordinators.cluster.controlling import ControllerRole
+from coordinators.cluster.events import ClusterEvents
+from coordinators.cluster.leader_elections import LeaderElections
+from coordinators.cluster.membership import ClusterMembership
+from coordinators.cluster.reassignments import next_step
+from coordinators.release.releases import Releases
+from coordinators.replication.lags import ReplicaLags
+from coordinators.replication.ports import FollowerReads, LeaderLinks
+from engine.catalogue.records import NodeRecord
+from engine.timers import Timers
+from tidegate.world import World
+from wire.kafka.listeners import parse_listener
+
+if TYPE_CHECKING:
+    from tidegate.replication import Replication
+
+DOUBTFUL = 0.8
+"""The share of a session's duration after which silence means that it may have ended."""
+DOUBTS_PER_SESSION = 20
+
+
+@define(eq=False)
+class Clustering:
+    """This node among others."""
+
+    membership: ClusterMembership
+    elections: LeaderElections
+    role: ControllerRole
+    events: ClusterEvents
+    replication: "Replication | None" = field(default=None, init=False)
+
+    @classmethod
+    def compose(cls, world: World, controller: ClusterController) -> "Clustering":
+        """Its place, and what it does if it is the controller."""
+        elections = LeaderElections(controller.replicas, world.catalogue_workers, [next_step])
+        membership = ClusterMembership(controller, elections, world.catalogue_workers, world.random_bytes)
+        membership.on_fenced.append(controller.replicas.step_down)
+        if not membership.is_alone:
+            from coordinators.cluster.repairs import Repairs  # here: a node by itself need not wait for it
+
+            controller.replicas.on_damaged.append(Repairs(controller.replicas).begin_anew)
+        role = ControllerRole(membership, elections, _reach(world))
+        return cls(membership, elections, role, ClusterEvents(controller.replicas, world.clock))
+
+    @property
+    def parts(self) -> tuple[object, ...]:
+        """What doors may ask for by its type."""
+        return self.membership, self.elections, self.role, self.events, self.lags
+
+    @property
+    def lags(self) -> ReplicaLags:
+        """How far behind others are."""
+        replication = self.replication
+        return ReplicaLags(self.membership.replicas.partitions, None if replication is None else replication.in_sync)
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether there is only this node."""
+        return self.membership.is_alone
+
+    def acts_for_all(self) -> bool:
+        """Whether what only one node is to do is this one's to do."""
+        return self.is_alone or self.role.is_controller
+
+    def replicate(
+        self, world: World, controller: ClusterController, releases: Releases, timers: Timers, links: LeaderLinks
+    ) -> FollowerReads:
+        """Follow others, and be followed."""
+        from tidegate.replication import Replication  # here: a node by itself need not wait for it
+
+        self.replication = Replication.compose(world, controller, releases, timers, links, self)
+        return self.replication.followers
+
+    async def start(self, nursery: trio.Nursery) -> None:
+        """Its tasks; comes back when this node has entered the cluster."""
+        if self.replication is not None:
+            self.replication.start(nursery)
+        nursery.start_soon(self.role.run)
+        nursery.start_soon(self._doubt)
+        if not self.is_alone:
+            from coordinators.cluster.withdrawals import Withdrawals  # here: a node by itself need not wait for it
+
+            nursery.start_soon(Withdrawals(self.membership.replicas, self.elections).run)
+        await nursery.start(self.membership.run)
+
+    async def _doubt(self) -> None:
+        """Note when the session was not confirmed for so long that it may have ended."""
+        replicas = self.membership.replicas
+        session, partitions = replicas.catalogue.session, replicas.partitions
+        while not self.is_alone:
+            partitions.is_doubtful = session.is_lost or session.silent_s() > DOUBTFUL * session.duration_s
+            await trio.sleep(session.duration_s / DOUBTS_PER_SESSION)
+
+
+def _reach(world: World) -> Callable[[NodeRecord], Awaitable[object]]:
+    async def reach(node: NodeRecord) -> None:
+        if node.listeners:
+            address = parse_listener(node.listeners[0])
+            stream = await world.dial(address.host, address.port)
+            await trio.aclose_forcefully(stream)
+
+    return reach

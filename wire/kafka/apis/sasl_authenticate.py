@@ -1,0 +1,28 @@
+"""SaslAuthenticate (36), versions 0-2: the messages of the exchange that SaslHandshake has begun.
+
+Without one, ILLEGAL_SASL_STATE. Who fails is told no more than that, and begins again with a handshake.
+"""
+
+from engine.errors import BrokerError, IllegalSaslState
+from wire.kafka.errors import error_code
+from wire.kafka.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
+from wire.kafka.nodes.trust import Answering
+from wire.kafka.request import Context
+
+KEY = 36
+VERSIONS = (0, 2)
+
+
+def handle(request: SaslAuthenticateRequest, context: Context) -> SaslAuthenticateResponse:
+    """Go on with the exchange; when it is complete, the connection is a node's."""
+    peer = context.peer
+    try:
+        if not isinstance(peer.exchange, Answering):
+            raise IllegalSaslState("there was no SaslHandshake")
+        answer, shown = peer.exchange.take(bytes(request.auth_bytes))
+    except BrokerError as error:
+        peer.exchange = None
+        return SaslAuthenticateResponse(error_code(error), str(error))
+    if shown is not None:
+        peer.exchange, peer.node_id = None, shown.node_id
+    return SaslAuthenticateResponse(auth_bytes=answer)

@@ -1,0 +1,30 @@
+"""SaslHandshake (17), versions 0-1: how somebody is going to show who it is.
+
+Our listeners let clients in without that, and answer as Kafka's PLAINTEXT listeners do: ILLEGAL_SASL_STATE. Nodes of a
+cluster know each other by a mechanism of their own (`wire/kafka/nodes/trust.py`), from version 1, which says that the
+exchange follows in SaslAuthenticate.
+"""
+
+from engine.errors import BrokerError, IllegalSaslState
+from wire.kafka.errors import error_code
+from wire.kafka.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
+from wire.kafka.nodes.trust import MECHANISM, NodeTrust
+from wire.kafka.request import Context
+
+KEY = 17
+VERSIONS = (0, 1)
+
+FIRST_EXCHANGE_VERSION = 1
+
+
+def handle(request: SaslHandshakeRequest, context: Context, trust: NodeTrust) -> SaslHandshakeResponse:
+    """Begin an exchange with what may be a node; whoever the connection was known as before, it is not any more."""
+    peer = context.peer
+    peer.exchange = peer.node_id = None
+    try:
+        if request.mechanism != MECHANISM or context.version < FIRST_EXCHANGE_VERSION:
+            raise IllegalSaslState("this listener asks nobody who it is")
+        peer.exchange = trust.answer()
+    except BrokerError as error:
+        return SaslHandshakeResponse(error_code=error_code(error))
+    return SaslHandshakeResponse(mechanisms=[MECHANISM])

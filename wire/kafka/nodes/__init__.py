@@ -1,0 +1,1 @@
+"""What the nodes of a cluster say to each other over Kafka's protocol, and how they know each other."""
