@@ -1,5 +1,6 @@
-"""The nodes of a simulation: over one network, on one catalogue, each with a disk of its own."""
+"""The nodes of a simulation: over one network, each with a disk of its own; several of them on a model of etcd."""
 
+import itertools
 import random
 
 import trio
@@ -7,8 +8,10 @@ from attrs import define, field
 
 from engine.catalogue.memory import MemoryCatalogue
 from tests.simulation.client import SimulatedClient
+from tests.simulation.etcd import SimulatedEtcd
 from tests.simulation.network import Network
 from tests.simulation.node import SimulatedNode
+from tests.simulation.pausing import Pauses
 
 
 @define(eq=False)
@@ -18,11 +21,15 @@ class SimulatedCluster:
     chance: random.Random
     node_count: int = 1
     network: Network = field(init=False)
+    etcd: SimulatedEtcd = field(init=False)
+    pauses: Pauses = field(factory=Pauses, init=False)
     nodes: list[SimulatedNode] = field(init=False)
+    _client_numbers: "itertools.count[int]" = field(factory=lambda: itertools.count(1), init=False)
 
     def __attrs_post_init__(self) -> None:
-        catalogue = MemoryCatalogue()
         self.network = Network(self._own_chance())
+        self.etcd = SimulatedEtcd(self._own_chance())
+        catalogue = MemoryCatalogue() if self.node_count == 1 else self.etcd
         self.nodes = [
             SimulatedNode(number, self.network, catalogue, self._own_chance())
             for number in range(1, self.node_count + 1)
@@ -39,26 +46,35 @@ class SimulatedCluster:
 
     async def live(self) -> None:
         """Until `stop`."""
-        async with trio.open_nursery() as nursery:
-            for node in self.nodes:
-                nursery.start_soon(node.live)
+        async with trio.open_nursery() as outside:
+            outside.start_soon(self.network.live)
+            if self.node_count > 1:
+                outside.start_soon(self.etcd.live)
+            async with trio.open_nursery() as nursery:
+                for node in self.nodes:
+                    nursery.start_soon(node.live)
+            outside.cancel_scope.cancel()
 
     def stop(self) -> None:
         """Shut every node down in order."""
         for node in self.nodes:
+            self.pauses.resume(node.host)
             node.stop()
 
-    def lose_power(self) -> SimulatedNode:
-        """One of the nodes does."""
-        node = self.chance.choice(self.nodes)
-        node.lose_power()
+    def lose_power(self, node: SimulatedNode | None = None, *, silently: bool = False) -> SimulatedNode:
+        """That node does, or any of them."""
+        node = node or self.chance.choice(self.nodes)
+        self.pauses.resume(node.host)
+        node.lose_power(silently=silently)
         return node
 
     def lose_all_power(self) -> None:
         """All of them do."""
         for node in self.nodes:
-            node.lose_power()
+            self.lose_power(node)
 
     def client(self, host: str | None = None, chance: random.Random | None = None) -> SimulatedClient:
-        """Of the host that is named, or of the first node."""
-        return SimulatedClient(self.network, host or self.nodes[0].host, chance or self._own_chance())
+        """Of the host that is named, or of whichever leads."""
+        hosts = [node.host for node in self.nodes] if host is None else [host]
+        name = f"client-{next(self._client_numbers)}"
+        return SimulatedClient(self.network, hosts[0], chance or self._own_chance(), hosts[1:], name)

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Literal
 
 import trio
@@ -11,6 +11,7 @@ from attrs import define, field, frozen
 Fate = Literal["acknowledged", "refused", "unknown"]
 Place = tuple[str, int]
 """A topic and one of its partitions."""
+Show = Callable[[str], object]
 
 
 @define
@@ -53,6 +54,15 @@ class History:
     transactions: list[Transaction] = field(factory=list)
     anomalies: list[Anomaly] = field(factory=list)
     events: int = 0
+    wall_slack_s: float = 0.0
+    """By so much wall clocks have run ahead, and what is due with them."""
+    show: Show | None = None
+    """Called with every event, where somebody wants to read them."""
+    _seen: dict[Place, dict[int, str]] = field(factory=dict)
+    """What readers of committed records have found at which offset, whoever and whenever."""
+    _ends: dict[Place, int] = field(factory=dict)
+    """The furthest end of a partition that anybody was told of."""
+    _moment: trio.Event = field(factory=trio.Event)
     _digest: "hashlib._Hash" = field(factory=hashlib.sha256)
 
     def note(self, *words: object) -> None:
@@ -60,6 +70,23 @@ class History:
         self.events += 1
         line = f"{trio.current_time():.9f} " + " ".join(map(str, words)) + "\n"
         self._digest.update(line.encode())
+        if self.show is not None:
+            self.show(line.rstrip())
+
+    def acknowledged(self, records: Sequence[Sent]) -> None:
+        """These are safe, a client was told."""
+        for record in records:
+            record.fate = "acknowledged"
+        self.reach_moment()
+
+    def reach_moment(self) -> None:
+        """Now a fault would be hard to bear."""
+        self._moment.set()
+        self._moment = trio.Event()
+
+    async def next_moment(self) -> None:
+        """Wait for it."""
+        await self._moment.wait()
 
     def wrong(self, kind: str, what: object) -> None:
         """An anomaly that a client met."""
@@ -71,10 +98,42 @@ class History:
         """The same for the same events at the same times."""
         return self._digest.hexdigest()
 
-    def judge(self, place: Place, committed: Sequence[str]) -> None:
-        """Compare what a reader of committed records found in a partition with what was sent there."""
-        for kind, what in _faults(place, committed, self.sent, self.transactions):
-            self.wrong(kind, f"{place[0]}-{place[1]}: {what}")
+    def saw(self, place: Place, found: Mapping[int, str]) -> None:
+        """A client has read committed records at these offsets: at one offset there is one record, for ever."""
+        seen = self._seen.setdefault(place, {})
+        for offset, mark in found.items():
+            if seen.setdefault(offset, mark) != mark:
+                self.wrong("inconsistent offsets", f"{_text(place)} at {offset}: {mark}, before {seen[offset]}")
+        early = {one.mark: one.due_s for one in self.sent if one.place == place and one.due_s}
+        for mark in found.values():
+            if trio.current_time() < early.get(mark, 0.0) - self.wall_slack_s:
+                self.wrong("delivered before it was due", mark)
+
+    def told_end(self, place: Place, end: int) -> None:
+        """A client was told where the partition ends, for who reads everything."""
+        self._ends[place] = max(end, self._ends.get(place, 0))
+
+    def judge(self, place: Place, committed: Mapping[int, str], end: int | None = None) -> None:
+        """Compare what a reader of committed records found in a partition in the end with what was sent there, and
+        with what others were told before."""
+        faults = _faults(place, list(committed.values()), self.sent, self.transactions)
+        for kind, what in (*faults, *_lapses(committed, self._seen.get(place, {}))):
+            self.wrong(kind, f"{_text(place)}: {what}")
+        if end is not None and end < self._ends.get(place, 0):
+            self.wrong("told end did not survive", f"{_text(place)}: {self._ends[place]} was told, {end} is left")
+
+
+def _text(place: Place) -> str:
+    return f"{place[0]}-{place[1]}"
+
+
+def _lapses(committed: Mapping[int, str], seen: Mapping[int, str]) -> Iterator[tuple[str, str]]:
+    """What was read once and is not there any more."""
+    if committed or not seen:
+        missing = [offset for offset in sorted(seen) if offset not in committed]
+        yield from (("read and gone", f"{seen[offset]} at {offset}") for offset in missing)
+    else:
+        yield "read and gone", f"all {len(seen)}"
 
 
 def _faults(
@@ -90,7 +149,9 @@ def _faults(
     kept = [one for one in here if one.fate == "acknowledged" and not one.may_expire]
     yield from (("lost", one.mark) for one in kept if not counts[one.mark])
     yield from (("refused yet stored", one.mark) for one in here if one.fate == "refused" and counts[one.mark])
-    yield from (("duplicate", mark) for mark, count in counts.items() if count > 1)
+    held_back = {record.mark for record in here if record.due_s}
+    twice = [mark for mark, count in counts.items() if count > 1]
+    yield from (("released twice" if mark in held_back else "duplicate", mark) for mark in twice)
     yield from (("never sent", mark) for mark in counts if mark not in known)
     order = [record.mark for record in here if record.is_ordered and counts[record.mark]]
     if [mark for mark in read if mark in set(order)] != order:

@@ -15,7 +15,10 @@ SLOWEST_WRITE_S = 0.002
 class SimulatedDevice:
     """Slots in files of the simulated disk."""
 
-    def __init__(self, nursery: trio.Nursery, files: MemoryFiles, chance: random.Random) -> None:
+    def __init__(
+        self, nursery: trio.Nursery, files: MemoryFiles, chance: random.Random, slowest_s: float = SLOWEST_WRITE_S
+    ) -> None:
+        self.slowest_s = slowest_s
         self.buffer = memoryview(bytearray(BUFFER_BYTES))
         self.nursery = nursery
         self.chance = chance
@@ -44,12 +47,12 @@ class _SimulatedSlot:
         self._device.nursery.start_soon(self._write, frame, position, done)
 
     async def _write(self, frame: bytes, position: int, done: Written) -> None:
-        await trio.sleep(self._device.chance.random() * SLOWEST_WRITE_S)
+        await trio.sleep(self._device.chance.random() * self._device.slowest_s)
         # A cut of power from here to the sync leaves any part of it, or nothing.
         self._file.write([frame], position)
-        await trio.sleep(self._device.chance.random() * SLOWEST_WRITE_S)
+        await trio.sleep(self._device.chance.random() * self._device.slowest_s)
         self._file.sync()
-        await trio.sleep(self._device.chance.random() * SLOWEST_WRITE_S)
+        await trio.sleep(self._device.chance.random() * self._device.slowest_s)
         done(None)
 
     def close(self) -> None:

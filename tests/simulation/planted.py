@@ -4,15 +4,26 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from attrs import evolve
 
+from coordinators.cluster import elections, leader_elections
+from coordinators.replication.followers import Followers
+from coordinators.replication.following import FollowedReplica, Following, Then
+from coordinators.replication.ports import Asked
+from coordinators.transaction.machine import TransactionMachine
 from coordinators.transaction.markers import LocalMarkers
+from engine.catalogue.records import PartitionRecord
 from engine.deferred import Deferred
 from engine.log import producer_state
 from engine.log.aborted_index import AbortedIndex
 from engine.log.index import SparseIndex
 from engine.log.segment import Segment
 from engine.partition.durable_log import DurableLog
+from engine.partition.partition import Partition
+from engine.partition.replicas import Replicas
+from engine.stage.events import Intent
 from engine.stage.stage import Stage
+from tests.simulation import faults
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 
@@ -62,6 +73,93 @@ def index_not_rebuilt(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Segment, "rebuild_index", trusting)
 
 
+# -- of several nodes
+
+
+def high_watermark_from_memory_ends(patch: pytest.MonkeyPatch) -> None:
+    """A follower says that it has what it has not synced. Only when several lose their power at once does that show."""
+    patch.setattr(faults, "KINDS", (faults.crash_several,))
+    asked = Following.asked
+
+    def hasty(self: Following, followed: FollowedReplica, then: Then) -> Asked | None:
+        log = followed.log
+        if log is None or log.offline is not None or followed.is_busy or followed.ended:
+            return asked(self, followed, then)
+        end = log.log.end_offset
+        last_epoch = log.log.epoch_at(end - 1) if end > log.log.start_offset else -1
+        return Asked(followed.replica, end, followed.leader_epoch, last_epoch, log.log.start_offset)
+
+    def at_once(self: Following, followed: FollowedReplica, _log: DurableLog, then: Then) -> None:
+        self.timers.call_at(self.clock.monotonic(), lambda: then(followed))
+
+    patch.setattr(Following, "asked", hasty)
+    patch.setattr(Following, "_when_durable", at_once)
+
+
+def no_truncation_on_divergence(patch: pytest.MonkeyPatch) -> None:
+    """A follower keeps what its leader does not have."""
+    patch.setattr(Followers, "_compare", lambda *_: None)
+
+
+def leader_without_epoch_fencing(patch: pytest.MonkeyPatch) -> None:
+    """The next leader writes in the epoch of the last one, and nobody is asked for his."""
+    follow = elections._next
+
+    def unraised(row: PartitionRecord, **changes: Any) -> PartitionRecord:
+        return evolve(follow(row, **changes), leader_epoch=row.leader_epoch)
+
+    patch.setattr(elections, "_next", unraised)
+    patch.setattr(Partition, "check_leader_epoch", lambda *_: None)
+
+
+def isr_keeps_the_dead(patch: pytest.MonkeyPatch) -> None:
+    """Whoever has gone stays in sync, and nobody waits for him."""
+    settle, least = elections.settled, Replicas.least_end
+
+    def keeping(row: PartitionRecord, *arguments: Any, **named: Any) -> elections.Ballot:
+        ballot = settle(row, *arguments, **named)
+        return evolve(ballot, row=evolve(ballot.row, isr=row.isr) if ballot.row is not row else row)
+
+    def of_the_living(self: Replicas, own_end: int) -> int | None:
+        told = [end for node in self.row.isr if (end := self.durable_end(node)) is not None]
+        return least(self, own_end) if len(told) == len(self.row.isr) - 1 else min([own_end, *told])
+
+    for module in (elections, leader_elections):
+        patch.setattr(module, "settled", keeping)
+    patch.setattr(Replicas, "least_end", of_the_living)
+
+
+def marker_lost_in_failover(patch: pytest.MonkeyPatch) -> None:
+    """The next coordinator does not carry out what the last one has decided."""
+    patch.setattr(TransactionMachine, "loaded", TransactionMachine.open_all)
+
+
+def released_twice_after_failover(patch: pytest.MonkeyPatch) -> None:
+    """The next leader carries out again what the last one had intended and written, but not settled."""
+
+    def again(self: Stage, log_end_offset: int) -> list[Intent]:
+        found = []
+        for intent in tuple(self.state.intents):
+            moved = intent._replace(first_offset=log_end_offset)
+            self.note(moved)
+            found.append(moved)
+            log_end_offset = moved.end_offset
+        return found
+
+    patch.setattr(Stage, "unwritten", again)
+
+
+PLANTED_IN_CLUSTER: dict[str, Plant] = {
+    plant.__name__: plant
+    for plant in (
+        high_watermark_from_memory_ends,
+        no_truncation_on_divergence,
+        leader_without_epoch_fencing,
+        isr_keeps_the_dead,
+        marker_lost_in_failover,
+        released_twice_after_failover,
+    )
+}
 PLANTED: dict[str, Plant] = {
     plant.__name__: plant
     for plant in (

@@ -21,31 +21,39 @@ GIVE_UP_S = 60.0
 AGAIN_S = 0.05
 
 
-async def end_of(client: SimulatedClient, place: Place, *, committed: bool = True) -> int:
+async def end_of(client: SimulatedClient, place: Place, history: History, *, committed: bool = True) -> int:
     """The last stable offset, or the end for who reads everything."""
-    wanted = ListOffsetsTopic(place[0], [ListOffsetsPartition(partition_index=place[1], timestamp=LATEST)])
-    request = ListOffsetsRequest(replica_id=-1, isolation_level=COMMITTED if committed else 0, topics=[wanted])
     while True:
         try:
-            answer = await client.ask(LIST_OFFSETS, 6, request)
+            epoch = await client.epoch_of(place)
+            wanted = ListOffsetsPartition(partition_index=place[1], timestamp=LATEST, current_leader_epoch=epoch)
+            topics = [ListOffsetsTopic(place[0], [wanted])]
+            request = ListOffsetsRequest(replica_id=-1, isolation_level=COMMITTED if committed else 0, topics=topics)
+            answer = await client.ask(LIST_OFFSETS, 6, request, place)
         except Disconnected:
             continue
         found = answer.topics[0].partitions[0]
         if found.error_code == 0:
             offset: int = found.offset
+            if not committed:
+                history.told_end(place, offset)
             return offset
-        await trio.sleep(AGAIN_S)
+        await client.again(place, AGAIN_S)
 
 
 @define(eq=False)
 class Follower:
-    """Reads a partition while it is written, as a consumer does, and checks that nothing comes before its time."""
+    """Reads a partition while it is written, as a consumer does, and checks that nothing comes before its time. Now
+    and then it asks for the end, which must not go back."""
 
     client: SimulatedClient
     history: History
     chance: random.Random
     place: Place
+    asks_for_end: float = 0.0
+    """How often, as a share."""
     seen: list[str] = field(factory=list, init=False)
+    _end: int = field(default=0, init=False)
 
     async def run(self) -> None:
         """For ever."""
@@ -56,27 +64,31 @@ class Follower:
             if following == position:
                 await trio.sleep(self.chance.random() * AGAIN_S)
             position = following
-            self.seen += found
-            self._check(found)
+            self.seen += found.values()
+            self.history.saw(self.place, found)
+            if self.asks_for_end and self.chance.random() < self.asks_for_end:
+                await self._ask_for_end()
 
-    def _check(self, found: Sequence[str]) -> None:
-        due = {one.mark: one.due_s for one in self.history.sent if one.place == self.place}
-        for mark in found:
-            if trio.current_time() < due.get(mark, 0.0):
-                self.history.wrong("delivered before it was due", mark)
+    async def _ask_for_end(self) -> None:
+        end = await end_of(self.client, self.place, self.history, committed=False)
+        self.history.note("follows", self.place, "end", end)
+        if end < self._end:
+            self.history.wrong("end went back", f"{self.place}: {end} after {self._end}")
+        self._end = end
 
 
-async def read_all(client: SimulatedClient, place: Place, history: History) -> list[str]:
-    """The marks of all committed records of a partition, up to its end as it is now."""
-    position, end = 0, await end_of(client, place)
-    marks: list[str] = []
+async def read_all(client: SimulatedClient, place: Place, history: History) -> dict[int, str]:
+    """The marks of all committed records of a partition by offset, up to its end as it is now."""
+    position, end = 0, await end_of(client, place, history)
+    marks: dict[int, str] = {}
     deadline = trio.current_time() + GIVE_UP_S
     while position < end:
         if trio.current_time() > deadline:
             history.wrong("stuck", f"{place} at {position} before {end}")
             break
         following, found = await fetch(client, place, position)
-        marks += found
+        marks |= found
+        history.saw(place, found)
         if following < position:
             history.wrong("went back", f"{place}: {following} after {position}")
             break
@@ -86,28 +98,33 @@ async def read_all(client: SimulatedClient, place: Place, history: History) -> l
     return marks
 
 
-async def fetch(client: SimulatedClient, place: Place, offset: int) -> tuple[int, list[str]]:
+async def fetch(client: SimulatedClient, place: Place, offset: int) -> tuple[int, dict[int, str]]:
     """Where to go on, and the committed records from `offset` that one answer holds."""
-    wanted = FetchPartition(partition=place[1], fetch_offset=offset, partition_max_bytes=FETCHED_BYTES)
-    topics = [FetchTopic(topic=place[0], partitions=[wanted])]
-    request = FetchRequest(
-        max_wait_ms=100, min_bytes=1, max_bytes=FETCHED_BYTES, isolation_level=COMMITTED, topics=topics
-    )
     try:
-        answer = await client.ask(FETCH, 11, request)
+        epoch = await client.epoch_of(place)
+        wanted = FetchPartition(
+            partition=place[1], fetch_offset=offset, partition_max_bytes=FETCHED_BYTES, current_leader_epoch=epoch
+        )
+        topics = [FetchTopic(topic=place[0], partitions=[wanted])]
+        request = FetchRequest(
+            max_wait_ms=100, min_bytes=1, max_bytes=FETCHED_BYTES, isolation_level=COMMITTED, topics=topics
+        )
+        answer = await client.ask(FETCH, 11, request, place)
     except Disconnected:
-        return offset, []
+        return offset, {}
     found = answer.responses[0].partitions[0]
+    if found.error_code != 0 and client.others:
+        await client.again(place)
     if found.error_code != 0 or not found.records:
-        return offset, []
+        return offset, {}
     return _committed(bytes(found.records), offset, found.aborted_transactions or ())
 
 
-def _committed(data: bytes, offset: int, aborted: Sequence[Any]) -> tuple[int, list[str]]:
+def _committed(data: bytes, offset: int, aborted: Sequence[Any]) -> tuple[int, dict[int, str]]:
     """Where to go on, and the values of records from `offset` that are not of aborted transactions."""
     begins = sorted(((one.first_offset, one.producer_id) for one in aborted), reverse=True)
     dropped: set[int] = set()
-    following, marks = offset, []
+    following, marks = offset, {}
     for header, batch in _batches(data):
         while begins and begins[-1][0] <= header.last_offset:
             dropped.add(begins.pop()[1])
@@ -117,9 +134,9 @@ def _committed(data: bytes, offset: int, aborted: Sequence[Any]) -> tuple[int, l
         elif not (header.is_transactional and header.producer_id in dropped):
             section = record_section(header, batch)
             spans = walk_records(section, header.record_count)
-            marks += [
-                bytes(span.value or b"").decode() for span in spans if header.base_offset + span.offset_delta >= offset
-            ]
+            for span in spans:
+                if header.base_offset + span.offset_delta >= offset:
+                    marks[header.base_offset + span.offset_delta] = bytes(span.value or b"").decode()
     return following, marks
 
 

@@ -1,25 +1,34 @@
 """One seeded run: real nodes (one unless told otherwise) in a simulated world, clients, cuts of power, and a verdict.
 
     python -m tests.simulation.run --seeds 1000
+    python -m tests.simulation.run --nodes 3 --seeds 1000 --first 5000 --jobs 2
 
 The same seed gives the same run, event for event, in any process: its trace has a hash.
 """
 
 import argparse
+import gc
 import logging
 import random
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from typing import Any
 
+import pytest
 import trio
 import trio.testing
 from attrs import frozen
 
-from tests.simulation.client import SimulatedClient
+from tests.simulation.client import Disconnected, SimulatedClient
 from tests.simulation.cluster import SimulatedCluster
-from tests.simulation.history import Anomaly, History, Place, torn
-from tests.simulation.reader import Follower, read_all
+from tests.simulation.faults import Faults
+from tests.simulation.history import Anomaly, History, Place, Show, torn
+from tests.simulation.planted import PLANTED, PLANTED_IN_CLUSTER
+from tests.simulation.reader import Follower, end_of, read_all
+from tests.simulation.replicas import compare_replicas
+from tests.simulation.running import deterministic
 from tests.simulation.workloads import (
     Committer,
     DelayedProducer,
@@ -29,7 +38,7 @@ from tests.simulation.workloads import (
     TransactionalProducer,
     Workload,
 )
-from wire.kafka.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from wire.kafka.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from wire.kafka.messages.find_coordinator import FindCoordinatorRequest
 
 CREATE_TOPICS, FIND_COORDINATOR = 19, 10
@@ -43,6 +52,9 @@ LONGEST_DELAY_MS = 1500
 MOST_CRASHES = 5
 CRASHES_WITHIN_S = 0.3
 GIVE_UP_S = 120.0
+ASKED_FOR_END = 0.1
+MOST_REPLICAS = 3
+OK, TOPIC_ALREADY_EXISTS = 0, 36
 
 
 @frozen
@@ -60,26 +72,17 @@ class Outcome:
         return f"seed {self.seed}: {self.lives} lives, {self.events} events, {self.trace_hash[:16]}: {found}"
 
 
-def simulate(seed: int, node_count: int = 1) -> Outcome:
+def simulate(seed: int, node_count: int = 1, show: Show | None = None) -> Outcome:
     """One run."""
     chance = random.Random(seed)
-    history = History()
+    history = History(show=show)
     cluster = SimulatedCluster(random.Random(chance.random()), node_count)
-    with _deterministic(chance.random()):
+    with deterministic(chance.random()), cluster.pauses.in_force():
         trio.run(_run, cluster, history, chance, clock=trio.testing.MockClock(autojump_threshold=0))
+    if node_count > 1:
+        # Their disks and journals are large, and hang in cycles.
+        gc.collect()
     return Outcome(seed, tuple(history.anomalies), cluster.lives, history.events, history.trace_hash)
-
-
-@contextmanager
-def _deterministic(seed: float) -> Iterator[None]:
-    """Trio shuffles tasks that are ready together: by a chance of ours."""
-    inside = trio._core._run  # type: ignore[attr-defined]
-    before = inside._ALLOW_DETERMINISTIC_SCHEDULING, inside._r
-    inside._ALLOW_DETERMINISTIC_SCHEDULING, inside._r = True, random.Random(seed)
-    try:
-        yield
-    finally:
-        inside._ALLOW_DETERMINISTIC_SCHEDULING, inside._r = before
 
 
 async def _run(cluster: SimulatedCluster, history: History, chance: random.Random) -> None:
@@ -87,9 +90,12 @@ async def _run(cluster: SimulatedCluster, history: History, chance: random.Rando
         nursery.start_soon(cluster.live)
         with trio.move_on_after(GIVE_UP_S) as time:
             followed = [place for place in (*PLAIN, *DELAYED, *PRIORITISED) if chance.random() < 0.7]
-            followers = [Follower(cluster.client(), history, chance, place) for place in followed]
+            ends = ASKED_FOR_END if cluster.node_count > 1 else 0.0
+            followers = [Follower(cluster.client(), history, chance, place, ends) for place in followed]
             await _work(cluster, history, chance, followers)
             await _judge(cluster, history, chance, followers)
+        for failure in [failure for node in cluster.nodes for failure in node.failures]:
+            history.wrong("node failed", failure)
         cluster.stop()
         if time.cancelled_caught:
             history.wrong("hangs", f"after {GIVE_UP_S} s")
@@ -100,9 +106,12 @@ async def _work(
     cluster: SimulatedCluster, history: History, chance: random.Random, followers: Sequence[Follower]
 ) -> None:
     """Clients and cuts of power, until the clients have done their part."""
-    await _create_topics(cluster.client())
+    await _create_topics(cluster)
     async with trio.open_nursery() as meanwhile:
-        meanwhile.start_soon(_crash_now_and_then, cluster, chance, history)
+        if cluster.node_count == 1:
+            meanwhile.start_soon(_crash_now_and_then, cluster, chance, history)
+        else:
+            meanwhile.start_soon(Faults(cluster, random.Random(chance.random()), history).run)
         for follower in followers:
             meanwhile.start_soon(follower.run)
         async with trio.open_nursery() as clients:
@@ -127,15 +136,31 @@ def _workloads(cluster: SimulatedCluster, history: History, chance: random.Rando
     ]
 
 
-async def _create_topics(client: SimulatedClient) -> None:
-    topics = [
-        CreatableTopic(name=name, num_partitions=count, replication_factor=1)
-        for name, count in (("plain", 2), ("transacted", 2), ("delayed", 1), ("prioritised", 1))
-    ]
-    await client.ask(CREATE_TOPICS, 5, CreateTopicsRequest(topics=topics, timeout_ms=5000))
+async def _create_topics(cluster: SimulatedCluster) -> None:
+    client = cluster.client()
+    factor = min(cluster.node_count, MOST_REPLICAS)
+    configs = [CreatableTopicConfig("min.insync.replicas", "2")] if factor == 3 else []
+    for name, count in (("plain", 2), ("transacted", 2), ("delayed", 1), ("prioritised", 1)):
+        topic = CreatableTopic(name=name, num_partitions=count, replication_factor=factor, configs=configs)
+        await _insist(client, CREATE_TOPICS, 5, CreateTopicsRequest(topics=[topic], timeout_ms=5000))
+        if client.others:
+            await client.again(None)
     for key_type in COORDINATORS:
-        await client.ask(FIND_COORDINATOR, 2, FindCoordinatorRequest(key="any", key_type=key_type))
+        await _insist(client, FIND_COORDINATOR, 2, FindCoordinatorRequest(key="any", key_type=key_type))
     await client.close()
+
+
+async def _insist(client: SimulatedClient, api_key: int, version: int, request: Any) -> None:
+    """Ask until it is done: several nodes are not ready at once."""
+    while True:
+        try:
+            answer = await client.ask(api_key, version, request)
+        except Disconnected:
+            continue
+        code = answer.error_code if api_key == FIND_COORDINATOR else answer.topics[0].error_code
+        if code in (OK, TOPIC_ALREADY_EXISTS) or not client.others:
+            return
+        await client.again(None)
 
 
 async def _crash_now_and_then(cluster: SimulatedCluster, chance: random.Random, history: History) -> None:
@@ -153,9 +178,10 @@ async def _judge(
     client = cluster.client()
     read: set[str] = set()
     for place in (*PLAIN, *TRANSACTED, *DELAYED, *PRIORITISED):
-        marks = await read_all(client, place, history)
-        history.note("read", place, len(marks))
-        history.judge(place, marks)
+        found = await read_all(client, place, history)
+        history.note("read", place, len(found))
+        history.judge(place, found, await end_of(client, place, history, committed=False))
+        marks = list(found.values())
         for follower in followers:
             if follower.place == place and follower.seen != marks[: len(follower.seen)]:
                 history.wrong("read otherwise the second time", place)
@@ -163,6 +189,8 @@ async def _judge(
     for mark in torn(history.transactions, read):
         history.wrong("torn transaction", mark)
     await client.close()
+    if cluster.node_count > 1:
+        await compare_replicas(cluster, history, (*PLAIN, *TRANSACTED, *DELAYED, *PRIORITISED))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -170,16 +198,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seeds", type=int, default=200)
     parser.add_argument("--first", type=int, default=1)
     parser.add_argument("--nodes", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=1, help="so many processes")
+    parser.add_argument("--plant", choices=sorted(PLANTED | PLANTED_IN_CLUSTER), help="a bug that should be found")
+    parser.add_argument("--trace", action="store_true", help="show every event")
+    parser.add_argument("--logs", action="store_true", help="show what the nodes log")
     options = parser.parse_args(arguments)
-    logging.disable(logging.CRITICAL)
+    run = partial(_one, node_count=options.nodes, plant=options.plant, trace=options.trace, logs=options.logs)
+    seeds = range(options.first, options.first + options.seeds)
     wrong = 0
-    for seed in range(options.first, options.first + options.seeds):
-        outcome = simulate(seed, options.nodes)
-        if outcome.anomalies:
-            wrong += 1
-            print(outcome, flush=True)
+    with ProcessPoolExecutor(options.jobs) as pool:
+        for outcome in pool.map(run, seeds) if options.jobs > 1 else map(run, seeds):
+            if outcome.anomalies:
+                wrong += 1
+                print(outcome, flush=True)
     print(f"{options.seeds} seeds, {wrong} with anomalies")
     return 1 if wrong else 0
+
+
+def _one(seed: int, *, node_count: int, plant: str | None, trace: bool, logs: bool) -> Outcome:
+    """In this process, or in one of several."""
+    gc.freeze()
+    logging.disable(logging.NOTSET if logs else logging.CRITICAL)
+    with pytest.MonkeyPatch.context() as patch:
+        if plant is not None:
+            (PLANTED | PLANTED_IN_CLUSTER)[plant](patch)
+        return simulate(seed, node_count, print if trace else None)
 
 
 if __name__ == "__main__":

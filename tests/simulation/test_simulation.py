@@ -14,7 +14,7 @@ import trio.testing
 
 from tests.simulation.client import Disconnected
 from tests.simulation.cluster import SimulatedCluster
-from tests.simulation.planted import PLANTED
+from tests.simulation.planted import PLANTED, PLANTED_IN_CLUSTER
 from tests.simulation.run import simulate
 from wire.kafka.messages.api_versions import ApiVersionsRequest
 
@@ -23,7 +23,15 @@ SEEDS = 200
 SEEDS_AT_ONCE = 20
 FOUND_WITHIN = 500
 API_VERSIONS = 18
-SHOW_HASH = "import sys; from tests.simulation.run import simulate; print(simulate(int(sys.argv[1])).trace_hash)"
+CLUSTER_SEEDS = 300
+CLUSTER_SEEDS_AT_ONCE = 10
+FOUND_IN_CLUSTER_WITHIN = 1_000
+SHOW_HASH = """
+import logging, sys
+from tests.simulation.run import simulate
+logging.disable(logging.CRITICAL)
+print(simulate(int(sys.argv[1]), int(sys.argv[2])).trace_hash)
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -41,20 +49,27 @@ def test_nothing_is_lost_doubled_early_or_torn_by_cuts_of_power(first: int) -> N
     assert sum(outcome.lives > 1 for outcome in outcomes) > SEEDS_AT_ONCE // 2, "there were hardly any crashes"
 
 
-def test_the_same_seed_gives_the_same_run_in_any_process() -> None:
-    environment = {**os.environ, "PYTHONHASHSEED": "12345", "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-c", SHOW_HASH, "7"]
-    shown = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True, timeout=60)
-    assert shown.stdout.strip() == simulate(7).trace_hash
-    assert simulate(8).trace_hash != simulate(7).trace_hash
-
-
-def test_several_nodes_share_a_network_and_a_catalogue() -> None:
-    outcomes = [simulate(seed, node_count=2) for seed in (1, 2, 1)]
+@pytest.mark.timeout(200)
+@pytest.mark.parametrize("first", range(1, CLUSTER_SEEDS + 1, CLUSTER_SEEDS_AT_ONCE))
+def test_three_nodes_lose_nothing_whatever_happens_to_them(first: int) -> None:
+    outcomes = [simulate(seed, 3) for seed in range(first, first + CLUSTER_SEEDS_AT_ONCE)]
     assert [str(outcome) for outcome in outcomes if outcome.anomalies] == []
-    assert all(outcome.lives >= 2 for outcome in outcomes)
-    assert outcomes[0] == outcomes[2]
-    assert simulate(1).trace_hash != outcomes[0].trace_hash
+
+
+@pytest.mark.timeout(200)
+def test_five_nodes_lose_nothing_either() -> None:
+    outcomes = [simulate(seed, 5) for seed in range(1, 6)]
+    assert [str(outcome) for outcome in outcomes if outcome.anomalies] == []
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("nodes", [1, 3])
+def test_the_same_seed_gives_the_same_run_in_any_process(nodes: int) -> None:
+    environment = {**os.environ, "PYTHONHASHSEED": "12345", "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-c", SHOW_HASH, "7", str(nodes)]
+    shown = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True, timeout=120)
+    assert shown.stdout.strip() == simulate(7, nodes).trace_hash
+    assert simulate(8, nodes).trace_hash != simulate(7, nodes).trace_hash
 
 
 def test_a_node_that_is_dark_leaves_the_others_their_connections() -> None:
@@ -83,3 +98,10 @@ def test_a_node_that_is_dark_leaves_the_others_their_connections() -> None:
 def test_a_planted_bug_is_found(bug: str, monkeypatch: pytest.MonkeyPatch) -> None:
     PLANTED[bug](monkeypatch)
     assert any(simulate(seed).anomalies for seed in range(1, FOUND_WITHIN + 1))
+
+
+@pytest.mark.timeout(1_600)
+@pytest.mark.parametrize("bug", PLANTED_IN_CLUSTER)
+def test_a_bug_planted_in_three_nodes_is_found(bug: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    PLANTED_IN_CLUSTER[bug](monkeypatch)
+    assert any(simulate(seed, 3).anomalies for seed in range(1, FOUND_IN_CLUSTER_WITHIN + 1))

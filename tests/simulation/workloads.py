@@ -9,7 +9,7 @@ import trio
 from attrs import define, field
 
 from engine.records.layout import pack_batch, pack_record
-from tests.simulation.client import Disconnected, SimulatedClient
+from tests.simulation.client import AGAIN_S, GROUP, TRANSACTION, Coordinator, Disconnected, SimulatedClient, Target
 from tests.simulation.history import History, Place, Sent, Transaction
 from tests.simulation.reader import end_of
 from tests.simulation.world import SimulatedClock
@@ -31,15 +31,17 @@ from wire.kafka.messages.produce import PartitionProduceData, ProduceRequest, To
 
 ALTER_CONFIGS, TOPIC = 44, 2
 PRODUCE, OFFSET_COMMIT, OFFSET_FETCH, INIT_PRODUCER_ID, ADD_PARTITIONS, END_TXN = 0, 8, 9, 22, 24, 26
-OK, DUPLICATE = 0, 46
+OK, OUT_OF_ORDER, DUPLICATE = 0, 45, 46
 TRANSACTIONAL = 0x10
 # Not yet there, or not now: coordinator loading, elsewhere, away; storage; timed out; a transaction that still ends.
 PASSING = frozenset({5, 6, 7, 14, 15, 16, 51, 56})
+# With several nodes also: one that has not heard of a topic yet, too few in sync, an epoch that is over or not yet
+# known, an end that is not certain yet.
+PASSING_IN_CLUSTER = PASSING | {3, 9, 19, 20, 52, 74, 75, 78}
 # A producer of a transaction that was ended for it, by its timeout or its successor.
 FENCED = frozenset({47, 48, 49, 90})
 WINDOW = 5
 Headers = Sequence[tuple[bytes, bytes]]
-AGAIN_S = 0.02
 
 
 @define(eq=False)
@@ -51,20 +53,30 @@ class Workload:
     chance: random.Random
     name: str
 
-    async def _passing(self, api_key: int, version: int, message: Any) -> Any:
+    async def _rest(self) -> None:
+        """Between two things to do: with several nodes for longer, for their faults last longer."""
+        await trio.sleep(self.chance.random() * (0.4 if self.client.others else 0.02))
+
+    @property
+    def _passes(self) -> frozenset[int]:
+        """Codes that a client's defaults try again."""
+        return PASSING_IN_CLUSTER if self.client.others else PASSING
+
+    async def _passing(self, api_key: int, version: int, message: Any, target: Target = None) -> Any:
         """The answer, once it is not one of those that pass."""
         while True:
-            answer = await self.client.ask(api_key, version, message)
-            if answer.error_code not in PASSING:
+            answer = await self.client.ask(api_key, version, message, target)
+            if answer.error_code not in self._passes:
                 return answer
-            await trio.sleep(AGAIN_S)
+            await self.client.again(target)
 
     async def _init(self, transactional_id: str | None) -> tuple[int, int]:
         """A producer's id and epoch."""
         request = InitProducerIdRequest(transactional_id=transactional_id, transaction_timeout_ms=5_000)
+        target = None if transactional_id is None else Coordinator(TRANSACTION, transactional_id)
         while True:
             try:
-                answer = await self._passing(INIT_PRODUCER_ID, 4, request)
+                answer = await self._passing(INIT_PRODUCER_ID, 4, request, target)
             except Disconnected:
                 continue
             if answer.error_code == OK:
@@ -106,28 +118,36 @@ class IdempotentProducer(Workload):
 
     async def _look_around(self) -> None:
         """Between two windows."""
-        await trio.sleep(self.chance.random() * 0.02)
+        await self._rest()
 
     async def _send(self, window: list[tuple[list[Sent], bytes]]) -> None:
         while window:
             try:
-                answers = await self.client.ask_all(PRODUCE, 9, [_produce(self.place, batch) for _, batch in window])
+                asked = [_produce(self.place, batch) for _, batch in window]
+                answers = await self.client.ask_all(PRODUCE, 9, asked, self.place)
             except Disconnected:
                 self.history.note(self.name, "disconnected")
                 continue
-            window = [one for one, answer in zip(window, answers, strict=True) if not self._settled(one[0], answer)]
+            left: list[tuple[list[Sent], bytes]] = []
+            for one, answer in zip(window, answers, strict=True):
+                if not self._settled(one[0], answer, is_first=not left):
+                    left.append(one)
+            window = left
             if window:
-                await trio.sleep(AGAIN_S)
+                await self.client.again(self.place)
 
-    def _settled(self, records: Sequence[Sent], answer: Any) -> bool:
+    def _settled(self, records: Sequence[Sent], answer: Any, *, is_first: bool) -> bool:
         code = answer.responses[0].partition_responses[0].error_code
         self.history.note(self.name, records[0].mark, code)
-        if code in PASSING:
+        # A batch of which an earlier one was sent back comes too early; clients send both again.
+        if code in self._passes or (code == OUT_OF_ORDER and not is_first):
             return False
-        if code not in (OK, DUPLICATE):
+        if code in (OK, DUPLICATE):
+            self.history.acknowledged(records)
+        else:
             self.history.wrong("an honest batch refused", f"{records[0].mark}: {code}")
-        for record in records:
-            record.fate = "acknowledged" if code in (OK, DUPLICATE) else "refused"
+            for record in records:
+                record.fate = "refused"
         return True
 
 
@@ -166,11 +186,13 @@ class PrioritisedProducer(IdempotentProducer):
 
     async def _look_around(self) -> None:
         acknowledged = sum(one.fate == "acknowledged" for one in self.history.sent if one.place == self.place)
-        end = await end_of(self.client, self.place, committed=False)
+        end = await end_of(self.client, self.place, self.history, committed=False)
         self.history.note(self.name, "end", end)
         if end < max(acknowledged, self._end):
             self.history.wrong("promised end moved back", f"{end}, {acknowledged} acknowledged, {self._end} promised")
         self._end = end
+        if self.client.others:
+            await self._rest()
 
 
 @define(eq=False)
@@ -198,6 +220,10 @@ class TransactionalProducer(Workload):
     places: tuple[Place, ...]
     count: int
 
+    @property
+    def _coordinator(self) -> Coordinator:
+        return Coordinator(TRANSACTION, self.name)
+
     async def run(self) -> None:
         """All transactions."""
         done = 0
@@ -207,6 +233,8 @@ class TransactionalProducer(Workload):
             try:
                 while done < self.count:
                     done += 1
+                    if self.client.others:
+                        await self._rest()
                     await self._transaction(done, producer_id, epoch, sequences)
             except (Disconnected, _Ended):
                 self.history.note(self.name, "begins anew")
@@ -217,35 +245,37 @@ class TransactionalProducer(Workload):
         self.history.transactions.append(transaction)
         topics = [AddPartitionsToTxnTopic(self.places[0][0], [partition for _, partition in self.places])]
         request = AddPartitionsToTxnRequest([], self.name, producer_id, epoch, topics)
-        answer = await self.client.ask(ADD_PARTITIONS, 3, request)
+        answer = await self.client.ask(ADD_PARTITIONS, 3, request, self._coordinator)
         codes = [
             one.partition_error_code
             for topic in answer.results_by_topic_v3_and_below
             for one in topic.results_by_partition
         ]
-        await self._ended_if(codes)
+        await self._ended_if(codes, self._coordinator)
         for record in records:
             batch = _batch([(record, (), _as_it_is)], producer_id, epoch, sequences[record.place], TRANSACTIONAL)
-            produced = await self.client.ask(PRODUCE, 9, _produce(record.place, batch, self.name))
-            await self._ended_if([produced.responses[0].partition_responses[0].error_code])
+            produced = await self.client.ask(PRODUCE, 9, _produce(record.place, batch, self.name), record.place)
+            await self._ended_if([produced.responses[0].partition_responses[0].error_code], record.place)
             sequences[record.place] += 1
         await self._end(transaction, producer_id, epoch)
 
     async def _end(self, transaction: Transaction, producer_id: int, epoch: int) -> None:
         committed = self.chance.random() < 0.7
         transaction.fate = "unknown" if committed else "aborted"
-        answer = await self._passing(END_TXN, 3, EndTxnRequest(self.name, producer_id, epoch, committed))
-        await self._ended_if([answer.error_code])
+        request = EndTxnRequest(self.name, producer_id, epoch, committed)
+        self.history.reach_moment()
+        answer = await self._passing(END_TXN, 3, request, self._coordinator)
+        await self._ended_if([answer.error_code], self._coordinator)
         transaction.fate = "committed" if committed else "aborted"
         self.history.note(self.name, "committed" if committed else "aborted")
 
-    async def _ended_if(self, codes: Sequence[int]) -> None:
+    async def _ended_if(self, codes: Sequence[int], target: Target) -> None:
         """Give this producer up where it was refused; only a bug refuses for other reasons."""
         if any(codes):
             for code in codes:
-                if code and code not in PASSING | FENCED:
+                if code and code not in self._passes | FENCED:
                     self.history.wrong("an honest transaction refused", f"{self.name}: {code}")
-            await trio.sleep(AGAIN_S)
+            await self.client.again(target)
             raise _Ended
 
 
@@ -261,11 +291,15 @@ class Committer(Workload):
     count: int
     _last: int = field(default=-1, init=False)
 
+    @property
+    def _coordinator(self) -> Coordinator:
+        return Coordinator(GROUP, self.name)
+
     async def run(self) -> None:
         """All commits."""
         for offset in range(self.count):
             await self._commit(offset)
-            await trio.sleep(self.chance.random() * 0.05)
+            await trio.sleep(self.chance.random() * (0.3 if self.client.others else 0.05))
             if self.chance.random() < 0.5:
                 await self._look(offset)
 
@@ -275,24 +309,26 @@ class Committer(Workload):
         request = OffsetCommitRequest(group_id=self.name, generation_id_or_member_epoch=-1, topics=[topic])
         while True:
             try:
-                answer = await self.client.ask(OFFSET_COMMIT, 7, request)
+                answer = await self.client.ask(OFFSET_COMMIT, 7, request, self._coordinator)
             except Disconnected:
                 continue
             code = answer.topics[0].partitions[0].error_code
             if code == OK:
                 self._last = offset
                 return
-            if code not in PASSING:
+            if code not in self._passes:
                 self.history.wrong("an honest commit refused", code)
-            await trio.sleep(AGAIN_S)
+            await self.client.again(self._coordinator)
 
     async def _look(self, sent: int) -> None:
         wanted = OffsetFetchRequestTopic(name=self.place[0], partition_indexes=[self.place[1]])
+        request = OffsetFetchRequest(group_id=self.name, topics=[wanted])
         try:
-            answer = await self.client.ask(OFFSET_FETCH, 6, OffsetFetchRequest(group_id=self.name, topics=[wanted]))
+            answer = await self.client.ask(OFFSET_FETCH, 6, request, self._coordinator)
         except Disconnected:
             return
-        if answer.error_code in PASSING or answer.topics[0].partitions[0].error_code in PASSING:
+        if answer.error_code in self._passes or answer.topics[0].partitions[0].error_code in self._passes:
+            await self.client.again(self._coordinator)
             return
         found = answer.topics[0].partitions[0].committed_offset
         self.history.note(self.name, "finds", found)
