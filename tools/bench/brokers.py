@@ -5,14 +5,16 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from attrs import define
 
 from tidegate import testing
+from tidegate.etcd import RunningEtcd
 from tools.bench.processes import age_s
 from tools.reference.broker import SERVER_OPTIONS, ReferenceBroker, reference_kafka
+from tools.reference.cluster import reference_cluster
 from tools.reference.java import java_command
 
 PATIENCE_S = 120.0
@@ -28,6 +30,15 @@ class Subject:
     pid: int
     start_s: float
     crash: Callable[[], int]
+    others: tuple[int, ...] = ()
+    """More processes that belong to it: the nodes of a cluster, and its etcd."""
+    factor: int = 1
+    """How many replicas its topics have."""
+
+    @property
+    def pids(self) -> tuple[int, ...]:
+        """All of them."""
+        return (self.pid, *self.others)
 
     def kill_and_start(self) -> None:
         """As `crash`; the process is another one afterwards."""
@@ -108,6 +119,31 @@ def _start_again(broker: ReferenceBroker) -> "subprocess.Popen[bytes]":
         return subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
 
 
+@contextmanager
+def tidegate_cluster(
+    name: str, nodes: int, factor: int, settings: Mapping[str, str] | None = None
+) -> Iterator[Subject]:
+    """So many nodes with their defaults, and an etcd, which counts as Kafka's controllers do."""
+    with testing.cluster(nodes, {"min.insync.replicas": str(min(2, factor)), **(settings or {})}) as cluster:
+        pids = [node.pid for node in cluster.nodes.values()]
+        assert isinstance(cluster.etcd, RunningEtcd)
+        others = (*pids[1:], cluster.etcd.pid)
+        yield Subject(name, cluster.bootstrap, pids[0], age_s(pids[0]), _never, others, factor)
+
+
+@contextmanager
+def kafka_cluster(nodes: int, factor: int) -> Iterator[Subject]:
+    """So many nodes of Apache Kafka, each broker and controller."""
+    with reference_cluster(nodes, {"min.insync.replicas": str(min(2, factor))}, heap=HEAP) as cluster:
+        pids = [node.pid for node in cluster.values()]
+        bootstrap = ",".join(node.bootstrap for node in cluster.values())
+        yield Subject(KAFKA, bootstrap, pids[0], age_s(pids[0]), _never, tuple(pids[1:]), factor)
+
+
+def _never() -> int:
+    raise NotImplementedError("no row kills a node of a cluster")
+
+
 TIDEGATE = "tidegate"
 TIDEGATE_OS = "tidegate-os"
 TIDEGATE_BEFORE = "tidegate-before"
@@ -118,3 +154,9 @@ SUBJECTS = {
     TIDEGATE_OS: lambda: tidegate_subject(TIDEGATE_OS, {"log.flush.mode": "os"}),
     KAFKA: kafka_subject,
 }
+CLUSTERS: dict[str, Callable[[int, int], AbstractContextManager[Subject]]] = {
+    TIDEGATE: lambda nodes, factor: tidegate_cluster(TIDEGATE, nodes, factor),
+    TIDEGATE_OS: lambda nodes, factor: tidegate_cluster(TIDEGATE_OS, nodes, factor, {"log.flush.mode": "os"}),
+    KAFKA: kafka_cluster,
+}
+"""By the number of nodes and of replicas."""

@@ -7,7 +7,7 @@ from attrs import field, frozen
 
 from tools.bench.brokers import KAFKA, TIDEGATE, TIDEGATE_OS
 from tools.bench.figures import Figures, kind_of
-from tools.bench.loads import consume, crash, crowd, groups, growth, idle, latency, produce
+from tools.bench.loads import cluster, consume, crash, crowd, groups, growth, idle, latency, produce
 from tools.bench.trial import Trial
 
 JAVA, NATIVE = "Java", "native"
@@ -63,6 +63,9 @@ class Row:
     goals: dict[str, Goal] = field(factory=dict)
     absolutes: tuple[Absolute, ...] = ()
     brokers: tuple[str, ...] = (TIDEGATE, TIDEGATE_OS, KAFKA)
+    nodes: int = 1
+    factor: int = 1
+    """How many nodes there are, and how many replicas of each partition."""
 
     def goal(self, figure: str) -> Goal | None:
         """The goal of a figure's ratio; None for a figure that only explains others."""
@@ -97,6 +100,75 @@ def _produce_rows() -> list[Row]:
                 name = f"produce-{size}{suffix}-{client.lower()}"
                 rows.append(Row(name, "Produce", f"{shown}, {how}", run, client, goals))
     return rows
+
+
+CLUSTER = "Cluster"
+REPLICATED = {"cpu_s_per_1000": CPU, "memory_mb": MEMORY, "p99_ms": FAVOUR, "records_per_s": FAVOUR}
+
+
+SPEED_UPS: dict[str, tuple[str, Callable[[Trial], Figures]]] = {
+    "producers-64": (
+        "64 producers at once, 10 records of 100 B per batch, one in flight each",
+        partial(cluster.speed_up, records=600_000, size=100, batch=10, connections=64, depth=1),
+    ),
+    "1k": ("1 KiB x 1 M", partial(cluster.speed_up, records=1_000_000, size=1024, connections=4, depth=5)),
+}
+"""Rows where one thread was the limit."""
+
+
+def _cluster_rows() -> list[Row]:
+    """Three nodes beside three of Kafka's; what more nodes bring; what replicas cost."""
+    rows = []
+    for size, (records, value_bytes, shown) in SIZES.items():
+        title = f"three nodes, factor 3, acks=all, {shown}, 6 partitions"
+        for client, load in ((JAVA, produce.java), (NATIVE, cluster.preloaded)):
+            run = partial(load, records=records // 2, size=value_bytes)
+            name = f"cluster-{size}-{client.lower()}"
+            rows.append(Row(name, CLUSTER, title, run, client, REPLICATED, nodes=3, factor=3))
+    return [
+        *rows,
+        Row(
+            "cluster-sum",
+            CLUSTER,
+            "three nodes, factor 1, 100 B x 4 M, 12 partitions, in sum",
+            partial(cluster.preloaded, records=4_000_000, size=100, partitions=12),
+            goals=BY_NATIVE,
+            absolutes=(Absolute("records_per_s", 250_000),),
+            nodes=3,
+        ),
+        *(
+            Row(
+                f"two-nodes-{name}",
+                CLUSTER,
+                f"two nodes against one: {shown}",
+                load,
+                absolutes=(Absolute("speed_up", 1.4),),
+                brokers=(TIDEGATE,),
+                nodes=2,
+            )
+            for name, (shown, load) in SPEED_UPS.items()
+        ),
+        Row(
+            "cluster-idle",
+            CLUSTER,
+            "a node that follows 1,000 partitions in which nothing happens",
+            partial(cluster.idle_followers, partitions=1000),
+            client="none",
+            goals={"idle_mb": MEMORY},
+            nodes=3,
+            factor=3,
+            brokers=(TIDEGATE, KAFKA),
+        ),
+        Row(
+            "cluster-catch-up",
+            CLUSTER,
+            "an empty replica catches up with 1 GiB",
+            partial(cluster.catch_up, mebibytes=1024),
+            goals={"memory_mb": MEMORY},
+            nodes=2,
+            brokers=(TIDEGATE, KAFKA),
+        ),
+    ]
 
 
 ROWS: tuple[Row, ...] = (
@@ -248,5 +320,6 @@ ROWS: tuple[Row, ...] = (
         partial(growth.pending, points=(0, 10_000, 100_000, 1_000_000), records=200_000),
         brokers=(TIDEGATE,),
     ),
+    *_cluster_rows(),
 )
 BY_NAME = {row.name: row for row in ROWS}

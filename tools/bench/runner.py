@@ -3,10 +3,11 @@
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 
 from attrs import frozen
 
-from tools.bench.brokers import SUBJECTS, TIDEGATE, TIDEGATE_BEFORE
+from tools.bench.brokers import CLUSTERS, SUBJECTS, TIDEGATE, TIDEGATE_BEFORE, Subject
 from tools.bench.figures import Figures
 from tools.bench.results import Measurement, Results
 from tools.bench.rows import Row
@@ -40,7 +41,7 @@ class Plan:
 
 
 def _is_of(row: Row, broker: str) -> bool:
-    return broker == TIDEGATE_BEFORE and TIDEGATE in row.brokers
+    return broker == TIDEGATE_BEFORE and TIDEGATE in row.brokers and row.nodes == 1
 
 
 def run(plan: Plan, results: Results, say: Say) -> int:
@@ -71,13 +72,17 @@ def measure(row: Row, broker: str, number: int, scale: float) -> Measurement:
 def measure_once(row: Row, broker: str, number: int, scale: float) -> Measurement:
     """One row on one broker, on an empty directory."""
     try:
-        with SUBJECTS[broker]() as subject:
+        with _subject(row, broker) as subject:
             return Measurement(row.name, broker, number, row.load(Trial(subject, scale)))
     except Exception as error:
         # Whatever it is, the other rows are worth having; the last lines of the trace say where it happened.
         where = traceback.extract_tb(error.__traceback__)[-1]
         said = f"{type(error).__name__}: {error} ({where.name}, line {where.lineno})"
         return Measurement(row.name, broker, number, error=said)
+
+
+def _subject(row: Row, broker: str) -> AbstractContextManager[Subject]:
+    return SUBJECTS[broker]() if row.nodes == 1 else CLUSTERS[broker](row.nodes, row.factor)
 
 
 def _shown(figures: Figures) -> str:

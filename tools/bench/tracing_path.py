@@ -18,6 +18,7 @@ from attrs import define, field
 
 from coordinators.records.publishing import Publishing
 from coordinators.records.reading import Reading
+from coordinators.replication.ports import NoFollowers
 from coordinators.topics import TopicSpec
 from coordinators.waiting import result_of
 from engine.deferred import Deferred
@@ -86,7 +87,7 @@ class Way:
             max_wait_ms=0, min_bytes=1, max_bytes=2**30, topics=[FetchTopic(topic=topic, partitions=[wanted])]
         )
         services = self.node.services
-        doors = services[Reading], services[FetchSessions], services[ToldNodes]
+        doors = services[Reading], services[FetchSessions], services[ToldNodes], NoFollowers()
         answer = fetch.handle(request, self._context(FETCH[1]), *doors)
         assert not isinstance(answer, Deferred), "what was acknowledged can be read at once"
         response_encoder(*FETCH)(answer)

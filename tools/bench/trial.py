@@ -2,7 +2,7 @@
 
 import resource
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 
@@ -35,13 +35,13 @@ class Trial:
 
     def topics(self, topics: Mapping[str, int]) -> None:
         """Make topics with so many partitions each, in one request, and wait until all of them can be used."""
-        make_topics(self.bootstrap, topics)
+        make_topics(self.bootstrap, topics, self.subject.factor)
         wait_for_leaders(self.bootstrap, topics)
 
     @contextmanager
     def measured(self) -> "Iterator[Meter]":
         """Count what broker and clients use inside a `with` block."""
-        meter = Meter(self.subject.pid)
+        meter = Meter(self.subject.pids)
         meter.begin()
         yield meter
         meter.end()
@@ -49,9 +49,9 @@ class Trial:
 
 @define(eq=False)
 class Meter:
-    """CPU time and memory of a broker's process, and CPU time of the clients that were run meanwhile."""
+    """CPU time and memory of a broker's processes, and CPU time of the clients that were run meanwhile."""
 
-    pid: int
+    pids: Sequence[int]
     seconds: float = 0.0
     cpu_s: float = 0.0
     client_cpu_s: float = 0.0
@@ -62,20 +62,24 @@ class Meter:
 
     def begin(self) -> None:
         """From here on."""
-        forget_peak(self.pid)
-        self._threads = thread_cpu_s(self.pid)
-        self.seconds, self.cpu_s, self.client_cpu_s = -time.monotonic(), -cpu_s(self.pid), -_children_s()
+        for pid in self.pids:
+            forget_peak(pid)
+        self._threads = self._thread_cpu_s()
+        self.seconds, self.cpu_s, self.client_cpu_s = -time.monotonic(), -sum(map(cpu_s, self.pids)), -_children_s()
         self.stolen_s = -stolen_s()
 
     def end(self) -> None:
         """Up to here."""
         self.seconds += time.monotonic()
-        self.cpu_s += cpu_s(self.pid)
+        self.cpu_s += sum(map(cpu_s, self.pids))
         self.client_cpu_s += _children_s()
         self.stolen_s += stolen_s()
-        used = thread_cpu_s(self.pid)
+        used = self._thread_cpu_s()
         self.busiest_thread_s = max((used[each] - self._threads.get(each, 0.0) for each in used), default=0.0)
-        self.peak_mb = peak_resident_mb(self.pid)
+        self.peak_mb = sum(map(peak_resident_mb, self.pids))
+
+    def _thread_cpu_s(self) -> dict[str, float]:
+        return {thread: used for pid in self.pids for thread, used in thread_cpu_s(pid).items()}
 
     def figures(self, found: Figures) -> Figures:
         """What a load generator found, with what it cost; `records` and `seconds` in it are those of the load."""
@@ -96,10 +100,12 @@ class Meter:
         }
 
 
-def make_topics(bootstrap: str, topics: Mapping[str, int]) -> None:
+def make_topics(bootstrap: str, topics: Mapping[str, int], factor: int = 1) -> None:
     """Make topics with so many partitions each, in one request."""
     admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
-    made = admin.create_topics([NewTopic(name, count, 1) for name, count in topics.items()], request_timeout=PATIENCE_S)
+    made = admin.create_topics(
+        [NewTopic(name, count, factor) for name, count in topics.items()], request_timeout=PATIENCE_S
+    )
     for future in made.values():
         future.result(PATIENCE_S)
 

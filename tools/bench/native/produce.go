@@ -3,6 +3,8 @@ package main
 import (
 	"flag"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -35,6 +37,7 @@ func produce(arguments []string) (Figures, error) {
 	depth := options.Int("depth", 5, "requests in flight on a connection")
 	rate := options.Float64("rate", 0, "records per second in all; 0: as fast as it goes")
 	headers := options.String("headers", "", "name=value,... on every record")
+	only := options.String("only", "", "the numbers of the partitions that are used, such as 0,3; otherwise all")
 	_ = options.Parse(arguments)
 
 	built, err := batch(*perRequest, *size, *compression, headersOf(*headers))
@@ -43,7 +46,9 @@ func produce(arguments []string) (Figures, error) {
 	}
 	load := produceLoad{address: *address, connections: *connections, depth: *depth, perRequest: *perRequest}
 	for partition := range *partitions {
-		load.frames = append(load.frames, produceFrame(*topic, partition, int16(*acks), built))
+		if *only == "" || slices.Contains(strings.Split(*only, ","), strconv.Itoa(partition)) {
+			load.frames = append(load.frames, produceFrame(*topic, partition, int16(*acks), built))
+		}
 	}
 	load.requests = max(1, *records / *perRequest / *connections)
 	if *rate > 0 {

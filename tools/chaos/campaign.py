@@ -1,0 +1,208 @@
+"""A run: load, faults one after the other, and a verdict over everything that clients saw."""
+
+import random
+import statistics
+import threading
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import pairwise
+from typing import Protocol
+
+from attrs import define, field
+from confluent_kafka import OFFSET_BEGINNING, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from tools.chaos.cluster import ChaosCluster
+from tools.chaos.faults import WHOLE_S, Begin
+from tools.chaos.verdict import ChaosVerdict, judge_chaos
+from tools.chaos.workloads import COPIES, SOURCE, SOURCE_PARTITIONS, STAGED, GroupHistory, Loop, Member, Plain
+from tools.soak.staged_crash import Reader, read_again, wait_until_read
+from tools.soak.staged_history import History
+from tools.soak.staged_workloads import PARTITIONS, StagedWorkload
+
+CALM_S = 2.0
+"""Between two faults, so that there is a last acknowledgement before the next."""
+MEMBERS = 2
+END_S = 120.0
+"""So long clients have to come to an end, once nothing troubles the cluster any more."""
+
+
+class Runs(Protocol):
+    """What has a thread of its own."""
+
+    stopping: threading.Event
+
+    def run(self) -> None: ...
+
+
+@define(eq=False)
+class Load:
+    """All clients of a run."""
+
+    plain: Plain
+    loop: Loop
+    members: list[Member]
+    staged: list[StagedWorkload]
+    reader: Reader
+    places: list[TopicPartition]
+
+    @classmethod
+    def make(cls, bootstrap: str, seed: int, leave_out: Collection[str]) -> "Load":
+        """On topics that are made here."""
+        staged = [kind for kind in STAGED if kind.__name__ not in leave_out]
+        places = _make_topics(bootstrap, staged)
+        group = GroupHistory()
+        return cls(
+            Plain(bootstrap, seed),
+            Loop(bootstrap, seed),
+            [Member(bootstrap, seed, group) for _ in range(MEMBERS)],
+            [kind(bootstrap, seed + place) for place, kind in enumerate(staged)],
+            Reader(bootstrap, places),
+            places,
+        )
+
+    def failures(self) -> list[str]:
+        """What no client should have been told."""
+        actors = [self.plain, self.loop, *self.members]
+        return [failure for each in actors for failure in each.failures] + [
+            failure for work in self.staged for failure in work.failures
+        ]
+
+
+@define(eq=False)
+class Report:
+    """What a run did and found."""
+
+    faults: int = 0
+    failovers_s: list[float] = field(factory=list)
+    """Of killed nodes that led something."""
+    whole_s: list[float] = field(factory=list)
+    verdict: ChaosVerdict | None = None
+
+    def distribution(self) -> str:
+        """Of the failovers."""
+        if not self.failovers_s:
+            return "no failover was measured"
+        ordered = sorted(self.failovers_s)
+        p99 = ordered[min(len(ordered) - 1, int(len(ordered) * 0.99))]
+        middle, most = statistics.median(ordered), ordered[-1]
+        return f"{len(ordered)} failovers: p50 {middle:.2f} s, p99 {p99:.2f} s, max {most:.2f} s"
+
+
+def run(
+    cluster: ChaosCluster, plan: Sequence[Begin], seed: int, say: Callable[[str], None], leave_out: Collection[str] = ()
+) -> Report:
+    """The faults of the plan, in order, under load; some workloads may be left out, by the names of their classes."""
+    chance = random.Random(seed)
+    load = Load.make(cluster.bootstrap, seed, leave_out)
+    copying = [] if Loop.__name__ in leave_out else [load.loop]
+    report = Report()
+    with running(load.reader):
+        with running(*load.members, *copying):
+            with running(load.plain, *load.staged):
+                wait_until_acknowledged(load.plain)
+                cluster.wait_until_whole(WHOLE_S)
+                for number, begin in enumerate(plan, 1):
+                    time.sleep(CALM_S)
+                    say(f"{number:4} {suffer(cluster, begin, chance, load.plain, report)}")
+                    if failures := load.failures():
+                        say(f"     clients could not go on: {failures[:3]}")
+                        break
+            say(f"the producers have ended; the readers read what is left; {load.loop.summary()}")
+            _wait_until_caught_up(load, copies=bool(copying))
+        history = History()
+        history.sent = [record for work in load.staged for record in work.history.sent]
+        wait_until_read(history, load.reader)
+    history.read = load.reader.read
+    history.reread = read_again(cluster.bootstrap, load.places, len(history.read))
+    say(load.loop.summary())
+    report.verdict = judge_chaos(load.plain, load.members[0].group, history, load.failures(), copies=bool(copying))
+    return report
+
+
+def suffer(cluster: ChaosCluster, begin: Begin, chance: random.Random, plain: Plain, report: Report) -> str:
+    """One fault, from its beginning until the cluster is whole again; tells it in a line."""
+    before = cluster.standing()
+    began_s = time.monotonic()
+    fault = begin(cluster, chance)
+    time.sleep(fault.lasts_s)
+    fault.heal()
+    whole_s = cluster.wait_until_whole(WHOLE_S)
+    report.faults += 1
+    report.whole_s.append(whole_s)
+    partitions = {index for victim in fault.victims for index in before.led_by(victim, plain.topic)}
+    gap_s = longest_gap(plain, partitions or set(range(plain.partitions)), began_s)
+    if fault.victims and partitions:
+        report.failovers_s.append(gap_s)
+    return f"{fault.words}: acknowledged again after {gap_s:.2f} s, in sync {whole_s:.1f} s after it was healed"
+
+
+def longest_gap(plain: Plain, partitions: set[int], began_s: float) -> float:
+    """The longest time without an acknowledgement of one partition, from the last before the fault on."""
+    longest = 0.0
+    for index in partitions:
+        times = list(plain.acked_s[index])
+        first = next((place for place, at_s in enumerate(times) if at_s >= began_s), len(times))
+        times = [*times[max(0, first - 1) :], time.monotonic()]
+        longest = max([longest, *(later - earlier for earlier, later in pairwise(times))])
+    return longest
+
+
+def _make_topics(bootstrap: str, kinds: Sequence[type[StagedWorkload]]) -> list[TopicPartition]:
+    """All of them; the places that are read are those of the staged records and of the copies."""
+    staged = {name: config for kind in kinds for name, config in kind.TOPICS.items()}
+    wanted = [NewTopic(name, PARTITIONS, config=config) for name, config in staged.items()]
+    wanted += [NewTopic(name, SOURCE_PARTITIONS) for name in (SOURCE, *COPIES)]
+    admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
+    for made in admin.create_topics(wanted).values():
+        made.result(30)
+    places = [TopicPartition(name, index, OFFSET_BEGINNING) for name in staged for index in range(PARTITIONS)]
+    return places + [
+        TopicPartition(name, index, OFFSET_BEGINNING)
+        for name in (SOURCE, *COPIES)
+        for index in range(SOURCE_PARTITIONS)
+    ]
+
+
+@contextmanager
+def running(*actors: Runs) -> Iterator[None]:
+    """Each in a thread of its own until the block ends."""
+    threads = [threading.Thread(target=actor.run, daemon=True) for actor in actors]
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+        patience_s = END_S
+    except BaseException:
+        patience_s = 0.0
+        raise
+    finally:
+        for actor in actors:
+            actor.stopping.set()
+        deadline = time.monotonic() + patience_s
+        for thread in threads:
+            thread.join(max(0.0, deadline - time.monotonic()))
+
+
+def wait_until_acknowledged(plain: Plain) -> None:
+    """Until each partition has something."""
+    deadline = time.monotonic() + WHOLE_S
+    while len(plain.acked_s) < plain.partitions:
+        if time.monotonic() > deadline:
+            raise RuntimeError(f"nothing is acknowledged: {plain.failures[:3]}")
+        time.sleep(0.05)
+
+
+def _wait_until_caught_up(load: Load, *, copies: bool) -> None:
+    """Until the group and the copies have what was acknowledged; what stays missing is for the judge to name."""
+    wanted = set(load.plain.acknowledged)
+    deadline = time.monotonic() + WHOLE_S
+    while time.monotonic() < deadline:
+        group = {
+            (partition, mark) for partition, marks in list(load.members[0].group.read.items()) for mark in list(marks)
+        }
+        copied = {(each.lane[1], each.mark) for each in list(load.reader.read) if each.lane[0] == COPIES[1]}
+        if wanted <= group and (wanted <= copied or not copies):
+            return
+        time.sleep(0.5)
