@@ -373,3 +373,35 @@ class DuplicateNodeRegistration(BrokerError):
 
 class IneligibleReplica(BrokerError):
     """The node may not join the in-sync replicas now."""
+
+
+class ShareSessionNotFound(BrokerError):
+    """The member has no share session on this node."""
+
+
+class InvalidShareSessionEpoch(BrokerError):
+    """The share session has come to another epoch."""
+
+
+class ShareSessionLimitReached(BrokerError):
+    """There are as many share sessions on this node as there may be."""
+
+
+class InvalidRecordState(BrokerError):
+    """A record cannot be acknowledged so: it is not acquired, or by somebody else, or is just being changed."""
+
+
+class FencedStateEpoch(BrokerError):
+    """A share partition's state was made anew since."""
+
+
+class StreamsInvalidTopology(BrokerError):
+    """A topology that contradicts itself."""
+
+
+class StreamsInvalidTopologyEpoch(BrokerError):
+    """A topology of this epoch is not the group's."""
+
+
+class StreamsTopologyFenced(BrokerError):
+    """The group has a later topology."""

@@ -67,6 +67,21 @@ APIS = (
     "list_transactions",
     "consumer_group_heartbeat",
     "consumer_group_describe",
+    "list_config_resources",
+    "share_group_heartbeat",
+    "share_group_describe",
+    "share_fetch",
+    "share_acknowledge",
+    "initialize_share_group_state",
+    "read_share_group_state",
+    "write_share_group_state",
+    "delete_share_group_state",
+    "read_share_group_state_summary",
+    "streams_group_heartbeat",
+    "streams_group_describe",
+    "describe_share_group_offsets",
+    "alter_share_group_offsets",
+    "delete_share_group_offsets",
 )
 DIRECTIONS: tuple[Direction, ...] = ("request", "response")
 ROOT = Path(__file__).parent.parent

@@ -99,6 +99,14 @@ class ErrorCode(IntEnum):
     POSITION_OUT_OF_RANGE = 99
     DUPLICATE_BROKER_REGISTRATION = 101
     INELIGIBLE_REPLICA = 107
+    INVALID_RECORD_STATE = 121
+    SHARE_SESSION_NOT_FOUND = 122
+    INVALID_SHARE_SESSION_EPOCH = 123
+    FENCED_STATE_EPOCH = 124
+    STREAMS_INVALID_TOPOLOGY = 130
+    STREAMS_INVALID_TOPOLOGY_EPOCH = 131
+    STREAMS_TOPOLOGY_FENCED = 132
+    SHARE_SESSION_LIMIT_REACHED = 133
 
 
 _CODES: Final[dict[type[errors.BrokerError], ErrorCode]] = {
@@ -184,6 +192,14 @@ _CODES: Final[dict[type[errors.BrokerError], ErrorCode]] = {
     errors.PositionOutOfRange: ErrorCode.POSITION_OUT_OF_RANGE,
     errors.DuplicateNodeRegistration: ErrorCode.DUPLICATE_BROKER_REGISTRATION,
     errors.IneligibleReplica: ErrorCode.INELIGIBLE_REPLICA,
+    errors.ShareSessionNotFound: ErrorCode.SHARE_SESSION_NOT_FOUND,
+    errors.InvalidShareSessionEpoch: ErrorCode.INVALID_SHARE_SESSION_EPOCH,
+    errors.ShareSessionLimitReached: ErrorCode.SHARE_SESSION_LIMIT_REACHED,
+    errors.InvalidRecordState: ErrorCode.INVALID_RECORD_STATE,
+    errors.FencedStateEpoch: ErrorCode.FENCED_STATE_EPOCH,
+    errors.StreamsInvalidTopology: ErrorCode.STREAMS_INVALID_TOPOLOGY,
+    errors.StreamsInvalidTopologyEpoch: ErrorCode.STREAMS_INVALID_TOPOLOGY_EPOCH,
+    errors.StreamsTopologyFenced: ErrorCode.STREAMS_TOPOLOGY_FENCED,
 }
 
 
