@@ -1,4 +1,4 @@
-"""Altering configs while the broker runs: of topics, of a node, of all nodes. Kafka's rules and errors.
+"""Altering configs while the broker runs: of topics, of a node, of all nodes, of groups. Kafka's rules and errors.
 
 What a node has in force only that node tells; what it is to have may be altered on any node of the cluster.
 
@@ -12,6 +12,7 @@ from enum import IntEnum
 
 from attrs import evolve, frozen
 
+from coordinators.group_configs import GROUP_CONFIGS, GroupConfigs
 from coordinators.letter_rules import LetterRules, check_defaults
 from coordinators.topic_names import check_topic_name
 from coordinators.topic_view import Plan, PlanBuilder, Topic, TopicView
@@ -34,11 +35,12 @@ class ResourceType(IntEnum):
 
     TOPIC = 2
     BROKER = 4
+    GROUP = 32
 
 
 @frozen
 class ConfigResource:
-    """A topic by name, a node by its id as text, or all nodes ("")."""
+    """A topic or a group by name, a node by its id as text, or all nodes ("")."""
 
     type: int
     name: str
@@ -71,6 +73,7 @@ class ConfigPlanner:
     node_id: int
     dynamic: Mapping[int | None, Mapping[str, str]]
     dynamic_revisions: Mapping[int | None, int]
+    groups: GroupConfigs
     nodes: Collection[int] = ()
     """The other nodes that are registered."""
 
@@ -109,6 +112,8 @@ class ConfigPlanner:
         if resource.type == ResourceType.TOPIC:
             check_topic_name(resource.name)
             return describe_topic(self._topic(resource.name).config, self.settings)
+        if resource.type == ResourceType.GROUP:
+            return self.groups.describe(resource.name)
         node_id = self._node(resource, is_this_one=True)
         return describe_broker_default(self.settings) if node_id is None else describe_broker(self.settings)
 
@@ -126,6 +131,8 @@ class ConfigPlanner:
                     continue
                 _alter(configs, alteration, topic_key(alteration.name), self._inherited_list(alteration.name))
             return self._topic_change(topic, configs, letters)
+        if resource.type == ResourceType.GROUP:
+            return self.groups.plan(resource.name, self._altered_group(resource.name, alterations))
         node_id = self._node(resource)
         configs = {**self.dynamic.get(node_id, {})}
         for alteration in alterations:
@@ -140,10 +147,23 @@ class ConfigPlanner:
             raise InvalidRequest(f"Null value not supported for : {unset}")
         if resource.type == ResourceType.TOPIC:
             return self._topic_change(self._topic(resource.name), given, letters)
+        if resource.type == ResourceType.GROUP:
+            return self.groups.plan(resource.name, given)
         node_id = self._node(resource)
         for name in given:
             _dynamic_broker_key(self.settings, name)
         return self._broker_change(node_id, given)
+
+    def _altered_group(self, group_id: str, alterations: Sequence[ConfigAlteration]) -> dict[str, str]:
+        configs = {**self.groups.own(group_id)}
+        for alteration in alterations:
+            group_key = GROUP_CONFIGS.get(alteration.name)
+            if group_key is not None:
+                inherited = _items(group_key.key.format(group_key.default(self.settings)) or "")
+                _alter(configs, alteration, group_key.key, inherited)
+            elif alteration.operation != AlterOperation.DELETE:
+                raise InvalidConfig(f"Unknown group config name: {alteration.name}")
+        return configs
 
     def _topic(self, name: str) -> Topic:
         if not name:

@@ -16,6 +16,7 @@ from attrs import define, evolve, field
 
 from coordinators.cluster.news import News, read_whole
 from coordinators.configs import ConfigAlteration, ConfigPlanner, ConfigResource
+from coordinators.group_configs import GroupConfigs
 from coordinators.topic_creation import PartitionsSpec, TopicPlanner, TopicSpec
 from coordinators.topic_deletion import plan_delete, plan_finish
 from coordinators.topic_view import Plan, Topic, TopicUpdate, TopicView
@@ -47,6 +48,11 @@ class Topics:
     # Dynamic broker configs as text, with their revisions; None is the default of all nodes.
     _dynamic: dict[int | None, dict[str, str]] = field(factory=dict)
     _dynamic_revisions: dict[int | None, int] = field(factory=dict)
+    groups: GroupConfigs = field(init=False)
+    """What groups are configured to."""
+
+    def __attrs_post_init__(self) -> None:
+        self.groups = GroupConfigs(self.settings)
 
     @classmethod
     def load(cls, catalogue: Catalogue, settings: BrokerSettings, node_id: int, random_bytes: RandomBytes) -> "Topics":
@@ -117,6 +123,7 @@ class Topics:
             else:
                 self.deleting[topic_id] = record
         is_reconfigured = self._take_broker_configs(news)
+        self.groups.take(news.group_configs)
         for name, (record, revision) in news.topics.items():
             before = self.view.by_name.get(name)
             if before is not None and (record is None or record.id != before.topic_id):
@@ -139,6 +146,7 @@ class Topics:
             yield record.deleting_key
         for node_id in self._dynamic:
             yield broker_configs_key(node_id)
+        yield from self.groups.keys()
 
     # -- internals
 
@@ -147,7 +155,9 @@ class Topics:
         return TopicPlanner(self.view, self.settings, known, self.random_bytes)
 
     def _config_planner(self, nodes: Collection[int] = ()) -> ConfigPlanner:
-        return ConfigPlanner(self.view, self.settings, self.node_id, self._dynamic, self._dynamic_revisions, nodes)
+        return ConfigPlanner(
+            self.view, self.settings, self.node_id, self._dynamic, self._dynamic_revisions, self.groups, nodes
+        )
 
     def _reconfigured(self) -> Iterator[TopicUpdate]:
         for topic in list(self.view):

@@ -78,6 +78,7 @@ RECORDS = {
     "coordinators/release/pending_records.py:PriorityStatistics": "figures",
     "coordinators/tracing/spans.py:Span": "the fields of a span",
     "coordinators/transaction/transaction.py:Transaction": "what a record of the coordinator's topic holds",
+    "coordinators/share/config.py:ShareGroupSettings": "keys of the configuration",
     "engine/config/keys.py:ConfigKey": "what is declared of a key",
     "engine/log/types.py:LogConfig": "keys of the configuration",
     "engine/records/layout.py:BatchHeader": "the fields of a header",

@@ -9,6 +9,7 @@ import re
 from coordinators.cluster.config import CLUSTER_KEYS
 from coordinators.config import THROTTLE_KEYS, TOPIC_CREATION_KEYS
 from coordinators.group.config import CONSUMER_GROUP_KEYS, GROUP_KEYS
+from coordinators.share.broker_keys import SHARE_GROUP_KEYS, SHARE_STATE_KEYS
 from coordinators.tracing.config import TRACING_KEYS
 from coordinators.transaction.config import TRANSACTION_KEYS
 from engine.config.broker import ENGINE_KEYS
@@ -150,6 +151,8 @@ BROKER_KEYS: dict[str, ConfigKey] = by_name(
         *FETCH_KEYS,
         *GROUP_KEYS,
         *CONSUMER_GROUP_KEYS,
+        *SHARE_GROUP_KEYS,
+        *SHARE_STATE_KEYS,
         *TRANSACTION_KEYS,
         *TRACING_KEYS,
         *HTTP_KEYS,

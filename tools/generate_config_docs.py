@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from pathlib import Path
 
+from coordinators.group_configs import GROUP_CONFIGS
+from coordinators.group_keys import GroupKey
 from engine.config.keys import LONG_MAX, ConfigKey
 from engine.config.topic import TOPIC_KEYS
 from tidegate.config import environment_name
@@ -42,6 +44,15 @@ know before it asks the broker. Set them afterwards with `kafka-configs.sh --alt
 creation with any client library.
 """
 
+_GROUPS = """
+## Group keys
+
+A group is configured by its name, also before it has members:
+`kafka-configs.sh --entity-type groups --entity-name GROUP --alter --add-config share.auto.offset.reset=earliest`.
+What it has not chosen is as the broker key says, or the default. What was altered is in force at once, for groups with
+members too. An unknown key, or a value out of bounds, is refused.
+"""
+
 
 def document() -> str:
     """The whole page."""
@@ -52,6 +63,8 @@ def document() -> str:
             *_table(("key", "type", "default", "broker key", "meaning"), map(_topic_row, TOPIC_KEYS.values())),
             "\n## Broker keys\n",
             *_table(("key", "type", "default", "altered", "meaning"), map(_broker_row, BROKER_KEYS.values())),
+            _GROUPS,
+            *_table(("key", "type", "default", "broker key", "meaning"), map(_group_row, GROUP_CONFIGS.values())),
             "",
         ]
     )
@@ -60,6 +73,14 @@ def document() -> str:
 def _topic_row(key: ConfigKey) -> tuple[str, ...]:
     synonyms = ", ".join(f"`{synonym.name}`" for synonym in key.synonyms)
     return (*_common(key), synonyms or "none", _meaning(key))
+
+
+def _group_row(each: GroupKey) -> tuple[str, ...]:
+    bounds = " ".join(
+        f"{word} is `{name}`." for word, name in (("The least", each.least), ("The most", each.greatest)) if name
+    )
+    key, default, broker_key, meaning = each.key, *_topic_row(each.key)[2:]
+    return (f"`{key.name}`", key.type.name.lower(), default, broker_key, f"{meaning} {bounds}".strip())
 
 
 def _broker_row(key: ConfigKey) -> tuple[str, ...]:

@@ -11,6 +11,8 @@ CLUSTER_DEFAULTS: dict[str, Value] = {
     "offsets.topic.replication.factor": 3,
     "transaction.state.log.replication.factor": 3,
     "transaction.state.log.min.isr": 2,
+    "share.coordinator.state.topic.replication.factor": 3,
+    "share.coordinator.state.topic.min.isr": 2,
     "min.insync.replicas": 2,
 }
 

@@ -15,6 +15,7 @@ from engine.catalogue.records import (
     BROKER_DEFAULT,
     CONTROLLER,
     DELETING,
+    GROUP_CONFIGS,
     NODES,
     PARTITIONS,
     TOPICS,
@@ -40,6 +41,8 @@ class News:
     deleting: dict[TopicId, TopicRecord | None] = Factory(dict)
     broker_configs: dict[int | None, tuple[dict[str, str], int]] = Factory(dict)
     """By node, with the row's revision; None is the default of all nodes."""
+    group_configs: dict[str, tuple[dict[str, str], int]] = Factory(dict)
+    """By group, with the row's revision; 0 where it is gone."""
     nodes: dict[int, NodeRecord | None] = Factory(dict)
     controllers: tuple[ControllerRecord | None, int] | None = None
     """Who is the controller now, with the row's revision; None if that has not changed."""
@@ -88,6 +91,12 @@ def _note(news: News, event: Event) -> None:
             configs,
             0 if value is None else event.revision,
         )
+    elif key.startswith(GROUP_CONFIGS):
+        group_id = key.removeprefix(GROUP_CONFIGS)
+        if value is None:
+            news.group_configs[group_id] = {}, 0
+        else:
+            news.group_configs[group_id] = decode_configs(Entry(key, value, event.revision)), event.revision
     elif key.startswith(NODES):
         news.nodes[int(key.removeprefix(NODES))] = None if value is None else NodeRecord.decode(value)
     elif key == CONTROLLER:

@@ -5,6 +5,7 @@ The keys of groups that use the new consumer protocol (KIP-848) stand below the 
 
 from attrs import frozen
 
+from coordinators.group_keys import GroupKey, behind
 from engine.config.keys import INT_MAX, ConfigKey, ConfigType, Importance, Rule, at_least, between, one_of
 from engine.config.resolve import BrokerSettings
 
@@ -118,12 +119,44 @@ CONSUMER_GROUP_KEYS = (
         dynamic=False,
     ),
     ConfigKey(
+        "group.consumer.min.session.timeout.ms",
+        ConfigType.INT,
+        45_000,
+        "The least that a group may choose as consumer.session.timeout.ms.",
+        at_least(1),
+        dynamic=False,
+    ),
+    ConfigKey(
+        "group.consumer.max.session.timeout.ms",
+        ConfigType.INT,
+        60_000,
+        "The most that a group may choose as consumer.session.timeout.ms.",
+        at_least(1),
+        dynamic=False,
+    ),
+    ConfigKey(
         "group.consumer.heartbeat.interval.ms",
         ConfigType.INT,
         5_000,
         "The longest time between two heartbeats of a member of such a group, in milliseconds. Members learn of a new "
         "assignment by their next one, so a rebalance takes about as long; where there are few members they are told "
         "to come back sooner (group.consumer.heartbeats.per.second).",
+        at_least(1),
+        dynamic=False,
+    ),
+    ConfigKey(
+        "group.consumer.min.heartbeat.interval.ms",
+        ConfigType.INT,
+        5_000,
+        "The least that a group may choose as consumer.heartbeat.interval.ms.",
+        at_least(1),
+        dynamic=False,
+    ),
+    ConfigKey(
+        "group.consumer.max.heartbeat.interval.ms",
+        ConfigType.INT,
+        15_000,
+        "The most that a group may choose as consumer.heartbeat.interval.ms.",
         at_least(1),
         dynamic=False,
     ),
@@ -156,6 +189,22 @@ CONSUMER_GROUP_KEYS = (
         dynamic=False,
     ),
     ConfigKey(
+        "group.consumer.min.assignment.interval.ms",
+        ConfigType.INT,
+        0,
+        "The least that a group may choose as consumer.assignment.interval.ms.",
+        at_least(0),
+        dynamic=False,
+    ),
+    ConfigKey(
+        "group.consumer.max.assignment.interval.ms",
+        ConfigType.INT,
+        15_000,
+        "The most that a group may choose as consumer.assignment.interval.ms.",
+        at_least(0),
+        dynamic=False,
+    ),
+    ConfigKey(
         "group.consumer.assignors",
         ConfigType.LIST,
         ASSIGNORS,
@@ -171,6 +220,48 @@ CONSUMER_GROUP_KEYS = (
         "(downgrade), both (bidirectional) or neither (disabled). A group without members passes in any case.",
         one_of("disabled", "downgrade", "upgrade", "bidirectional"),
         dynamic=False,
+    ),
+)
+
+CONSUMER_CONFIGS = (
+    GroupKey(
+        ConfigKey(
+            "consumer.session.timeout.ms",
+            ConfigType.INT,
+            45_000,
+            "How long a member of the group may be silent before it is taken out, in milliseconds; of groups of the "
+            "new consumer protocol.",
+            at_least(1),
+            synonyms=behind("group.consumer.session.timeout.ms"),
+        ),
+        "group.consumer.min.session.timeout.ms",
+        "group.consumer.max.session.timeout.ms",
+    ),
+    GroupKey(
+        ConfigKey(
+            "consumer.heartbeat.interval.ms",
+            ConfigType.INT,
+            5_000,
+            "The longest time between two heartbeats of a member, in milliseconds; of groups of the new consumer "
+            "protocol.",
+            at_least(1),
+            synonyms=behind("group.consumer.heartbeat.interval.ms"),
+        ),
+        "group.consumer.min.heartbeat.interval.ms",
+        "group.consumer.max.heartbeat.interval.ms",
+    ),
+    GroupKey(
+        ConfigKey(
+            "consumer.assignment.interval.ms",
+            ConfigType.INT,
+            1_000,
+            "The longest time from one assignment of the group to the next, in milliseconds; of groups of the new "
+            "consumer protocol.",
+            at_least(0),
+            synonyms=behind("group.consumer.assignment.interval.ms"),
+        ),
+        "group.consumer.min.assignment.interval.ms",
+        "group.consumer.max.assignment.interval.ms",
     ),
 )
 

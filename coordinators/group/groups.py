@@ -104,9 +104,16 @@ class Groups:
         return groups
 
     def _new_machine(self, _index: int, _leader_epoch: int, timers: ShardTimers[Any]) -> GroupMachine:
-        topics = self.internal_topics.controller.topics.view
+        topics = self.internal_topics.controller.topics
         return GroupMachine(
-            timers, self.clock, self.settings, self.random_bytes, topics, self._consumer_members, self.on_committed
+            timers,
+            self.clock,
+            self.settings,
+            self.random_bytes,
+            topics.view,
+            self._consumer_members,
+            self.on_committed,
+            topics.groups,
         )
 
     def _consumer_members(self) -> int:

@@ -38,9 +38,11 @@ from coordinators.group.requests import (
     SyncAnswer,
     SyncRequest,
 )
+from coordinators.group_configs import GroupConfigs
 from coordinators.state_machine import Effects, Record, ShardTimers, Verdict
 from coordinators.topic_view import TopicView
 from engine.clock import Clock
+from engine.config.resolve import BrokerSettings
 from engine.deferred import Deferred
 from engine.errors import NotCoordinator
 from engine.records.layout import NO_PRODUCER_ID
@@ -62,6 +64,7 @@ class GroupMachine:
     # How many members of the new consumer protocol this node has, if there are more shards than this.
     population: Callable[[], int] | None = None
     commit_observers: Sequence[CommitObserver] = ()
+    configs: GroupConfigs = field(factory=lambda: GroupConfigs(BrokerSettings()))
     groups: dict[str, ClassicGroup] = field(factory=dict, init=False)
     offsets: Offsets = field(init=False)
     rebalances: Rebalances = field(init=False)
@@ -78,7 +81,7 @@ class GroupMachine:
         self.rebalances = Rebalances(self.groups, self.clock, self.timers, self.settings)
         self.membership = Membership(self.rebalances)
         self.consumers = ConsumerGroups(
-            self.groups, self.topics, self.clock, self.timers, self.settings, self._downgraded
+            self.groups, self.topics, self.clock, self.timers, self.settings, self._downgraded, self.configs
         )
         self.heartbeats = ConsumerHeartbeats(self.consumers, self.random_bytes, self.population)
         self.classic_members = ClassicMembers(self.consumers, self.random_bytes)

@@ -9,6 +9,7 @@ Keys:
   partitions/<id>/<partition>     replicas, ISR, leader and leader epoch of one partition
   deleting/<id>                   a topic whose files are being removed; its name is free already
   configs/brokers/<node|default>  dynamic broker config
+  configs/groups/<group>          what a group is configured to
   producer-ids                    where the next block of producer ids begins
 Values are JSON; a reader ignores members that it does not know.
 """
@@ -32,6 +33,7 @@ PARTITIONS = "partitions/"
 DELETING = "deleting/"
 BROKER_CONFIGS = "configs/brokers/"
 BROKER_DEFAULT = "default"
+GROUP_CONFIGS = "configs/groups/"
 PRODUCER_IDS = "producer-ids"
 SECRET_BYTES = 32
 
@@ -196,6 +198,10 @@ class ControllerRecord:
 def broker_configs_key(node_id: int | None) -> str:
     """None is the default of all nodes."""
     return BROKER_CONFIGS + (BROKER_DEFAULT if node_id is None else str(node_id))
+
+
+def group_configs_key(group_id: str) -> str:
+    return GROUP_CONFIGS + group_id
 
 
 def decode_configs(entry: Entry | None) -> dict[str, str]:

@@ -17,6 +17,7 @@ from coordinators.group.consumer.migration import can_downgrade, downgrade_recor
 from coordinators.group.consumer.reconciliation import Goal, reconcile
 from coordinators.group.consumer.record_formats import Assignment
 from coordinators.group.consumer.sessions import ConsumerSessions
+from coordinators.group_configs import GroupConfigs
 from coordinators.state_machine import ShardTimers, Verdict
 from coordinators.topic_view import TopicView
 from engine.clock import Clock
@@ -40,6 +41,7 @@ class ConsumerGroups:
     settings: GroupSettings
     # Called when a group has become a classic one.
     downgraded: Callable[[str], Verdict[None]]
+    configs: GroupConfigs
     groups: dict[str, ConsumerGroup] = field(factory=dict, init=False)
     sessions: ConsumerSessions = field(init=False)
 
@@ -76,7 +78,9 @@ class ConsumerGroups:
         size = len(group.members) + group.assigned_count
         if group.assignment_epoch == 0 or size < ASSIGNED_AT_ONCE:
             return True
-        pause_ms = min(self.settings.consumer_assignment_interval_ms, size // ASSIGNED_PER_MS)
+        chosen_ms = self.configs.chosen(group.group_id, "consumer.assignment.interval.ms")
+        most_ms = self.settings.consumer_assignment_interval_ms if chosen_ms is None else chosen_ms
+        pause_ms = min(most_ms, size // ASSIGNED_PER_MS)
         return self.clock.monotonic() >= group.assigned_at + pause_ms / 1000
 
     def _take_in(self, draft: Draft, before: ConsumerMember, member: ConsumerMember) -> bool:
@@ -111,8 +115,12 @@ class ConsumerGroups:
     def touch(self, group_id: str, member: ConsumerMember) -> None:
         """A sign of life; members of the classic protocol say how long they may be silent."""
         classic = member.subscription.classic
-        timeout_ms = self.settings.consumer_session_timeout_ms if classic is None else classic.session_timeout_ms
+        timeout_ms = self._session_timeout_ms(group_id) if classic is None else classic.session_timeout_ms
         self.sessions.touch(group_id, member.member_id, timeout_ms)
+
+    def _session_timeout_ms(self, group_id: str) -> int:
+        chosen_ms = self.configs.chosen(group_id, "consumer.session.timeout.ms")
+        return self.settings.consumer_session_timeout_ms if chosen_ms is None else chosen_ms
 
     def _expect_revocation(self, group_id: str, member: ConsumerMember) -> None:
         # A member of the classic protocol is expected to join again instead.

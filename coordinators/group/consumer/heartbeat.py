@@ -88,13 +88,16 @@ class ConsumerHeartbeats:
         assignment = None
         if request.epoch == JOIN_EPOCH or request.is_full or _places(before.assigned) != _places(after.assigned):
             assignment = _places(after.assigned)
-        return HeartbeatAnswer(after.member_id, after.epoch, self._interval_ms(after), assignment)
+        return HeartbeatAnswer(after.member_id, after.epoch, self._interval_ms(request.group_id, after), assignment)
 
-    def _interval_ms(self, member: ConsumerMember) -> int:
-        """When to come back: soon, as long as all members together do not come too often.
+    def _interval_ms(self, group_id: str, member: ConsumerMember) -> int:
+        """When to come back: as the group has chosen; else soon, as long as all members together do not come too often.
 
         A member learns of its new assignment only when it comes, so this is how long a rebalance takes.
         """
+        chosen_ms = self.consumers.configs.chosen(group_id, "consumer.heartbeat.interval.ms")
+        if chosen_ms is not None:
+            return chosen_ms
         most, rate = self.settings.consumer_heartbeat_interval_ms, self.settings.consumer_heartbeats_per_second
         if member.state is MemberState.UNRELEASED_PARTITIONS:
             return min(most, LEAST_INTERVAL_MS)

@@ -8,6 +8,7 @@ from attrs import define, field
 from coordinators.group.consumer.group import ConsumerGroup
 from coordinators.group.consumer.requests import HeartbeatAnswer, HeartbeatRequest
 from coordinators.group.machine import GroupMachine
+from coordinators.group_configs import GroupConfigs
 from coordinators.state_machine import ShardTimers
 from coordinators.topic_view import Topic, TopicView
 from engine.catalogue.records import PartitionRecord
@@ -32,9 +33,10 @@ class ConsumerShard(Shard):
     """One shard that knows topics."""
 
     topics: TopicView = field(factory=TopicView)
+    configs: GroupConfigs = field(factory=lambda: GroupConfigs(BrokerSettings()))
 
     def _new_machine(self, _index: int, _leader_epoch: int, timers: ShardTimers[Any]) -> GroupMachine:
-        return GroupMachine(timers, self.clock, self.settings, self.random_bytes, self.topics)
+        return GroupMachine(timers, self.clock, self.settings, self.random_bytes, self.topics, None, (), self.configs)
 
     @property
     def group(self) -> ConsumerGroup:

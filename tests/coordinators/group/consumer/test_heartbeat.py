@@ -336,3 +336,17 @@ def test_members_come_back_soon_where_they_are_few_and_seldom_where_they_are_man
 )
 def test_a_request_is_full_that_says_everything(request_: HeartbeatRequest, is_full: bool) -> None:
     assert request_.is_full is is_full
+
+
+# -- what a group has chosen
+
+
+def test_a_group_obeys_times_of_its_own(shard: ConsumerShard) -> None:
+    shard.configs.take({"g": ({"consumer.session.timeout.ms": "1000", "consumer.heartbeat.interval.ms": "700"}, 1)})
+    assert shard.joined("a", "t").heartbeat_interval_ms == 700
+    shard.advance(900)
+    assert shard.group.members
+    shard.advance(200)
+    assert not shard.group.members
+    shard.configs.take({"g": ({}, 0)})
+    assert shard.joined("a", "t").heartbeat_interval_ms == 200
