@@ -11,6 +11,7 @@ import pkgutil
 import re
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -302,12 +303,19 @@ def generate() -> dict[str, str]:
             messages = read(api)
             files[f"{MESSAGES_PATH}/{api.module}.py"] = module_source(api, messages)
             files[f"{SCHEMAS_PATH}/{api.module}.py"] = table_module(_title(api), api.flexible_from, messages)
-    return {path: _formatted(source) for path, source in files.items()}
+    return _formatted(files)
 
 
-def _formatted(source: str) -> str:
-    command = [sys.executable, "-m", "ruff", "format", "--isolated", "--line-length", "120", "-"]
-    return subprocess.run(command, input=source, capture_output=True, check=True, text=True).stdout
+def _formatted(files: Mapping[str, str]) -> dict[str, str]:
+    """All at once: a formatter for each file would take most of the time."""
+    with tempfile.TemporaryDirectory() as scratch:
+        for path, source in files.items():
+            target = Path(scratch, path)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(source)
+        command = [sys.executable, "-m", "ruff", "format", "--isolated", "--quiet", "--line-length", "120", scratch]
+        subprocess.run(command, check=True)
+        return {path: Path(scratch, path).read_text() for path in files}
 
 
 def main() -> None:
