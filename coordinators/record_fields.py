@@ -96,6 +96,11 @@ def write_tagged(fields: Mapping[int, bytes]) -> bytes:
 
 def read_tagged(data: bytes, position: int) -> dict[int, bytes]:
     """The tagged fields that begin at `position`, unopened."""
+    return read_tagged_section(data, position)[0]
+
+
+def read_tagged_section(data: bytes, position: int) -> tuple[dict[int, bytes], int]:
+    """The same, and where the next structure begins."""
     count, position = read_unsigned_varint(data, position)
     fields = {}
     for _ in range(count):
@@ -103,4 +108,4 @@ def read_tagged(data: bytes, position: int) -> dict[int, bytes]:
         size, position = read_unsigned_varint(data, position)
         fields[tag] = data[position : position + size]
         position += size
-    return fields
+    return fields, position

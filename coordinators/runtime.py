@@ -267,6 +267,13 @@ class Runtime(Generic[M]):
         shard.partition.when_durable_to(shard.last_written, self.clock.monotonic() + WRITE_TIMEOUT_S, durable)
         return answer
 
+    def forget_before(self, index: int, offset: int) -> Deferred[int]:
+        """Cut a shard's log off: what lies before the offset is not needed to load it. Gives where the log begins."""
+        try:
+            return self._ready(index).partition.delete_records(offset)
+        except BrokerError as error:
+            return Deferred.refused(self._told(error))
+
     def _told(self, error: BrokerError) -> BrokerError:
         if isinstance(error, NotLeader):
             return NotCoordinator(str(error))
@@ -326,6 +333,7 @@ class Runtime(Generic[M]):
         result = shard.partition.write(made(data, Origin.COORDINATOR))
         shard.last_written = result.last_offset
         try:
+            shard.machine.replays_at(result.last_offset - len(verdict.records) + 1)
             for record in verdict.records:
                 shard.machine.replay(record, producer.producer_id if producer else NO_PRODUCER_ID)
         except Exception:
@@ -350,6 +358,7 @@ def replay_batch(machine: Machine, header: BatchHeader, records: Sequence[Record
         machine.replay_marker(header.producer_id, committed)
         return
     producer_id = header.producer_id if header.is_transactional else NO_PRODUCER_ID
+    machine.replays_at(header.base_offset)
     for record in records:
         machine.replay(record, producer_id)
 

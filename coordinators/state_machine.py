@@ -99,6 +99,9 @@ def _refuse(waiting: Deferred[Any], refusal: BrokerError, error: BrokerError | N
 class Machine(Protocol):
     """A shard's state."""
 
+    def replays_at(self, base_offset: int) -> None:
+        """The records that are replayed next lie in a batch at this offset of the shard's log."""
+
     def replay(self, record: Record, producer_id: int) -> None:
         """Apply a record; `producer_id` is -1 unless it belongs to a transaction that is still open."""
 

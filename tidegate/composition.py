@@ -8,7 +8,7 @@ from attrs import frozen
 
 from coordinators.background import Background
 from coordinators.cluster.controller import ClusterController
-from coordinators.cluster.deletions import Deletions
+from coordinators.cluster.deletions import CleanUp, Deletions
 from coordinators.cluster.nodes import NodeIdentity, Nodes
 from coordinators.cluster.replica_manager import ReplicaManager
 from coordinators.group.groups import Groups
@@ -45,6 +45,7 @@ from tidegate.kafka_door import door_services
 from tidegate.node import Node
 from tidegate.operations import Operations
 from tidegate.pulse import Pulse
+from tidegate.sharing import Sharing
 from tidegate.tracing import open_tracing, publish_events
 from tidegate.world import World
 from wire.kafka.cork import Cork
@@ -128,9 +129,10 @@ async def compose_node(
     carrier = None if links is None else links.letters
     dead_letters = DeadLetters(controller, producer_ids, clock, publishing, carrier)
     releases.on_dead_letters.append(dead_letters.wake)
-    deletions = Deletions(controller, [groups.forget_topics], clustering.acts_for_all)
-    cluster = await in_worker(workers, cluster_id, catalogue, random_bytes)
-    identity = NodeIdentity(config.node_id, cluster, _rack(topics.settings))
+    sharing = Sharing.compose(internal_topics, topics.settings, clock, timers, workers)
+    clean_ups: list[CleanUp] = [groups.forget_topics, sharing.local_states.forget_topics]
+    deletions = Deletions(controller, clean_ups, clustering.acts_for_all)
+    identity = await _identity(under, config.node_id, catalogue, topics.settings)
     followers: FollowerReads = NoFollowers()
     if links is not None:
         followers = clustering.replicate(world, controller, releases, timers, links.replicas)
@@ -159,9 +161,14 @@ async def compose_node(
         timers,
     )
     ports = {Clock: clock, Workers: workers, TransactionVerification: verification, FollowerReads: followers}
-    services = Services(ports | {type(each): each for each in domain})
+    services = Services(ports | {type(each): each for each in domain} | sharing.services)
     services = services.extended(door_services(services, clock, workers, world.chance, descriptors))
     return Node(services, clock, workers)
+
+
+async def _identity(under: Foundation, node_id: int, catalogue: Catalogue, settings: BrokerSettings) -> NodeIdentity:
+    cluster = await in_worker(under.world.workers, cluster_id, catalogue, under.world.random_bytes)
+    return NodeIdentity(node_id, cluster, _rack(settings))
 
 
 async def _trust(under: Foundation, node_id: int, catalogue: Catalogue) -> NodeTrust:

@@ -93,6 +93,9 @@ class GroupMachine:
 
     # -- replay
 
+    def replays_at(self, _base_offset: int) -> None:
+        """Compaction frees what is not needed any more, wherever it lies."""
+
     def replay(self, record: Record, producer_id: int) -> None:
         """Apply a record; of a kind that a newer version wrote, nothing is known."""
         replay = self._replays.get(key_version(record.key))

@@ -40,6 +40,10 @@ class Counters:
         self.counts: dict[bytes, int] = {}
         self.pending: dict[int, list[bytes]] = {}
         self.is_loaded = False
+        self.offsets: list[int] = []
+
+    def replays_at(self, base_offset: int) -> None:
+        self.offsets.append(base_offset)
 
     def replay(self, record: Record, producer_id: int) -> None:
         if producer_id != -1:
@@ -144,6 +148,30 @@ def test_loading_replays_what_was_written(bench: Bench) -> None:
     machine = bench.runtime.machine(0)
     assert machine.counts == {b"a": 2, b"b": 1}
     assert machine.is_loaded
+
+
+def test_a_shard_is_told_where_its_records_lie(bench: Bench) -> None:
+    bench.run(lambda _: Verdict([Record(b"a", b"1"), Record(b"b", b"2")]))
+    bench.run(increment(b"a"))
+    bench.sync()
+    assert bench.runtime.machine(0).offsets == [0, 2]
+    bench.open()
+    assert bench.runtime.machine(0).offsets == [0, 2]
+
+
+def test_a_log_is_cut_off_before_what_its_shard_needs(bench: Bench) -> None:
+    for name in (b"a", b"b", b"a"):
+        bench.run(increment(name))
+    bench.sync()
+    heard: list[Any] = []
+    bench.runtime.forget_before(0, 2).when_settled(heard.append, heard.append)
+    bench.sync()
+    assert heard == [2]
+    bench.open()
+    assert bench.runtime.machine(0).counts == {b"a": 2}
+    bench.runtime.unload(0)
+    refused = bench.runtime.forget_before(0, 3).refusal
+    assert isinstance(refused, NotCoordinator)
 
 
 def test_while_it_loads_the_client_is_told_to_come_back(bench: Bench) -> None:

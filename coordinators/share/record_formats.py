@@ -1,0 +1,251 @@
+"""The records of `__share_group_state` in Kafka's own formats: ShareSnapshot (0), which is a share partition's whole
+state, and ShareUpdate (1), which is what has changed since.
+
+What this broker keeps beside Kafka's fields stands under tags that Kafka's readers pass over: of a batch the times of
+its deliveries and its back-off, and of a dead letter the reason; of a state the producer of its dead letters, and where
+it began, by which an initialisation that comes twice is known.
+"""
+
+import struct
+from collections.abc import Sequence
+
+from attrs import frozen
+
+from coordinators.record_fields import (
+    UnknownFormat,
+    read_compact_string,
+    read_string,
+    read_tagged,
+    read_tagged_section,
+    read_unsigned_varint,
+    write_compact_string,
+    write_string,
+    write_tagged,
+    write_unsigned_varint,
+)
+from coordinators.share.ports import (
+    UNINITIALISED,
+    DeliveryState,
+    LetterProducer,
+    ShareChange,
+    SharePlace,
+    ShareState,
+    StateBatch,
+)
+from coordinators.state_machine import Record
+
+SNAPSHOT, UPDATE = 0, 1
+VALUE_VERSION = 0
+_COMPLETE_TAG = 0
+_NO_COMPLETE_COUNT = -1
+_LETTERS_TAG = 1_000
+_BEGAN_TAG = 1_001
+_TIMES_TAG = 1_000
+_REASON_TAG = 1_001
+
+_short = struct.Struct(">h")
+_int = struct.Struct(">i")
+_long = struct.Struct(">q")
+_place = struct.Struct(">16si")
+_snapshot = struct.Struct(">hiiiqqq")
+_update = struct.Struct(">hiiq")
+_batch = struct.Struct(">qqbhB")
+_batch_fields = struct.Struct(">qqbh")
+_times = struct.Struct(">qqq")
+_letters = struct.Struct(">qq")
+_STATES = tuple(DeliveryState)
+_NO_TAGS = b"\x00"
+
+
+@frozen
+class Snapshot:
+    """A share partition's whole state. Updates name the epoch of the snapshot that they go with."""
+
+    snapshot_epoch: int
+    state: ShareState
+    created_ms: int
+    written_ms: int
+    began_at: int = UNINITIALISED
+    """The start that it was initialised with."""
+
+
+@frozen
+class Update:
+    """What has changed since a snapshot, or since the update before."""
+
+    snapshot_epoch: int
+    leader_epoch: int
+    change: ShareChange
+
+
+class StateRecord(Record):
+    """A record that was made here: nobody has to read it to know what it says."""
+
+    content: Snapshot | Update
+
+
+def snapshot_record(place: SharePlace, snapshot: Snapshot) -> StateRecord:
+    """The record that makes this the state of the place."""
+    made = StateRecord(_key(SNAPSHOT, place), encode_snapshot(snapshot))
+    made.content = snapshot
+    return made
+
+
+def update_record(place: SharePlace, update: Update) -> StateRecord:
+    """The record that changes the state of the place."""
+    made = StateRecord(_key(UPDATE, place), encode_update(update))
+    made.content = update
+    return made
+
+
+def tombstone(place: SharePlace) -> Record:
+    """The record that has a place forgotten."""
+    return Record(_key(SNAPSHOT, place), None)
+
+
+def _key(kind: int, place: SharePlace) -> bytes:
+    return _short.pack(kind) + write_string(place.group_id) + _place.pack(place.topic_id, place.partition_index)
+
+
+def decode_key(key: bytes) -> tuple[int, SharePlace] | None:
+    """`SNAPSHOT` or `UPDATE`, and of what; None for keys of other kinds."""
+    kind = _short.unpack_from(key)[0]
+    if kind not in (SNAPSHOT, UPDATE):
+        return None
+    group_id, position = read_string(key, 2)
+    topic_id, partition_index = _place.unpack_from(key, position)
+    return kind, SharePlace(group_id, topic_id, partition_index)
+
+
+# -- values
+
+
+def encode_snapshot(snapshot: Snapshot) -> bytes:
+    state = snapshot.state
+    fixed = _snapshot.pack(
+        VALUE_VERSION,
+        snapshot.snapshot_epoch,
+        state.state_epoch,
+        state.leader_epoch,
+        state.start_offset,
+        snapshot.created_ms,
+        snapshot.written_ms,
+    )
+    tags = _state_tags(state.complete_count, state.letter_producer)
+    if snapshot.began_at != UNINITIALISED:
+        tags[_BEGAN_TAG] = _long.pack(snapshot.began_at)
+    return fixed + _encode_batches(state.batches) + write_tagged(tags)
+
+
+def decode_snapshot(value: bytes) -> Snapshot:
+    version, snapshot_epoch, state_epoch, leader_epoch, start, created_ms, written_ms = _snapshot.unpack_from(value)
+    _check(version)
+    batches, position = _decode_batches(value, _snapshot.size)
+    tags = read_tagged(value, position)
+    state = ShareState(state_epoch, leader_epoch, start, _complete_count(tags), batches, _letter_producer(tags))
+    began_at = _long.unpack(tags[_BEGAN_TAG])[0] if _BEGAN_TAG in tags else UNINITIALISED
+    return Snapshot(snapshot_epoch, state, created_ms, written_ms, began_at)
+
+
+def written_ms(value: bytes) -> int:
+    """When a snapshot was written; raises for one of another version."""
+    fixed = _snapshot.unpack_from(value)
+    _check(fixed[0])
+    return int(fixed[-1])
+
+
+def encode_update(update: Update) -> bytes:
+    change = update.change
+    fixed = _update.pack(VALUE_VERSION, update.snapshot_epoch, update.leader_epoch, change.start_offset)
+    tags = _state_tags(change.complete_count, change.letter_producer)
+    return fixed + _encode_batches(change.batches) + write_tagged(tags)
+
+
+def decode_update(value: bytes) -> Update:
+    version, snapshot_epoch, leader_epoch, start_offset = _update.unpack_from(value)
+    _check(version)
+    batches, position = _decode_batches(value, _update.size)
+    tags = read_tagged(value, position)
+    change = ShareChange(start_offset, _complete_count(tags), batches, _letter_producer(tags))
+    return Update(snapshot_epoch, leader_epoch, change)
+
+
+def check_version(value: bytes) -> None:
+    """Raise for a value of another version than those that are read here."""
+    _check(_short.unpack_from(value)[0])
+
+
+def _check(version: int) -> None:
+    if version != VALUE_VERSION:
+        raise UnknownFormat(f"a share partition's state of version {version}")
+
+
+def _state_tags(complete_count: int, letter_producer: LetterProducer | None) -> dict[int, bytes]:
+    tags = {_COMPLETE_TAG: _int.pack(complete_count)}
+    if letter_producer is not None:
+        tags[_LETTERS_TAG] = _letters.pack(letter_producer.producer_id, letter_producer.sent)
+    return tags
+
+
+def _complete_count(tags: dict[int, bytes]) -> int:
+    count = _int.unpack(tags[_COMPLETE_TAG])[0] if _COMPLETE_TAG in tags else _NO_COMPLETE_COUNT
+    return max(int(count), 0)
+
+
+def _letter_producer(tags: dict[int, bytes]) -> LetterProducer | None:
+    return LetterProducer(*_letters.unpack(tags[_LETTERS_TAG])) if _LETTERS_TAG in tags else None
+
+
+# -- batches
+
+
+def _encode_batches(batches: Sequence[StateBatch]) -> bytes:
+    parts = [write_unsigned_varint(len(batches) + 1)]
+    for batch in batches:
+        parts.append(_batch_fields.pack(batch.first_offset, batch.last_offset, batch.state, batch.delivery_count))
+        parts.append(_batch_tags(batch))
+    return b"".join(parts)
+
+
+def _batch_tags(batch: StateBatch) -> bytes:
+    has_times = batch.not_before_ms or batch.first_delivered_ms or batch.last_delivered_ms
+    if not (has_times or batch.reason or batch.member_id):
+        return _NO_TAGS
+    tags = {}
+    if has_times:
+        tags[_TIMES_TAG] = _times.pack(batch.not_before_ms, batch.first_delivered_ms, batch.last_delivered_ms)
+    if batch.reason or batch.member_id:
+        tags[_REASON_TAG] = write_compact_string(batch.reason) + write_compact_string(batch.member_id)
+    return write_tagged(tags)
+
+
+def _decode_batches(value: bytes, position: int) -> tuple[tuple[StateBatch, ...], int]:
+    count, position = read_unsigned_varint(value, position)
+    batches = []
+    for _ in range(count - 1):
+        first, last, state, delivery_count, tag_count = _batch.unpack_from(value, position)
+        if not 0 <= state < len(_STATES):
+            raise UnknownFormat(f"a batch in the state {state}")
+        position += _batch.size
+        if tag_count:
+            batch, position = _with_tags(value, position - 1, first, last, _STATES[state], delivery_count)
+        else:
+            batch = StateBatch(first, last, _STATES[state], delivery_count)
+        batches.append(batch)
+    return tuple(batches), position
+
+
+def _with_tags(
+    value: bytes, position: int, first: int, last: int, state: DeliveryState, delivery_count: int
+) -> tuple[StateBatch, int]:
+    tags, position = read_tagged_section(value, position)
+    not_before_ms = first_ms = last_ms = 0
+    reason = member_id = ""
+    if _TIMES_TAG in tags:
+        not_before_ms, first_ms, last_ms = _times.unpack(tags[_TIMES_TAG])
+    if _REASON_TAG in tags:
+        content = tags[_REASON_TAG]
+        read_reason, middle = read_compact_string(content, 0)
+        reason, member_id = read_reason or "", read_compact_string(content, middle)[0] or ""
+    batch = StateBatch(first, last, state, delivery_count, not_before_ms, first_ms, last_ms, reason, member_id)
+    return batch, position
