@@ -182,6 +182,15 @@ SHARE_GROUP_KEYS = (
 
 SHARE_STATE_KEYS = (
     ConfigKey(
+        "max.share.partitions",
+        ConfigType.INT,
+        100_000,
+        "Tidegate's own key. The most share partitions, which are partitions as one share group sees them, whose state "
+        "is kept on this node. Past it no group can begin to read another partition.",
+        at_least(1),
+        dynamic=False,
+    ),
+    ConfigKey(
         "share.coordinator.state.topic.num.partitions",
         ConfigType.INT,
         50,

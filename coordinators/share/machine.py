@@ -29,9 +29,10 @@ from coordinators.share.ports import (
     SharePlace,
     ShareState,
 )
-from coordinators.share.record_formats import SNAPSHOT, Snapshot, StateRecord, Update
+from coordinators.share.record_formats import SNAPSHOT, ShareSnapshot, ShareStateRecord, ShareUpdate
 from coordinators.state_machine import Record, ShardTimers, Verdict
 from engine.clock import Clock
+from engine.config.resolve import BrokerSettings
 from engine.errors import BrokerError, FencedLeaderEpoch, FencedStateEpoch, InvalidRequest, PolicyViolation
 from engine.ids import TopicId
 
@@ -59,8 +60,19 @@ class ShareStateSettings:
     """Kafka's keys `share.coordinator.*`; the defaults are Kafka's."""
 
     updates_per_snapshot: int = 500
+    prune_interval_ms: int = 300_000
     cold_interval_ms: int = 300_000
     max_places: int = 100_000
+
+    @classmethod
+    def of(cls, settings: BrokerSettings) -> "ShareStateSettings":
+        """What the broker's configuration says."""
+        return cls(
+            updates_per_snapshot=settings.integer("share.coordinator.snapshot.update.records.per.snapshot"),
+            prune_interval_ms=settings.integer("share.coordinator.state.topic.prune.interval.ms"),
+            cold_interval_ms=settings.integer("share.coordinator.cold.partition.snapshot.interval.ms"),
+            max_places=settings.integer("max.share.partitions"),
+        )
 
 
 @define(eq=False)
@@ -70,12 +82,12 @@ class KeptState:
     snapshot_offset: int
     snapshot_ms: int
     update_count: int = 0
-    snapshot: Snapshot | None = None
+    snapshot: ShareSnapshot | None = None
     """What it comes to, with every update in it."""
     unopened: list[bytes] = field(factory=list)
     """A snapshot's value and those of its updates, until somebody asks."""
 
-    def opened(self) -> Snapshot:
+    def opened(self) -> ShareSnapshot:
         """All of it."""
         if self.snapshot is None:
             self.snapshot = formats.decode_snapshot(self.unopened[0])
@@ -84,7 +96,7 @@ class KeptState:
             self.unopened = []
         return self.snapshot
 
-    def apply(self, update: Update) -> None:
+    def apply(self, update: ShareUpdate) -> None:
         """Lay an update over it; one that goes with another snapshot is none of its own."""
         assert self.snapshot is not None, "it has been opened"
         if update.snapshot_epoch == self.snapshot.snapshot_epoch:
@@ -149,8 +161,8 @@ class ShareStateMachine:
 
     def _replay_snapshot(self, place: SharePlace, record: Record, value: bytes) -> None:
         kept = KeptState(self._offset, formats.written_ms(value))
-        if isinstance(record, StateRecord):
-            assert isinstance(record.content, Snapshot), "by its key"
+        if isinstance(record, ShareStateRecord):
+            assert isinstance(record.content, ShareSnapshot), "by its key"
             kept.snapshot = record.content
         else:
             kept.unopened.append(value)
@@ -165,12 +177,12 @@ class ShareStateMachine:
             return
         formats.check_version(value)
         kept.update_count += 1
-        if kept.snapshot is None and not isinstance(record, StateRecord):
+        if kept.snapshot is None and not isinstance(record, ShareStateRecord):
             kept.unopened.append(value)
             return
         kept.opened()
-        update = record.content if isinstance(record, StateRecord) else formats.decode_update(value)
-        assert isinstance(update, Update), "by its key"
+        update = record.content if isinstance(record, ShareStateRecord) else formats.decode_update(value)
+        assert isinstance(update, ShareUpdate), "by its key"
         kept.apply(update)
 
     def _forget(self, place: SharePlace) -> None:
@@ -185,7 +197,7 @@ class ShareStateMachine:
 
     def loaded(self) -> None:
         """Have the log looked after."""
-        self._tidy_later(self.settings.cold_interval_ms)
+        self._tidy_later(self.settings.prune_interval_ms)
 
     def unloaded(self) -> None:
         """Nobody waits here."""
@@ -221,7 +233,7 @@ class ShareStateMachine:
             self._make_room()
             return Verdict(self._snapshot(place, None, read, UNINITIALISED).records, read)
         change = ShareChange(complete_count=state.complete_count)
-        update = Update(known.snapshot_epoch, leader_epoch, change)
+        update = ShareUpdate(known.snapshot_epoch, leader_epoch, change)
         return Verdict([formats.update_record(place, update)], read)
 
     def write(self, place: SharePlace, state_epoch: int, leader_epoch: int, change: ShareChange) -> Verdict[None]:
@@ -235,7 +247,7 @@ class ShareStateMachine:
             raise _fenced_leader(place, leader_epoch, state.leader_epoch)
         is_due = known is None or self.places[place].update_count >= self.settings.updates_per_snapshot
         if known is not None and not is_due and state_epoch == state.state_epoch:
-            return Verdict([formats.update_record(place, Update(known.snapshot_epoch, leader_epoch, change))])
+            return Verdict([formats.update_record(place, ShareUpdate(known.snapshot_epoch, leader_epoch, change))])
         if known is None:
             self._make_room()
         written = changed(evolve(state, state_epoch=state_epoch), leader_epoch, change)
@@ -266,14 +278,16 @@ class ShareStateMachine:
 
     # -- internals
 
-    def _known(self, place: SharePlace) -> Snapshot | None:
+    def _known(self, place: SharePlace) -> ShareSnapshot | None:
         kept = self.places.get(place)
         return None if kept is None else kept.opened()
 
-    def _snapshot(self, place: SharePlace, known: Snapshot | None, state: ShareState, began_at: int) -> Verdict[None]:
+    def _snapshot(
+        self, place: SharePlace, known: ShareSnapshot | None, state: ShareState, began_at: int
+    ) -> Verdict[None]:
         now_ms = self.clock.now_ms()
         epoch, created_ms = (0, now_ms) if known is None else (known.snapshot_epoch + 1, known.created_ms)
-        return Verdict([formats.snapshot_record(place, Snapshot(epoch, state, created_ms, now_ms, began_at))])
+        return Verdict([formats.snapshot_record(place, ShareSnapshot(epoch, state, created_ms, now_ms, began_at))])
 
     def _make_room(self) -> None:
         most = self.settings.max_places
@@ -294,7 +308,7 @@ class ShareStateMachine:
             renewed = self._renewed()
             records += renewed
             goes_on = len(renewed) == RENEWED_TOGETHER
-        self._tidy_later(GO_ON_MS if goes_on else self.settings.cold_interval_ms)
+        self._tidy_later(GO_ON_MS if goes_on else self.settings.prune_interval_ms)
         # Of what is known now: it is durable when the records of this step are.
         upto = next(iter(self.places.values())).snapshot_offset if self.places else self._offset
         if self._first_offset is None or upto <= self._first_offset:

@@ -58,7 +58,7 @@ _NO_TAGS = b"\x00"
 
 
 @frozen
-class Snapshot:
+class ShareSnapshot:
     """A share partition's whole state. Updates name the epoch of the snapshot that they go with."""
 
     snapshot_epoch: int
@@ -70,7 +70,7 @@ class Snapshot:
 
 
 @frozen
-class Update:
+class ShareUpdate:
     """What has changed since a snapshot, or since the update before."""
 
     snapshot_epoch: int
@@ -78,22 +78,22 @@ class Update:
     change: ShareChange
 
 
-class StateRecord(Record):
+class ShareStateRecord(Record):
     """A record that was made here: nobody has to read it to know what it says."""
 
-    content: Snapshot | Update
+    content: ShareSnapshot | ShareUpdate
 
 
-def snapshot_record(place: SharePlace, snapshot: Snapshot) -> StateRecord:
+def snapshot_record(place: SharePlace, snapshot: ShareSnapshot) -> ShareStateRecord:
     """The record that makes this the state of the place."""
-    made = StateRecord(_key(SNAPSHOT, place), encode_snapshot(snapshot))
+    made = ShareStateRecord(_key(SNAPSHOT, place), encode_snapshot(snapshot))
     made.content = snapshot
     return made
 
 
-def update_record(place: SharePlace, update: Update) -> StateRecord:
+def update_record(place: SharePlace, update: ShareUpdate) -> ShareStateRecord:
     """The record that changes the state of the place."""
-    made = StateRecord(_key(UPDATE, place), encode_update(update))
+    made = ShareStateRecord(_key(UPDATE, place), encode_update(update))
     made.content = update
     return made
 
@@ -120,7 +120,7 @@ def decode_key(key: bytes) -> tuple[int, SharePlace] | None:
 # -- values
 
 
-def encode_snapshot(snapshot: Snapshot) -> bytes:
+def encode_snapshot(snapshot: ShareSnapshot) -> bytes:
     state = snapshot.state
     fixed = _snapshot.pack(
         VALUE_VERSION,
@@ -137,14 +137,14 @@ def encode_snapshot(snapshot: Snapshot) -> bytes:
     return fixed + _encode_batches(state.batches) + write_tagged(tags)
 
 
-def decode_snapshot(value: bytes) -> Snapshot:
+def decode_snapshot(value: bytes) -> ShareSnapshot:
     version, snapshot_epoch, state_epoch, leader_epoch, start, created_ms, written_ms = _snapshot.unpack_from(value)
     _check(version)
     batches, position = _decode_batches(value, _snapshot.size)
     tags = read_tagged(value, position)
     state = ShareState(state_epoch, leader_epoch, start, _complete_count(tags), batches, _letter_producer(tags))
     began_at = _long.unpack(tags[_BEGAN_TAG])[0] if _BEGAN_TAG in tags else UNINITIALISED
-    return Snapshot(snapshot_epoch, state, created_ms, written_ms, began_at)
+    return ShareSnapshot(snapshot_epoch, state, created_ms, written_ms, began_at)
 
 
 def written_ms(value: bytes) -> int:
@@ -154,20 +154,20 @@ def written_ms(value: bytes) -> int:
     return int(fixed[-1])
 
 
-def encode_update(update: Update) -> bytes:
+def encode_update(update: ShareUpdate) -> bytes:
     change = update.change
     fixed = _update.pack(VALUE_VERSION, update.snapshot_epoch, update.leader_epoch, change.start_offset)
     tags = _state_tags(change.complete_count, change.letter_producer)
     return fixed + _encode_batches(change.batches) + write_tagged(tags)
 
 
-def decode_update(value: bytes) -> Update:
+def decode_update(value: bytes) -> ShareUpdate:
     version, snapshot_epoch, leader_epoch, start_offset = _update.unpack_from(value)
     _check(version)
     batches, position = _decode_batches(value, _update.size)
     tags = read_tagged(value, position)
     change = ShareChange(start_offset, _complete_count(tags), batches, _letter_producer(tags))
-    return Update(snapshot_epoch, leader_epoch, change)
+    return ShareUpdate(snapshot_epoch, leader_epoch, change)
 
 
 def check_version(value: bytes) -> None:

@@ -37,9 +37,6 @@ logger = logging.getLogger("tidegate.share")
 
 SHARE_STATE_TOPIC = "__share_group_state"
 LOADING_POLL_S = 0.05
-PARTITION_COUNT = 50
-SEGMENT_BYTES = 8 * 1024 * 1024
-"""Small ones are freed sooner and load faster."""
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -63,22 +60,25 @@ class LocalShareStates:
     def compose(
         cls,
         internal_topics: InternalTopics,
-        _settings: BrokerSettings,
+        settings: BrokerSettings,
         clock: Clock,
         timers: Timers,
         workers: Workers,
     ) -> "LocalShareStates":
         """The coordinator, and its topic among those that are looked after."""
-        states = cls(internal_topics, ShareStateSettings(), clock, timers, workers)
+        states = cls(internal_topics, ShareStateSettings.of(settings), clock, timers, workers)
         # Never compacted: updates of one share partition have one key, and each of them counts.
         configs = {
             "cleanup.policy": "delete",
             "retention.ms": "-1",
             "retention.bytes": "-1",
             "compression.type": "producer",
-            "segment.bytes": str(SEGMENT_BYTES),
+            "min.insync.replicas": str(settings.integer("share.coordinator.state.topic.min.isr")),
+            "segment.bytes": str(settings.integer("share.coordinator.state.topic.segment.bytes")),
         }
-        internal_topics.add(InternalTopic(SHARE_STATE_TOPIC, PARTITION_COUNT, configs, states.runtime))
+        count = settings.integer("share.coordinator.state.topic.num.partitions")
+        factor_key = "share.coordinator.state.topic.replication.factor"
+        internal_topics.add(InternalTopic(SHARE_STATE_TOPIC, count, configs, states.runtime, factor_key))
         return states
 
     def _new_machine(self, index: int, _leader_epoch: int, timers: ShardTimers[Any]) -> ShareStateMachine:

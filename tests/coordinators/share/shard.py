@@ -7,7 +7,7 @@ from attrs import define, field
 from coordinators.runtime import Runtime
 from coordinators.share.machine import ShareStateMachine, ShareStateSettings
 from coordinators.share.ports import ShareChange, SharePlace, ShareState
-from coordinators.share.record_formats import Snapshot
+from coordinators.share.record_formats import ShareSnapshot
 from coordinators.state_machine import ShardTimers
 from engine.clock import ManualClock
 from engine.deferred import Deferred
@@ -108,7 +108,7 @@ class StateShard:
     def record_count(self) -> int:
         return self.partition.log.end_offset - self.partition.log.start_offset
 
-    def hard_state(self) -> dict[SharePlace, tuple[Snapshot, int, int]]:
+    def hard_state(self) -> dict[SharePlace, tuple[ShareSnapshot, int, int]]:
         """All that the log says: every state, where its snapshot lies and how many updates it has."""
         return {
             place: (kept.opened(), kept.snapshot_offset, kept.update_count)

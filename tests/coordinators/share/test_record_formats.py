@@ -11,8 +11,8 @@ from coordinators.share.ports import DeliveryState, LetterProducer, ShareChange,
 from coordinators.share.record_formats import (
     SNAPSHOT,
     UPDATE,
-    Snapshot,
-    Update,
+    ShareSnapshot,
+    ShareUpdate,
     decode_key,
     decode_snapshot,
     decode_update,
@@ -45,8 +45,8 @@ states = st.builds(ShareState, epochs, epochs, st.integers(-1, 2**63 - 1), epoch
 changes = st.builds(ShareChange, st.integers(-1, 2**63 - 1), epochs, batches, letters)
 
 
-@given(places, st.builds(Snapshot, epochs, states, longs, longs, st.integers(-1, 2**63 - 1)))
-def test_a_snapshot_that_is_written_is_read(place: SharePlace, snapshot: Snapshot) -> None:
+@given(places, st.builds(ShareSnapshot, epochs, states, longs, longs, st.integers(-1, 2**63 - 1)))
+def test_a_snapshot_that_is_written_is_read(place: SharePlace, snapshot: ShareSnapshot) -> None:
     key, value = snapshot_record(place, snapshot)
     assert value is not None
     assert decode_key(key) == (SNAPSHOT, place)
@@ -54,8 +54,8 @@ def test_a_snapshot_that_is_written_is_read(place: SharePlace, snapshot: Snapsho
     assert written_ms(value) == snapshot.written_ms
 
 
-@given(places, st.builds(Update, epochs, epochs, changes))
-def test_an_update_that_is_written_is_read(place: SharePlace, update: Update) -> None:
+@given(places, st.builds(ShareUpdate, epochs, epochs, changes))
+def test_an_update_that_is_written_is_read(place: SharePlace, update: ShareUpdate) -> None:
     key, value = update_record(place, update)
     assert value is not None
     assert decode_key(key) == (UPDATE, place)
@@ -67,13 +67,13 @@ def test_what_kafka_wrote_is_read() -> None:
     fixed = struct.pack(">hiiiqqq", 0, 4, 3, 2, 100, 11, 22)
     batch = struct.pack(">qqbh", 100, 105, 2, 1) + b"\0"
     expected = ShareState(3, 2, 100, 0, (StateBatch(100, 105, DeliveryState.ACKNOWLEDGED, 1),))
-    assert decode_snapshot(fixed + b"\2" + batch + b"\0") == Snapshot(4, expected, 11, 22)
-    assert decode_snapshot(fixed + b"\2" + batch + b"\1\5\2??") == Snapshot(4, expected, 11, 22)
+    assert decode_snapshot(fixed + b"\2" + batch + b"\0") == ShareSnapshot(4, expected, 11, 22)
+    assert decode_snapshot(fixed + b"\2" + batch + b"\1\5\2??") == ShareSnapshot(4, expected, 11, 22)
 
 
 def test_a_tombstone_has_the_key_of_a_snapshot() -> None:
     place = SharePlace("g", bytes(16), 3)
-    assert tombstone(place) == (snapshot_record(place, Snapshot(0, ShareState(), 0, 0)).key, None)
+    assert tombstone(place) == (snapshot_record(place, ShareSnapshot(0, ShareState(), 0, 0)).key, None)
 
 
 def test_later_formats_are_not_guessed() -> None:
@@ -99,7 +99,7 @@ GOLDEN = (
 Kafka's was found in its place; written by them again, the bytes were the same."""
 
 
-def golden() -> tuple[SharePlace, Snapshot, Update]:
+def golden() -> tuple[SharePlace, ShareSnapshot, ShareUpdate]:
     """One of each, with every field in use."""
     place = SharePlace("mail", bytes(range(16)), 3)
     waiting = StateBatch(100, 104, DeliveryState.AVAILABLE, 2, 9_000, 1_000, 8_000)
@@ -107,7 +107,7 @@ def golden() -> tuple[SharePlace, Snapshot, Update]:
     plain = StateBatch(106, 109, DeliveryState.ACKNOWLEDGED, 1)
     state = ShareState(7, 4, 100, 4, (waiting, letter, plain), LetterProducer(55, 6))
     change = ShareChange(101, 5, (letter, plain), LetterProducer(55, 7))
-    return place, Snapshot(9, state, 111, 222, 90), Update(9, 4, change)
+    return place, ShareSnapshot(9, state, 111, 222, 90), ShareUpdate(9, 4, change)
 
 
 def test_the_bytes_are_those_that_kafkas_classes_have_read() -> None:
