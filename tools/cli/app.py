@@ -34,6 +34,7 @@ COMMANDS: Mapping[str, Later] = {
     "consume": Later("Read records, from where to where one likes.", ANY, "consume", "consume"),
     "group": Later("Groups of consumers: state, members, lag; move their offsets.", ANY, "group"),
     "txn": Later("Transactions: list, look at, find those that hang, abort.", ANY, "txn"),
+    "dlq": Later("Dead letters: list, look at, send again, discard.", ANY, "dlq"),
     "config": Later("Settings of topics, nodes and groups.", ANY, "config"),
     "cluster": Later(
         "The cluster: its nodes and partitions, moves and elections; run one on this machine.", ANY, "cluster"

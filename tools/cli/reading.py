@@ -127,7 +127,7 @@ async def read(consumer: Any, reading: Reading) -> None:
         for records in found.values():
             for each in records:
                 if not reading.is_full:
-                    reading.take(_record(each))
+                    reading.take(record_of(each))
             reading.progress.advance(len(records))
         reading.look(bool(found))
         if found:
@@ -154,7 +154,8 @@ async def _is_at_stop(consumer: Any, reading: Reading) -> bool:
     return True
 
 
-def _record(message: Any) -> Record:
+def record_of(message: Any) -> Record:
+    """A record as aiokafka gives it."""
     return Record(
         message.topic,
         message.partition,
