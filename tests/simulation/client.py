@@ -14,6 +14,7 @@ from attrs import define, field, frozen
 
 from tests.simulation.history import Place
 from tests.simulation.network import Network
+from tests.simulation.running import sleep
 from wire.kafka.codec import is_flexible, request_encoder, response_decoder, response_start
 from wire.kafka.messages.find_coordinator import FindCoordinatorRequest
 from wire.kafka.messages.metadata import MetadataRequest, MetadataRequestTopic
@@ -88,7 +89,7 @@ class SimulatedClient:
         found = self._found.pop(target, None)
         if self.others and found is not None and self.chance.random() < 0.5:
             await self._close(found.host)
-        await trio.sleep(self.chance.random() * AGAIN_IN_CLUSTER_S if self.others else pause_s)
+        await sleep(self.chance.random() * AGAIN_IN_CLUSTER_S if self.others else pause_s)
 
     # -- who is to be asked
 
@@ -181,7 +182,7 @@ class SimulatedClient:
             await trio.aclose_forcefully(stream)
 
     async def _take_time(self) -> None:
-        await trio.sleep(self.chance.random() * LONGEST_WAY_S)
+        await sleep(self.chance.random() * LONGEST_WAY_S)
 
 
 async def _receive(stream: TransportStream) -> bytes:

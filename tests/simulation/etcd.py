@@ -15,6 +15,7 @@ from attrs import define, field
 
 from engine.catalogue.catalogue import CatalogueConflict, Commit, Delete, Entry, Event, Put, check_commit
 from engine.catalogue.etcd.gateway import EtcdRefusal
+from tests.simulation.running import sleep
 
 EXPIRY_CHECK_S = 0.25
 """So often leases are looked at; etcd does so twice a second."""
@@ -160,7 +161,7 @@ class SimulatedEtcd:
     async def live(self) -> None:
         """End leases whose time is up, and let late commits take effect."""
         while True:
-            await trio.sleep(EXPIRY_CHECK_S * (0.5 + self.chance.random()))
+            await sleep(EXPIRY_CHECK_S * (0.5 + self.chance.random()))
             if self.answers:
                 self._look()
 

@@ -15,6 +15,7 @@ from engine.catalogue.catalogue import CatalogueCompacted, Commit, Entry, Event,
 from engine.catalogue.etcd.gateway import EtcdRefusal, EtcdUnavailable
 from engine.catalogue.watch import CommitSignal
 from tests.simulation.etcd import LateCommit, SimulatedEtcd
+from tests.simulation.running import sleep
 
 TTL_S = 2.0
 KEEPALIVES_S = 0.3
@@ -62,7 +63,7 @@ class SimulatedSession:
     async def keep_alive(self) -> None:
         """As long as the node lives."""
         while True:
-            await trio.sleep(KEEPALIVES_S)
+            await sleep(KEEPALIVES_S)
             # It was sent before the answer came, and counts from then on.
             asked_at, lease = self.etcd.now(), self.lease
             if lease and self.reaches():
@@ -105,7 +106,7 @@ class SimulatedCatalogue:
         for _ in range(self.chance.randrange(LONGEST_CALL)):
             if self.reaches():
                 return
-            await trio.sleep(ATTEMPTS_S)
+            await sleep(ATTEMPTS_S)
 
     # -- reading
 
@@ -174,11 +175,11 @@ class SimulatedCatalogue:
                 await self._news.wait()
             revision = self.etcd.revision
             longest_s = SLOW_LAG_S if self.chance.random() < SLOW_LAGS else QUICK_LAG_S
-            await trio.sleep(self.chance.random() * longest_s)
+            await sleep(self.chance.random() * longest_s)
             while not self.reaches():
                 for watch in self._watches:
                     watch.is_cut_off = True
-                await trio.sleep(0.05)
+                await sleep(0.05)
                 revision = self.etcd.revision
             self._deliver(revision)
 

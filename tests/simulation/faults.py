@@ -13,6 +13,7 @@ from tests.simulation.cluster import SimulatedCluster
 from tests.simulation.history import History
 from tests.simulation.network import Way
 from tests.simulation.node import ETCD, SimulatedNode
+from tests.simulation.running import sleep
 
 FEWEST_FAULTS, MOST_FAULTS = 2, 8
 MOST_KINDS = 3
@@ -43,7 +44,7 @@ class Faults:
         """As many as are drawn."""
         async with trio.open_nursery() as nursery:
             for _ in range(self.chance.randint(FEWEST_FAULTS, MOST_FAULTS)):
-                await trio.sleep(self.chance.random() * PAUSE_BETWEEN_S)
+                await sleep(self.chance.random() * PAUSE_BETWEEN_S)
                 nursery.start_soon(self.chance.choice(self.kinds), self)
 
     # -- for each of them
@@ -56,14 +57,14 @@ class Faults:
         transaction ends."""
         if self.chance.random() < 0.7:
             # Not always the first that comes.
-            await trio.sleep(self.chance.random() * 0.05)
+            await sleep(self.chance.random() * 0.05)
             with trio.move_on_after(PAUSE_BETWEEN_S):
                 await self.history.next_moment()
-                await trio.sleep(self.chance.random() * AFTERWARDS_S)
+                await sleep(self.chance.random() * AFTERWARDS_S)
 
     async def last(self) -> None:
         """For as long as a fault lasts: mostly short."""
-        await trio.sleep(self.chance.random() ** 2 * LONGEST_S)
+        await sleep(self.chance.random() ** 2 * LONGEST_S)
 
     def note(self, *words: object) -> None:
         self.history.note("fault:", *words)
@@ -102,7 +103,7 @@ async def crash_several(faults: Faults) -> None:
     for node in faults.chance.sample(nodes, faults.chance.choice((2, len(nodes)))):
         faults.cluster.lose_power(node, silently=faults.chance.random() < 0.5)
         faults.note("power is lost", node.host)
-        await trio.sleep(faults.chance.random() * AFTERWARDS_S)
+        await sleep(faults.chance.random() * AFTERWARDS_S)
 
 
 async def restart(faults: Faults) -> None:
@@ -119,7 +120,7 @@ async def roll(faults: Faults) -> None:
         faults.note("restart", node.host)
         node.restart()
         for _ in range(PATIENCE):
-            await trio.sleep(LOOKS_S)
+            await sleep(LOOKS_S)
             if node.lives > life and node.is_serving:
                 break
 
@@ -144,7 +145,7 @@ async def crash_while_cut(faults: Faults) -> None:
     to end a transaction there, the next leader has to finish."""
     one, other = faults.chance.sample(faults.cluster.nodes, 2)
     with faults.cut(faults.ways([one.host], [other.host])):
-        await trio.sleep(faults.chance.random() * PAUSE_BETWEEN_S)
+        await sleep(faults.chance.random() * PAUSE_BETWEEN_S)
         await faults.strike()
         faults.note("power is lost", one.host)
         faults.cluster.lose_power(one, silently=faults.chance.random() < 0.5)

@@ -7,6 +7,7 @@ import trio
 from engine.files.files import File
 from engine.files.memory import MemoryFiles
 from engine.journal.device import Slot, Written
+from tests.simulation.running import sleep
 
 BUFFER_BYTES = 256 * 1024
 SLOWEST_WRITE_S = 0.002
@@ -47,12 +48,12 @@ class _SimulatedSlot:
         self._device.nursery.start_soon(self._write, frame, position, done)
 
     async def _write(self, frame: bytes, position: int, done: Written) -> None:
-        await trio.sleep(self._device.chance.random() * self._device.slowest_s)
+        await sleep(self._device.chance.random() * self._device.slowest_s)
         # A cut of power from here to the sync leaves any part of it, or nothing.
         self._file.write([frame], position)
-        await trio.sleep(self._device.chance.random() * self._device.slowest_s)
+        await sleep(self._device.chance.random() * self._device.slowest_s)
         self._file.sync()
-        await trio.sleep(self._device.chance.random() * self._device.slowest_s)
+        await sleep(self._device.chance.random() * self._device.slowest_s)
         done(None)
 
     def close(self) -> None:

@@ -18,6 +18,7 @@ from tests.simulation.etcd_catalogue import SimulatedCatalogue
 from tests.simulation.harm import harm_indexes
 from tests.simulation.network import PORT, Network
 from tests.simulation.pausing import HOST
+from tests.simulation.running import sleep
 from tests.simulation.world import Outside, WallSteps, make_world
 from tidegate.config import BrokerConfig
 from tidegate.data_directory import CleanMark
@@ -40,6 +41,9 @@ SETTINGS: Mapping[str, object] = {
     "log.roll.ms": 400,
     "log.journal.segment.bytes": 1 << 20,
     "log.index.interval.bytes": 512,
+    # Zeros that every life of a node writes and every crash copies; records here take kilobytes.
+    "stage.reserve.bytes": 2 << 20,
+    "log.deletion.reserve.bytes": 1 << 20,
 }
 LONGEST_DARKNESS_S = 0.5
 DISK_SLOWNESS = (1.0, 4.0, 16.0)
@@ -162,7 +166,7 @@ class SimulatedNode:
             self.files.crash(self.chance)
             harm_indexes(self.files, self.chance, DATA_DIR)
         if not self._stops:
-            await trio.sleep(self.chance.random() * self.longest_darkness_s)
+            await sleep(self.chance.random() * self.longest_darkness_s)
 
     async def _serve_until_shut(self) -> None:
         assert self.runtime is not None

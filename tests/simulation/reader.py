@@ -10,6 +10,7 @@ from attrs import define, field
 from engine.records.layout import record_section, split_batches, walk_records
 from tests.simulation.client import Disconnected, SimulatedClient
 from tests.simulation.history import History, Place
+from tests.simulation.running import sleep
 from wire.kafka.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from wire.kafka.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 
@@ -62,7 +63,7 @@ class Follower:
             following, found = await fetch(self.client, self.place, position)
             self.history.note("follows", self.place, position, len(found))
             if following == position:
-                await trio.sleep(self.chance.random() * AGAIN_S)
+                await sleep(self.chance.random() * AGAIN_S)
             position = following
             self.seen += found.values()
             self.history.saw(self.place, found)
@@ -93,7 +94,7 @@ async def read_all(client: SimulatedClient, place: Place, history: History) -> d
             history.wrong("went back", f"{place}: {following} after {position}")
             break
         if following == position:
-            await trio.sleep(AGAIN_S)
+            await sleep(AGAIN_S)
         position = following
     return marks
 

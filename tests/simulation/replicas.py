@@ -2,13 +2,12 @@
 
 from collections.abc import Sequence
 
-import trio
-
 from engine.partition.durable_log import DurableLog
 from engine.partition.partition import Partition
 from tests.simulation.cluster import SimulatedCluster
 from tests.simulation.history import History, Place
 from tests.simulation.node import SimulatedNode
+from tests.simulation.running import sleep
 
 ATTEMPTS, LOOKS_S = 120, 0.5
 
@@ -20,7 +19,7 @@ async def compare_replicas(cluster: SimulatedCluster, history: History, places: 
             held = [found for node in cluster.nodes if (found := _partition(node, place)) is not None]
             if _are_in_sync(held):
                 break
-            await trio.sleep(LOOKS_S)
+            await sleep(LOOKS_S)
         else:
             rows = [(one.replicas.row.leader, one.replicas.row.isr) for one in held]
             history.wrong("not in sync again", f"{place}: {rows}")

@@ -2,6 +2,7 @@
 
     python -m tests.simulation.run --seeds 1000
     python -m tests.simulation.run --nodes 3 --seeds 1000 --first 5000 --jobs 2
+    python -m tests.simulation.run --nodes 5 --seeds 100000 --first 5000 --minutes 60
 
 The same seed gives the same run, event for event, in any process: its trace has a hash.
 """
@@ -11,14 +12,16 @@ import gc
 import logging
 import random
 import sys
-from collections.abc import Sequence
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
+from itertools import islice, takewhile
 from typing import Any
 
 import pytest
 import trio
-import trio.testing
 from attrs import frozen
 
 from tests.simulation.client import Disconnected, SimulatedClient
@@ -28,7 +31,7 @@ from tests.simulation.history import Anomaly, History, Place, Show, torn
 from tests.simulation.planted import PLANTED, PLANTED_IN_CLUSTER
 from tests.simulation.reader import Follower, end_of, read_all
 from tests.simulation.replicas import compare_replicas
-from tests.simulation.running import deterministic
+from tests.simulation.running import JumpingClock, collected_at_the_end, deterministic, sleep
 from tests.simulation.workloads import (
     Committer,
     DelayedProducer,
@@ -54,6 +57,7 @@ CRASHES_WITHIN_S = 0.3
 GIVE_UP_S = 120.0
 ASKED_FOR_END = 0.1
 MOST_REPLICAS = 3
+TOLD_EVERY = 100
 OK, TOPIC_ALREADY_EXISTS = 0, 36
 
 
@@ -77,18 +81,15 @@ def simulate(seed: int, node_count: int = 1, show: Show | None = None) -> Outcom
     chance = random.Random(seed)
     history = History(show=show)
     cluster = SimulatedCluster(random.Random(chance.random()), node_count)
-    with deterministic(chance.random()), cluster.pauses.in_force():
-        trio.run(_run, cluster, history, chance, clock=trio.testing.MockClock(autojump_threshold=0))
-    if node_count > 1:
-        # Their disks and journals are large, and hang in cycles.
-        gc.collect()
+    with collected_at_the_end(), deterministic(chance.random()), cluster.pauses.in_force():
+        trio.run(_run, cluster, history, chance, clock=JumpingClock().clock)
     return Outcome(seed, tuple(history.anomalies), cluster.lives, history.events, history.trace_hash)
 
 
 async def _run(cluster: SimulatedCluster, history: History, chance: random.Random) -> None:
     async with trio.open_nursery() as nursery:
         nursery.start_soon(cluster.live)
-        with trio.move_on_after(GIVE_UP_S) as time:
+        with trio.move_on_after(GIVE_UP_S) as given:
             followed = [place for place in (*PLAIN, *DELAYED, *PRIORITISED) if chance.random() < 0.7]
             ends = ASKED_FOR_END if cluster.node_count > 1 else 0.0
             followers = [Follower(cluster.client(), history, chance, place, ends) for place in followed]
@@ -97,7 +98,7 @@ async def _run(cluster: SimulatedCluster, history: History, chance: random.Rando
         for failure in [failure for node in cluster.nodes for failure in node.failures]:
             history.wrong("node failed", failure)
         cluster.stop()
-        if time.cancelled_caught:
+        if given.cancelled_caught:
             history.wrong("hangs", f"after {GIVE_UP_S} s")
             cluster.lose_all_power()
 
@@ -117,7 +118,7 @@ async def _work(
         async with trio.open_nursery() as clients:
             for workload in _workloads(cluster, history, chance):
                 clients.start_soon(workload.run)
-        await trio.sleep(chance.random() * LONGEST_DELAY_MS / 1000)
+        await sleep(chance.random() * LONGEST_DELAY_MS / 1000)
         meanwhile.cancel_scope.cancel()
 
 
@@ -165,7 +166,7 @@ async def _insist(client: SimulatedClient, api_key: int, version: int, request: 
 
 async def _crash_now_and_then(cluster: SimulatedCluster, chance: random.Random, history: History) -> None:
     for _ in range(chance.randrange(MOST_CRASHES + 1)):
-        await trio.sleep(chance.random() * CRASHES_WITHIN_S)
+        await sleep(chance.random() * CRASHES_WITHIN_S)
         node = cluster.lose_power()
         history.note("power is lost", node.host)
 
@@ -174,7 +175,7 @@ async def _judge(
     cluster: SimulatedCluster, history: History, chance: random.Random, followers: Sequence[Follower]
 ) -> None:
     """Read everything, once what was held back is due, and compare."""
-    await trio.sleep(LONGEST_DELAY_MS / 1000 + 0.5)
+    await sleep(LONGEST_DELAY_MS / 1000 + 0.5)
     client = cluster.client()
     read: set[str] = set()
     for place in (*PLAIN, *TRANSACTED, *DELAYED, *PRIORITISED):
@@ -197,6 +198,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Simulated runs of real nodes")
     parser.add_argument("--seeds", type=int, default=200)
     parser.add_argument("--first", type=int, default=1)
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="no seed begins later than that")
     parser.add_argument("--nodes", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=1, help="so many processes")
     parser.add_argument("--plant", choices=sorted(PLANTED | PLANTED_IN_CLUSTER), help="a bug that should be found")
@@ -204,15 +206,40 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--logs", action="store_true", help="show what the nodes log")
     options = parser.parse_args(arguments)
     run = partial(_one, node_count=options.nodes, plant=options.plant, trace=options.trace, logs=options.logs)
-    seeds = range(options.first, options.first + options.seeds)
-    wrong = 0
+    began_s = time.monotonic()
+    due = takewhile(
+        lambda _: time.monotonic() - began_s < 60 * options.minutes,
+        range(options.first, options.first + options.seeds),
+    )
     with ProcessPoolExecutor(options.jobs) as pool:
-        for outcome in pool.map(run, seeds) if options.jobs > 1 else map(run, seeds):
-            if outcome.anomalies:
-                wrong += 1
-                print(outcome, flush=True)
-    print(f"{options.seeds} seeds, {wrong} with anomalies")
+        return _campaign(_in_processes(pool, run, due, 2 * options.jobs) if options.jobs > 1 else map(run, due))
+
+
+def _in_processes(
+    pool: ProcessPoolExecutor, run: Callable[[int], Outcome], seeds: Iterator[int], at_once: int
+) -> Iterator[Outcome]:
+    """The outcomes in order, of which no more are asked for than are soon begun."""
+    asked = deque(pool.submit(run, seed) for seed in islice(seeds, at_once))
+    while asked:
+        yield asked.popleft().result()
+        asked.extend(pool.submit(run, seed) for seed in islice(seeds, 1))
+
+
+def _campaign(outcomes: Iterable[Outcome]) -> int:
+    """Tell of them as they come; the status is 1 if anything was wrong."""
+    began_s, count, wrong = time.monotonic(), 0, 0
+    for count, outcome in enumerate(outcomes, 1):
+        if outcome.anomalies:
+            wrong += 1
+            print(outcome, flush=True)
+        if count % TOLD_EVERY == 0:
+            print(f"... seed {outcome.seed}, {_rate(count, began_s)}, {wrong} with anomalies", flush=True)
+    print(f"{count} seeds, {wrong} with anomalies, {_rate(count, began_s)}")
     return 1 if wrong else 0
+
+
+def _rate(count: int, began_s: float) -> str:
+    return f"{count / max(time.monotonic() - began_s, 1e-9):.2f} seeds per second"
 
 
 def _one(seed: int, *, node_count: int, plant: str | None, trace: bool, logs: bool) -> Outcome:

@@ -3,7 +3,7 @@
 import trio
 
 from tests.simulation.pausing import HOST, Pauses
-from tests.simulation.running import run_simulated
+from tests.simulation.running import run_simulated, sleep
 
 
 async def _tick(host: str, ticks: list[float]) -> None:
@@ -15,7 +15,7 @@ async def _tick(host: str, ticks: list[float]) -> None:
 
 async def _tick_on(ticks: list[float]) -> None:
     while True:
-        await trio.sleep(1)
+        await sleep(1)
         ticks.append(trio.current_time())
 
 
@@ -28,12 +28,12 @@ def test_only_the_others_go_on_while_a_host_pauses() -> None:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(_tick, "one", one)
             nursery.start_soon(_tick, "other", other)
-            await trio.sleep(2.5)
+            await sleep(2.5)
             pauses.pause("one")
-            await trio.sleep(5)
+            await sleep(5)
             assert (len(one), len(other)) == (2, 7)
             pauses.resume("one")
-            await trio.sleep(2.2)
+            await sleep(2.2)
             nursery.cancel_scope.cancel()
         start = one[0] - 1
         assert [round(at - start, 3) for at in one] == [1, 2, 7.5, 8.5, 9.5]

@@ -12,6 +12,7 @@ from engine.records.layout import pack_batch, pack_record
 from tests.simulation.client import AGAIN_S, GROUP, TRANSACTION, Coordinator, Disconnected, SimulatedClient, Target
 from tests.simulation.history import History, Place, Sent, Transaction
 from tests.simulation.reader import end_of
+from tests.simulation.running import sleep
 from tests.simulation.world import SimulatedClock
 from wire.kafka.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic
 from wire.kafka.messages.end_txn import EndTxnRequest
@@ -55,7 +56,7 @@ class Workload:
 
     async def _rest(self) -> None:
         """Between two things to do: with several nodes for longer, for their faults last longer."""
-        await trio.sleep(self.chance.random() * (0.4 if self.client.others else 0.02))
+        await sleep(self.chance.random() * (0.4 if self.client.others else 0.02))
 
     @property
     def _passes(self) -> frozenset[int]:
@@ -82,7 +83,7 @@ class Workload:
             if answer.error_code == OK:
                 return answer.producer_id, answer.producer_epoch
             self.history.wrong("no producer id", answer.error_code)
-            await trio.sleep(AGAIN_S)
+            await sleep(AGAIN_S)
 
 
 @define(eq=False)
@@ -205,7 +206,7 @@ class PrioritySwitch(Workload):
     async def run(self) -> None:
         """All switches."""
         for _ in range(self.count):
-            await trio.sleep(self.chance.random() * 0.2)
+            await sleep(self.chance.random() * 0.2)
             value = AlterableConfig(name="priority.enable", value=self.chance.choice(("auto", "true", "false")))
             resource = AlterConfigsResource(resource_type=TOPIC, resource_name=self.topic, configs=[value])
             with suppress(Disconnected):
@@ -299,7 +300,7 @@ class Committer(Workload):
         """All commits."""
         for offset in range(self.count):
             await self._commit(offset)
-            await trio.sleep(self.chance.random() * (0.3 if self.client.others else 0.05))
+            await sleep(self.chance.random() * (0.3 if self.client.others else 0.05))
             if self.chance.random() < 0.5:
                 await self._look(offset)
 

@@ -11,6 +11,7 @@ from engine.files.memory import MemoryFiles
 from engine.partition.sync import RoundSync
 from engine.workers import Done, Job, run_job
 from tests.simulation.journal_device import SLOWEST_WRITE_S, SimulatedDevice
+from tests.simulation.running import sleep
 from tidegate.world import Dial, World
 
 EPOCH_MS = 1_700_000_000_000
@@ -83,7 +84,7 @@ class SimulatedWorkers:
             done(result, error)
 
     async def _pass_time(self) -> None:
-        await trio.sleep(self._chance.random() * self._slowest_s)
+        await sleep(self._chance.random() * self._slowest_s)
 
 
 async def nobody(host: str, port: int) -> trio.abc.HalfCloseableStream:
