@@ -37,7 +37,8 @@ from coordinators.records.opening import (
 from coordinators.records.opening_room import OpeningRoom
 from coordinators.records.publication import Publication
 from coordinators.records.refused_headers import RefusedHeaders
-from coordinators.records.transactional import Question, SkippedSequences, TransactionalPublishing
+from coordinators.records.skipped_sequences import SkippedSequences
+from coordinators.records.transactional import Question, TransactionalPublishing
 from coordinators.release.releases import Releases
 from coordinators.topics import Topic
 from coordinators.tracing.tracing import Tracing
@@ -242,6 +243,7 @@ class Submission(Struct, eq=False):
         try:
             if publication.refusal is not None:
                 raise publication.refusal
+            publishing.skipped.check(publication)
             if attributes & TRANSACTIONAL_FLAG:
                 self._check_transaction(publication)
             config = publishing.releases.config(publication.topic)
@@ -312,10 +314,11 @@ class Submission(Struct, eq=False):
 
     def _refuse(self, publication: Publication, error: BrokerError) -> None:
         publication.refusal = kept(error)
-        publication.batch.let_go()
+        batch, partition = publication.batch, publication.partition
+        self.publishing.skipped.note(batch.header, publication.topic.name, partition.index, error)
+        batch.let_go()
         if isinstance(error, RefusedRecords) and error.header_fault:
-            topic, index = publication.topic.name, publication.partition.index
-            self.publishing.refused_headers.note(topic, index, error, self.publisher)
+            self.publishing.refused_headers.note(publication.topic.name, partition.index, error, self.publisher)
 
     # -- durability
 

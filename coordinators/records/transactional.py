@@ -15,11 +15,7 @@ from coordinators.records.publication import Publication
 from coordinators.transaction.ports import Inclusion, TransactionVerification
 from coordinators.transaction.transaction import ProducerIdentity, TopicPartition
 from coordinators.waiting import result_of
-from engine.clock import Clock
-from engine.errors import BrokerError, ConcurrentTransactions, NotEnoughReplicas, fresh
-
-REMEMBERED = 10_000
-REMEMBERED_S = 30.0
+from engine.errors import BrokerError, ConcurrentTransactions, OutOfOrderSequence, fresh
 
 
 @define(eq=False)
@@ -28,32 +24,6 @@ class Question:
 
     inclusion: Inclusion
     publications: list[Publication] = field(factory=list)
-
-
-@define(eq=False)
-class SkippedSequences:
-    """Batches that were refused because their coordinator could not be asked just then. A partition that has nothing of
-    a producer takes any sequence from it: so what the producer sends behind such a batch has to wait for it, or it
-    would be left out for good (KAFKA-14920). Who has not sent it again after a while has given it up."""
-
-    clock: Clock
-    _lowest: dict[tuple[ProducerIdentity, TopicPartition], tuple[int, float]] = field(factory=dict, init=False)
-
-    def note(self, publication: Publication) -> None:
-        """It was refused for now."""
-        key, sequence = (_producer(publication), _place(publication)), publication.batch.header.base_sequence
-        lowest, _ = self._lowest.pop(key, (sequence, 0.0))
-        self._lowest[key] = min(lowest, sequence), self.clock.monotonic() + REMEMBERED_S
-        if len(self._lowest) > REMEMBERED:
-            del self._lowest[next(iter(self._lowest))]
-
-    def check(self, publication: Publication) -> None:
-        """Raise if something before it has to come first."""
-        key = _producer(publication), _place(publication)
-        lowest, until = self._lowest.get(key, (0, 0.0)) if self._lowest else (0, 0.0)
-        if until and publication.batch.header.base_sequence > lowest and self.clock.monotonic() < until:
-            raise NotEnoughReplicas(f"sequence {lowest}, which was refused for now, comes first")
-        self._lowest.pop(key, None)
 
 
 @define(eq=False)
@@ -66,8 +36,6 @@ class TransactionalPublishing:
     """Whether the broker adds partitions that the transaction does not have yet."""
     told: Callable[[BrokerError], BrokerError]
     """A refusal of the coordinator as the publishers of this door expect it."""
-    skipped: SkippedSequences
-    """Of all that is published on this node."""
     _asked: dict[TopicPartition, Question] | None = None
 
     @property
@@ -109,15 +77,13 @@ class TransactionalPublishing:
         """Raise unless the batch's producer may write it; it is refused later should the partition not be added after
         all."""
         assert self._asked is not None, "the coordinator is asked first"
+        if self.adds_partitions:
+            _check_begins(publication)
         question = self._asked.get(_place(publication))
         if question is not None:
             refusal = question.inclusion.granted.refusal
             if refusal is not None:
-                error = self.told(fresh(refusal))
-                if isinstance(error, NotEnoughReplicas):
-                    self.skipped.note(publication)
-                raise error
-            self.skipped.check(publication)
+                raise self.told(fresh(refusal))
             question.publications.append(publication)
         elif not self.adds_partitions and not self._is_known(publication):
             # It was when the coordinator could have been asked: meanwhile the batch was opened, and that took long.
@@ -137,6 +103,17 @@ class TransactionalPublishing:
         ):
             return True
         return self.verification.knows(self.transactional_id, _producer(publication), _place(publication))
+
+
+def _check_begins(publication: Publication) -> None:
+    """A producer of which the partition knows nothing begins at 0, for every transaction raises its epoch (KIP-890):
+    else something before this batch has not arrived."""
+    header = publication.batch.header
+    if header.base_sequence > 0 and not publication.partition.log.knows_producer(header.producer_id):
+        raise OutOfOrderSequence(
+            f"producer {header.producer_id} begins with sequence {header.base_sequence}, not 0, in a partition that "
+            "knows nothing of it"
+        )
 
 
 def _place(publication: Publication) -> TopicPartition:

@@ -185,6 +185,10 @@ class ProducerState:
         entry = self._entries.get(producer_id)
         return entry is not None and entry.epoch == epoch and entry.transaction_first_offset != NONE
 
+    def knows(self, producer_id: int) -> bool:
+        """Whether anything is remembered of it, in whatever epoch."""
+        return producer_id in self._entries
+
     def is_open(self, producer_id: int) -> bool:
         """Whether it has a transaction open here."""
         return producer_id in self._open

@@ -205,6 +205,10 @@ class LogView:
             for watcher in tuple(self._end_watchers):
                 watcher(ended)
 
+    def knows_producer(self, producer_id: int) -> bool:
+        """Whether anything is remembered of this producer."""
+        return self._producers.knows(producer_id)
+
     def has_open_transaction(self, producer_id: int, epoch: int) -> bool:
         """Whether this producer has written in a transaction that has not ended."""
         return self._producers.has_open_transaction(producer_id, epoch)

@@ -10,17 +10,17 @@ import trio
 from trio.testing import trio_test
 
 from coordinators.records.publishing import Publishing
-from coordinators.records.transactional import REMEMBERED_S, SkippedSequences, TransactionalPublishing
+from coordinators.records.transactional import TransactionalPublishing
 from coordinators.transaction.ports import Inclusion, TransactionVerification
 from coordinators.transaction.transaction import ProducerIdentity, TopicPartition
-from engine.clock import ManualClock
 from engine.deferred import Deferred
-from engine.errors import ConcurrentTransactions, NotEnoughReplicas
+from engine.errors import ConcurrentTransactions
 from tests.wire.kafka.requests import batch, produce
 from tests.wire.kafka.transacting import TRANSACTIONAL, Producer, read, transacting
 
 INVALID_PRODUCER_EPOCH, INVALID_TXN_STATE, INVALID_PRODUCER_ID_MAPPING = 47, 48, 49
 AUTHORIZATION_FAILED, TRANSACTION_ABORTABLE = 53, 120
+OUT_OF_ORDER_SEQUENCE = 45
 
 
 @pytest.mark.parametrize(
@@ -42,6 +42,19 @@ async def test_version_12_adds_the_partition_and_further_batches_go_straight_in(
         assert (await producer.end(version=5)).error_code == 0
         found = await read(producer.client)
         assert (found.last_stable_offset, found.aborted_transactions) == (4, [])
+
+
+@pytest.mark.parametrize(("version", "code"), [(11, 0), (12, OUT_OF_ORDER_SEQUENCE)])
+@trio_test
+async def test_a_producer_that_is_unknown_begins_each_transaction_of_version_2_at_zero(
+    tmp_path: Path, version: int, code: int
+) -> None:
+    """Its epoch has risen with the transaction before: a later sequence means that a batch has got lost on the way."""
+    async with transacting(tmp_path) as (_, producer):
+        if version < 12:
+            await producer.add()
+        producer.sequences[0] = 4
+        assert (await producer.write(version=version)).error_code == code
 
 
 @trio_test
@@ -172,31 +185,9 @@ def test_a_batch_that_was_opened_for_so_long_that_its_transaction_ended_does_not
     publication: Any = SimpleNamespace(
         batch=SimpleNamespace(header=header), topic=SimpleNamespace(name="t"), partition=partition
     )
-    publishing = TransactionalPublishing(Elsewhere(), "a", False, lambda error: error, SkippedSequences(ManualClock()))
+    publishing = TransactionalPublishing(Elsewhere(), "a", False, lambda error: error)
     assert publishing.ask([publication]), "its transaction is open"
     publishing.check(publication)
     is_open[0] = False
     with pytest.raises(ConcurrentTransactions):
         publishing.check(publication)
-
-
-def sent(sequence: int) -> Any:
-    header = SimpleNamespace(producer_id=5, producer_epoch=0, base_sequence=sequence)
-    batch = SimpleNamespace(header=header)
-    return SimpleNamespace(batch=batch, topic=SimpleNamespace(name="t"), partition=SimpleNamespace(index=0))
-
-
-def test_what_follows_a_batch_that_was_refused_for_now_waits_for_it() -> None:
-    """A partition that knows nothing of the producer would take it, and the first one never."""
-    clock = ManualClock()
-    skipped = SkippedSequences(clock)
-    skipped.note(sent(0))
-    skipped.note(sent(3))
-    for sequence in (3, 6):
-        with pytest.raises(NotEnoughReplicas):
-            skipped.check(sent(sequence))
-    skipped.check(sent(0))
-    skipped.check(sent(3))
-    skipped.note(sent(6))
-    clock.advance_ms(int(REMEMBERED_S * 1000))
-    skipped.check(sent(7))  # its producer has given the other up

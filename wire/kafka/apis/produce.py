@@ -125,16 +125,18 @@ class _Produce(Submission, eq=False, kw_only=True):
         context, publishing, publisher = self.context, self.publishing, self.publisher
         entry = PartitionProduceResponse(data.index)
         answered.partition_responses.append(entry)
+        named = topic_data.topic_id if context.version >= FIRST_TOPIC_ID_VERSION else topic_data.name
         try:
             if self.acks not in (ALL, LEADER, NONE):
                 raise InvalidRequiredAcks(f"acks must be 0, 1 or -1 (all), not {self.acks}")
-            by_id = context.version >= FIRST_TOPIC_ID_VERSION
-            topic = publishing.directory.topic(topic_data.topic_id if by_id else topic_data.name)
+            topic = publishing.directory.topic(named)
             partition = publishing.destination(publisher, topic, data.index, durable=self.durable)
             batch = _batch(data.records, context.version, publisher)
         except BrokerError as error:
             self._tell(entry, error)
             self.failure = self.failure or str(error)
+            if data.records is not None and len(data.records) >= HEADER_SIZE:
+                publishing.skipped.note(parse_header(data.records), named, data.index, error)
         else:
             self.parts.append(_Part(topic, partition, batch, entry=entry))
 
@@ -151,7 +153,7 @@ class _Produce(Submission, eq=False, kw_only=True):
         adds = version >= FIRST_ADDING_VERSION and self.durable
         told = partial(_told, version)
         publishing = self.publishing
-        return TransactionalPublishing(publishing.verification, transactional_id, adds, told, publishing.skipped)
+        return TransactionalPublishing(publishing.verification, transactional_id, adds, told)
 
     def done(self) -> None:
         """Complete the answer, and give it if somebody waits for it."""
