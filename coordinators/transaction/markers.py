@@ -15,7 +15,7 @@ from attrs import define, field
 from coordinators.records.directory import PartitionDirectory
 from coordinators.state_machine import ShardTimers, Verdict
 from coordinators.transaction.ports import MarkerWriter
-from coordinators.transaction.transaction import ProducerIdentity, TopicPartition, Transaction
+from coordinators.transaction.transaction import V2, ProducerIdentity, TopicPartition, Transaction
 from engine.clock import Clock
 from engine.deferred import Deferred
 from engine.errors import (
@@ -93,7 +93,7 @@ class MarkerWriting:
     def _write(self, place: TopicPartition) -> None:
         decided = self.decided
         producer = ProducerIdentity(decided.producer_id, decided.epoch)
-        marker = EndMarker(decided.committed, self.shard.coordinator_epoch)
+        marker = EndMarker(decided.committed, self.shard.coordinator_epoch, raises_epoch=decided.version >= V2)
         written = self.shard.markers.write(place, producer, marker)
         written.when_settled(partial(self._settled, place), partial(self._refused, place))
 

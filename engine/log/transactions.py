@@ -38,6 +38,9 @@ class EndMarker:
 
     committed: bool
     coordinator_epoch: int
+    raises_epoch: bool = False
+    """Whether the producer had another epoch while it wrote (transaction version 2, KIP-890). Of a marker that was read
+    from a log nobody asks any more."""
 
 
 @frozen

@@ -16,6 +16,7 @@ from engine.deferred import Deferred
 from engine.errors import (
     BrokerError,
     FencedLeaderEpoch,
+    InvalidProducerEpoch,
     OffsetOutOfRange,
     RequestTimedOut,
     StorageError,
@@ -175,9 +176,16 @@ class Partition(DurableLog):
         """Write a transaction's marker where it belongs; the answer comes when it is durable there."""
         if self.staging is not None:
             return self.staging.end_transaction(producer_id, epoch, marker, deadline)
+        self.check_ending(producer_id, epoch, marker)
         batch = made(build_marker(producer_id, epoch, marker, now_ms), Origin.COORDINATOR)
         receipt = self.write(batch)
         return self.durability_of(receipt.last_offset, deadline)
+
+    def check_ending(self, producer_id: int, epoch: int, marker: EndMarker) -> None:
+        """Refuse a marker that comes late: its transaction has ended, and its producer has begun the next one, in the
+        very epoch to which the marker raised it."""
+        if marker.raises_epoch and self.has_open_transaction(producer_id, epoch):
+            raise InvalidProducerEpoch(f"producer {producer_id} has begun another transaction in epoch {epoch}")
 
     def has_open_transaction(self, producer_id: int, epoch: int) -> bool:
         """Whether this producer has written here, or staged, in a transaction that has not ended."""

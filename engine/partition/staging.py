@@ -219,6 +219,7 @@ class Staging:
 
     def _end_transaction(self, producer_id: int, epoch: int, marker: EndMarker) -> Deferred[None]:
         self.life.check_online()
+        self.partition.check_ending(producer_id, epoch, marker)
         log, stage = self.partition.log, self.stage
         batch = build_marker(producer_id, epoch, marker, self._clock.now_ms())
         log.check_marker(parse_header(batch), marker)

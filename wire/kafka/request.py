@@ -15,6 +15,7 @@ from attrs import define, field, frozen
 
 from engine.deferred import Deferred as Deferred
 from engine.records.batch import Publisher
+from wire.kafka.nodes.trust import NodeLink
 
 T = TypeVar("T")
 Later = Deferred[T] | Coroutine[Any, Any, T]
@@ -46,6 +47,8 @@ class Peer:
     """What tracing knows it by, once it has sent a Fetch."""
     node_id: int | None = field(default=None, init=False)
     """Which node of the cluster it is, if it has shown that it is one."""
+    link: NodeLink | None = field(default=None, init=False)
+    """Which of that node's connections it is."""
     exchange: object | None = field(default=None, init=False)
     """By which it is about to show that (wire/kafka/nodes/trust.py)."""
 

@@ -24,5 +24,5 @@ def handle(request: SaslAuthenticateRequest, context: Context) -> SaslAuthentica
         peer.exchange = None
         return SaslAuthenticateResponse(error_code(error), str(error))
     if shown is not None:
-        peer.exchange, peer.node_id = None, shown.node_id
+        peer.exchange, peer.node_id, peer.link = None, shown.node_id, shown
     return SaslAuthenticateResponse(auth_bytes=answer)

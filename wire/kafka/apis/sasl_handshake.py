@@ -20,7 +20,7 @@ FIRST_EXCHANGE_VERSION = 1
 def handle(request: SaslHandshakeRequest, context: Context, trust: NodeTrust) -> SaslHandshakeResponse:
     """Begin an exchange with what may be a node; whoever the connection was known as before, it is not any more."""
     peer = context.peer
-    peer.exchange = peer.node_id = None
+    peer.exchange = peer.node_id = peer.link = None
     try:
         if request.mechanism != MECHANISM or context.version < FIRST_EXCHANGE_VERSION:
             raise IllegalSaslState("this listener asks nobody who it is")

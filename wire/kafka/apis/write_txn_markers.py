@@ -2,15 +2,19 @@
 
 Nodes send it to each other, and administrators send it to end a transaction that its coordinator has forgotten
 (KIP-664): as in Kafka, whoever may act for the cluster, which is everybody as long as nobody is authorised. Version 2
-says of which transaction version the marker is (KIP-890).
+says of which transaction version the marker is: from transaction version 2 on each raises the producer's epoch, and one
+that comes after its producer has begun the next transaction is refused with INVALID_PRODUCER_EPOCH (KIP-890).
+Before that the epoch does not tell two transactions apart. A node whose connection broke asks again over another: what
+still arrives over the one before is refused.
 """
 
 from typing import Any
 
 from coordinators.transaction.markers import LocalMarkers
-from coordinators.transaction.transaction import ProducerIdentity
+from coordinators.transaction.transaction import V2, ProducerIdentity
 from engine.errors import BrokerError
 from engine.log.transactions import EndMarker
+from wire.kafka.codec import WireError
 from wire.kafka.errors import error_code
 from wire.kafka.messages.write_txn_markers import (
     WritableTxnMarkerPartitionResult,
@@ -20,6 +24,7 @@ from wire.kafka.messages.write_txn_markers import (
     WriteTxnMarkersResponse,
 )
 from wire.kafka.request import Context, Deferred
+from wire.kafka.nodes.trust import NodeTrust
 from wire.kafka.slices import for_each
 from wire.kafka.steps import Steps
 
@@ -29,8 +34,11 @@ VERSIONS = (1, 2)
 Marker = tuple[ProducerIdentity, EndMarker]
 
 
-def handle(request: WriteTxnMarkersRequest, _context: Context, markers: LocalMarkers) -> Steps[Any]:
+def handle(request: WriteTxnMarkersRequest, context: Context, markers: LocalMarkers, trust: NodeTrust) -> Steps[Any]:
     """Write each marker, once where a partition is named twice; answered when all are durable."""
+    link = context.peer.link
+    if link is not None and trust.is_replaced(link):
+        raise WireError(f"markers of node {link.node_id} over a connection that it has replaced")
     results: list[WritableTxnMarkerResult] = []
     wanted: list[tuple[Marker, str, int, WritableTxnMarkerPartitionResult]] = []
     for marker, places in _merged(request).items():
@@ -50,7 +58,8 @@ def _merged(request: WriteTxnMarkersRequest) -> dict[Marker, dict[str, dict[int,
     merged: dict[Marker, dict[str, dict[int, None]]] = {}
     for each in request.markers:
         producer = ProducerIdentity(each.producer_id, each.producer_epoch)
-        marker = (producer, EndMarker(each.transaction_result, each.coordinator_epoch))
+        raises_epoch = each.transaction_version >= V2
+        marker = (producer, EndMarker(each.transaction_result, each.coordinator_epoch, raises_epoch))
         places = merged.setdefault(marker, {})
         for topic in each.topics:
             places.setdefault(topic.name, {}).update(dict.fromkeys(topic.partition_indexes))

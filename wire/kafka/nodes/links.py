@@ -34,7 +34,7 @@ from wire.kafka.nodes.replica_messages import (
     snapshot_request,
     wire_id,
 )
-from wire.kafka.nodes.trust import NodeTrust
+from wire.kafka.nodes.trust import OWN_LINK, NodeTrust
 
 CONNECT_S = 3.0
 """For everything until both have shown who they are."""
@@ -58,18 +58,25 @@ class NodeLinks:
     nodes: Nodes
     background: Background
     max_answer_bytes: int = MAX_ANSWER_BYTES
+    _count: int = field(default=OWN_LINK, init=False)
 
     async def connect(self, node: NodeRecord) -> LeaderLink:
         """One for a follower's fetches."""
         return ReplicaLink(await self.open(node), self.trust.node_id)
 
-    async def open(self, node: NodeRecord) -> Link:
+    async def open_next(self, node: NodeRecord) -> Link:
+        """One that replaces those that were made so before: what they still carry counts no more there."""
+        self._count += 1
+        return await self.open(node, self._count)
+
+    async def open(self, node: NodeRecord, number: int = OWN_LINK) -> Link:
         """One over which both have shown that they are nodes."""
         link = None
         try:
             with trio.fail_after(CONNECT_S):
                 link = await self._dial(node)
-                await introduce(link, self.trust.ask(self._epoch(), node.node_id), self.max_answer_bytes, CONNECT_S)
+                asking = self.trust.ask(self._epoch(), node.node_id, number)
+                await introduce(link, asking, self.max_answer_bytes, CONNECT_S)
                 return link
         except (OSError, ValueError, trio.TooSlowError) as error:
             raise LinkBroken(f"node {node.node_id} cannot be reached: {error or 'it does not answer'}") from None
@@ -180,7 +187,7 @@ class SharedLinks:
         if self.clock.monotonic() < shared.not_before:
             raise LinkBroken(f"node {node_id} could not be reached just now")
         try:
-            link = await self.links.open(node)
+            link = await self.links.open_next(node)
         except LinkBroken:
             shared.pause_s = min(max(2 * shared.pause_s, FIRST_PAUSE_S), LONGEST_PAUSE_S)
             shared.not_before = self.clock.monotonic() + shared.pause_s

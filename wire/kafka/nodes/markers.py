@@ -12,7 +12,7 @@ from coordinators.background import Background
 from coordinators.records.directory import PartitionDirectory
 from coordinators.replication.ports import LinkBroken
 from coordinators.transaction.markers import DURABLE_WITHIN_S, LocalMarkers
-from coordinators.transaction.transaction import ProducerIdentity, TopicPartition
+from coordinators.transaction.transaction import V0, V2, ProducerIdentity, TopicPartition
 from engine.deferred import Deferred
 from engine.errors import NotLeader, RequestTimedOut, UnknownTopicId, UnknownTopicOrPartition
 from engine.log.transactions import EndMarker
@@ -26,7 +26,7 @@ from wire.kafka.messages.write_txn_markers import (
 from wire.kafka.nodes.collected import Collected
 from wire.kafka.nodes.links import ANSWER_S, SharedLinks
 
-VERSION = 1
+VERSION = 2
 
 Ending = tuple[ProducerIdentity, EndMarker]
 
@@ -92,7 +92,14 @@ def _request(writes: list[_Write]) -> tuple[WriteTxnMarkersRequest, Order]:
             topics.setdefault(name, []).append(index)
         named = [WritableTxnMarkerTopic(name, indexes) for name, indexes in topics.items()]
         markers.append(
-            WritableTxnMarker(producer.producer_id, producer.epoch, marker.committed, named, marker.coordinator_epoch)
+            WritableTxnMarker(
+                producer.producer_id,
+                producer.epoch,
+                marker.committed,
+                named,
+                marker.coordinator_epoch,
+                V2 if marker.raises_epoch else V0,
+            )
         )
     return WriteTxnMarkersRequest(markers), order
 

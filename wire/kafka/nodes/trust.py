@@ -1,16 +1,20 @@
 """How a node shows another that both belong to the cluster: a SASL mechanism of the broker's own.
 
-    client -> server   who I am, who I think you are, a nonce
+    client -> server   who I am, who I think you are, which connection this is, a nonce
     server -> client   a nonce, and HMAC-SHA-256(secret, "server" | all of that)
     client -> server   HMAC-SHA-256(secret, "client" | all of that)
 
 The secret lies in the catalogue, which only nodes can read. Each side's proof covers both nonces and both names, so one
 that was recorded proves nothing in another exchange, nor does one proof serve as the other.
 The server proves itself first: a client never sends its proof to somebody who does not know the secret.
+
+Connections of which a node has one at a time are numbered: one with a higher number replaces those before, wherever
+their last bytes still are.
 """
 
 import hmac
 import struct
+from collections.abc import Callable
 
 from attrs import define, field, frozen
 
@@ -23,10 +27,13 @@ from engine.errors import (
 from engine.ids import RandomBytes
 
 MECHANISM = "TIDEGATE-NODE"
-FORMAT = 1
+FORMAT = 2
 NONCE_BYTES = 32
 PROOF_BYTES = 32
-_hello = struct.Struct(f">Biqi{NONCE_BYTES}s")
+OWN_LINK = 0
+"""The number of a connection of which there may be several at a time."""
+LINKS_REMEMBERED = 1_000
+_hello = struct.Struct(f">Biqiq{NONCE_BYTES}s")
 
 
 def _proof(secret: bytes, side: bytes, hello: bytes, nonce: bytes) -> bytes:
@@ -41,6 +48,18 @@ class NodeName:
     epoch: int
 
 
+@frozen
+class NodeLink:
+    """A connection that a node has made: each of those that are made one after the other has a higher number."""
+
+    name: NodeName
+    number: int
+
+    @property
+    def node_id(self) -> int:
+        return self.name.node_id
+
+
 @define(eq=False)
 class Answering:
     """The side that was connected to, for one exchange. Where it fails, the connection needs a new one."""
@@ -48,26 +67,30 @@ class Answering:
     node_id: int
     secret: bytes
     nonce: bytes
+    met: Callable[[NodeLink], object]
+    """Told who has shown that it is a node."""
     _expected: bytes | None = field(default=None, init=False)
-    _claimed: NodeName | None = field(default=None, init=False)
+    _claimed: NodeLink | None = field(default=None, init=False)
 
-    def take(self, message: bytes) -> tuple[bytes, NodeName | None]:
+    def take(self, message: bytes) -> tuple[bytes, NodeLink | None]:
         """What to answer; and who it is, once that is shown. Raises `SaslAuthenticationFailed`."""
         if self._expected is None:
             return self._challenge(message), None
         expected, self._expected = self._expected, b""
         if not expected or len(message) != PROOF_BYTES or not hmac.compare_digest(message, expected):
             raise SaslAuthenticationFailed("the node does not know the cluster's secret")
+        assert self._claimed is not None, "it was challenged"
+        self.met(self._claimed)
         return b"", self._claimed
 
     def _challenge(self, hello: bytes) -> bytes:
         self._expected = b""
         if len(hello) != _hello.size:
             raise SaslAuthenticationFailed("a node introduces itself in another way")
-        form, node_id, epoch, meant, _nonce = _hello.unpack(hello)
+        form, node_id, epoch, meant, number, _nonce = _hello.unpack(hello)
         if form != FORMAT or meant != self.node_id or node_id == self.node_id or node_id < 0:
             raise SaslAuthenticationFailed(f"node {node_id} means node {meant}, and this is {self.node_id}")
-        self._claimed = NodeName(node_id, epoch)
+        self._claimed = NodeLink(NodeName(node_id, epoch), number)
         self._expected = _proof(self.secret, b"client", hello, self.nonce)
         return self.nonce + _proof(self.secret, b"server", hello, self.nonce)
 
@@ -96,6 +119,8 @@ class NodeTrust:
     node_id: int
     random_bytes: RandomBytes
     secret: bytes | None = None
+    _newest: dict[NodeName, int] = field(factory=dict, init=False)
+    """The numbers of the connections that nodes have made last."""
 
     @property
     def is_cluster(self) -> bool:
@@ -106,12 +131,25 @@ class NodeTrust:
         """Begin the exchange with somebody who has connected."""
         if self.secret is None:
             raise IllegalSaslState("this node is in no cluster")
-        return Answering(self.node_id, self.secret, self.random_bytes(NONCE_BYTES))
+        return Answering(self.node_id, self.secret, self.random_bytes(NONCE_BYTES), self._met)
 
-    def ask(self, epoch: int, other: int) -> Asking:
-        """Begin it with a node that this one has connected to, in its life of that epoch."""
+    def _met(self, link: NodeLink) -> None:
+        if link.number == OWN_LINK:
+            return
+        self._newest[link.name] = max(link.number, self._newest.pop(link.name, OWN_LINK))
+        if len(self._newest) > LINKS_REMEMBERED:
+            del self._newest[next(iter(self._newest))]
+
+    def is_replaced(self, link: NodeLink) -> bool:
+        """Whether the node has made another connection in the place of this one: it takes what it has asked here for
+        failed, and has asked again."""
+        return OWN_LINK < link.number < self._newest.get(link.name, OWN_LINK)
+
+    def ask(self, epoch: int, other: int, number: int = OWN_LINK) -> Asking:
+        """Begin it with a node that this one has connected to, in its life of that epoch; `number` is that of the
+        connection among those that replace each other."""
         assert self.secret is not None, "a node by itself connects to nobody"
-        hello = _hello.pack(FORMAT, self.node_id, epoch, other, self.random_bytes(NONCE_BYTES))
+        hello = _hello.pack(FORMAT, self.node_id, epoch, other, number, self.random_bytes(NONCE_BYTES))
         return Asking(self.secret, hello)
 
 

@@ -8,12 +8,13 @@ import pytest
 import trio
 from trio.testing import trio_test
 
+from coordinators.replication.ports import LinkBroken
 from coordinators.transaction.transaction import ProducerIdentity, TopicPartition
 from coordinators.waiting import result_of
 from engine.deferred import Deferred
 from engine.errors import InvalidProducerEpoch, NotLeader, RequestTimedOut
 from engine.log.transactions import EndMarker
-from tests.wire.kafka.nodes.pair import CLIENT, SERVER, Pair, pair
+from tests.wire.kafka.nodes.pair import CLIENT, RECORD, SERVER, Pair, pair
 from tests.wire.kafka.transacting import read
 from wire.kafka.messages.write_txn_markers import (
     WritableTxnMarker,
@@ -58,6 +59,44 @@ async def test_a_marker_is_written_where_the_partition_is_led(tmp_path: Path) ->
         await producer.write()
         identity = ProducerIdentity(producer.producer_id, producer.epoch)
         await result_of(markers(made, t=led_by(SERVER)).write(("t", 0), identity, ABORT))
+        assert (await read(producer.client)).last_stable_offset == 2
+
+
+@trio_test
+async def test_a_late_marker_does_not_end_the_producers_next_transaction(tmp_path: Path) -> None:
+    """Under transaction version 2 the next one has the epoch that the marker brings."""
+    async with pair(tmp_path) as made:
+        producer = await made.producer()
+        await producer.write(version=12)
+        ended = await producer.end(version=5)
+        marker = EndMarker(True, 0, raises_epoch=True)
+        identity = ProducerIdentity(producer.producer_id, ended.producer_epoch)
+        writer = markers(made, t=led_by(SERVER))
+        await result_of(writer.write(("t", 0), identity, marker))
+        producer.epoch, producer.sequences = ended.producer_epoch, {}
+        assert (await producer.write(version=12)).error_code == 0
+        before = await read(producer.client)
+        with pytest.raises(InvalidProducerEpoch):
+            await result_of(writer.write(("t", 0), identity, marker))
+        assert (await read(producer.client)).last_stable_offset == before.last_stable_offset
+
+
+@trio_test
+async def test_a_marker_over_a_connection_that_was_replaced_is_not_written(tmp_path: Path) -> None:
+    """It comes late: over the other one the same was asked again, and the producer may have begun its next
+    transaction, in the same epoch."""
+    async with pair(tmp_path) as made:
+        producer = await made.producer()
+        await producer.add()
+        await producer.write()
+        marker = WritableTxnMarker(producer.producer_id, producer.epoch, False, [WritableTxnMarkerTopic("t", [0])], 0)
+        request = WriteTxnMarkersRequest([marker])
+        old, new = await made.links.open_next(RECORD), await made.links.open_next(RECORD)
+        with pytest.raises(LinkBroken):
+            await old.ask(request, 2, 5)
+        assert (await read(producer.client)).last_stable_offset == 0
+        answer = await new.ask(request, 2, 5)
+        assert answer.markers[0].topics[0].partitions[0].error_code == 0
         assert (await read(producer.client)).last_stable_offset == 2
 
 
