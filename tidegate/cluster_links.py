@@ -12,7 +12,7 @@ from tidegate.world import World
 from wire.kafka.nodes.letters import LetterLinks
 from wire.kafka.nodes.links import NodeLinks, SharedLinks
 from wire.kafka.nodes.markers import ClusterMarkers
-from wire.kafka.nodes.trust import NodeTrust
+from wire.kafka.nodes.trust import LinkKind, NodeTrust
 from wire.kafka.nodes.verification import ClusterVerification
 
 
@@ -33,7 +33,8 @@ class ClusterLinks:
     ) -> "ClusterLinks":
         """Nobody is connected to yet."""
         links = NodeLinks(world.dial, trust, nodes, background, settings.integer("socket.request.max.bytes"))
-        questions, writes, letters = (SharedLinks(links, world.clock) for _ in range(3))
+        kinds = (LinkKind.QUESTIONS, LinkKind.WRITES, LinkKind.LETTERS)
+        questions, writes, letters = (SharedLinks(links, world.clock, kind) for kind in kinds)
         return cls(links, questions, writes, LetterLinks(letters), background)
 
     def markers(self, local: LocalMarkers) -> ClusterMarkers:

@@ -1,8 +1,8 @@
 """Batches of idempotent producers that were refused for now, so that nothing which was sent behind them overtakes them.
 
 A producer has up to five requests under way. A partition that knows nothing of it takes any sequence from it: where the
-first batch is refused because the node does not lead yet, lacks replicas or cannot ask a coordinator, and a moment later
-all is well, the second would be taken, and the first never (KAFKA-14920). A producer that hears of the second without
+first batch is refused because the node does not lead yet, lacks replicas or cannot ask a coordinator, and all is well a
+moment later, the second would be taken, and the first never (KAFKA-14920). A producer that hears of the second without
 the first takes its records for lost. So what follows a batch that was refused for now has to wait for it. Who has not
 sent it again after a while has given it up.
 """
@@ -36,7 +36,7 @@ class _Place(NamedTuple):
     producer_epoch: int
     topic: str | TopicId
     """As the producer has named it: the topic may not have been known here."""
-    index: int
+    partition: int
 
 
 @define(eq=False)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from attrs import define, field, frozen
 
-from engine.errors import InvalidRecord
+from engine.errors import InvalidProducerEpoch, InvalidRecord
 from engine.files.files import Buffer
 from engine.log.aborted_index import AbortedIndex, AbortedTransaction
 from engine.log.producer_state import ProducerState
@@ -68,6 +68,13 @@ def build_marker(producer_id: int, producer_epoch: int, marker: EndMarker, times
         producer_epoch=producer_epoch,
         attributes=TRANSACTIONAL_FLAG | CONTROL_FLAG,
     )
+
+
+def check_ending(producer_id: int, epoch: int, marker: EndMarker, *, is_open: bool) -> None:
+    """Refuse a marker that comes late: its transaction has ended, and its producer has begun the next one, which
+    `is_open`, in the very epoch to which the marker raised it."""
+    if marker.raises_epoch and is_open:
+        raise InvalidProducerEpoch(f"producer {producer_id} has begun another transaction in epoch {epoch}")
 
 
 def parse_marker(header: BatchHeader, section: Buffer) -> EndMarker | None:

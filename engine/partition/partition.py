@@ -16,7 +16,6 @@ from engine.deferred import Deferred
 from engine.errors import (
     BrokerError,
     FencedLeaderEpoch,
-    InvalidProducerEpoch,
     OffsetOutOfRange,
     RequestTimedOut,
     StorageError,
@@ -27,7 +26,7 @@ from engine.files.page_cache import read_resident
 from engine.log.aborted_index import AbortedTransaction
 from engine.log.deletion import deletion_jobs
 from engine.log.log import Log, LogPosition, LogRead, Origin, ProducerInfo
-from engine.log.transactions import EndMarker, build_marker
+from engine.log.transactions import EndMarker, build_marker, check_ending
 from engine.log.types import Receipt
 from engine.partition.durable_log import UNATTENDED, Durable, DurableLog, DurableWaiter, LogKeeper
 from engine.partition.lane_readers import PromiseWatcher
@@ -176,16 +175,10 @@ class Partition(DurableLog):
         """Write a transaction's marker where it belongs; the answer comes when it is durable there."""
         if self.staging is not None:
             return self.staging.end_transaction(producer_id, epoch, marker, deadline)
-        self.check_ending(producer_id, epoch, marker)
+        check_ending(producer_id, epoch, marker, is_open=self.has_open_transaction(producer_id, epoch))
         batch = made(build_marker(producer_id, epoch, marker, now_ms), Origin.COORDINATOR)
         receipt = self.write(batch)
         return self.durability_of(receipt.last_offset, deadline)
-
-    def check_ending(self, producer_id: int, epoch: int, marker: EndMarker) -> None:
-        """Refuse a marker that comes late: its transaction has ended, and its producer has begun the next one, in the
-        very epoch to which the marker raised it."""
-        if marker.raises_epoch and self.has_open_transaction(producer_id, epoch):
-            raise InvalidProducerEpoch(f"producer {producer_id} has begun another transaction in epoch {epoch}")
 
     def has_open_transaction(self, producer_id: int, epoch: int) -> bool:
         """Whether this producer has written here, or staged, in a transaction that has not ended."""

@@ -16,7 +16,7 @@ from engine.clock import Clock
 from engine.deferred import Deferred, all_of
 from engine.errors import BrokerError, RecordListTooLarge, RecordTooLarge, RequestTimedOut, fresh
 from engine.files.files import Buffer
-from engine.log.transactions import EndMarker, build_marker
+from engine.log.transactions import EndMarker, build_marker, check_ending
 from engine.log.types import Origin, Receipt
 from engine.partition.due_releases import DueReleases
 from engine.partition.durable_log import DurableLog
@@ -219,8 +219,9 @@ class Staging:
 
     def _end_transaction(self, producer_id: int, epoch: int, marker: EndMarker) -> Deferred[None]:
         self.life.check_online()
-        self.partition.check_ending(producer_id, epoch, marker)
         log, stage = self.partition.log, self.stage
+        is_open = any(each.has_open_transaction(producer_id, epoch) for each in (log, self.store.log))
+        check_ending(producer_id, epoch, marker, is_open=is_open)
         batch = build_marker(producer_id, epoch, marker, self._clock.now_ms())
         log.check_marker(parse_header(batch), marker)
         has_staged = producer_id in stage.state.transactions

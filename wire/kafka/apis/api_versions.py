@@ -37,11 +37,15 @@ def handle(request: ApiVersionsRequest | None, context: Context) -> ApiVersionsR
         if not all(_SOFTWARE.fullmatch(name) for name in names):
             return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
         context.peer.software_name, context.peer.software_version = (name[:KEPT_CHARACTERS] for name in names)
-    keys = [
-        ApiVersion(api.key, api.first_advertised_version, api.last_advertised_version)
-        for api in registered().values()
-        if api.advertised
-    ]
+    if context.peer.node_id is not None:
+        # Nodes are told of all that is served, for some of it only they may ask.
+        keys = [ApiVersion(api.key, api.first_version, api.last_version) for api in registered().values()]
+    else:
+        keys = [
+            ApiVersion(api.key, api.first_advertised_version, api.last_advertised_version)
+            for api in registered().values()
+            if api.advertised
+        ]
     return ApiVersionsResponse(
         api_keys=sorted(keys, key=lambda entry: entry.api_key),
         supported_features=supported(context.version),

@@ -23,8 +23,8 @@ from wire.kafka.messages.write_txn_markers import (
     WriteTxnMarkersRequest,
     WriteTxnMarkersResponse,
 )
-from wire.kafka.request import Context, Deferred
 from wire.kafka.nodes.trust import NodeTrust
+from wire.kafka.request import Context, Deferred
 from wire.kafka.slices import for_each
 from wire.kafka.steps import Steps
 

@@ -13,7 +13,8 @@ from wire.kafka.errors import broker_error
 from wire.kafka.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from wire.kafka.nodes.links import ANSWER_S, SharedLinks
 
-VERSION = 13
+VERSIONS = (13, 13)
+"""Topics are named by their ids."""
 ALL = -1
 
 
@@ -32,7 +33,7 @@ class LetterLinks:
             topic_data=[TopicProduceData(topic_id=topic.topic_id, partition_data=data)],
         )
         try:
-            response = await self.links.ask(leader, request, VERSION, DURABLE_WITHIN_S + ANSWER_S)
+            response = await self.links.ask(leader, request, VERSIONS, DURABLE_WITHIN_S + ANSWER_S)
         except LinkBroken as error:
             # Those that have arrived are known there when they come again.
             raise RequestTimedOut(f"node {leader}, which leads {topic.name}-{index}: {error}") from None

@@ -1,12 +1,16 @@
 """A connection to another node. Requests are pipelined, answers come in their order, and each has a deadline.
 
+Nodes of different versions of the program may be in one cluster while it is upgraded: once both know each other, the
+first thing that is asked is which versions of requests the other end takes. Each request goes in the highest that both
+know, and is refused on this side, by name, where there is none.
+
 A link breaks once, for good and for all who wait on it: when the other end is gone, says what is not understood, or
 does not answer in time. Whether it did what it was asked is not known then (`LinkBroken`).
 """
 
 import struct
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 import trio
@@ -16,6 +20,7 @@ from coordinators.replication.ports import LinkBroken
 from engine.errors import BrokerError
 from wire.kafka.codec import WireError, is_flexible, request_encoder, response_decoder, response_start
 from wire.kafka.errors import broker_error
+from wire.kafka.messages.api_versions import ApiVersionsRequest
 from wire.kafka.messages.sasl_authenticate import SaslAuthenticateRequest
 from wire.kafka.messages.sasl_handshake import SaslHandshakeRequest
 from wire.kafka.nodes.trust import MECHANISM, Asking
@@ -26,7 +31,14 @@ Dial = Callable[[str, int], Awaitable[trio.abc.HalfCloseableStream]]
 RECEIVE_BYTES = 64 * 1024
 STRANGER_BYTES = 16 * 1024
 """What an answer may have of somebody who has not shown who it is."""
-HANDSHAKE_VERSION, AUTHENTICATE_VERSION = 1, 2
+HANDSHAKE_VERSIONS, AUTHENTICATE_VERSIONS = (1, 1), (0, 2)
+ASKED_FIRST = (0, 0)
+"""The version of ApiVersions that every broker takes."""
+
+Versions = tuple[int, int]
+"""The first and the last of a request that this node can speak."""
+
+NOT_TAKEN = (0, -1)
 
 _length = struct.Struct(">i")
 _header = struct.Struct(">hhih")
@@ -50,6 +62,8 @@ class Link:
     stream: trio.abc.HalfCloseableStream
     client_id: str
     max_answer_bytes: int = STRANGER_BYTES
+    taken: Mapping[int, Versions] | None = None
+    """The versions of each request that the other end takes; None before it was asked."""
     _awaited: deque[_Awaited] = field(factory=deque, init=False)
     _sending: trio.Lock = field(factory=trio.Lock, init=False)
     _receiving: trio.CancelScope = field(factory=trio.CancelScope, init=False)
@@ -64,8 +78,28 @@ class Link:
 
     # -- asking
 
-    async def ask(self, message: Any, version: int, timeout_s: float) -> Any:
+    async def negotiate(self, timeout_s: float) -> None:
+        """Ask which versions the other end takes."""
+        answer = await self.ask(ApiVersionsRequest(), ASKED_FIRST, timeout_s)
+        _check(answer.error_code)
+        self.taken = {each.api_key: (each.min_version, each.max_version) for each in answer.api_keys}
+
+    def version_of(self, message: Any, versions: Versions) -> int:
+        """The highest that both know; `LinkBroken` if there is none, and the link is sound all the same."""
+        first, last = versions
+        if self.taken is None:
+            return last
+        lowest, highest = self.taken.get(message.API_KEY, NOT_TAKEN)
+        common = min(last, highest)
+        if common < max(first, lowest):
+            known = f"versions {lowest} to {highest} of it" if (lowest, highest) != NOT_TAKEN else "none of it"
+            name = type(message).__name__.removesuffix("Request")
+            raise LinkBroken(f"this node asks {name} in versions {first} to {last}, the other takes {known}")
+        return common
+
+    async def ask(self, message: Any, versions: Versions, timeout_s: float) -> Any:
         """The answer, or `LinkBroken`."""
+        version = self.version_of(message, versions)
         awaited = None
         with trio.move_on_after(timeout_s):
             async with self._sending:
@@ -167,10 +201,11 @@ class Link:
 async def introduce(link: Link, exchange: Asking, max_answer_bytes: int, timeout_s: float) -> None:
     """Have both sides show that they are nodes; only then larger answers are taken. `LinkBroken` where one is not."""
     try:
-        shaken = await link.ask(SaslHandshakeRequest(MECHANISM), HANDSHAKE_VERSION, timeout_s)
+        shaken = await link.ask(SaslHandshakeRequest(MECHANISM), HANDSHAKE_VERSIONS, timeout_s)
         _check(shaken.error_code)
         challenge = await _authenticate(link, exchange.hello, timeout_s)
         await _authenticate(link, exchange.take(challenge), timeout_s)
+        await link.negotiate(timeout_s)
     except BrokerError as error:
         link.break_off(f"the nodes do not know each other: {error}")
         raise LinkBroken(str(error)) from None
@@ -178,7 +213,7 @@ async def introduce(link: Link, exchange: Asking, max_answer_bytes: int, timeout
 
 
 async def _authenticate(link: Link, message: bytes, timeout_s: float) -> bytes:
-    answer = await link.ask(SaslAuthenticateRequest(message), AUTHENTICATE_VERSION, timeout_s)
+    answer = await link.ask(SaslAuthenticateRequest(message), AUTHENTICATE_VERSIONS, timeout_s)
     _check(answer.error_code, answer.error_message or "")
     return bytes(answer.auth_bytes)
 

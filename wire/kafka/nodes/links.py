@@ -24,17 +24,17 @@ from engine.clock import Clock
 from engine.ids import TopicId
 from wire.kafka.codec import WireError
 from wire.kafka.listeners import parse_listener
-from wire.kafka.nodes.link import Dial, Link, introduce
+from wire.kafka.nodes.link import Dial, Link, Versions, introduce
 from wire.kafka.nodes.replica_messages import (
-    FETCH_VERSION,
-    SNAPSHOT_VERSION,
+    FETCH_VERSIONS,
+    SNAPSHOT_VERSIONS,
     fetch_request,
     read_answer,
     read_snapshot_response,
     snapshot_request,
     wire_id,
 )
-from wire.kafka.nodes.trust import OWN_LINK, NodeTrust
+from wire.kafka.nodes.trust import LinkKind, NodeTrust
 
 CONNECT_S = 3.0
 """For everything until both have shown who they are."""
@@ -58,24 +58,21 @@ class NodeLinks:
     nodes: Nodes
     background: Background
     max_answer_bytes: int = MAX_ANSWER_BYTES
-    _count: int = field(default=OWN_LINK, init=False)
+    _count: int = field(default=0, init=False)
 
     async def connect(self, node: NodeRecord) -> LeaderLink:
         """One for a follower's fetches."""
         return ReplicaLink(await self.open(node), self.trust.node_id)
 
-    async def open_next(self, node: NodeRecord) -> Link:
-        """One that replaces those that were made so before: what they still carry counts no more there."""
+    async def open(self, node: NodeRecord, kind: LinkKind = LinkKind.FOLLOWER) -> Link:
+        """One over which both have shown that they are nodes. It replaces others of its kind, but for followers': what
+        those still carry counts no more there."""
         self._count += 1
-        return await self.open(node, self._count)
-
-    async def open(self, node: NodeRecord, number: int = OWN_LINK) -> Link:
-        """One over which both have shown that they are nodes."""
         link = None
         try:
             with trio.fail_after(CONNECT_S):
                 link = await self._dial(node)
-                asking = self.trust.ask(self._epoch(), node.node_id, number)
+                asking = self.trust.ask(self._epoch(), node.node_id, kind, self._count)
                 await introduce(link, asking, self.max_answer_bytes, CONNECT_S)
                 return link
         except (OSError, ValueError, trio.TooSlowError) as error:
@@ -110,12 +107,12 @@ class ReplicaLink:
     async def fetch(self, fetch: ReplicaFetch) -> ReplicaAnswer:
         self._stages.update(wire_id(each.replica) for each in fetch.asked if each.replica.is_stage)
         timeout_s = fetch.wait_ms / 1000 + FETCH_S
-        answer = await self.link.ask(fetch_request(fetch), FETCH_VERSION, timeout_s)
+        answer = await self.link.ask(fetch_request(fetch), FETCH_VERSIONS, timeout_s)
         return read_answer(answer, self._stages.__contains__)
 
     async def snapshot(self, replica: Replica, leader_epoch: int, offset: int, position: int) -> SnapshotPiece:
         request = snapshot_request(self.node_id, replica, leader_epoch, offset, position)
-        answer = await self.link.ask(request, SNAPSHOT_VERSION, ANSWER_S)
+        answer = await self.link.ask(request, SNAPSHOT_VERSIONS, ANSWER_S)
         try:
             return read_snapshot_response(answer)
         except WireError as error:
@@ -147,10 +144,11 @@ class SharedLinks:
 
     links: NodeLinks
     clock: Clock
+    kind: LinkKind = LinkKind.QUESTIONS
     _by_node: dict[int, _Shared] = field(factory=dict, init=False)
 
-    async def ask(self, node_id: int, message: Any, version: int, timeout_s: float = ANSWER_S) -> Any:
-        """The node's answer, or `LinkBroken`."""
+    async def ask(self, node_id: int, message: Any, versions: Versions, timeout_s: float = ANSWER_S) -> Any:
+        """The node's answer, or `LinkBroken`; in the highest of these versions that it takes."""
         shared = self._by_node.setdefault(node_id, _Shared())
         async with shared.making:
             if shared.link is None or shared.link.is_broken:
@@ -161,7 +159,7 @@ class SharedLinks:
             if not shared.is_watched:
                 shared.is_watched = True
                 self.links.background.start_soon(self._watch, shared)
-            return await link.ask(message, version, timeout_s)
+            return await link.ask(message, versions, timeout_s)
         finally:
             shared.asking -= 1
 
@@ -187,7 +185,7 @@ class SharedLinks:
         if self.clock.monotonic() < shared.not_before:
             raise LinkBroken(f"node {node_id} could not be reached just now")
         try:
-            link = await self.links.open_next(node)
+            link = await self.links.open(node, self.kind)
         except LinkBroken:
             shared.pause_s = min(max(2 * shared.pause_s, FIRST_PAUSE_S), LONGEST_PAUSE_S)
             shared.not_before = self.clock.monotonic() + shared.pause_s

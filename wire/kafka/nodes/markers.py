@@ -26,7 +26,8 @@ from wire.kafka.messages.write_txn_markers import (
 from wire.kafka.nodes.collected import Collected
 from wire.kafka.nodes.links import ANSWER_S, SharedLinks
 
-VERSION = 2
+VERSIONS = (1, 2)
+"""Before 2 a late marker cannot be told by its epoch."""
 
 Ending = tuple[ProducerIdentity, EndMarker]
 
@@ -70,7 +71,7 @@ class ClusterMarkers:
     async def _send(self, node_id: int, writes: list[_Write]) -> None:
         request, order = _request(writes)
         try:
-            response = await self.links.ask(node_id, request, VERSION, DURABLE_WITHIN_S + ANSWER_S)
+            response = await self.links.ask(node_id, request, VERSIONS, DURABLE_WITHIN_S + ANSWER_S)
             _settle(order, response)
         except LinkBroken as error:
             # The marker may have been written; once more does no harm.

@@ -28,6 +28,8 @@ from wire.kafka.messages import fetch_snapshot as snapshot_wire
 
 FETCH_VERSION = 17
 SNAPSHOT_VERSION = 1
+FETCH_VERSIONS, SNAPSHOT_VERSIONS = (FETCH_VERSION, FETCH_VERSION), (SNAPSHOT_VERSION, SNAPSHOT_VERSION)
+"""What followers can ask in."""
 
 IsStage = Callable[[TopicId], bool]
 """Whether an id on the wire is a stage's."""

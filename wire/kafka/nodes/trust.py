@@ -15,6 +15,7 @@ their last bytes still are.
 import hmac
 import struct
 from collections.abc import Callable
+from enum import IntEnum
 
 from attrs import define, field, frozen
 
@@ -30,10 +31,8 @@ MECHANISM = "TIDEGATE-NODE"
 FORMAT = 2
 NONCE_BYTES = 32
 PROOF_BYTES = 32
-OWN_LINK = 0
-"""The number of a connection of which there may be several at a time."""
 LINKS_REMEMBERED = 1_000
-_hello = struct.Struct(f">Biqiq{NONCE_BYTES}s")
+_hello = struct.Struct(f">BiqiBq{NONCE_BYTES}s")
 
 
 def _proof(secret: bytes, side: bytes, hello: bytes, nonce: bytes) -> bytes:
@@ -48,11 +47,21 @@ class NodeName:
     epoch: int
 
 
+class LinkKind(IntEnum):
+    """What a connection between nodes is for. Of each kind but the first a node has one at a time with each other."""
+
+    FOLLOWER = 0
+    QUESTIONS = 1
+    WRITES = 2
+    LETTERS = 3
+
+
 @frozen
 class NodeLink:
-    """A connection that a node has made: each of those that are made one after the other has a higher number."""
+    """A connection that a node has made. Of two of one kind the one with the higher number replaces the other."""
 
     name: NodeName
+    kind: int
     number: int
 
     @property
@@ -87,10 +96,10 @@ class Answering:
         self._expected = b""
         if len(hello) != _hello.size:
             raise SaslAuthenticationFailed("a node introduces itself in another way")
-        form, node_id, epoch, meant, number, _nonce = _hello.unpack(hello)
+        form, node_id, epoch, meant, kind, number, _nonce = _hello.unpack(hello)
         if form != FORMAT or meant != self.node_id or node_id == self.node_id or node_id < 0:
             raise SaslAuthenticationFailed(f"node {node_id} means node {meant}, and this is {self.node_id}")
-        self._claimed = NodeLink(NodeName(node_id, epoch), number)
+        self._claimed = NodeLink(NodeName(node_id, epoch), kind, number)
         self._expected = _proof(self.secret, b"client", hello, self.nonce)
         return self.nonce + _proof(self.secret, b"server", hello, self.nonce)
 
@@ -119,7 +128,7 @@ class NodeTrust:
     node_id: int
     random_bytes: RandomBytes
     secret: bytes | None = None
-    _newest: dict[NodeName, int] = field(factory=dict, init=False)
+    _newest: dict[tuple[NodeName, int], int] = field(factory=dict, init=False)
     """The numbers of the connections that nodes have made last."""
 
     @property
@@ -134,22 +143,22 @@ class NodeTrust:
         return Answering(self.node_id, self.secret, self.random_bytes(NONCE_BYTES), self._met)
 
     def _met(self, link: NodeLink) -> None:
-        if link.number == OWN_LINK:
+        if link.kind == LinkKind.FOLLOWER:
             return
-        self._newest[link.name] = max(link.number, self._newest.pop(link.name, OWN_LINK))
+        key = link.name, link.kind
+        self._newest[key] = max(link.number, self._newest.pop(key, 0))
         if len(self._newest) > LINKS_REMEMBERED:
             del self._newest[next(iter(self._newest))]
 
     def is_replaced(self, link: NodeLink) -> bool:
         """Whether the node has made another connection in the place of this one: it takes what it has asked here for
         failed, and has asked again."""
-        return OWN_LINK < link.number < self._newest.get(link.name, OWN_LINK)
+        return link.number < self._newest.get((link.name, link.kind), 0)
 
-    def ask(self, epoch: int, other: int, number: int = OWN_LINK) -> Asking:
-        """Begin it with a node that this one has connected to, in its life of that epoch; `number` is that of the
-        connection among those that replace each other."""
+    def ask(self, epoch: int, other: int, kind: LinkKind = LinkKind.FOLLOWER, number: int = 0) -> Asking:
+        """Begin it with a node that this one has connected to, in its life of that epoch."""
         assert self.secret is not None, "a node by itself connects to nobody"
-        hello = _hello.pack(FORMAT, self.node_id, epoch, other, number, self.random_bytes(NONCE_BYTES))
+        hello = _hello.pack(FORMAT, self.node_id, epoch, other, kind, number, self.random_bytes(NONCE_BYTES))
         return Asking(self.secret, hello)
 
 

@@ -29,7 +29,7 @@ from wire.kafka.messages.add_partitions_to_txn import (
 )
 from wire.kafka.nodes.links import SharedLinks
 
-VERSION = 5
+VERSIONS = (4, 5)
 
 
 @define(eq=False)
@@ -112,7 +112,7 @@ class ClusterVerification:
 
     async def _ask(self, coordinator: int, request: AddPartitionsToTxnRequest, answer: Deferred[None]) -> None:
         try:
-            response = await self.links.ask(coordinator, request, VERSION)
+            response = await self.links.ask(coordinator, request, VERSIONS)
         except LinkBroken as error:
             answer.refuse(CoordinatorNotAvailable(f"node {coordinator}, which coordinates it: {error}"))
             return

@@ -57,7 +57,7 @@ async def linked() -> AsyncIterator[tuple[Link, OtherEnd, trio.Nursery]]:
 
 
 async def ask(link: Link, timeout_s: float = 5.0) -> int:
-    answer = await link.ask(HeartbeatRequest(group_id="g"), VERSION, timeout_s)
+    answer = await link.ask(HeartbeatRequest(group_id="g"), (0, VERSION), timeout_s)
     code: int = answer.error_code
     return code
 
@@ -169,6 +169,26 @@ async def test_what_is_too_large_or_not_understood_breaks_the_link(sent: bytes, 
 
         nursery.start_soon(mislead)
         assert reason in await broken(lambda: ask(link))
+
+
+@pytest.mark.parametrize(
+    ("taken", "asked", "version"),
+    [((0, 4), (0, 4), 4), ((0, 2), (1, 4), 2), ((3, 9), (0, 4), 4), ((0, 2), (3, 4), None), (None, (0, 4), None)],
+)
+@trio_test
+async def test_requests_go_in_the_highest_version_that_both_know(
+    taken: tuple[int, int] | None, asked: tuple[int, int], version: int | None
+) -> None:
+    async with linked() as (link, _, _):
+        request = HeartbeatRequest(group_id="g")
+        assert link.version_of(request, asked) == asked[1], "nothing is known yet"
+        link.taken = {} if taken is None else {HEARTBEAT: taken}
+        if version is None:
+            with pytest.raises(LinkBroken, match="this node asks Heartbeat in versions"):
+                await link.ask(request, asked, 5.0)
+            assert not link.is_broken
+        else:
+            assert link.version_of(request, asked) == version
 
 
 @trio_test

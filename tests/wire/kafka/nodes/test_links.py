@@ -13,8 +13,11 @@ from engine.errors import FetchSessionNotFound, NotLeader, SnapshotNotFound
 from tests.wire.kafka.door import until
 from tests.wire.kafka.nodes.pair import CLIENT, RECORD, SERVER, Pair, pair
 from tests.wire.kafka.requests import batch, create_topic, produced
+from wire.kafka.messages.fetch import FetchRequest
+from wire.kafka.messages.fetch_snapshot import FetchSnapshotRequest
 from wire.kafka.messages.metadata import MetadataRequest
-from wire.kafka.nodes.replica_messages import FETCH_VERSION, fetch_request
+from wire.kafka.nodes.links import ReplicaLink
+from wire.kafka.nodes.replica_messages import FETCH_VERSIONS, fetch_request
 from wire.kafka.nodes.trust import NodeTrust
 
 
@@ -91,6 +94,19 @@ async def test_a_follower_takes_over_a_checkpoint_piece_by_piece(tmp_path: Path)
 
 
 @trio_test
+async def test_a_node_is_told_what_the_other_takes_and_goes_no_higher(tmp_path: Path) -> None:
+    async with pair(tmp_path) as made:
+        link = await made.links.open(RECORD)
+        assert link.taken is not None
+        assert link.taken[FetchSnapshotRequest.API_KEY][1] >= 1, "clients are not told of it"
+        link.taken = {**link.taken, FetchRequest.API_KEY: (4, 16)}
+        with pytest.raises(LinkBroken, match=r"Fetch in versions 17 to 17, the other takes versions 4 to 16"):
+            await ReplicaLink(link, CLIENT).fetch(fetch_of())
+        answer = await link.ask(MetadataRequest(topics=[]), (0, 99), 5.0)
+        assert answer.cluster_id
+
+
+@trio_test
 async def test_a_node_that_does_not_know_the_secret_gets_no_link(tmp_path: Path) -> None:
     async with pair(tmp_path, NodeTrust(SERVER, bytes, b"another secret")) as made:
         with pytest.raises(LinkBroken, match="secret"):
@@ -109,7 +125,7 @@ async def test_a_shared_link_is_made_once_and_again_when_it_has_broken(tmp_path:
     async with pair(tmp_path) as made:
 
         async def ask() -> None:
-            answer = await made.shared.ask(SERVER, MetadataRequest(topics=[]), 12)
+            answer = await made.shared.ask(SERVER, MetadataRequest(topics=[]), (0, 12))
             assert answer.brokers[0].node_id == SERVER
 
         async with trio.open_nursery() as nursery:
@@ -129,10 +145,10 @@ async def test_a_node_that_cannot_be_reached_is_left_alone_for_a_moment(tmp_path
         made.refuses = True
         for _ in range(10):
             with pytest.raises(LinkBroken):
-                await made.shared.ask(SERVER, MetadataRequest(topics=[]), 12)
+                await made.shared.ask(SERVER, MetadataRequest(topics=[]), (0, 12))
         assert made.dialled == 1
         with pytest.raises(LinkBroken, match="not there"):
-            await made.shared.ask(3, MetadataRequest(topics=[]), 12)
+            await made.shared.ask(3, MetadataRequest(topics=[]), (0, 12))
 
 
 @trio_test
@@ -144,7 +160,7 @@ async def test_nobody_waits_for_a_node_that_is_gone(tmp_path: Path) -> None:
 
         async def ask() -> None:
             with pytest.raises(LinkBroken, match="gone"):
-                await made.shared.ask(SERVER, waiting, FETCH_VERSION, timeout_s=60)
+                await made.shared.ask(SERVER, waiting, FETCH_VERSIONS, timeout_s=60)
 
         with trio.fail_after(10):
             async with trio.open_nursery() as nursery:

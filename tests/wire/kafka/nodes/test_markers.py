@@ -22,6 +22,7 @@ from wire.kafka.messages.write_txn_markers import (
     WriteTxnMarkersRequest,
 )
 from wire.kafka.nodes.markers import ClusterMarkers
+from wire.kafka.nodes.trust import LinkKind
 
 CLUSTER_AUTHORIZATION_FAILED, WRITE_TXN_MARKERS = 31, 27
 ABORT = EndMarker(False, 0)
@@ -91,11 +92,12 @@ async def test_a_marker_over_a_connection_that_was_replaced_is_not_written(tmp_p
         await producer.write()
         marker = WritableTxnMarker(producer.producer_id, producer.epoch, False, [WritableTxnMarkerTopic("t", [0])], 0)
         request = WriteTxnMarkersRequest([marker])
-        old, new = await made.links.open_next(RECORD), await made.links.open_next(RECORD)
+        old, new = [await made.links.open(RECORD, LinkKind.WRITES) for _ in range(2)]
+        await made.links.open(RECORD, LinkKind.LETTERS)
         with pytest.raises(LinkBroken):
-            await old.ask(request, 2, 5)
+            await old.ask(request, (1, 2), 5)
         assert (await read(producer.client)).last_stable_offset == 0
-        answer = await new.ask(request, 2, 5)
+        answer = await new.ask(request, (1, 2), 5)
         assert answer.markers[0].topics[0].partitions[0].error_code == 0
         assert (await read(producer.client)).last_stable_offset == 2
 

@@ -14,7 +14,7 @@ from wire.kafka.messages.fetch import ReplicaState
 from wire.kafka.messages.fetch_snapshot import FetchSnapshotRequest
 from wire.kafka.messages.sasl_authenticate import SaslAuthenticateRequest
 from wire.kafka.messages.sasl_handshake import SaslHandshakeRequest
-from wire.kafka.nodes.trust import MECHANISM, NONCE_BYTES, NodeLink, NodeName, NodeTrust
+from wire.kafka.nodes.trust import MECHANISM, NONCE_BYTES, LinkKind, NodeLink, NodeName, NodeTrust
 
 CLUSTER_AUTHORIZATION_FAILED, ILLEGAL_SASL_STATE, SASL_AUTHENTICATION_FAILED = 31, 34, 58
 EPOCH = 7
@@ -32,7 +32,7 @@ def test_two_nodes_show_each_other_who_they_are() -> None:
     asking, answering = client().ask(EPOCH, SERVER), server().answer()
     challenge, nobody = answering.take(asking.hello)
     assert nobody is None, "nothing is shown yet"
-    assert answering.take(asking.take(challenge)) == (b"", NodeLink(NodeName(CLIENT, EPOCH), 0))
+    assert answering.take(asking.take(challenge)) == (b"", NodeLink(NodeName(CLIENT, EPOCH), LinkKind.FOLLOWER, 0))
 
 
 def test_who_does_not_know_the_secret_is_nobody() -> None:
@@ -108,19 +108,20 @@ def test_a_node_by_itself_has_nobody_to_trust() -> None:
         NodeTrust(SERVER, bytes).answer()
 
 
-def meet(trust: NodeTrust, number: int, epoch: int = EPOCH) -> NodeLink:
-    asking, answering = client().ask(epoch, SERVER, number), trust.answer()
+def meet(trust: NodeTrust, kind: LinkKind, number: int, epoch: int = EPOCH) -> NodeLink:
+    asking, answering = client().ask(epoch, SERVER, kind, number), trust.answer()
     _, link = answering.take(asking.take(answering.take(asking.hello)[0]))
     assert link is not None
     return link
 
 
 def test_of_connections_that_replace_each_other_only_the_last_counts() -> None:
-    trust = server()
-    follower, first, second = meet(trust, 0), meet(trust, 4), meet(trust, 5)
-    late, other_life = meet(trust, 3), meet(trust, 1, EPOCH + 1)
-    replaced = [trust.is_replaced(each) for each in (follower, first, second, late, other_life)]
-    assert replaced == [False, True, False, True, False]
+    trust, writes = server(), LinkKind.WRITES
+    follower, first, second = meet(trust, LinkKind.FOLLOWER, 1), meet(trust, writes, 4), meet(trust, writes, 5)
+    late, other_life = meet(trust, writes, 3), meet(trust, writes, 1, EPOCH + 1)
+    other_kind = meet(trust, LinkKind.LETTERS, 1)
+    replaced = [trust.is_replaced(each) for each in (follower, first, second, late, other_life, other_kind)]
+    assert replaced == [False, True, False, True, False, False]
 
 
 # -- over the wire
