@@ -9,6 +9,7 @@ from coordinators.transaction.markers import LocalMarkers
 from coordinators.transaction.transactions import Transactions
 from engine.config.resolve import BrokerSettings
 from tidegate.world import World
+from wire.kafka.nodes.coordinators import ClusterCoordinators
 from wire.kafka.nodes.letters import LetterLinks
 from wire.kafka.nodes.links import NodeLinks, SharedLinks
 from wire.kafka.nodes.markers import ClusterMarkers
@@ -44,3 +45,7 @@ class ClusterLinks:
     def verification(self, transactions: Transactions, directory: PartitionDirectory) -> ClusterVerification:
         """Questions to coordinators wherever they are."""
         return ClusterVerification(transactions, directory, self.questions, self.background)
+
+    def coordinators(self, transactions: Transactions, directory: PartitionDirectory) -> ClusterCoordinators:
+        """What all of them know of transactions."""
+        return ClusterCoordinators(transactions, directory, self.questions)

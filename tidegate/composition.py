@@ -22,6 +22,7 @@ from coordinators.replication.ports import FollowerReads, NoFollowers
 from coordinators.scrubbing import Scrubbing
 from coordinators.topics import Topics
 from coordinators.transaction.markers import LocalMarkers
+from coordinators.transaction.orphans import Orphans
 from coordinators.transaction.ports import MarkerWriter, TransactionVerification
 from coordinators.transaction.transactions import Transactions
 from coordinators.waiting import in_worker
@@ -152,6 +153,7 @@ async def compose_node(
         producer_ids,
         groups,
         transactions,
+        Orphans(transactions, None if links is None else links.coordinators(transactions, directory)),
         markers,
         releases,
         publishing,

@@ -189,7 +189,7 @@ class NodeRuntime:
         nursery.start_soon(server.close_idle)
         parts.cleaning.start(nursery)
         nursery.start_soon(parts.scrubbing.run)
-        nursery.start_soon(self._sweep_orphans, Orphans(node.transactions))
+        nursery.start_soon(self._sweep_orphans, node.services[Orphans])
         for number, listener in enumerate(self.listeners):
             listener.listen()
             nursery.start_soon(listener.serve, server, number)
@@ -226,5 +226,5 @@ class NodeRuntime:
 
     async def _sweep_orphans(self, orphans: Orphans) -> None:
         while True:
-            orphans.sweep()
+            await orphans.look()
             await trio.sleep(INTERVAL_S)

@@ -1,8 +1,12 @@
 """Open transactions that their coordinator does not know of are aborted."""
 
-import pytest
+from collections.abc import Collection
 
-from coordinators.transaction.orphans import Orphans
+import pytest
+import trio
+from trio.testing import trio_test
+
+from coordinators.transaction.orphans import GRACE_S, Orphans
 from coordinators.transaction.transaction import V2, ProducerIdentity
 from engine.errors import InvalidProducerEpoch
 from engine.records.layout import TRANSACTIONAL_FLAG, build_batch
@@ -92,3 +96,50 @@ def test_a_node_that_does_not_coordinate_everything_leaves_all_alone() -> None:
     world.settle()
     assert world.read(PLACE) == ["v"]
     assert world.partition(PLACE).last_stable_offset == 0
+
+
+class Coordinators:
+    """Of other nodes, too."""
+
+    def __init__(self) -> None:
+        self.answer: dict[int, frozenset[tuple[str, int]]] | None = {}
+        self.asked: list[set[int]] = []
+
+    async def known(self, producer_ids: Collection[int]) -> dict[int, frozenset[tuple[str, int]]] | None:
+        await trio.lowlevel.checkpoint()
+        self.asked.append(set(producer_ids))
+        return self.answer
+
+
+async def look(world: World, orphans: Orphans, times: int = 1) -> list[str]:
+    for _ in range(times):
+        await orphans.look()
+    world.settle()
+    return world.read(PLACE, committed=True) if world.partition(PLACE).last_stable_offset else ["open"]
+
+
+@trio_test
+async def test_in_a_cluster_what_no_coordinator_knows_is_aborted_when_it_is_older_than_any_may_be() -> None:
+    world, coordinators = World(), Coordinators()
+    producer = orphaned(world)
+    orphans = Orphans(world.transactions, coordinators)
+    assert await look(world, orphans, 3) == ["open"]
+    assert coordinators.asked == []
+    world.clock.advance_ms(world.transactions.settings.max_timeout_ms + int(GRACE_S * 1000))
+    assert await look(world, orphans) == ["open"], "who coordinates may just be moving"
+    assert coordinators.asked == [{producer.producer_id}]
+    assert await look(world, orphans) == []
+
+
+@trio_test
+async def test_in_a_cluster_what_some_coordinator_knows_or_may_know_is_left_to_it() -> None:
+    world, coordinators = World(), Coordinators()
+    producer = orphaned(world)
+    orphans = Orphans(world.transactions, coordinators)
+    await orphans.look()
+    world.clock.advance_ms(world.transactions.settings.max_timeout_ms + int(GRACE_S * 1000))
+    for answer in ({producer.producer_id: frozenset({PLACE})}, None):
+        coordinators.answer = answer
+        assert await look(world, orphans, 3) == ["open"]
+    coordinators.answer = {producer.producer_id: frozenset({("t", 7)})}
+    assert await look(world, orphans, 2) == []
