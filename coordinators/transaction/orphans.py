@@ -43,7 +43,7 @@ class Coordinators(Protocol):
 
 
 @frozen
-class OpenTransaction:
+class UndecidedTransaction:
     """A transaction that a partition has and that has not ended there."""
 
     place: TopicPartition
@@ -93,7 +93,7 @@ class Orphans:
                 self._abort(each)
         self._suspected = {each.key for each in unknown}
 
-    def _old(self) -> list[OpenTransaction]:
+    def _old(self) -> list[UndecidedTransaction]:
         """Those that have been open, on this leader, for longer than a coordinator lets any."""
         now = self.transactions.clock.monotonic()
         undecided = list(self._undecided())
@@ -114,7 +114,7 @@ class Orphans:
             if each.place not in known.get(each.producer.producer_id, ()):
                 self._abort(each)
 
-    def _undecided(self) -> Iterator[OpenTransaction]:
+    def _undecided(self) -> Iterator[UndecidedTransaction]:
         controller = self.transactions.internal_topics.controller
         for topic in controller.topics.view:
             for partition in controller.partitions.of_topic(topic.topic_id):
@@ -124,14 +124,14 @@ class Orphans:
                 if not partition.replicas.leads:
                     continue
                 for producer in partition.open_producers():
-                    yield OpenTransaction((topic.name, partition.index), producer)
+                    yield UndecidedTransaction((topic.name, partition.index), producer)
 
     def _known(self) -> Known:
         """The partitions of transactions that their coordinator will end, by producer."""
         self.transactions.check_complete()
         return known_here(self.transactions, set())
 
-    def _abort(self, orphan: OpenTransaction) -> None:
+    def _abort(self, orphan: UndecidedTransaction) -> None:
         place, producer = orphan.place, orphan.producer
         logger.warning("%s-%d: aborting a transaction of producer %d that nobody knows", *place, producer.producer_id)
         fenced = ProducerIdentity(producer.producer_id, min(producer.epoch + 1, MAX_EPOCH))
