@@ -13,6 +13,7 @@ from coordinators.cluster.nodes import NodeIdentity, Nodes
 from coordinators.cluster.replica_manager import ReplicaManager
 from coordinators.group.groups import Groups
 from coordinators.internal_topics import InternalTopics
+from coordinators.letter_writing import LetterWriting
 from coordinators.producer_ids import ProducerIds
 from coordinators.records.directory import PartitionDirectory
 from coordinators.records.publishing import Publishing
@@ -128,7 +129,8 @@ async def compose_node(
     publishing = Publishing.compose(directory, releases, verification, tracing, topics.settings, clock, workers)
     publish_events(tracing, controller, clock, timers, publishing)
     carrier = None if links is None else links.letters
-    dead_letters = DeadLetters(controller, producer_ids, clock, publishing, carrier)
+    letter_writing = LetterWriting(controller, producer_ids, clock, publishing, carrier)
+    dead_letters = DeadLetters(letter_writing)
     releases.on_dead_letters.append(dead_letters.wake)
     sharing = Sharing.compose(internal_topics, topics.settings, clock, timers, workers)
     clean_ups: list[CleanUp] = [groups.forget_topics, sharing.local_states.forget_topics]

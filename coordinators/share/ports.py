@@ -76,6 +76,12 @@ class LetterProducer:
     producer_id: int
     sent: int
     """How many letters have gone under it: the next sequence number."""
+    target: str = ""
+    """The topic that they go to."""
+    intended: tuple[tuple[int, int], ...] = ()
+    """First and last offsets, in the order in which they take the next sequence numbers: what is being sent. Durable
+    before any of it goes, and until all of it has arrived, so that after a crash the same letters have the same
+    numbers."""
 
 
 @frozen

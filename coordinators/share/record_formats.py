@@ -53,6 +53,7 @@ _batch = struct.Struct(">qqbhB")
 _batch_fields = struct.Struct(">qqbh")
 _times = struct.Struct(">qqq")
 _letters = struct.Struct(">qq")
+_range = struct.Struct(">qq")
 _STATES = tuple(DeliveryState)
 _NO_TAGS = b"\x00"
 
@@ -183,7 +184,7 @@ def _check(version: int) -> None:
 def _state_tags(complete_count: int, letter_producer: LetterProducer | None) -> dict[int, bytes]:
     tags = {_COMPLETE_TAG: _int.pack(complete_count)}
     if letter_producer is not None:
-        tags[_LETTERS_TAG] = _letters.pack(letter_producer.producer_id, letter_producer.sent)
+        tags[_LETTERS_TAG] = _encode_letters(letter_producer)
     return tags
 
 
@@ -192,8 +193,25 @@ def _complete_count(tags: dict[int, bytes]) -> int:
     return max(int(count), 0)
 
 
+def _encode_letters(producer: LetterProducer) -> bytes:
+    fixed = _letters.pack(producer.producer_id, producer.sent)
+    if not (producer.target or producer.intended):
+        return fixed
+    ranges = b"".join(_range.pack(first, last) for first, last in producer.intended)
+    return fixed + write_compact_string(producer.target) + write_unsigned_varint(len(producer.intended)) + ranges
+
+
 def _letter_producer(tags: dict[int, bytes]) -> LetterProducer | None:
-    return LetterProducer(*_letters.unpack(tags[_LETTERS_TAG])) if _LETTERS_TAG in tags else None
+    content = tags.get(_LETTERS_TAG)
+    if content is None:
+        return None
+    producer_id, sent = _letters.unpack_from(content)
+    if len(content) == _letters.size:
+        return LetterProducer(producer_id, sent)
+    target, position = read_compact_string(content, _letters.size)
+    count, position = read_unsigned_varint(content, position)
+    ranges = (_range.unpack_from(content, position + number * _range.size) for number in range(count))
+    return LetterProducer(producer_id, sent, target or "", tuple(ranges))
 
 
 # -- batches

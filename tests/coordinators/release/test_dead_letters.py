@@ -8,6 +8,7 @@ from attrs import define, field
 from trio.testing import MockClock, trio_test
 
 from coordinators.configs import AlterOperation, ConfigAlteration, ConfigResource, ResourceType
+from coordinators.letter_writing import LetterWriting
 from coordinators.producer_ids import ProducerIds
 from coordinators.records.directory import PartitionDirectory
 from coordinators.records.publishing import Publishing
@@ -52,7 +53,8 @@ class DeadLetterBench(Bench):
         directory = PartitionDirectory(controller.topics, controller.partitions)
         settings, tracing = controller.topics.settings, Tracing(clock, bytes)
         publishing = Publishing.compose(directory, self.releases, NoTransactions(), tracing, settings, clock, workers)
-        self.dead_letters = DeadLetters(controller, ProducerIds(self.desk.catalogue), clock, publishing)
+        writing = LetterWriting(controller, ProducerIds(self.desk.catalogue), clock, publishing)
+        self.dead_letters = DeadLetters(writing)
         self.releases.on_dead_letters.append(self.dead_letters.wake)
         self.dead_letters.start()
 
@@ -321,7 +323,7 @@ async def led_elsewhere(bench: DeadLetterBench) -> Carrier:
         nursery.start_soon(bench.controller.replicas.follow)
         await bench.controller.replicas.in_force(bench.desk.catalogue.revision())
         nursery.cancel_scope.cancel()
-    carrier = bench.dead_letters.carrier = Carrier()
+    carrier = bench.dead_letters.writing.carrier = Carrier()
     return carrier
 
 

@@ -40,7 +40,8 @@ batches = st.lists(
     ),
     max_size=5,
 ).map(tuple)
-letters = st.none() | st.builds(LetterProducer, longs, longs)
+ranges = st.lists(st.tuples(longs, longs), max_size=3).map(tuple)
+letters = st.none() | st.builds(LetterProducer, longs, longs, st.sampled_from(["", "jobs.dlq"]), ranges)
 states = st.builds(ShareState, epochs, epochs, st.integers(-1, 2**63 - 1), epochs, batches, letters)
 changes = st.builds(ShareChange, st.integers(-1, 2**63 - 1), epochs, batches, letters)
 

@@ -1,11 +1,11 @@
 """Dead letters to partitions that other nodes lead: Produce, each letter a batch of its own, under the identity that
-the letter's stage gave it. The other side is `letters_taken.py`."""
+whoever has them gave it. The other side is `letters_taken.py`."""
 
 from collections.abc import Sequence
 
 from attrs import define
 
-from coordinators.release.dead_letters import DURABLE_WITHIN_S
+from coordinators.letter_writing import DURABLE_WITHIN_S
 from coordinators.replication.ports import LinkBroken
 from coordinators.topics import Topic
 from engine.errors import BrokerError, RequestTimedOut

@@ -1,6 +1,6 @@
 """Produce of another node: dead letters, for partitions that this node leads (`letters.py` sends them).
 
-They are written as this node's own are (`coordinators/release/dead_letters.py`): headers are plain data, no bound on
+They are written as this node's own are (`coordinators/letter_writing.py`): headers are plain data, no bound on
 size or time refuses them, and one that is there already is not written twice. They are answered when they are durable.
 """
 
