@@ -5,10 +5,13 @@ raises an error of `struct` or an IndexError, and never reads beyond its own byt
 """
 
 import struct
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeVar
 
 _short = struct.Struct(">h")
 _int = struct.Struct(">i")
+
+T = TypeVar("T")
 
 
 class UnknownFormat(ValueError):
@@ -109,3 +112,30 @@ def read_tagged_section(data: bytes, position: int) -> tuple[dict[int, bytes], i
         fields[tag] = data[position : position + size]
         position += size
     return fields, position
+
+
+# -- arrays of flexible structures
+
+
+def write_array(items: Iterable[T], write: Callable[[T], bytes]) -> bytes:
+    parts = [write(item) for item in items]
+    return write_unsigned_varint(len(parts) + 1) + b"".join(parts)
+
+
+def read_array(data: bytes, position: int, read: Callable[[bytes, int], tuple[T, int]]) -> tuple[tuple[T, ...], int]:
+    count, position = read_unsigned_varint(data, position)
+    items = []
+    for _ in range(count - 1):
+        item, position = read(data, position)
+        items.append(item)
+    return tuple(items), position
+
+
+def read_compact_text(data: bytes, position: int) -> tuple[str, int]:
+    """Text that is never null."""
+    text, position = read_compact_string(data, position)
+    return text or "", position
+
+
+def read_int(data: bytes, position: int) -> tuple[int, int]:
+    return _int.unpack_from(data, position)[0], position + 4

@@ -6,7 +6,7 @@ Who only keeps offsets under a group's name is a classic group that is always em
 from collections.abc import Iterable, Mapping, Sequence, Set
 from itertools import islice
 
-from attrs import define
+from attrs import define, field
 
 from coordinators.group.classic.group import COMMIT_REFUSALS, ClassicGroup, GroupState
 from coordinators.group.classic.rebalances import Rebalances
@@ -47,6 +47,8 @@ class Commits:
     offsets: Offsets
     rebalances: Rebalances
     consumers: dict[str, ConsumerGroup]
+    shares: Mapping[str, object] = field(factory=dict)
+    """Groups that keep no offsets here."""
 
     @property
     def clock(self) -> Clock:
@@ -85,6 +87,7 @@ class Commits:
 
     def _check_commit(self, request: CommitRequest, *, transactional: bool) -> CommitAnswer:
         """Raises if the member may not commit; per offset why it may not be committed."""
+        self._check_keeps_offsets(request.group_id)
         consumers = self.consumers.get(request.group_id)
         if consumers is not None:
             return check_commit(consumers, request, transactional=transactional)
@@ -129,6 +132,7 @@ class Commits:
         member_epoch: int = -1,
     ) -> list[FetchedOffset]:
         """The offsets at these places, or all that there are; a member of a consumer group asks in its epoch."""
+        self._check_keeps_offsets(group_id)
         consumers = self.consumers.get(group_id)
         if consumers is not None:
             check_fetch(consumers, member_id, member_epoch)
@@ -153,6 +157,7 @@ class Commits:
 
     def delete_offsets(self, group_id: str, places: Sequence[tuple[str, int]]) -> Verdict[CommitAnswer]:
         """Forget some offsets of a group, but of no topic that it reads."""
+        self._check_keeps_offsets(group_id)
         group = self.consumers.get(group_id) or self._existing(group_id)
         if isinstance(group, ClassicGroup) and group.state is not GroupState.EMPTY and not group.is_consumers:
             raise NonEmptyGroup(f"group {group_id!r} has members, and what they read cannot be told")
@@ -184,6 +189,10 @@ class Commits:
         found = (key for key, value in self.offsets.of_topics(ids) if value.topic_id in (*ids[key.topic], ZERO_ID))
         keys = list(islice(found, FORGOTTEN_AT_ONCE))
         return Verdict([offset_record(key, None) for key in sorted(set(keys))], len(keys) == FORGOTTEN_AT_ONCE)
+
+    def _check_keeps_offsets(self, group_id: str) -> None:
+        if group_id in self.shares:
+            raise GroupIdNotFound(f"Group {group_id} is not a consumer group.")
 
     def _existing(self, group_id: str) -> ClassicGroup:
         group = self.groups.get(group_id)

@@ -284,6 +284,7 @@ class GroupSettings:
     consumer_assignment_interval_ms: int = 1_000
     consumer_assignors: tuple[str, ...] = ("uniform", "range")
     consumer_migration_policy: str = "bidirectional"
+    share_max_size: int = 200
 
     @classmethod
     def of(cls, settings: BrokerSettings) -> "GroupSettings":
@@ -303,4 +304,5 @@ class GroupSettings:
             consumer_assignment_interval_ms=settings.integer("group.consumer.assignment.interval.ms"),
             consumer_assignors=settings.items("group.consumer.assignors"),
             consumer_migration_policy=settings.text("group.consumer.migration.policy"),
+            share_max_size=settings.integer("group.share.max.size"),
         )

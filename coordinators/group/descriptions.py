@@ -12,19 +12,23 @@ from coordinators.group.consumer.requests import DescribedConsumer, DescribedCon
 from coordinators.group.machine import GroupMachine
 from coordinators.group.offsets import Offsets
 from coordinators.group.requests import DescribedGroup, DescribedMember, ListedGroup
+from coordinators.group.share.group import ShareGroup
+from coordinators.group.share.requests import DescribedShareGroup, DescribedShareMember
+from coordinators.share.broker_keys import ASSIGNOR
 from coordinators.topic_view import TopicView
 from engine.errors import GroupIdNotFound
 
 CLASSIC = "classic"
 CONSUMER = "consumer"
+SHARE = "share"
 
 
 def describe(shard: GroupMachine, group_id: str) -> DescribedGroup:
     """One group; what its members said and got is shown only while that is settled."""
     group = shard.groups.get(group_id)
     if group is None:
-        is_consumer = group_id in shard.consumers.groups
-        raise GroupIdNotFound(f"Group {group_id} {'is not a classic group' if is_consumer else 'not found'}.")
+        is_other = group_id in shard.consumers.groups or group_id in shard.shares.groups
+        raise GroupIdNotFound(f"Group {group_id} {'is not a classic group' if is_other else 'not found'}.")
     protocol = group.protocol if group.state is GroupState.STABLE else None
     return DescribedGroup(
         group_id, group.state.value, group.protocol_type or "", protocol or "", _members(group, protocol)
@@ -56,6 +60,7 @@ def listed(shard: GroupMachine) -> list[ListedGroup]:
             ListedGroup(group_id, CONSUMER, group.state.value, CONSUMER)
             for group_id, group in shard.consumers.groups.items()
         ),
+        *(ListedGroup(group_id, SHARE, group.state.value, SHARE) for group_id, group in shard.shares.groups.items()),
     ]
 
 
@@ -85,6 +90,25 @@ def _member(group: ConsumerGroup, member: ConsumerMember, topics: TopicView) -> 
         _places(member.assigned, topics),
         _places(group.targets.get(member.member_id, {}), topics),
         said.classic is not None,
+    )
+
+
+def describe_share_group(group: ShareGroup, topics: TopicView) -> DescribedShareGroup:
+    """One group."""
+    members = tuple(
+        DescribedShareMember(
+            member.member_id,
+            member.subscription.rack_id,
+            member.epoch,
+            member.subscription.client_id,
+            member.subscription.client_host,
+            member.subscription.topics,
+            _places(member.assigned, topics),
+        )
+        for member in group.members.values()
+    )
+    return DescribedShareGroup(
+        group.group_id, group.state.value, group.epoch, group.assignment_epoch, ASSIGNOR, members
     )
 
 
@@ -140,6 +164,13 @@ def group_clients(
             if subscriptions:
                 said = [(each.client_id, _address(each.client_host)) for each in subscriptions]
                 yield group.group_id, group.is_subscribed_to, said
+        for share in machine.shares.groups.values():
+            said = [
+                (each.subscription.client_id, _address(each.subscription.client_host))
+                for each in share.members.values()
+            ]
+            if said:
+                yield share.group_id, share.is_subscribed_to, said
 
 
 def _address(host: str) -> str:

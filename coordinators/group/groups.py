@@ -5,7 +5,7 @@ answer is what `requests.py` says, or a refusal. A log that cannot be written no
 available, for that is what clients try again.
 """
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Sequence
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import trio
@@ -13,7 +13,14 @@ from attrs import define, field
 
 from coordinators.group.config import GroupSettings
 from coordinators.group.consumer.requests import DescribedConsumerGroup, HeartbeatAnswer, HeartbeatRequest
-from coordinators.group.descriptions import PartitionLag, describe, describe_consumer_group, lag_of, listed
+from coordinators.group.descriptions import (
+    PartitionLag,
+    describe,
+    describe_consumer_group,
+    describe_share_group,
+    lag_of,
+    listed,
+)
 from coordinators.group.machine import GroupMachine
 from coordinators.group.offsets import CommitObserver
 from coordinators.group.requests import (
@@ -30,6 +37,7 @@ from coordinators.group.requests import (
     SyncAnswer,
     SyncRequest,
 )
+from coordinators.group.share.requests import DescribedShareGroup, ShareHeartbeatRequest
 from coordinators.internal_topics import InternalTopic, InternalTopics
 from coordinators.runtime import Runtime
 from coordinators.state_machine import Producer, ShardTimers, Verdict
@@ -151,7 +159,11 @@ class Groups:
 
     def consumer_heartbeat(self, request: HeartbeatRequest) -> Deferred[HeartbeatAnswer]:
         """A heartbeat of the new consumer protocol."""
-        return self._run(ANY, request.group_id, lambda shard: shard.heartbeats.heartbeat(request))
+        return self._run(ANY, request.group_id, GroupMachine.consumer_heartbeat, request)
+
+    def share_heartbeat(self, request: ShareHeartbeatRequest) -> Deferred[HeartbeatAnswer]:
+        """A heartbeat of a member of a share group."""
+        return self._run(ANY, request.group_id, lambda shard: shard.shares.heartbeat(request))
 
     def topic_changed(self, update: TopicUpdate) -> None:
         """Who reads a topic looks again if it was made, deleted, or has more partitions."""
@@ -161,6 +173,7 @@ class Groups:
         if topic is not None and not is_same:
             for machine in self.runtime.machines():
                 machine.consumers.topics_changed(topic.name)
+                machine.shares.topics_changed(topic.name)
 
     # -- offsets
 
@@ -211,15 +224,18 @@ class Groups:
         ids: dict[str, set[TopicId]] = {}
         for record in deleted:
             ids.setdefault(record.name, set()).add(record.id)
+        everything = frozenset(record.id for record in deleted)
         for index in self.runtime.indexes():
-            while await self._forget_some(index, ids):
+            while await self._forget_some(index, lambda shard: shard.commits.forget_topics(ids)):
+                pass
+            while await self._forget_some(index, lambda shard: shard.shares.forget_topics(everything)):
                 pass
 
-    async def _forget_some(self, index: int, ids: Mapping[str, Set[TopicId]]) -> bool:
+    async def _forget_some(self, index: int, forget: Callable[[GroupMachine], Verdict[bool]]) -> bool:
         """Of one shard, as much as one batch takes; whether there is more."""
         await trio.lowlevel.checkpoint()
         try:
-            return await result_of(self.runtime.run(index, lambda shard: shard.commits.forget_topics(ids)))
+            return await result_of(self.runtime.run(index, forget))
         except CoordinatorLoadInProgress:
             await trio.sleep(LOADING_POLL_S)
             return True
@@ -238,11 +254,19 @@ class Groups:
         def operation(shard: GroupMachine) -> Verdict[DescribedConsumerGroup]:
             group = shard.consumers.groups.get(group_id)
             if group is None:
-                is_classic = group_id in shard.groups
-                raise GroupIdNotFound(f"Group {group_id} {'is not a consumer group' if is_classic else 'not found'}.")
+                is_other = group_id in shard.groups or group_id in shard.shares.groups
+                raise GroupIdNotFound(f"Group {group_id} {'is not a consumer group' if is_other else 'not found'}.")
             return Verdict(response=describe_consumer_group(group, shard.topics, self.settings.consumer_assignors[0]))
 
         return self._run(ANY, group_id, operation)
+
+    def describe_shares(self, group_id: str) -> Deferred[DescribedShareGroup]:
+        """A share group."""
+
+        def operation(shard: GroupMachine) -> Verdict[DescribedShareGroup]:
+            return Verdict(response=describe_share_group(shard.shares.existing(group_id), shard.topics))
+
+        return self._run(NAMED, group_id, operation)
 
     def list_groups(self) -> list[ListedGroup]:
         """Every group; `CoordinatorLoadInProgress` while some are not known yet."""

@@ -1,7 +1,7 @@
 """The state machine of one shard: the groups in one partition of `__consumer_offsets`, and their offsets.
 
 The version of a record's key says what the record is about; for each kind there is one function that applies it. What
-members ask is decided in `classic/` or `consumer/`, by the protocol of the group that they are in.
+members ask is decided in `classic/`, `consumer/` or `share/`, by the protocol of the group that they are in.
 """
 
 import logging
@@ -20,6 +20,7 @@ from coordinators.group.consumer.classic_members import ClassicMembers
 from coordinators.group.consumer.groups import ConsumerGroups
 from coordinators.group.consumer.heartbeat import ConsumerHeartbeats
 from coordinators.group.consumer.replay import ConsumerReplay
+from coordinators.group.consumer.requests import HeartbeatAnswer, HeartbeatRequest
 from coordinators.group.offsets import CommitObserver, Offsets
 from coordinators.group.record_formats import (
     GROUP_KEY_VERSION,
@@ -38,13 +39,15 @@ from coordinators.group.requests import (
     SyncAnswer,
     SyncRequest,
 )
+from coordinators.group.share.groups import ShareGroups
+from coordinators.group.share.replay import ShareReplay
 from coordinators.group_configs import GroupConfigs
 from coordinators.state_machine import Effects, Record, ShardTimers, Verdict
 from coordinators.topic_view import TopicView
 from engine.clock import Clock
 from engine.config.resolve import BrokerSettings
 from engine.deferred import Deferred
-from engine.errors import NotCoordinator
+from engine.errors import GroupIdNotFound, InconsistentGroupProtocol, NotCoordinator
 from engine.records.layout import NO_PRODUCER_ID
 
 logger = logging.getLogger("tidegate.groups")
@@ -74,6 +77,7 @@ class GroupMachine:
     consumers: ConsumerGroups = field(init=False)
     heartbeats: ConsumerHeartbeats = field(init=False)
     classic_members: ClassicMembers = field(init=False)
+    shares: ShareGroups = field(init=False)
     _replays: dict[int, Replay] = field(init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -86,10 +90,14 @@ class GroupMachine:
         self.heartbeats = ConsumerHeartbeats(self.consumers, self.random_bytes, self.population)
         self.classic_members = ClassicMembers(self.consumers, self.random_bytes)
         self.joins = Joins(self.rebalances, self.random_bytes, self.consumers.groups)
-        self.commits = Commits(self.groups, self.offsets, self.rebalances, self.consumers.groups)
+        self.shares = ShareGroups(
+            self.groups, self.consumers.groups, self.topics, self.clock, self.timers, self.settings, self.configs
+        )
+        self.commits = Commits(self.groups, self.offsets, self.rebalances, self.consumers.groups, self.shares.groups)
         self._replays = dict.fromkeys(OFFSET_KEY_VERSIONS, self._replay_offset)
         self._replays[GROUP_KEY_VERSION] = self._replay_group
         self._replays |= ConsumerReplay(self.consumers.groups, self.groups, self.offsets).by_key()
+        self._replays |= ShareReplay(self.shares.groups).by_key()
 
     # -- replay
 
@@ -135,6 +143,8 @@ class GroupMachine:
 
     def join(self, request: JoinRequest) -> Verdict[JoinAnswer]:
         """The answer comes when the round of joins is over."""
+        if request.group_id in self.shares.groups:
+            raise InconsistentGroupProtocol(f"Group {request.group_id} is a share group.")
         host = self.consumers.groups.get(request.group_id)
         return self.classic_members.join(request) if host is not None and host.members else self.joins.join(request)
 
@@ -149,6 +159,12 @@ class GroupMachine:
     def leave(self, group_id: str, leaving: Sequence[LeavingMember]) -> Verdict[LeaveAnswer]:
         """For each member why it could not leave, or None."""
         return self._members_of(group_id).leave(group_id, leaving)
+
+    def consumer_heartbeat(self, request: HeartbeatRequest) -> Verdict[HeartbeatAnswer]:
+        """A heartbeat of the new consumer protocol."""
+        if request.group_id in self.shares.groups:
+            raise GroupIdNotFound(f"Group {request.group_id} is not a consumer group.")
+        return self.heartbeats.heartbeat(request)
 
     def _members_of(self, group_id: str) -> Membership | ClassicMembers:
         host = self.consumers.groups.get(group_id)
@@ -177,6 +193,7 @@ class GroupMachine:
             self._begin_sessions(group, effects)
         assert not effects.records, "nobody waits for a group that was just loaded"
         self.consumers.loaded()
+        self.shares.loaded()
         self._expire_later()
 
     def unloaded(self) -> None:
@@ -205,10 +222,12 @@ class GroupMachine:
         """Everything that records say, to be compared with a fresh replay of them."""
         stored = {group_id: group.stored for group_id, group in self.groups.items() if group.stored is not None}
         consumers = {group_id: group.hard_state() for group_id, group in self.consumers.groups.items()}
-        return stored, consumers, self.offsets.snapshot()
+        shares = {group_id: group.hard_state() for group_id, group in self.shares.groups.items()}
+        return stored, consumers, shares, self.offsets.snapshot()
 
     def statistics(self) -> dict[str, int]:
         """Groups, members and offsets."""
-        classic, consumers = self.groups.values(), self.consumers.groups.values()
-        members = sum(len(group.members) for group in classic) + sum(len(group.members) for group in consumers)
-        return {"groups": len(classic) + len(consumers), "members": members, **self.offsets.statistics()}
+        sizes = [len(group.members) for group in self.groups.values()]
+        sizes += [len(group.members) for group in self.consumers.groups.values()]
+        sizes += [len(group.members) for group in self.shares.groups.values()]
+        return {"groups": len(sizes), "members": sum(sizes), **self.offsets.statistics()}

@@ -95,3 +95,5 @@ def _figures(machine: GroupMachine) -> Iterator[_GroupFigures]:
         yield _GroupFigures(group_id, group.state.value, len(group.members), group.generation)
     for group_id, consumers in machine.consumers.groups.items():
         yield _GroupFigures(group_id, consumers.state.value, len(consumers.members), consumers.epoch)
+    for group_id, shares in machine.shares.groups.items():
+        yield _GroupFigures(group_id, shares.state.value, len(shares.members), shares.epoch)

@@ -6,21 +6,24 @@ member has now (8) and what each regular expression stands for (16). Key 4 is of
 """
 
 import struct
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple, TypeVar
 
 from coordinators.record_fields import (
     UnknownFormat,
+    read_array,
     read_compact_bytes,
     read_compact_string,
+    read_compact_text,
+    read_int,
     read_string,
     read_tagged,
     read_unsigned_varint,
+    write_array,
     write_bytes,
     write_compact_string,
     write_string,
     write_tagged,
-    write_unsigned_varint,
 )
 from coordinators.state_machine import Record
 from engine.ids import TopicId
@@ -133,7 +136,7 @@ def encode_subscription(value: SubscriptionValue) -> bytes:
         (
             _VERSION_0,
             *map(write_compact_string, (value.instance_id, value.rack_id, value.client_id, value.client_host)),
-            _write_array(value.topics, write_compact_string),
+            write_array(value.topics, write_compact_string),
             write_compact_string(value.regex),
             _int.pack(value.rebalance_timeout_ms),
             write_compact_string(value.assignor),
@@ -148,7 +151,7 @@ def decode_subscription(value: bytes) -> SubscriptionValue:
     rack_id, position = read_compact_string(value, position)
     client_id, position = read_compact_string(value, position)
     client_host, position = read_compact_string(value, position)
-    topics, position = _read_array(value, position, _read_text)
+    topics, position = read_array(value, position, read_compact_text)
     regex, position = read_compact_string(value, position)
     timeout_ms, position = _int.unpack_from(value, position)[0], position + 4
     assignor, position = read_compact_string(value, position)
@@ -170,12 +173,12 @@ def decode_target_epoch(value: bytes) -> int:
 
 
 def encode_target(partitions: Assignment) -> bytes:
-    return b"".join((_VERSION_0, _write_array(sorted(partitions.items()), _write_topic), b"\x00"))
+    return b"".join((_VERSION_0, write_array(sorted(partitions.items()), _write_topic), b"\x00"))
 
 
 def decode_target(value: bytes) -> Assignment:
     _check_version(value)
-    topics, _position = _read_array(value, 2, _read_topic)
+    topics, _position = read_array(value, 2, _read_topic)
     return {topic_id: frozenset(partitions) for topic_id, partitions in topics}
 
 
@@ -183,8 +186,8 @@ def encode_current(value: CurrentValue) -> bytes:
     return b"".join(
         (
             struct.pack(">hiib", 0, value.epoch, value.previous_epoch, value.state),
-            _write_array(sorted(value.assigned.items(), key=_topic_id), _write_assigned_topic),
-            _write_array(sorted(value.revoking.items(), key=_topic_id), _write_assigned_topic),
+            write_array(sorted(value.assigned.items(), key=_topic_id), _write_assigned_topic),
+            write_array(sorted(value.revoking.items(), key=_topic_id), _write_assigned_topic),
             b"\x00",
         )
     )
@@ -193,19 +196,19 @@ def encode_current(value: CurrentValue) -> bytes:
 def decode_current(value: bytes) -> CurrentValue:
     _check_version(value)
     epoch, previous_epoch, state = struct.unpack_from(">iib", value, 2)
-    assigned, position = _read_array(value, 11, _read_topic)
-    revoking, position = _read_array(value, position, _read_topic)
+    assigned, position = read_array(value, 11, _read_topic)
+    revoking, position = read_array(value, position, _read_topic)
     return CurrentValue(epoch, previous_epoch, state, dict(assigned), dict(revoking))
 
 
 def encode_regex(value: RegexValue) -> bytes:
     times = struct.pack(">qq", value.version, value.timestamp_ms)
-    return b"".join((_VERSION_0, _write_array(value.topics, write_compact_string), times, b"\x00"))
+    return b"".join((_VERSION_0, write_array(value.topics, write_compact_string), times, b"\x00"))
 
 
 def decode_regex(value: bytes) -> RegexValue:
     _check_version(value)
-    topics, position = _read_array(value, 2, _read_text)
+    topics, position = read_array(value, 2, read_compact_text)
     return RegexValue(topics, *struct.unpack_from(">qq", value, position))
 
 
@@ -217,56 +220,33 @@ def _check_version(value: bytes) -> None:
         raise UnknownFormat(f"a record of a consumer group of version {int.from_bytes(value[:2], 'big')}")
 
 
-def _write_array(items: Iterable[T], write: Callable[[T], bytes]) -> bytes:
-    parts = [write(item) for item in items]
-    return write_unsigned_varint(len(parts) + 1) + b"".join(parts)
-
-
-def _read_array(value: bytes, position: int, read: Callable[[bytes, int], tuple[T, int]]) -> tuple[tuple[T, ...], int]:
-    count, position = read_unsigned_varint(value, position)
-    items = []
-    for _ in range(count - 1):
-        item, position = read(value, position)
-        items.append(item)
-    return tuple(items), position
-
-
-def _read_text(value: bytes, position: int) -> tuple[str, int]:
-    text, position = read_compact_string(value, position)
-    return text or "", position
-
-
-def _read_int(value: bytes, position: int) -> tuple[int, int]:
-    return _int.unpack_from(value, position)[0], position + 4
-
-
 def _topic_id(item: tuple[TopicId, object]) -> TopicId:
     return item[0]
 
 
 def _write_topic(topic: tuple[TopicId, Iterable[int]]) -> bytes:
     topic_id, partitions = topic
-    return b"".join((topic_id, _write_array(sorted(partitions), _int.pack), b"\x00"))
+    return b"".join((topic_id, write_array(sorted(partitions), _int.pack), b"\x00"))
 
 
 def _write_assigned_topic(topic: tuple[TopicId, Mapping[int, int]]) -> bytes:
     topic_id, partitions = topic
-    epochs = _write_array((partitions[each] for each in sorted(partitions)), _int.pack)
-    written = _write_array(sorted(partitions), _int.pack)
+    epochs = write_array((partitions[each] for each in sorted(partitions)), _int.pack)
+    written = write_array(sorted(partitions), _int.pack)
     return b"".join((topic_id, written, write_tagged({_ASSIGNMENT_EPOCHS_TAG: epochs})))
 
 
 def _read_topic(value: bytes, position: int) -> tuple[tuple[TopicId, dict[int, int]], int]:
     """A topic's partitions with their epochs, 0 where none are written."""
     topic_id = value[position : position + 16]
-    partitions, position = _read_array(value, position + 16, _read_int)
+    partitions, position = read_array(value, position + 16, read_int)
     epochs: tuple[int, ...] = (0,) * len(partitions)
     tag_count, position = read_unsigned_varint(value, position)
     for _ in range(tag_count):
         tag, position = read_unsigned_varint(value, position)
         size, position = read_unsigned_varint(value, position)
         if tag == _ASSIGNMENT_EPOCHS_TAG and value[position] != 0:
-            epochs, _end = _read_array(value, position, _read_int)
+            epochs, _end = read_array(value, position, read_int)
         position += size
     return (topic_id, dict(zip(partitions, epochs, strict=True))), position
 
@@ -274,7 +254,7 @@ def _read_topic(value: bytes, position: int) -> tuple[tuple[TopicId, dict[int, i
 def _encode_classic(classic: ClassicMetadata) -> bytes:
     # A nullable structure begins with 1 where there is one.
     return b"".join(
-        (b"\x01", _int.pack(classic.session_timeout_ms), _write_array(classic.protocols, _protocol), b"\x00")
+        (b"\x01", _int.pack(classic.session_timeout_ms), write_array(classic.protocols, _protocol), b"\x00")
     )
 
 
@@ -284,7 +264,7 @@ def _protocol(protocol: tuple[str, bytes]) -> bytes:
 
 
 def _decode_classic(tagged: bytes) -> ClassicMetadata:
-    protocols, _position = _read_array(tagged, 5, _read_protocol)
+    protocols, _position = read_array(tagged, 5, _read_protocol)
     return ClassicMetadata(_int.unpack_from(tagged, 1)[0], protocols)
 
 

@@ -1,14 +1,16 @@
 """`/groups` and `/groups/{group}`: who reads what, and how far behind they are."""
 
+from contextlib import suppress
 from typing import Annotated, Any
 
 import msgspec
 
 from coordinators.group.consumer.protocol import read_assignment
 from coordinators.group.consumer.requests import DescribedConsumer, DescribedConsumerGroup
-from coordinators.group.descriptions import PartitionLag
+from coordinators.group.descriptions import CLASSIC, CONSUMER, SHARE, PartitionLag
 from coordinators.group.groups import OFFSETS_TOPIC, Groups
 from coordinators.group.requests import DescribedGroup, DescribedMember
+from coordinators.group.share.requests import DescribedShareGroup, DescribedShareMember
 from coordinators.topics import Topics
 from coordinators.waiting import Breathing, result_of
 from engine.errors import BrokerError, GroupIdNotFound
@@ -16,6 +18,7 @@ from wire.http.messages import Call, Count, Page, PageQuery
 from wire.http.routing import Route
 
 CONSUMER_PROTOCOL = "consumer"
+AnyGroup = DescribedGroup | DescribedConsumerGroup | DescribedShareGroup
 
 
 class GroupPlace(msgspec.Struct):
@@ -31,7 +34,8 @@ class GroupsQuery(PageQuery, kw_only=True):
 
 
 class GroupSummary(msgspec.Struct):
-    """A group in a list. `type` is its protocol: classic or consumer; `lag` is null while it is being loaded."""
+    """A group in a list. `type` is its protocol: classic, consumer or share; `lag` is of committed offsets, which share
+    groups have none of, and null while the group is being loaded."""
 
     group: str
     type: str
@@ -119,9 +123,9 @@ async def describe_group(call: Call, groups: Groups, topics: Topics) -> GroupDet
     lags = groups.lag(place.group)
     return GroupDetail(
         group=place.group,
-        type="consumer" if isinstance(found, DescribedConsumerGroup) else "classic",
+        type=_type(found),
         state=found.state,
-        protocol=found.assignor if isinstance(found, DescribedConsumerGroup) else found.protocol,
+        protocol=found.protocol if isinstance(found, DescribedGroup) else found.assignor,
         lag=sum(each.lag for each in lags),
         members=_members(found, query),
         offsets=PlacePage(
@@ -143,15 +147,20 @@ async def delete_group(call: Call, groups: Groups, topics: Topics) -> None:
     await result_of(groups.delete(place.group))
 
 
-async def _described(groups: Groups, group_id: str) -> DescribedGroup | DescribedConsumerGroup:
-    try:
+def _type(found: AnyGroup) -> str:
+    if isinstance(found, DescribedShareGroup):
+        return SHARE
+    return CONSUMER if isinstance(found, DescribedConsumerGroup) else CLASSIC
+
+
+async def _described(groups: Groups, group_id: str) -> AnyGroup:
+    with suppress(GroupIdNotFound):
         return await result_of(groups.describe(group_id))
-    except GroupIdNotFound:
-        pass
-    try:
+    with suppress(GroupIdNotFound):
         return await result_of(groups.describe_consumers(group_id))
-    except GroupIdNotFound:
-        raise GroupIdNotFound(f"no group is called {group_id!r}") from None
+    with suppress(GroupIdNotFound):
+        return await result_of(groups.describe_shares(group_id))
+    raise GroupIdNotFound(f"no group is called {group_id!r}")
 
 
 def _check_has_groups(group_id: str, topics: Topics) -> None:
@@ -167,11 +176,11 @@ def _lags(groups: Groups, group_id: str) -> list[PartitionLag] | None:
         return None
 
 
-def _members(found: DescribedGroup | DescribedConsumerGroup, query: PageQuery) -> MemberPage:
+def _members(found: AnyGroup, query: PageQuery) -> MemberPage:
     shown: Any = query.of(found.members)
     is_readable = isinstance(found, DescribedGroup) and found.protocol_type == CONSUMER_PROTOCOL
     items = [
-        _consumer(each) if isinstance(each, DescribedConsumer) else _classic(each, is_readable=is_readable)
+        _classic(each, is_readable=is_readable) if isinstance(each, DescribedMember) else _consumer(each)
         for each in shown
     ]
     return MemberPage(items=items, total=len(found.members), limit=query.limit, skip=query.skip)
@@ -188,9 +197,10 @@ def _classic(member: DescribedMember, *, is_readable: bool) -> Member:
     return Member(member.member_id, member.instance_id, member.client_id, member.client_host, assignment)
 
 
-def _consumer(member: DescribedConsumer) -> Member:
+def _consumer(member: DescribedConsumer | DescribedShareMember) -> Member:
     assignment = [Assignment(each.topic, sorted(each.partitions)) for each in member.assignment]
-    return Member(member.member_id, member.instance_id, member.client_id, member.client_host, assignment)
+    instance_id = member.instance_id if isinstance(member, DescribedConsumer) else None
+    return Member(member.member_id, instance_id, member.client_id, member.client_host, assignment)
 
 
 ROUTES = (

@@ -1,0 +1,115 @@
+"""The stage of share groups (KIP-932): members behave, they remember their epoch and what they were given.
+
+`topic t 4`, `delete-topic t`, `join as=A topics=t,u rack=r id=x`, `beat as=A epoch=3 topics=u`, `leave as=A`,
+`configure share.session.timeout.ms=9000` (without any: nothing is chosen), `consumer as=C` (somebody of the new
+consumer protocol joins), `classic` (of the classic one), `commit`, `describe`, `advance 1000`, `crash`.
+"""
+
+from typing import Any
+
+from coordinators.group.consumer.requests import HeartbeatRequest
+from coordinators.group.descriptions import describe_share_group
+from coordinators.group.requests import OffsetToCommit
+from engine.errors import BrokerError
+from engine.ids import TopicId
+from tests.coordinators.group.consumer_shard import topic_id
+from tests.coordinators.group.share_shard import ShareConsumer, ShareShard
+
+
+class Stage:
+    """Commands over one shard and its group g."""
+
+    def __init__(self) -> None:
+        self.shard = ShareShard()
+        self.members: dict[str, ShareConsumer] = {}
+        self.names: dict[TopicId, str] = {}
+
+    def run(self, command: str, words: list[str], options: dict[str, str]) -> str:
+        try:
+            return str(getattr(self, "do_" + command.replace("-", "_"))(words, options))
+        except BrokerError as error:
+            return type(error).__name__
+
+    def told(self, answer: Any) -> str:
+        if isinstance(answer, BrokerError):
+            return type(answer).__name__
+        if answer.assignment is None:
+            return f"epoch {answer.epoch}"
+        return f"epoch {answer.epoch}, reads {self._places(answer.assignment)}"
+
+    def _places(self, partitions: Any) -> str:
+        found = [f"{self.names[topic]}-{index}" for topic, indexes in partitions.items() for index in indexes]
+        return " ".join(sorted(found)) or "nothing"
+
+    # -- topics and configs
+
+    def do_topic(self, words: list[str], _options: dict[str, str]) -> str:
+        self.names[topic_id(words[0])] = words[0]
+        self.shard.topic(words[0], int(words[1]))
+        return "ok"
+
+    def do_delete_topic(self, words: list[str], _options: dict[str, str]) -> str:
+        self.shard.delete_topic(words[0])
+        return "ok"
+
+    def do_configure(self, _words: list[str], options: dict[str, str]) -> str:
+        self.shard.configs.take({"g": (options, 1 if options else 0)})
+        return "ok"
+
+    # -- members
+
+    def do_join(self, _words: list[str], options: dict[str, str]) -> str:
+        name = options.get("as", "")
+        given: dict[str, Any] = {"rack_id": options["rack"]} if "rack" in options else {}
+        topics = tuple(filter(None, options.get("topics", "t").split(",")))
+        member = ShareConsumer(self.shard, options.get("id", name), topics)
+        answer = member.take(self.shard.share_beat(member.member_id, 0, topics=topics, **given))
+        if not isinstance(answer, BrokerError):
+            self.members[name] = member
+        return self.told(answer)
+
+    def do_beat(self, _words: list[str], options: dict[str, str]) -> str:
+        member = self.members.get(options["as"]) or ShareConsumer(self.shard, options["as"])
+        epoch = int(options.get("epoch", member.epoch))
+        given: dict[str, Any] = {"topics": tuple(options["topics"].split(","))} if "topics" in options else {}
+        return self.told(member.take(self.shard.share_beat(member.member_id, epoch, **given)))
+
+    def do_leave(self, _words: list[str], options: dict[str, str]) -> str:
+        return self.told(self.shard.share_beat(options["as"], -1))
+
+    # -- others
+
+    def do_consumer(self, _words: list[str], options: dict[str, str]) -> str:
+        request = HeartbeatRequest("g", options["as"], 0, rebalance_timeout_ms=1, topics=("t",), owned={})
+        return self.told(self.shard.ask(lambda machine: machine.consumer_heartbeat(request)).message)
+
+    def do_classic(self, _words: list[str], _options: dict[str, str]) -> str:
+        answer = self.shard.join().message
+        return type(answer).__name__
+
+    def do_commit(self, _words: list[str], _options: dict[str, str]) -> str:
+        answer = self.shard.commit(OffsetToCommit("t", 0, 1)).message
+        return type(answer).__name__ if isinstance(answer, BrokerError) else "ok"
+
+    # -- looking, time
+
+    def do_describe(self, _words: list[str], _options: dict[str, str]) -> str:
+        group = self.shard.machine.shares.groups.get("g")
+        if group is None:
+            return "none"
+        found = describe_share_group(group, self.shard.topics)
+        initialized = {topic: each.partitions for topic, each in group.states.initialized.items()}
+        lines = [f"{found.state}, epoch {found.epoch}, assigned {found.assignment_epoch}, {found.assignor}"]
+        lines.append(f"has states of {self._places(initialized)}")
+        for member in sorted(found.members, key=lambda each: each.member_id):
+            places = " ".join(f"{each.topic}-{index}" for each in member.assignment for index in each.partitions)
+            lines.append(f"{member.member_id} epoch {member.epoch} wants {','.join(member.topics)} reads {places}")
+        return "\n".join(lines)
+
+    def do_advance(self, words: list[str], _options: dict[str, str]) -> str:
+        self.shard.advance(int(words[0]))
+        return "ok"
+
+    def do_crash(self, _words: list[str], _options: dict[str, str]) -> str:
+        self.shard.crash()
+        return "ok"
