@@ -5,6 +5,9 @@ from attrs import define
 from coordinators.background import Background
 from coordinators.cluster.nodes import Nodes
 from coordinators.records.directory import PartitionDirectory
+from coordinators.share.asking import OrderlyAsking
+from coordinators.share.ends import LocalShareRecords
+from coordinators.share.states import LocalShareStates
 from coordinators.transaction.markers import LocalMarkers
 from coordinators.transaction.transactions import Transactions
 from engine.config.resolve import BrokerSettings
@@ -13,6 +16,8 @@ from wire.kafka.nodes.coordinators import ClusterCoordinators
 from wire.kafka.nodes.letters import LetterLinks
 from wire.kafka.nodes.links import NodeLinks, SharedLinks
 from wire.kafka.nodes.markers import ClusterMarkers
+from wire.kafka.nodes.share_ends import ClusterShareRecords
+from wire.kafka.nodes.share_states import StateAttempts
 from wire.kafka.nodes.trust import LinkKind, NodeTrust
 from wire.kafka.nodes.verification import ClusterVerification
 
@@ -26,6 +31,7 @@ class ClusterLinks:
     questions: SharedLinks
     writes: SharedLinks
     letters: LetterLinks
+    states: SharedLinks
     background: Background
 
     @classmethod
@@ -34,9 +40,9 @@ class ClusterLinks:
     ) -> "ClusterLinks":
         """Nobody is connected to yet."""
         links = NodeLinks(world.dial, trust, nodes, background, settings.integer("socket.request.max.bytes"))
-        kinds = (LinkKind.QUESTIONS, LinkKind.WRITES, LinkKind.LETTERS)
-        questions, writes, letters = (SharedLinks(links, world.clock, kind) for kind in kinds)
-        return cls(links, questions, writes, LetterLinks(letters), background)
+        kinds = (LinkKind.QUESTIONS, LinkKind.WRITES, LinkKind.LETTERS, LinkKind.STATES)
+        questions, writes, letters, states = (SharedLinks(links, world.clock, kind) for kind in kinds)
+        return cls(links, questions, writes, LetterLinks(letters), states, background)
 
     def markers(self, local: LocalMarkers) -> ClusterMarkers:
         """Markers into partitions wherever they are led."""
@@ -49,3 +55,13 @@ class ClusterLinks:
     def coordinators(self, transactions: Transactions, directory: PartitionDirectory) -> ClusterCoordinators:
         """What all of them know of transactions."""
         return ClusterCoordinators(transactions, directory, self.questions)
+
+    def share_states(self, local: LocalShareStates, patience_s: float) -> OrderlyAsking:
+        """The state of share partitions, wherever it is kept."""
+        node_id = local.internal_topics.controller.topics.node_id
+        attempts = StateAttempts(local, self.states, self.background, node_id)
+        return OrderlyAsking(attempts.ask, local.clock, local.timers, patience_s)
+
+    def share_records(self, local: LocalShareRecords) -> ClusterShareRecords:
+        """The ends of partitions, wherever they are led."""
+        return ClusterShareRecords(local, self.questions, self.background)

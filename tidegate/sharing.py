@@ -1,16 +1,20 @@
-"""Share groups, composed: what keeps the state of share partitions, wherever it is kept."""
+"""Share groups, composed: what keeps the state of share partitions, and what knows their ends, on whichever node."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
 from coordinators.internal_topics import InternalTopics
-from coordinators.share.ports import ShareStates
+from coordinators.records.directory import PartitionDirectory
+from coordinators.share.ends import LocalShareRecords
+from coordinators.share.ports import ShareRecords, ShareStates
 from coordinators.share.states import LocalShareStates
 from engine.clock import Clock
-from engine.config.resolve import BrokerSettings
 from engine.timers import Timers
 from engine.workers import Workers
+
+if TYPE_CHECKING:
+    from tidegate.cluster_links import ClusterLinks
 
 
 @frozen(eq=False)
@@ -21,16 +25,30 @@ class Sharing:
     """Of the shards that this node leads."""
     states: ShareStates
     """Of all."""
+    records: ShareRecords
 
     @classmethod
     def compose(
-        cls, internal_topics: InternalTopics, settings: BrokerSettings, clock: Clock, timers: Timers, workers: Workers
+        cls,
+        internal_topics: InternalTopics,
+        directory: PartitionDirectory,
+        clock: Clock,
+        timers: Timers,
+        workers: Workers,
+        links: "ClusterLinks | None",
     ) -> "Sharing":
-        """Nothing is loaded yet."""
-        local = LocalShareStates.compose(internal_topics, settings, clock, timers, workers)
-        return cls(local, local)
+        """Nothing is loaded yet. A node by itself has no links."""
+        settings = directory.topics.settings
+        local, records = (
+            LocalShareStates.compose(internal_topics, settings, clock, timers, workers),
+            LocalShareRecords(directory),
+        )
+        if links is None:
+            return cls(local, local, records)
+        patience_s = settings.integer("share.coordinator.write.timeout.ms") / 1000
+        return cls(local, links.share_states(local, patience_s), links.share_records(records))
 
     @property
     def services(self) -> dict[type[Any], object]:
         """What handlers and routes may ask for by its type."""
-        return {LocalShareStates: self.local_states, ShareStates: self.states}
+        return {LocalShareStates: self.local_states, ShareStates: self.states, ShareRecords: self.records}

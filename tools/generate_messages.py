@@ -19,6 +19,7 @@ from typing import Any
 from attrs import define, field
 
 from tools.kio_schemas import read_schema
+from tools.own_fields import with_own
 from tools.schema_tables import Schemas, table_module
 from wire.kafka.codec.schema import FORMATS, Direction, FieldSchema, StructSchema
 
@@ -176,9 +177,12 @@ def table_source(apis: list[ApiVersions]) -> str:
 def read(api: ApiVersions) -> dict[Direction, Schemas]:
     """Both messages of an API in all versions."""
     return {
-        direction: {version: read_schema(api.module, api.name, version, direction) for version in api.versions}
-        for direction in DIRECTIONS
+        direction: {version: _schema(api, version, direction) for version in api.versions} for direction in DIRECTIONS
     }
+
+
+def _schema(api: ApiVersions, version: int, direction: Direction) -> StructSchema:
+    return with_own(api.module, direction, read_schema(api.module, api.name, version, direction))
 
 
 def collect(api: ApiVersions, direction: Direction, schemas: Schemas) -> list[UnionStruct]:

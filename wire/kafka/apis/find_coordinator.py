@@ -1,10 +1,13 @@
-"""FindCoordinator (10), versions 0-6: which node coordinates a group or a transaction.
+"""FindCoordinator (10), versions 0-6: which node coordinates a group, a transaction or a share partition.
 
-It is the leader of the partition that holds the key, for groups (key type 0) and transactions (1). Share groups (2,
-from version 6) are not served yet. Batched keys from version 4 (KIP-699). The topic in which the coordinator keeps
-its state is made when it is first asked for; Kafka answers COORDINATOR_NOT_AVAILABLE meanwhile, here the answer waits.
+It is the leader of the partition that holds the key, for groups (key type 0) and transactions (1). From version 6 on
+also for the state of a share partition (2; its key is `group:topic id:partition`, KIP-932), which only nodes have a use
+for: members of share groups ask for their group. Batched keys from version 4 (KIP-699). The topic in which the
+coordinator keeps its state is made when it is first asked for; Kafka answers COORDINATOR_NOT_AVAILABLE meanwhile, here
+the answer waits.
 """
 
+import re
 from collections.abc import Coroutine
 from typing import Any
 
@@ -21,18 +24,26 @@ VERSIONS = (0, 6)
 
 GROUP = 0
 TRANSACTION = 1
+SHARE = 2
 FIRST_BATCHED_VERSION = 4
-TOPICS = {GROUP: "__consumer_offsets", TRANSACTION: "__transaction_state"}
+FIRST_SHARE_VERSION = 6
+TOPICS = {GROUP: "__consumer_offsets", TRANSACTION: "__transaction_state", SHARE: "__share_group_state"}
+_SHARE_KEY = re.compile(r".+:[A-Za-z0-9_-]{22}:[0-9]{1,10}", re.DOTALL)
 
 
 def handle(
     request: FindCoordinatorRequest, context: Context, nodes: ToldNodes, internal_topics: InternalTopics
 ) -> FindCoordinatorResponse | Coroutine[Any, Any, FindCoordinatorResponse]:
     """Name the coordinator of each key; make its topic before, if need be."""
-    topic = TOPICS.get(request.key_type)
+    topic = _topic(request, context)
     if topic is not None and internal_topics.is_missing(topic):
         return _after_making(topic, request, context, nodes, internal_topics)
     return _answer(request, context, nodes, internal_topics, None)
+
+
+def _topic(request: FindCoordinatorRequest, context: Context) -> str | None:
+    is_served = request.key_type != SHARE or context.version >= FIRST_SHARE_VERSION
+    return TOPICS.get(request.key_type) if is_served else None
 
 
 async def _after_making(
@@ -52,7 +63,7 @@ def _answer(
     internal_topics: InternalTopics,
     refusal: BrokerError | None,
 ) -> FindCoordinatorResponse:
-    topic = TOPICS.get(request.key_type)
+    topic = _topic(request, context)
     if topic is None:
         kind = request.key_type
         refusal = InvalidRequest(f"coordinators of key type {kind} are not served; 0 is a group, 1 a transaction")
@@ -62,6 +73,8 @@ def _answer(
             if refusal is not None:
                 raise fresh(refusal)
             assert topic is not None, "else it is refused"
+            if request.key_type == SHARE and not _SHARE_KEY.fullmatch(key):
+                raise InvalidRequest(f"{key!r} is no group:topic id:partition")
             return _coordinator(key, internal_topics.coordinator_of(topic, key), context, nodes)
         except BrokerError as error:
             return Coordinator(

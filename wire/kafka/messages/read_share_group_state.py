@@ -38,6 +38,7 @@ class PartitionResult(Struct):
     state_epoch: int = 0
     start_offset: int = 0
     state_batches: list[StateBatch] = []
+    tidegate_state: bytes | None = None
 
 
 class ReadStateResult(Struct):

@@ -21,6 +21,7 @@ class PartitionData(Struct):
     start_offset: int = 0
     delivery_complete_count: int = -1  # 1+
     state_batches: list[StateBatch] = []
+    tidegate_change: bytes | None = None
 
 
 class WriteStateData(Struct):

@@ -54,6 +54,7 @@ class LinkKind(IntEnum):
     QUESTIONS = 1
     WRITES = 2
     LETTERS = 3
+    STATES = 4
 
 
 @frozen

@@ -9,7 +9,7 @@ from tests.wire.kafka.door import open_door
 from wire.kafka.messages.find_coordinator import FindCoordinatorRequest
 
 INVALID_REQUEST = 42
-GROUP, TRANSACTION, UNKNOWN_TYPE = 0, 1, 9
+GROUP, TRANSACTION, SHARE, UNKNOWN_TYPE = 0, 1, 2, 9
 
 
 @pytest.mark.parametrize("key_type", [GROUP, TRANSACTION])
@@ -38,3 +38,15 @@ async def test_an_unknown_kind_of_key_is_refused(tmp_path: Path, version: int) -
         answer = await (await door.connect()).ask(request, version)
         entry = answer if version < 4 else answer.coordinators[0]
         assert (entry.error_code, entry.node_id) == (INVALID_REQUEST, -1)
+
+
+@trio_test
+async def test_the_state_of_a_share_partition_is_found_by_its_key(tmp_path: Path) -> None:
+    async with open_door(tmp_path) as door:
+        client = await door.connect()
+        keys = ["a:b:AAECAwQFBgcICQoLDA0ODw:3", "a", "a:AAECAwQFBgcICQoLDA0ODw:-1", ":AAECAwQFBgcICQoLDA0ODw:1"]
+        answer = await client.ask(FindCoordinatorRequest(SHARE, keys), 6)
+        found = [(entry.error_code, entry.node_id) for entry in answer.coordinators]
+        assert found == [(0, 1)] + [(INVALID_REQUEST, -1)] * 3
+        (entry,) = (await client.ask(FindCoordinatorRequest(SHARE, keys[:1]), 5)).coordinators
+        assert (entry.error_code, entry.node_id) == (INVALID_REQUEST, -1), "it came with version 6"

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from kio.schema.errors import ErrorCode
 from kio.serial import entity_reader, entity_writer
 
+from tools.own_fields import is_own
 from wire.kafka.codec.api_table import API_TABLE
 from wire.kafka.codec.decoding import message_class
 from wire.kafka.codec.schema import Direction, FieldSchema, StructSchema
@@ -32,11 +33,15 @@ def messages_module(key: int) -> ModuleType:
     return importlib.import_module(f"wire.kafka.messages.{API_TABLE[key].module}")
 
 
+def kafkas_fields(schema: StructSchema) -> list[FieldSchema]:
+    return [member for member in schema.fields if not is_own(member)]
+
+
 def struct_strategy(
     schema: StructSchema, kio: Any, messages: ModuleType, direction: Direction
 ) -> st.SearchStrategy[Any]:
     """Any message of this version that kio can hold too."""
-    members = zip(schema.fields, dataclasses.fields(kio), strict=True)
+    members = zip(kafkas_fields(schema), dataclasses.fields(kio), strict=True)
     values = {member.name: value_strategy(member, twin, messages, direction) for member, twin in members}
     return st.builds(message_class(messages, schema.name, direction), **values)
 
@@ -85,7 +90,7 @@ def inner_class(annotation: Any) -> Any:
 
 def to_kio(message: Any, schema: StructSchema, kio: Any) -> Any:
     values = {}
-    for member, twin in zip(schema.fields, dataclasses.fields(kio), strict=True):
+    for member, twin in zip(kafkas_fields(schema), dataclasses.fields(kio), strict=True):
         value = getattr(message, member.name)
         if value is None and member.tag is not None:
             value = twin.default

@@ -45,6 +45,11 @@ SERVED: dict[int, tuple[int, int]] = {
     68: (0, 1),
     69: (0, 1),
     75: (0, 0),
+    83: (0, 0),
+    84: (0, 0),
+    85: (0, 1),
+    86: (0, 0),
+    87: (0, 1),
 }
 CASES: list[tuple[int, int, Direction]] = [
     (key, version, direction)

@@ -84,6 +84,7 @@ RESPONSE = StructRows(
                                         ),
                                     ),
                                 ),
+                                FieldRow("tidegate_state", "bytes", 0, 0, nullable=True, tag=10000),
                             ),
                         ),
                     ),

@@ -49,6 +49,7 @@ REQUEST = StructRows(
                                         ),
                                     ),
                                 ),
+                                FieldRow("tidegate_change", "bytes", 0, 1, nullable=True, tag=10000),
                             ),
                         ),
                     ),

@@ -1,0 +1,37 @@
+"""Fields of this broker's own in Kafka's messages between nodes: tagged, with numbers that Kafka does not use, so that
+whoever does not know them passes over them.
+
+What a node sends another about a share partition is more than Kafka's messages have room for. The whole of it goes in
+the format in which it is kept (`coordinators/share/record_formats.py`), which is one format less to keep in step.
+"""
+
+from attrs import evolve
+
+from wire.kafka.codec.schema import Direction, FieldSchema, StructSchema
+
+FIRST_OWN_TAG = 10_000
+
+
+def _bytes(name: str) -> FieldSchema:
+    return FieldSchema(name, "bytes", is_array=False, nullable=True, tag=FIRST_OWN_TAG, default=None, struct=None)
+
+
+OWN_FIELDS: dict[tuple[str, Direction, str], tuple[FieldSchema, ...]] = {
+    ("write_share_group_state", "request", "PartitionData"): (_bytes("tidegate_change"),),
+    ("read_share_group_state", "response", "PartitionResult"): (_bytes("tidegate_state"),),
+}
+"""By the API's module, the message, and the struct that they are added to."""
+
+
+def is_own(field: FieldSchema) -> bool:
+    """Whether Kafka does not know it."""
+    return field.tag is not None and field.tag >= FIRST_OWN_TAG
+
+
+def with_own(module: str, direction: Direction, schema: StructSchema) -> StructSchema:
+    """The schema with our fields, in all structs that it is made of."""
+    fields = tuple(
+        field if field.struct is None else evolve(field, struct=with_own(module, direction, field.struct))
+        for field in schema.fields
+    )
+    return evolve(schema, fields=fields + OWN_FIELDS.get((module, direction, schema.name), ()))
