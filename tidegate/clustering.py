@@ -50,7 +50,9 @@ class Clustering:
         if not membership.is_alone:
             from coordinators.cluster.repairs import Repairs  # here: a node by itself need not wait for it
 
-            controller.replicas.on_damaged.append(Repairs(controller.replicas).begin_anew)
+            repairs = Repairs(controller.replicas)
+            controller.replicas.on_damaged.append(repairs.begin_anew)
+            controller.replicas.on_damaged_stage.append(repairs.begin_stage_anew)
         role = ControllerRole(membership, elections, _reach(world))
         return cls(membership, elections, role, ClusterEvents(controller.replicas, world.clock))
 

@@ -1,4 +1,5 @@
-"""A copy that fails its checks when it is opened is put aside and copied anew, if others have the partition.
+"""A copy that fails its checks when it is opened, or its stage, is put aside and copied anew, if others have the
+partition.
 
 The order is what makes it safe: first the catalogue forgets that this node was in sync, then its copy goes. Otherwise
 it could be elected with nothing. Where it is the only one in sync, it has what nobody else has: the node does not
@@ -6,6 +7,7 @@ start, and says why, as a broker by itself does.
 """
 
 import logging
+import os
 
 from attrs import define, evolve
 
@@ -13,8 +15,11 @@ from coordinators.cluster.replica_manager import ReplicaManager
 from coordinators.cluster.rows import change_partition
 from engine.catalogue.records import PartitionRecord
 from engine.errors import StorageError
+from engine.ids import TopicId
 from engine.log.log import Log
+from engine.log.recovery import STAGE
 from engine.partition.aside import put_aside
+from engine.partition.partition import Partition
 from engine.partition.partitions import PartitionSpec
 
 logger = logging.getLogger("tidegate.replicas")
@@ -28,36 +33,43 @@ class Repairs:
 
     async def begin_anew(self, spec: PartitionSpec, error: StorageError) -> Log:
         """An empty log in the place of the one that failed; raises the error where there is no other copy."""
-        replicas, node_id = self.replicas, spec.replicas.node_id
-        if not await self._leave_isr(spec, node_id):
-            raise error
-        partitions = replicas.partitions
+        await self._leave_isr(spec.topic_id, spec.index, error)
         logger.error("%s-%d failed its checks and is copied anew from others: %s", spec.topic, spec.index, error)
-        parent, now_ms = partitions.directory(spec.topic_id), partitions.clock.now_ms()
-        await replicas.in_thread(put_aside, partitions.files, parent, str(spec.index), now_ms)
-        log: Log = await replicas.in_thread(partitions.new_log, spec)
+        await self.replicas.in_thread(self._put_aside, spec.topic_id, str(spec.index))
+        log: Log = await self.replicas.in_thread(self.replicas.partitions.new_log, spec)
         return log
 
-    async def _leave_isr(self, spec: PartitionSpec, node_id: int) -> bool:
-        """Whether others are in sync, and this node is not any more."""
+    async def begin_stage_anew(self, partition: Partition, error: StorageError) -> None:
+        """No stage in the place of the one that failed; raises the error where there is no other copy."""
+        await self._leave_isr(partition.topic_id, partition.index, error)
+        logger.error("the stage of %s failed its checks and is copied anew from others: %s", partition.log.name, error)
+        await self.replicas.in_thread(self._put_aside, partition.topic_id, f"{partition.index}/{STAGE}")
+
+    async def _leave_isr(self, topic_id: TopicId, index: int, error: StorageError) -> None:
+        """Raise the error unless others have everything, and this node counts no more."""
+        node_id = self.replicas.topics.node_id
         changed = await self.replicas.in_catalogue(
-            change_partition,
-            self.replicas.catalogue,
-            spec.topic_id,
-            spec.index,
-            lambda row: without(row, node_id),
+            change_partition, self.replicas.catalogue, topic_id, index, lambda row: without(row, node_id)
         )
-        return changed is not None
+        if changed is None:
+            raise error
+
+    def _put_aside(self, topic_id: TopicId, place: str) -> None:
+        """[thread] What the journal holds of it goes too, or it would come back with the next start."""
+        partitions = self.replicas.partitions
+        directory = f"{partitions.directory(topic_id)}/{place}"
+        parent, name = os.path.split(directory)
+        put_aside(partitions.files, parent, name, partitions.clock.now_ms())
+        partitions.forget_journaled(directory)
 
 
 def without(row: PartitionRecord, node: int) -> PartitionRecord | None:
     """The row once the node's copy is gone; None if it is the only one that counts."""
-    isr = tuple(each for each in row.isr if each != node)
-    if not isr:
-        return None
-    elr = tuple(each for each in row.elr if each != node)
-    if (isr, elr) == (row.isr, row.elr) and row.leader != node:
+    if node not in (*row.isr, *row.elr, row.leader):
         return row
+    isr, elr = (tuple(each for each in members if each != node) for members in (row.isr, row.elr))
+    if not isr and not elr:
+        return None
     is_leader = row.leader == node
     return evolve(
         row,

@@ -81,6 +81,8 @@ class ReplicaManager:
     """Told of a partition that lies here no longer."""
     on_damaged: list[Callable[[PartitionSpec, StorageError], Awaitable[Log]]] = field(factory=list, init=False)
     """Asked for another log in the place of one that failed its checks; the first that is here is."""
+    on_damaged_stage: list[Callable[[Partition, StorageError], Awaitable[object]]] = field(factory=list, init=False)
+    """Asked to put a stage out of the way that failed its checks, so that it is copied anew."""
     on_nodes: list[Callable[[], object]] = field(factory=list, init=False)
     """Told when a node came, went or changed, or another is the controller: `nodes` says how it is now."""
     _watch: Watch | None = field(default=None, init=False)
@@ -92,6 +94,8 @@ class ReplicaManager:
     _prepared: dict[PartitionKey, int] = field(factory=dict, init=False)
     """In which epoch this node can lead which partitions, as soon as their rows are in force."""
     _opening: set[PartitionKey] = field(factory=set, init=False)
+    unable: dict[PartitionKey, float] = field(factory=dict, init=False)
+    """What this node is to lead and cannot, and since when."""
 
     def __attrs_post_init__(self) -> None:
         self._revision = self.topics.revision
@@ -251,12 +255,22 @@ class ReplicaManager:
         for start in range(0, len(new), LOGS_MADE_TOGETHER):
             some = new[start : start + LOGS_MADE_TOGETHER]
             for spec, log in zip(some, await self.in_thread(self._new_logs, some), strict=True):
-                self._tell_role(self.partitions.add(spec, log))
+                if log is None:
+                    self._open_soon(spec.topic_id, spec.index)
+                else:
+                    self._tell_role(self.partitions.add(spec, log))
                 await breathing.did()
 
-    def _new_logs(self, specs: Sequence[PartitionSpec]) -> list[Log]:
-        """[thread]"""
-        return [self.partitions.new_log(spec) for spec in specs]
+    def _new_logs(self, specs: Sequence[PartitionSpec]) -> list[Log | None]:
+        """[thread] None for one that cannot be made now: it is tried again, and what else is new goes on."""
+        logs: list[Log | None] = []
+        for spec in specs:
+            try:
+                logs.append(self.partitions.new_log(spec))
+            except (BrokerError, OSError) as error:
+                logger.error("%s-%d cannot be made, tried again: %s", spec.topic, spec.index, error)
+                logs.append(None)
+        return logs
 
     async def _apply(self, update: TopicUpdate, breathing: Breathing) -> None:
         before, after = update.before, update.after
@@ -296,6 +310,7 @@ class ReplicaManager:
                 self._resign(topic, partition.index, row.leader_epoch)
             elif is_new_epoch and not await self._prepare(topic, partition, row.leader_epoch):
                 return
+            self.unable.pop((partition.topic_id, partition.index), None)
             partition.assume(row)
             self._tell_role(partition)
         self._lead(topic, partition)
@@ -347,6 +362,7 @@ class ReplicaManager:
         is_prepared = self._prepared.pop((partition.topic_id, partition.index), None) == epoch
         if is_prepared or await self._can_lead(topic, partition, epoch):
             return True
+        self.unable.setdefault((partition.topic_id, partition.index), trio.current_time())
         self.background.start_soon(self._assume_later, topic.topic_id, partition.index)
         return False
 
@@ -393,6 +409,10 @@ class ReplicaManager:
         """Partitions that lie here no longer."""
         for partition in partitions:
             self._resign(topic, partition.index, None)
+            self.unable.pop((partition.topic_id, partition.index), None)
+            for end_following in self.on_following_ends:
+                # A truncation that is under way in a thread must not write into what is about to be removed.
+                await end_following(partition)
             for follow in self.on_dropped:
                 follow(partition)
             self.partitions.retire(partition)
@@ -500,6 +520,13 @@ class ReplicaManager:
                 nursery.start_soon(open_some)
         for number, spec in enumerate(specs):
             self.partitions.add(spec, logs[number])
+
+    async def repair_stage(self, partition: Partition, error: StorageError) -> None:
+        """Put a stage that cannot be opened out of the way; raises the error where nobody can."""
+        for repair in self.on_damaged_stage:
+            await repair(partition, error)
+            return
+        raise error
 
     async def _repaired(self, spec: PartitionSpec, error: StorageError) -> Log:
         """A log in the place of one that cannot be opened, made by whoever can."""

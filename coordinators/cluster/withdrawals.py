@@ -3,6 +3,7 @@
 A log goes offline when a write or a sync failed, and comes back by itself when its end was verified. Where others are
 in sync, one of them leads meanwhile; this node follows it, and is taken back once it has caught up. If its end was
 lost, it leads nothing until an election has given it a new epoch, or another the lead: followers may have what it lost.
+The same goes for who was elected and cannot begin to lead, because its stage is damaged or its disk is full.
 """
 
 import logging
@@ -53,8 +54,9 @@ class Withdrawals:
         }
         self._offline_since = {key: self._offline_since.get(key, now) for key in failed}
         late = [key for key, since in self._offline_since.items() if now - since >= PATIENCE_S]
+        unable = [key for key, since in self.replicas.unable.items() if now - since >= PATIENCE_S]
         lost = [(each.topic_id, each.index) for each in self.replicas.partitions if has_lost_end(each)]
-        return [*late, *lost]
+        return [*late, *unable, *lost]
 
     async def _withdraw(self, key: PartitionKey) -> None:
         node_id = self.replicas.topics.node_id

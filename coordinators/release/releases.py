@@ -129,19 +129,30 @@ class Releases:
         """Of a partition that has come to this node, and may have been here before."""
         await self._open_stage_log(partition, clean=False)
 
-    async def _open_stage_log(self, partition: Partition, *, clean: bool) -> None:
-        """What lies on the disk of a stage; a follower keeps it too."""
+    async def _open_stage_log(self, partition: Partition, *, clean: bool, is_loading: bool = False) -> None:
+        """What lies on the disk of a stage; a follower keeps it too. One that is damaged is copied anew from others, if
+        there are any and this node is not just about to lead."""
         in_thread = self.controller.replicas.in_thread
         if partition.stage_log is None and await in_thread(self.partitions.files.list, self._directory(partition)):
-            log = await in_thread(self._open_log, partition, clean)
+            try:
+                log = await in_thread(self._open_log, partition, clean)
+            except StorageError as error:
+                if is_loading:
+                    raise
+                await self.controller.replicas.repair_stage(partition, error)
+                return
             partition.keep_stage_log(self.partitions.add_stage_log(partition, log))
 
     async def _load_stage(self, topic: Topic, partition: Partition) -> None:
         """Read what a partition's stage holds. If this node is only about to lead it, nothing is released yet."""
-        await self._open_stage_log(partition, clean=False)
+        await self._open_stage_log(partition, clean=False, is_loading=True)
         store = partition.stage_log
         if store is not None and partition.staging is None:
-            state = await self.controller.replicas.in_thread(self._load, store.log, self.config(topic))
+            try:
+                state = await self.controller.replicas.in_thread(self._load, store.log, self.config(topic))
+            except StorageError:
+                partition.stage_is_damaged = True
+                raise
             self._serve(partition, topic, store, state).resume()
 
     def follow_stage(self, partition: Partition) -> DurableLog:

@@ -114,6 +114,9 @@ class Following:
         if log is not None and (log.offline is not None or log.durable_offset != log.log.end_offset):
             self._when_durable(followed, log, then)
             return None
+        if followed.replica.is_stage and log is not None and self._must_begin_anew(followed, log):
+            self._in_background(followed, then, partial(self._begin_anew, followed))
+            return None
         if log is None or self._lacks_checkpoint(followed, log):
             start_offset = 0 if log is None else log.log.start_offset
             return Asked(followed.replica, 0, followed.leader_epoch, NOT_ASKED, start_offset)
@@ -124,6 +127,15 @@ class Following:
         end = log.log.end_offset
         last_epoch = log.log.epoch_at(end - 1) if end > log.log.start_offset else NOT_ASKED
         return Asked(followed.replica, end, followed.leader_epoch, last_epoch, log.log.start_offset)
+
+    def _must_begin_anew(self, followed: FollowedReplica, log: DurableLog) -> bool:
+        """Whether a stage was found damaged when it was to be loaded, and counts for nothing now: others have it."""
+        row = log.replicas.row
+        return followed.partition.stage_is_damaged and log.replicas.node_id not in (*row.isr, *row.elr)
+
+    async def _begin_anew(self, followed: FollowedReplica) -> None:
+        await self._begin_at(followed, 0)
+        followed.partition.stage_is_damaged = False
 
     def _catching_up(self, log: DurableLog) -> Topic | None:
         """The topic of a log that is not in sync here; None if it is."""
@@ -267,7 +279,13 @@ class Following:
         log = followed.log
         assert log is not None, "there is a log to empty"
         logger.warning("%s begins anew at offset %d", log.log.name, offset)
-        await self._changed(followed, log, partial(log.log.truncate_fully_and_start_at, offset))
+        await self._changed(followed, log, partial(self._empty_log, followed, log, offset))
+
+    def _empty_log(self, followed: FollowedReplica, log: DurableLog, offset: int) -> None:
+        """[thread]"""
+        if followed.replica.is_stage:
+            checkpoint.remove_beyond(self.files, log.log.directory, offset)
+        log.log.truncate_fully_and_start_at(offset)
 
     async def _changed(self, followed: FollowedReplica, log: DurableLog, change: Callable[[], None]) -> None:
         if followed.ended or followed.partition.leader_epoch != followed.leader_epoch:

@@ -87,6 +87,8 @@ class Partition(DurableLog):
         one."""
         self.stage_log: DurableLog | None = None
         """The stage's own log, which a follower keeps too."""
+        self.stage_is_damaged = False
+        """Whether it could not be loaded when this node was to lead."""
 
     # -- the stage
 

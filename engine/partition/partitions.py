@@ -7,6 +7,7 @@ Logs are opened (and recovered) in worker threads, many at once. A partition wit
 objects: its directory appears with the first append.
 """
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 
@@ -21,7 +22,7 @@ from engine.journal.journal import Journal
 from engine.log.jobs import Job
 from engine.log.log import Log, LogConfig
 from engine.log.producer_room import ProducerRoom
-from engine.log.recovery import STAGE, new_state, parents, write_journal_birth
+from engine.log.recovery import STAGE, new_state, parents, write_journal_birth, write_journal_floor
 from engine.log.types import LogExtent
 from engine.partition.durable_log import DurableLog
 from engine.partition.partition import Partition
@@ -132,16 +133,22 @@ class Partitions:
         return log
 
     def open_arrived(self, spec: PartitionSpec) -> Log:
-        """[thread] The log of a partition that comes to this node, and may have been here before. If that life's files
-        are gone, what the journal holds of it must not come back."""
+        """[thread] The log of a partition that comes to this node, and may have been here before."""
         directory = self.directory(spec.topic_id, spec.index)
-        if self.journal is not None and not self.files.list(directory):
-            self.files.make_directories(directory)
-            write_journal_birth(self.files, directory, self.journal.place)
-            for parent in parents(directory):
-                # Else a power cut brings back the directory of before.
-                self.files.sync_directory(parent)
+        if not self.files.list(directory):
+            self.forget_journaled(directory)
         return self.open_log(spec, clean=False)
+
+    def forget_journaled(self, directory: str) -> None:
+        """[thread] The files of a log are gone, or its stage's: what the journal holds of them must not come back."""
+        if self.journal is None:
+            return
+        self.files.make_directories(directory)
+        write = write_journal_floor if os.path.basename(directory) == STAGE else write_journal_birth
+        write(self.files, directory, self.journal.place)
+        for parent in parents(directory):
+            # Else a power cut brings back the directory of before.
+            self.files.sync_directory(parent)
 
     def new_log(self, spec: PartitionSpec) -> Log:
         """[thread] The log of a new partition. Its topic's id is new, so there is nothing on the disk to look for."""

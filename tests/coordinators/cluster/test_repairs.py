@@ -1,5 +1,7 @@
 """A copy that fails its checks is made anew from others, if there are others."""
 
+from types import SimpleNamespace
+
 import pytest
 from trio.testing import trio_test
 
@@ -8,6 +10,7 @@ from coordinators.topic_view import Topic
 from engine.catalogue.memory import MemoryCatalogue
 from engine.catalogue.records import PartitionRecord
 from engine.errors import StorageError
+from engine.log.recovery import STAGE, read_journal_floor
 from tests.coordinators.cluster.nodes import ClusterNode, place
 
 
@@ -69,3 +72,30 @@ def test_a_row_without_the_node() -> None:
     assert led is not None
     assert (led.isr, led.leader, led.leader_epoch) == ((1,), -1, 6)
     assert without(row, 4) is row, "it had no part in it"
+
+
+def test_who_is_eligible_has_everything_too() -> None:
+    waits = PartitionRecord((1, 2, 3), (1,), -1, 5, 7, elr=(3,))
+    after = without(waits, 1)
+    assert after is not None
+    assert (after.isr, after.elr) == ((), (3,))
+    assert without(waits, 2) is waits
+    last = without(waits, 3)
+    assert last is not None
+    assert without(last, 1) is None
+
+
+@trio_test
+async def test_what_the_journal_holds_of_it_does_not_come_back() -> None:
+    catalogue = MemoryCatalogue()
+    node, topic = await damaged(catalogue)
+    place(catalogue, topic, 0, replicas=(1, 2), isr=(1, 2))
+    node.restart()
+    node.partitions.journal = SimpleNamespace(place=4711)  # type: ignore[assignment]
+    repairs, directory = Repairs(node.replicas), node.partitions.directory(topic.topic_id, 0)
+    repairs._put_aside(topic.topic_id, "0")
+    assert read_journal_floor(node.files, directory) == 4711
+    node.partitions.journal = SimpleNamespace(place=4712)  # type: ignore[assignment]
+    repairs._put_aside(topic.topic_id, f"0/{STAGE}")
+    assert read_journal_floor(node.files, f"{directory}/{STAGE}") == 4712
+    assert read_journal_floor(node.files, directory) == 4711

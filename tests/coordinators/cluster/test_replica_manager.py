@@ -1,6 +1,7 @@
 """A node does what the catalogue says, whoever has said it: which partitions lie on it, which it leads, how they are
 configured."""
 
+import errno
 import random
 from collections.abc import Sequence
 
@@ -18,7 +19,9 @@ from engine.catalogue.memory import MemoryCatalogue
 from engine.catalogue.records import broker_configs_key, encode
 from engine.catalogue.sqlite import IN_MEMORY, SqliteCatalogue
 from engine.errors import NotLeader, StorageError
+from engine.log.log import Log
 from engine.partition.partition import Partition
+from engine.partition.partitions import Partitions, PartitionSpec
 from engine.partition.replicas import Role
 from tests.coordinators.cluster.nodes import ClusterNode, place
 from tests.coordinators.replication.world import replication
@@ -241,6 +244,30 @@ async def test_a_follower_of_topics_that_fails_keeps_nobody_from_going_on(catalo
     await one.create("t")
     await one.create("u")
     assert len(list(one.partitions)) == 2
+
+
+@trio_test
+async def test_a_log_that_cannot_be_made_keeps_nobody_from_hearing_what_else_is_new(
+    catalogue: MemoryCatalogue, monkeypatch: pytest.MonkeyPatch, jumping: MockClock
+) -> None:
+    one, two = ClusterNode(1, catalogue), ClusterNode(2, catalogue)
+    topics = [await one.create(name) for name in ("t", "u")]
+    for topic in topics:
+        place(catalogue, topic, 0, replicas=(1, 2))
+    new_log, is_full = two.partitions.new_log, True
+
+    def make(spec: PartitionSpec) -> Log:
+        if spec.topic == "t" and is_full:
+            raise OSError(errno.ENOSPC, "no space left on device")
+        return new_log(spec)
+
+    monkeypatch.setattr(Partitions, "new_log", lambda _, spec: make(spec))
+    place(catalogue, await one.create("v"), 0, replicas=(1, 2))
+    await two.replicas.catch_up()
+    assert set(two.replicas.topics.by_name) == {"t", "u", "v"}
+    is_full = False
+    await two.background.run()
+    assert {each.log.name for each in two.partitions} == {"t-0", "u-0", "v-0"}
 
 
 @define(eq=False)

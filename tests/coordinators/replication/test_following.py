@@ -2,11 +2,14 @@
 leader does, and takes over checkpoints of stages."""
 
 import errno
+import os
 
 import trio
+from attrs import evolve
 from trio.testing import MockClock, trio_test
 
 from coordinators.replication.followers import CHECKPOINT_S
+from engine.log.recovery import write_start_offset
 from engine.log.types import Origin
 from engine.stage import checkpoint
 from tests.coordinators.replication.world import STAGE, ReplicaNode, ReplicationWorld, replication, values
@@ -364,6 +367,66 @@ async def test_what_a_stage_has_lost_is_not_taken_for_a_duplicate(jumping: MockC
 
 
 # -- when something fails
+
+
+@trio_test
+async def test_a_damaged_stage_is_copied_anew_and_the_node_starts(jumping: MockClock) -> None:
+    async with replication(1, 2, 3, replicas=(1, 2, 3)) as world:
+        leader, damaged = world.nodes[1], world.nodes[2]
+        for value in ("a", "b"):
+            await staged(world, leader, value)
+        await world.until_alike(leader, damaged, stage=True)
+        directory = damaged.stage_log.directory
+        damaged.kill()
+        (name,) = [name for name in damaged.files.list(directory) if name.endswith(".log")]
+        damaged.files.unlink(f"{directory}/{name}")
+        write_start_offset(damaged.files, directory, 1)
+        await world.start(2)
+        await world.until_alike(leader, damaged, stage=True)
+        await world.until(lambda: 2 in world.row.isr)
+        kept = damaged.files.list_directories(os.path.dirname(directory))
+        assert any(each.startswith("stage.aside-") for each in kept), "somebody may want to look at it"
+
+
+@trio_test
+async def test_a_stage_that_cannot_be_loaded_is_copied_anew_once_it_counts_for_nothing(jumping: MockClock) -> None:
+    """What is damaged in its midst is found only when its node is to lead."""
+    async with replication(1, 2, 3, replicas=(1, 2, 3)) as world:
+        leader, damaged = world.nodes[1], world.nodes[2]
+        for value in ("a", "b", "c"):
+            await staged(world, leader, value)
+        await world.until_alike(leader, damaged, stage=True)
+        damaged.files.flip_bit(damaged.stage_log.segments[0].path, 80)
+        row = world.change_row(leader=2, leader_epoch=world.row.leader_epoch + 1)
+        await world.until(lambda: bool(damaged.replicas.unable))
+        assert damaged.partition.stage_is_damaged
+        assert not damaged.partition.replicas.leads
+        world.put_row(evolve(row, leader=3, leader_epoch=row.leader_epoch + 1, partition_epoch=row.partition_epoch + 1))
+        await world.until(lambda: not damaged.replicas.unable)
+        await trio.sleep(1)
+        assert damaged.partition.stage_is_damaged, "it is in sync: without it others could miss it"
+        await world.elect(1, isr=(1, 3))
+        await world.until(lambda: not damaged.partition.stage_is_damaged)
+        await world.until_alike(leader, damaged, stage=True)
+        await world.until(lambda: 2 in world.row.isr)
+        await world.elect(2)
+
+
+@trio_test
+async def test_files_are_not_removed_while_something_is_done_to_them(jumping: MockClock) -> None:
+    async with replication(1, 2, 3, replicas=(1, 2, 3)) as world:
+        leader, follower = world.nodes[1], world.nodes[2]
+        waits = leader.append()
+        await world.until(lambda: waits == [None])
+        following, log = follower.replication.following, follower.partition
+        event = following._changing[log] = trio.Event()
+        directory = follower.log.directory
+        world.change_row(replicas=(1, 3), isr=(1, 3))
+        await trio.sleep(5)
+        assert follower.files.list(directory), "a truncation is under way"
+        del following._changing[log]
+        event.set()
+        await world.until(lambda: not follower.files.list(directory))
 
 
 @trio_test

@@ -13,6 +13,7 @@ from attrs import define, evolve, field
 from coordinators.background import Background
 from coordinators.cluster.controller import ClusterController
 from coordinators.cluster.nodes import Nodes
+from coordinators.cluster.repairs import Repairs
 from coordinators.cluster.replica_manager import ReplicaManager
 from coordinators.cluster.rows import partition_key
 from coordinators.release.releases import Releases
@@ -151,6 +152,7 @@ class ReplicaNode:
         surroundings = SimpleNamespace(
             clock=clock, files=self.files, workers=self.workers, catalogue_workers=InlineWorkers()
         )
+        self.replicas.on_damaged_stage.append(Repairs(self.replicas).begin_stage_anew)
         clustering = SimpleNamespace(membership=self, role=SimpleNamespace(suspect=self.suspected.append))
         self.replication = Replication.compose(surroundings, controller, self.releases, self.timers, self, clustering)
         limits = self.replication.fetching.limits
