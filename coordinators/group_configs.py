@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Mapping
 from attrs import define, field
 
 from coordinators.group.config import CONSUMER_CONFIGS
+from coordinators.group.streams.config import STREAMS_CONFIGS, StreamsGroupSettings
 from coordinators.group_keys import GroupKey
 from coordinators.share.config import SHARE_CONFIGS, ShareGroupSettings
 from engine.catalogue.catalogue import Commit, Compare, Delete, Put
@@ -17,12 +18,13 @@ from engine.config.keys import Value
 from engine.config.resolve import BrokerSettings, ConfigEntry, ConfigSource, SourcedValue
 from engine.errors import InvalidConfig, InvalidRequest
 
-GROUP_CONFIGS: dict[str, GroupKey] = {each.name: each for each in (*CONSUMER_CONFIGS, *SHARE_CONFIGS)}
+GROUP_CONFIGS: dict[str, GroupKey] = {each.name: each for each in (*CONSUMER_CONFIGS, *SHARE_CONFIGS, *STREAMS_CONFIGS)}
 """All that a group can be configured with, by name."""
 
 SESSIONS = (
     ("consumer.session.timeout.ms", "consumer.heartbeat.interval.ms"),
     ("share.session.timeout.ms", "share.heartbeat.interval.ms"),
+    ("streams.session.timeout.ms", "streams.heartbeat.interval.ms"),
 )
 """Who is to be noticed as silent must have been asked to speak before: the first is more than the second."""
 
@@ -38,10 +40,13 @@ class GroupConfigs:
     _shares: dict[str, ShareGroupSettings] = field(factory=dict, init=False)
     """Of those that have chosen something."""
     _share_default: ShareGroupSettings = field(init=False)
+    _streams: dict[str, StreamsGroupSettings] = field(factory=dict, init=False)
+    _streams_default: StreamsGroupSettings = field(init=False)
 
     def __attrs_post_init__(self) -> None:
         self._defaults = {name: each.default(self.settings) for name, each in GROUP_CONFIGS.items()}
         self._share_default = ShareGroupSettings.of(self._defaults)
+        self._streams_default = StreamsGroupSettings.of(self._defaults)
 
     # -- what is in force
 
@@ -57,6 +62,15 @@ class GroupConfigs:
         settings = self._shares.get(group_id)
         if settings is None:
             settings = self._shares[group_id] = ShareGroupSettings.of(self.values(group_id))
+        return settings
+
+    def streams_settings(self, group_id: str) -> StreamsGroupSettings:
+        """What a streams group obeys."""
+        if group_id not in self._own:
+            return self._streams_default
+        settings = self._streams.get(group_id)
+        if settings is None:
+            settings = self._streams[group_id] = StreamsGroupSettings.of(self.values(group_id))
         return settings
 
     def chosen(self, group_id: str, name: str) -> int | None:
@@ -98,6 +112,7 @@ class GroupConfigs:
         gone."""
         for group_id, (configs, revision) in news.items():
             self._shares.pop(group_id, None)
+            self._streams.pop(group_id, None)
             if revision:
                 self._own[group_id], self._revisions[group_id] = configs, revision
             else:

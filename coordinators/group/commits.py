@@ -1,4 +1,4 @@
-"""Committing, fetching, deleting and expiring offsets, for groups of both protocols and for those without members.
+"""Committing, fetching, deleting and expiring offsets, for groups of all protocols and for those without members.
 
 Who only keeps offsets under a group's name is a classic group that is always empty.
 """
@@ -21,6 +21,8 @@ from coordinators.group.requests import (
     FetchedOffset,
     OffsetToCommit,
 )
+from coordinators.group.streams.checks import check_streams_commit, check_streams_fetch
+from coordinators.group.streams.group import StreamsGroup, StreamsGroupState
 from coordinators.state_machine import Effects, Producer, Record, Verdict
 from engine.clock import Clock
 from engine.errors import (
@@ -35,6 +37,7 @@ from engine.errors import (
 )
 from engine.ids import ZERO_ID, TopicId
 
+AnyGroup = ClassicGroup | ConsumerGroup | StreamsGroup
 FORGOTTEN_AT_ONCE = 2_000
 """So many offsets of deleted topics go in one batch."""
 
@@ -47,6 +50,7 @@ class Commits:
     offsets: Offsets
     rebalances: Rebalances
     consumers: dict[str, ConsumerGroup]
+    streams: dict[str, StreamsGroup]
     shares: Mapping[str, object] = field(factory=dict)
     """Groups that keep no offsets here."""
 
@@ -91,6 +95,9 @@ class Commits:
         consumers = self.consumers.get(request.group_id)
         if consumers is not None:
             return check_commit(consumers, request, transactional=transactional)
+        streams = self.streams.get(request.group_id)
+        if streams is not None:
+            return check_streams_commit(streams, request, transactional=transactional)
         self._check_classic_commit(request, transactional=transactional)
         return [None] * len(request.offsets)
 
@@ -136,6 +143,9 @@ class Commits:
         consumers = self.consumers.get(group_id)
         if consumers is not None:
             check_fetch(consumers, member_id, member_epoch)
+        streams = self.streams.get(group_id)
+        if streams is not None:
+            check_streams_fetch(streams, member_id, member_epoch)
         keys = self.offsets.keys_of(group_id) if places is None else [OffsetKey(group_id, *place) for place in places]
         found = [self._fetched(key, require_stable=require_stable) for key in keys]
         if places is None:
@@ -158,7 +168,7 @@ class Commits:
     def delete_offsets(self, group_id: str, places: Sequence[tuple[str, int]]) -> Verdict[CommitAnswer]:
         """Forget some offsets of a group, but of no topic that it reads."""
         self._check_keeps_offsets(group_id)
-        group = self.consumers.get(group_id) or self._existing(group_id)
+        group = self._existing(group_id)
         if isinstance(group, ClassicGroup) and group.state is not GroupState.EMPTY and not group.is_consumers:
             raise NonEmptyGroup(f"group {group_id!r} has members, and what they read cannot be told")
         answers: CommitAnswer = []
@@ -175,8 +185,8 @@ class Commits:
 
     def delete_group(self, group_id: str) -> Verdict[None]:
         """Forget a group that has no members, with its offsets."""
-        group = self.consumers.get(group_id) or self._existing(group_id)
-        if group.state not in (GroupState.EMPTY, ConsumerGroupState.EMPTY):
+        group = self._existing(group_id)
+        if group.state not in (GroupState.EMPTY, ConsumerGroupState.EMPTY, StreamsGroupState.EMPTY):
             raise NonEmptyGroup(f"group {group_id!r} is not empty")
         effects = Effects()
         effects.records += [offset_record(key, None) for key in sorted(self.offsets.keys_of(group_id))]
@@ -194,8 +204,8 @@ class Commits:
         if group_id in self.shares:
             raise GroupIdNotFound(f"Group {group_id} is not a consumer group.")
 
-    def _existing(self, group_id: str) -> ClassicGroup:
-        group = self.groups.get(group_id)
+    def _existing(self, group_id: str) -> AnyGroup:
+        group = self.consumers.get(group_id) or self.streams.get(group_id) or self.groups.get(group_id)
         if group is None:
             raise GroupIdNotFound(f"Group {group_id} not found.")
         return group
@@ -206,7 +216,7 @@ class Commits:
         """Forget offsets past their retention, and groups that have neither members nor offsets."""
         now_ms = self.clock.now_ms()
         effects = Effects()
-        everyone: list[ClassicGroup | ConsumerGroup] = [*self.groups.values(), *self.consumers.values()]
+        everyone: list[AnyGroup] = [*self.groups.values(), *self.consumers.values(), *self.streams.values()]
         for group in everyone:
             expired = self._expired(group, now_ms)
             effects.records += [offset_record(key, None) for key in expired]
@@ -214,10 +224,10 @@ class Commits:
                 effects.records += _tombstones(group)
         return effects.verdict()
 
-    def _expired(self, group: ClassicGroup | ConsumerGroup, now_ms: int) -> list[OffsetKey]:
+    def _expired(self, group: AnyGroup, now_ms: int) -> list[OffsetKey]:
         """A group's offsets age from when it became empty; a stable group's from the commit, if nobody reads them.
 
-        Those of a consumer group always age from the commit.
+        Those of a group that the broker assigns to always age from the commit.
         """
         is_empty = group.state is GroupState.EMPTY
         is_classic = isinstance(group, ClassicGroup)
@@ -241,5 +251,5 @@ class Commits:
         return now_ms - since_ms >= self.rebalances.settings.offsets_retention_ms
 
 
-def _tombstones(group: ClassicGroup | ConsumerGroup) -> list[Record]:
+def _tombstones(group: AnyGroup) -> list[Record]:
     return [group_record(group.group_id, None)] if isinstance(group, ClassicGroup) else group.tombstones()

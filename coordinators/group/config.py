@@ -285,6 +285,7 @@ class GroupSettings:
     consumer_assignors: tuple[str, ...] = ("uniform", "range")
     consumer_migration_policy: str = "bidirectional"
     share_max_size: int = 200
+    streams_max_size: int = 2**31 - 1
 
     @classmethod
     def of(cls, settings: BrokerSettings) -> "GroupSettings":
@@ -305,4 +306,5 @@ class GroupSettings:
             consumer_assignors=settings.items("group.consumer.assignors"),
             consumer_migration_policy=settings.text("group.consumer.migration.policy"),
             share_max_size=settings.integer("group.share.max.size"),
+            streams_max_size=settings.integer("group.streams.max.size"),
         )

@@ -14,6 +14,10 @@ from coordinators.group.offsets import Offsets
 from coordinators.group.requests import DescribedGroup, DescribedMember, ListedGroup
 from coordinators.group.share.group import ShareGroup
 from coordinators.group.share.requests import DescribedShareGroup, DescribedShareMember
+from coordinators.group.streams.configuring import configure
+from coordinators.group.streams.group import StreamsGroup, StreamsMember
+from coordinators.group.streams.requests import DescribedStreamsGroup, DescribedStreamsMember
+from coordinators.group.streams.tasks import Tasks
 from coordinators.share.broker_keys import ASSIGNOR
 from coordinators.topic_view import TopicView
 from engine.errors import GroupIdNotFound
@@ -21,13 +25,25 @@ from engine.errors import GroupIdNotFound
 CLASSIC = "classic"
 CONSUMER = "consumer"
 SHARE = "share"
+STREAMS = "streams"
+
+
+def kind_of(shard: GroupMachine, group_id: str) -> str | None:
+    """Which protocol a group is of, if it exists."""
+    if group_id in shard.groups:
+        return CLASSIC
+    if group_id in shard.consumers.groups:
+        return CONSUMER
+    if group_id in shard.shares.groups:
+        return SHARE
+    return STREAMS if group_id in shard.streams.groups else None
 
 
 def describe(shard: GroupMachine, group_id: str) -> DescribedGroup:
     """One group; what its members said and got is shown only while that is settled."""
     group = shard.groups.get(group_id)
     if group is None:
-        is_other = group_id in shard.consumers.groups or group_id in shard.shares.groups
+        is_other = kind_of(shard, group_id) is not None
         raise GroupIdNotFound(f"Group {group_id} {'is not a classic group' if is_other else 'not found'}.")
     protocol = group.protocol if group.state is GroupState.STABLE else None
     return DescribedGroup(
@@ -61,6 +77,10 @@ def listed(shard: GroupMachine) -> list[ListedGroup]:
             for group_id, group in shard.consumers.groups.items()
         ),
         *(ListedGroup(group_id, SHARE, group.state.value, SHARE) for group_id, group in shard.shares.groups.items()),
+        *(
+            ListedGroup(group_id, STREAMS, group.state.value, STREAMS)
+            for group_id, group in shard.streams.groups.items()
+        ),
     ]
 
 
@@ -109,6 +129,43 @@ def describe_share_group(group: ShareGroup, topics: TopicView) -> DescribedShare
     )
     return DescribedShareGroup(
         group.group_id, group.state.value, group.epoch, group.assignment_epoch, ASSIGNOR, members
+    )
+
+
+def describe_streams_group(shard: GroupMachine, group_id: str) -> DescribedStreamsGroup:
+    """One group."""
+    group = shard.streams.groups.get(group_id)
+    if group is None:
+        is_other = kind_of(shard, group_id) is not None
+        raise GroupIdNotFound(f"Group {group_id} {'is not a streams group' if is_other else 'not found'}.")
+    topology, configured = group.topology, group.configured
+    if topology is not None and (configured is None or group.is_stale):
+        configured = configure(topology, shard.topics)
+    return DescribedStreamsGroup(
+        group_id,
+        group.state.value,
+        group.epoch,
+        group.assignment_epoch,
+        topology if configured is None else configured.topology,
+        tuple(_streams_member(group, member) for member in group.members.values()),
+    )
+
+
+def _streams_member(group: StreamsGroup, member: StreamsMember) -> DescribedStreamsMember:
+    said = member.said
+    return DescribedStreamsMember(
+        member.member_id,
+        member.epoch,
+        said.instance_id,
+        said.rack_id,
+        said.client_id,
+        said.client_host,
+        said.topology_epoch,
+        said.process_id,
+        said.endpoint,
+        said.tags,
+        member.assigned.tasks,
+        group.targets.get(member.member_id, Tasks()),
     )
 
 
@@ -171,6 +228,10 @@ def group_clients(
             ]
             if said:
                 yield share.group_id, share.is_subscribed_to, said
+        for streams in machine.streams.groups.values():
+            said = [(each.said.client_id, _address(each.said.client_host)) for each in streams.members.values()]
+            if said:
+                yield streams.group_id, streams.is_subscribed_to, said
 
 
 def _address(host: str) -> str:

@@ -18,6 +18,8 @@ from coordinators.group.descriptions import (
     describe,
     describe_consumer_group,
     describe_share_group,
+    describe_streams_group,
+    kind_of,
     lag_of,
     listed,
 )
@@ -38,6 +40,12 @@ from coordinators.group.requests import (
     SyncRequest,
 )
 from coordinators.group.share.requests import DescribedShareGroup, ShareHeartbeatRequest
+from coordinators.group.streams.internal_topics import StreamsTopics
+from coordinators.group.streams.requests import (
+    DescribedStreamsGroup,
+    StreamsHeartbeatAnswer,
+    StreamsHeartbeatRequest,
+)
 from coordinators.internal_topics import InternalTopic, InternalTopics
 from coordinators.runtime import Runtime
 from coordinators.state_machine import Producer, ShardTimers, Verdict
@@ -83,8 +91,10 @@ class Groups:
     random_bytes: Callable[[int], bytes]
     runtime: Runtime[GroupMachine] = field(init=False)
     on_committed: list[CommitObserver] = field(factory=list, init=False)
+    streams_topics: StreamsTopics = field(init=False)
 
     def __attrs_post_init__(self) -> None:
+        self.streams_topics = StreamsTopics(self.internal_topics.controller, self.clock)
         self.runtime = Runtime(OFFSETS_TOPIC, self._new_machine, self.clock, self.timers, self.workers, _retriable)
 
     @classmethod
@@ -119,13 +129,13 @@ class Groups:
             self.settings,
             self.random_bytes,
             topics.view,
-            self._consumer_members,
+            self._paced_members,
             self.on_committed,
             topics.groups,
         )
 
-    def _consumer_members(self) -> int:
-        return sum(len(machine.consumers.sessions) for machine in self.runtime.machines())
+    def _paced_members(self) -> int:
+        return sum(machine.paced_members() for machine in self.runtime.machines())
 
     # -- members
 
@@ -161,6 +171,11 @@ class Groups:
         """A heartbeat of the new consumer protocol."""
         return self._run(ANY, request.group_id, GroupMachine.consumer_heartbeat, request)
 
+    def streams_heartbeat(self, request: StreamsHeartbeatRequest) -> Deferred[StreamsHeartbeatAnswer]:
+        """A heartbeat of a member of a streams group. Topics that the application lacks are made meanwhile."""
+        answer = self._run(ANY, request.group_id, GroupMachine.streams_heartbeat, request)
+        return answer.map(self.streams_topics.see_to)
+
     def share_heartbeat(self, request: ShareHeartbeatRequest) -> Deferred[HeartbeatAnswer]:
         """A heartbeat of a member of a share group."""
         return self._run(ANY, request.group_id, lambda shard: shard.shares.heartbeat(request))
@@ -174,6 +189,7 @@ class Groups:
             for machine in self.runtime.machines():
                 machine.consumers.topics_changed(topic.name)
                 machine.shares.topics_changed(topic.name)
+                machine.streams.topics_changed(topic.name)
 
     # -- offsets
 
@@ -254,7 +270,7 @@ class Groups:
         def operation(shard: GroupMachine) -> Verdict[DescribedConsumerGroup]:
             group = shard.consumers.groups.get(group_id)
             if group is None:
-                is_other = group_id in shard.groups or group_id in shard.shares.groups
+                is_other = kind_of(shard, group_id) is not None
                 raise GroupIdNotFound(f"Group {group_id} {'is not a consumer group' if is_other else 'not found'}.")
             return Verdict(response=describe_consumer_group(group, shard.topics, self.settings.consumer_assignors[0]))
 
@@ -267,6 +283,10 @@ class Groups:
             return Verdict(response=describe_share_group(shard.shares.existing(group_id), shard.topics))
 
         return self._run(NAMED, group_id, operation)
+
+    def describe_streams(self, group_id: str) -> Deferred[DescribedStreamsGroup]:
+        """A streams group."""
+        return self._run(NAMED, group_id, lambda shard: Verdict(response=describe_streams_group(shard, group_id)))
 
     def list_groups(self) -> list[ListedGroup]:
         """Every group; `CoordinatorLoadInProgress` while some are not known yet."""

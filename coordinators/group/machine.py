@@ -1,7 +1,7 @@
 """The state machine of one shard: the groups in one partition of `__consumer_offsets`, and their offsets.
 
 The version of a record's key says what the record is about; for each kind there is one function that applies it. What
-members ask is decided in `classic/`, `consumer/` or `share/`, by the protocol of the group that they are in.
+members ask is decided in `classic/`, `consumer/`, `share/` or `streams/`, by the protocol of the group they are in.
 """
 
 import logging
@@ -22,6 +22,7 @@ from coordinators.group.consumer.heartbeat import ConsumerHeartbeats
 from coordinators.group.consumer.replay import ConsumerReplay
 from coordinators.group.consumer.requests import HeartbeatAnswer, HeartbeatRequest
 from coordinators.group.offsets import CommitObserver, Offsets
+from coordinators.group.pace import HeartbeatPace
 from coordinators.group.record_formats import (
     GROUP_KEY_VERSION,
     OFFSET_KEY_VERSIONS,
@@ -41,6 +42,10 @@ from coordinators.group.requests import (
 )
 from coordinators.group.share.groups import ShareGroups
 from coordinators.group.share.replay import ShareReplay
+from coordinators.group.streams.groups import StreamsGroups
+from coordinators.group.streams.heartbeat import StreamsHeartbeats
+from coordinators.group.streams.replay import StreamsReplay
+from coordinators.group.streams.requests import StreamsHeartbeatAnswer, StreamsHeartbeatRequest
 from coordinators.group_configs import GroupConfigs
 from coordinators.state_machine import Effects, Record, ShardTimers, Verdict
 from coordinators.topic_view import TopicView
@@ -64,7 +69,7 @@ class GroupMachine:
     settings: GroupSettings
     random_bytes: Callable[[int], bytes]
     topics: TopicView = field(factory=TopicView)
-    # How many members of the new consumer protocol this node has, if there are more shards than this.
+    # How many members of consumer and streams groups this node has, if there are more shards than this.
     population: Callable[[], int] | None = None
     commit_observers: Sequence[CommitObserver] = ()
     configs: GroupConfigs = field(factory=lambda: GroupConfigs(BrokerSettings()))
@@ -78,6 +83,8 @@ class GroupMachine:
     heartbeats: ConsumerHeartbeats = field(init=False)
     classic_members: ClassicMembers = field(init=False)
     shares: ShareGroups = field(init=False)
+    streams: StreamsGroups = field(init=False)
+    streams_heartbeats: StreamsHeartbeats = field(init=False)
     _replays: dict[int, Replay] = field(init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -87,17 +94,27 @@ class GroupMachine:
         self.consumers = ConsumerGroups(
             self.groups, self.topics, self.clock, self.timers, self.settings, self._downgraded, self.configs
         )
-        self.heartbeats = ConsumerHeartbeats(self.consumers, self.random_bytes, self.population)
-        self.classic_members = ClassicMembers(self.consumers, self.random_bytes)
-        self.joins = Joins(self.rebalances, self.random_bytes, self.consumers.groups)
-        self.shares = ShareGroups(
-            self.groups, self.consumers.groups, self.topics, self.clock, self.timers, self.settings, self.configs
+        self.streams = StreamsGroups(
+            self.groups, self.topics, self.clock, self.timers, self.configs, self.settings.streams_max_size
         )
-        self.commits = Commits(self.groups, self.offsets, self.rebalances, self.consumers.groups, self.shares.groups)
+        pace = HeartbeatPace(self.settings.consumer_heartbeats_per_second, self.population or self.paced_members)
+        self.heartbeats = ConsumerHeartbeats(self.consumers, self.random_bytes, pace)
+        self.streams_heartbeats = StreamsHeartbeats(self.streams, pace)
+        self.classic_members = ClassicMembers(self.consumers, self.random_bytes)
+        assigned = (self.consumers.groups, self.streams.groups)
+        self.joins = Joins(self.rebalances, self.random_bytes, assigned)
+        others = (self.groups, *assigned)
+        self.shares = ShareGroups(others, self.topics, self.clock, self.timers, self.settings, self.configs)
+        self.commits = Commits(self.groups, self.offsets, self.rebalances, *assigned, self.shares.groups)
         self._replays = dict.fromkeys(OFFSET_KEY_VERSIONS, self._replay_offset)
         self._replays[GROUP_KEY_VERSION] = self._replay_group
         self._replays |= ConsumerReplay(self.consumers.groups, self.groups, self.offsets).by_key()
         self._replays |= ShareReplay(self.shares.groups).by_key()
+        self._replays |= StreamsReplay(self.streams.groups, self.groups, self.offsets).by_key()
+
+    def paced_members(self) -> int:
+        """How many members of this shard share the pace of heartbeats."""
+        return len(self.consumers.sessions) + len(self.streams.sessions)
 
     # -- replay
 
@@ -121,7 +138,7 @@ class GroupMachine:
         if record.value is None:
             self.offsets.remove(key)
             return
-        if key.group_id not in self.groups and key.group_id not in self.consumers.groups:
+        if not any(key.group_id in groups for groups in (self.groups, self.consumers.groups, self.streams.groups)):
             # Somebody who only keeps offsets here: a group that never has members.
             self.groups[key.group_id] = ClassicGroup(key.group_id)
         if producer_id == NO_PRODUCER_ID:
@@ -162,9 +179,15 @@ class GroupMachine:
 
     def consumer_heartbeat(self, request: HeartbeatRequest) -> Verdict[HeartbeatAnswer]:
         """A heartbeat of the new consumer protocol."""
-        if request.group_id in self.shares.groups:
+        if request.group_id in self.shares.groups or request.group_id in self.streams.groups:
             raise GroupIdNotFound(f"Group {request.group_id} is not a consumer group.")
         return self.heartbeats.heartbeat(request)
+
+    def streams_heartbeat(self, request: StreamsHeartbeatRequest) -> Verdict[StreamsHeartbeatAnswer]:
+        """A heartbeat of a member of a streams group."""
+        if request.group_id in self.shares.groups or request.group_id in self.consumers.groups:
+            raise GroupIdNotFound(f"Group {request.group_id} is not a streams group.")
+        return self.streams_heartbeats.heartbeat(request)
 
     def _members_of(self, group_id: str) -> Membership | ClassicMembers:
         host = self.consumers.groups.get(group_id)
@@ -194,6 +217,7 @@ class GroupMachine:
         assert not effects.records, "nobody waits for a group that was just loaded"
         self.consumers.loaded()
         self.shares.loaded()
+        self.streams.loaded()
         self._expire_later()
 
     def unloaded(self) -> None:
@@ -223,11 +247,13 @@ class GroupMachine:
         stored = {group_id: group.stored for group_id, group in self.groups.items() if group.stored is not None}
         consumers = {group_id: group.hard_state() for group_id, group in self.consumers.groups.items()}
         shares = {group_id: group.hard_state() for group_id, group in self.shares.groups.items()}
-        return stored, consumers, shares, self.offsets.snapshot()
+        streams = {group_id: group.hard_state() for group_id, group in self.streams.groups.items()}
+        return stored, consumers, shares, streams, self.offsets.snapshot()
 
     def statistics(self) -> dict[str, int]:
         """Groups, members and offsets."""
         sizes = [len(group.members) for group in self.groups.values()]
         sizes += [len(group.members) for group in self.consumers.groups.values()]
         sizes += [len(group.members) for group in self.shares.groups.values()]
+        sizes += [len(group.members) for group in self.streams.groups.values()]
         return {"groups": len(sizes), "members": sum(sizes), **self.offsets.statistics()}

@@ -5,7 +5,7 @@ not two members. A static member (KIP-345) is known by its instance id instead: 
 nobody else has to move. A member that repeats a join in the same generation is told that generation again.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from uuid import UUID
 
 from attrs import define, evolve, field
@@ -16,6 +16,7 @@ from coordinators.group.classic.rebalances import NEW_MEMBER_TIMEOUT_MS, Rebalan
 from coordinators.group.consumer.group import ConsumerGroup
 from coordinators.group.record_formats import group_record
 from coordinators.group.requests import NO_MEMBER, JoinAnswer, JoinRequest
+from coordinators.group.streams.group import StreamsGroup
 from coordinators.state_machine import Effects, Verdict
 from engine.deferred import Deferred
 from engine.errors import (
@@ -34,12 +35,16 @@ class Joins:
 
     rebalances: Rebalances
     random_bytes: Callable[[int], bytes]
-    consumers: Mapping[str, ConsumerGroup] = field(factory=dict)
+    # Groups that the broker assigns to.
+    others: Sequence[Mapping[str, ConsumerGroup | StreamsGroup]] = field(factory=tuple)
 
     def join(self, request: JoinRequest) -> Verdict[JoinAnswer]:
         """Take a member in, or on; the answer comes when the round of joins is over."""
         groups = self.rebalances.groups
         group = groups.get(request.group_id)
+        empty = next((each[request.group_id] for each in self.others if request.group_id in each), None)
+        if empty is not None and empty.members:
+            raise InconsistentGroupProtocol(f"group {request.group_id!r} is not a classic group")
         if group is None:
             if request.member_id != NO_MEMBER:
                 raise UnknownMemberId(f"there is no group {request.group_id!r}")
@@ -52,9 +57,8 @@ class Joins:
             )
         groups[group.group_id] = group
         effects = Effects()
-        empty = self.consumers.get(group.group_id)
         if empty is not None:
-            # A group of the new protocol that has no members left gives its name to one of the classic protocol.
+            # A group of a new protocol that has no members left gives its name to one of the classic protocol.
             effects.records += empty.tombstones()
             effects.reload_if_refused = True
         if request.member_id == NO_MEMBER:

@@ -202,10 +202,7 @@ class Draft:
         """Tells whether the topics that the group reads are the same, with the same partitions."""
         wanted, expressions = self._wanted()
         resolved = (self.regexes[regex].topics for regex in expressions if regex in self.regexes)
-        names = frozenset(wanted).union(*resolved)
-        topics = (self.topics.by_name.get(name) for name in sorted(names))
-        parts = [topic.topic_id + topic.partition_count.to_bytes(4, "big") for topic in topics if topic is not None]
-        return int.from_bytes(blake2b(b"".join(parts), digest_size=8).digest(), "big", signed=True) if parts else 0
+        return hash_of_topics(frozenset(wanted).union(*resolved), self.topics)
 
     def raise_epoch(self) -> None:
         """Something about the group has changed: a new assignment is due. Which topics that is for is noted with it."""
@@ -247,3 +244,10 @@ class Draft:
     def _counts(self, wanted: Iterable[frozenset[TopicId]]) -> Mapping[TopicId, int]:
         ids = frozenset().union(*wanted)
         return {topic_id: self.topics.by_id[topic_id].partition_count for topic_id in ids}
+
+
+def hash_of_topics(names: Iterable[str], topics: TopicView) -> int:
+    """Tells whether these topics are the same, with the same partitions; of those that do not exist nothing is told."""
+    found = (topics.by_name.get(name) for name in sorted(names))
+    parts = [topic.topic_id + topic.partition_count.to_bytes(4, "big") for topic in found if topic is not None]
+    return int.from_bytes(blake2b(b"".join(parts), digest_size=8).digest(), "big", signed=True) if parts else 0

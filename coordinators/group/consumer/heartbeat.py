@@ -28,12 +28,10 @@ from coordinators.group.consumer.record_formats import AssignedPartitions, Assig
 from coordinators.group.consumer.replay import ConsumerReplay
 from coordinators.group.consumer.requests import NO_TIMEOUT, HeartbeatAnswer, HeartbeatRequest
 from coordinators.group.offsets import Offsets
+from coordinators.group.pace import HeartbeatPace
 from coordinators.group.record_formats import group_record
 from coordinators.state_machine import Effects, Verdict
 from engine.errors import GroupIdNotFound, RebalanceInProgress, UnreleasedInstanceId
-
-# A member that waits for what others still hold comes back sooner than the others; nobody sooner than this.
-LEAST_INTERVAL_MS = 200
 
 
 @define(eq=False)
@@ -42,8 +40,7 @@ class ConsumerHeartbeats:
 
     consumers: ConsumerGroups
     random_bytes: Callable[[int], bytes]
-    # How many members there are on this node, in all shards.
-    population: Callable[[], int] | None = None
+    pace: HeartbeatPace
 
     @property
     def settings(self) -> GroupSettings:
@@ -91,20 +88,12 @@ class ConsumerHeartbeats:
         return HeartbeatAnswer(after.member_id, after.epoch, self._interval_ms(request.group_id, after), assignment)
 
     def _interval_ms(self, group_id: str, member: ConsumerMember) -> int:
-        """When to come back: as the group has chosen; else soon, as long as all members together do not come too often.
-
-        A member learns of its new assignment only when it comes, so this is how long a rebalance takes.
-        """
+        """When to come back: as the group has chosen; else soon, as long as there are not too many members."""
         chosen_ms = self.consumers.configs.chosen(group_id, "consumer.heartbeat.interval.ms")
         if chosen_ms is not None:
             return chosen_ms
-        most, rate = self.settings.consumer_heartbeat_interval_ms, self.settings.consumer_heartbeats_per_second
-        if member.state is MemberState.UNRELEASED_PARTITIONS:
-            return min(most, LEAST_INTERVAL_MS)
-        if rate == 0:
-            return most
-        members = len(self.consumers.sessions) if self.population is None else self.population()
-        return min(most, max(LEAST_INTERVAL_MS, members * 1000 // rate))
+        waits = member.state is MemberState.UNRELEASED_PARTITIONS
+        return self.pace.interval_ms(self.settings.consumer_heartbeat_interval_ms, waits=waits)
 
     # -- who it is
 

@@ -1,4 +1,4 @@
-"""The timers of consumer groups' members: sessions, and how long giving partitions back may take.
+"""The timers of members that the broker assigns to: sessions, and how long giving back may take.
 
 All of it is soft: after a load every member has a new session. A sign of life moves a deadline; the timer looks
 whether it has passed only when it fires, so a heartbeat costs one assignment.

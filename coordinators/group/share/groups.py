@@ -7,15 +7,13 @@ Kafka gives a member a partition only once the state of the two has been initial
 it is noted as initialised with the assignment, and the partition's leader decides where to begin when first asked.
 """
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from itertools import islice
 from typing import Any
 
 from attrs import define, evolve, field
 
-from coordinators.group.classic.group import ClassicGroup
 from coordinators.group.config import GroupSettings
-from coordinators.group.consumer.group import ConsumerGroup
 from coordinators.group.consumer.requests import HeartbeatAnswer
 from coordinators.group.consumer.sessions import ConsumerSessions
 from coordinators.group.share.checks import check_share_epoch, check_share_heartbeat
@@ -40,11 +38,10 @@ FORGOTTEN_AT_ONCE = 500
 
 @define(eq=False)
 class ShareGroups:
-    """Groups, and the steps that change them. A name belongs to one kind of group: `classic` and `consumers` are the
-    others."""
+    """Groups, and the steps that change them. A name belongs to one kind of group: `others` are those of other
+    kinds."""
 
-    classic: Mapping[str, ClassicGroup]
-    consumers: Mapping[str, ConsumerGroup]
+    others: Sequence[Mapping[str, object]]
     topics: TopicView
     clock: Clock
     timers: ShardTimers[Any]
@@ -87,7 +84,7 @@ class ShareGroups:
         group = self.groups.get(group_id)
         if group is not None:
             return group
-        if group_id in self.classic or group_id in self.consumers:
+        if any(group_id in groups for groups in self.others):
             raise GroupIdNotFound(f"Group {group_id} is not a share group.")
         if not makes:
             raise GroupIdNotFound(f"Group {group_id} not found.")

@@ -79,6 +79,8 @@ FEATURES = (
     Feature("transaction.version", 0, 2, 2),
     # KIP-848: ConsumerGroupHeartbeat and ConsumerGroupDescribe are served.
     Feature("group.version", 0, 1, 1),
+    # KIP-1071: StreamsGroupHeartbeat and StreamsGroupDescribe are served.
+    Feature("streams.version", 0, 1, 1),
 )
 
 

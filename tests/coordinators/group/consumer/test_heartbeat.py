@@ -7,6 +7,7 @@ import pytest
 from coordinators.group.config import GroupSettings
 from coordinators.group.consumer.group import ConsumerGroupState, MemberState
 from coordinators.group.consumer.requests import HeartbeatRequest
+from coordinators.group.pace import HeartbeatPace
 from coordinators.group.requests import OffsetToCommit
 from engine.errors import (
     FencedInstanceId,
@@ -317,9 +318,9 @@ def test_a_consumer_group_with_members_takes_no_classic_members_of_another_kind(
 
 def test_members_come_back_soon_where_they_are_few_and_seldom_where_they_are_many(shard: ConsumerShard) -> None:
     assert shard.joined("a", "t").heartbeat_interval_ms == 200
-    shard.machine.heartbeats.population = lambda: 250
+    shard.machine.heartbeats.pace = HeartbeatPace(100, lambda: 250)
     assert shard.beat("a", 1).heartbeat_interval_ms == 2_500
-    shard.machine.heartbeats.population = lambda: 10_000
+    shard.machine.heartbeats.pace = HeartbeatPace(100, lambda: 10_000)
     assert shard.beat("a", 1).heartbeat_interval_ms == 5_000
 
 
