@@ -72,6 +72,8 @@ RECORDS = {
     "coordinators/group/config.py:GroupSettings": "keys of the configuration",
     "coordinators/group/consumer/requests.py:DescribedConsumer": "what is told of a member",
     "coordinators/group/consumer/requests.py:HeartbeatRequest": "the fields of a request",
+    "coordinators/group/streams/requests.py:DescribedStreamsMember": "what is told of a member",
+    "coordinators/group/streams/requests.py:StreamsHeartbeatRequest": "the fields of a request",
     "coordinators/group/requests.py:JoinRequest": "the fields of a request",
     "coordinators/release/pending_records.py:DelayStatistics": "figures",
     "coordinators/release/pending_records.py:PendingRecord": "what is told of a record",

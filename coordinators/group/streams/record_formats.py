@@ -58,7 +58,7 @@ class StreamsEpochValue(NamedTuple):
     assignment_configs: Pairs = ()
 
 
-class Endpoint(NamedTuple):
+class UserEndpoint(NamedTuple):
     """Where a process answers questions about its state."""
 
     host: str
@@ -75,7 +75,7 @@ class StreamsMemberValue(NamedTuple):
     rebalance_timeout_ms: int = -1
     topology_epoch: int = -1
     process_id: str = ""
-    endpoint: Endpoint | None = None
+    endpoint: UserEndpoint | None = None
     tags: Pairs = ()
 
 
@@ -142,7 +142,7 @@ def decode_streams_member(value: bytes) -> StreamsMemberValue:
     endpoint = None
     if has_endpoint:
         host, position = read_compact_text(value, position)
-        endpoint, position = Endpoint(host, int.from_bytes(value[position : position + 2], "big")), position + 3
+        endpoint, position = UserEndpoint(host, int.from_bytes(value[position : position + 2], "big")), position + 3
     tags, position = read_array(value, position, _read_pair)
     return StreamsMemberValue(
         instance_id, rack_id, client_id, client_host, timeout_ms, topology_epoch, process_id, endpoint, tags

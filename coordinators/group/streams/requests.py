@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from attrs import frozen
 
-from coordinators.group.streams.record_formats import Endpoint
+from coordinators.group.streams.record_formats import UserEndpoint
 from coordinators.group.streams.tasks import Tasks
 from coordinators.group.streams.topology import Topology
 from coordinators.topic_creation import TopicSpec
@@ -45,7 +45,7 @@ class StreamsHeartbeatRequest:
     topology: Topology | None = None
     owned: Tasks | None = None
     process_id: str | None = None
-    endpoint: Endpoint | None = None
+    endpoint: UserEndpoint | None = None
     tags: tuple[tuple[str, str], ...] | None = None
     shuts_down: bool = False
     client_id: str = ""
@@ -56,7 +56,7 @@ class StreamsHeartbeatRequest:
 class EndpointPartitions:
     """Which partitions of which topics a process answers for; None of a topic are left out."""
 
-    endpoint: Endpoint
+    endpoint: UserEndpoint
     active: tuple[tuple[str, tuple[int, ...]], ...]
     standby: tuple[tuple[str, tuple[int, ...]], ...]
 
@@ -90,7 +90,7 @@ class DescribedStreamsMember:
     client_host: str
     topology_epoch: int
     process_id: str
-    endpoint: Endpoint | None
+    endpoint: UserEndpoint | None
     tags: tuple[tuple[str, str], ...]
     assigned: Tasks
     target: Tasks

@@ -8,7 +8,7 @@ source topics by regular expression are refused with INVALID_REQUEST, as by Kafk
 from collections.abc import Sequence
 
 from coordinators.group.groups import Groups
-from coordinators.group.streams.record_formats import Endpoint
+from coordinators.group.streams.record_formats import UserEndpoint
 from coordinators.group.streams.requests import EndpointPartitions, StreamsHeartbeatAnswer, StreamsHeartbeatRequest
 from coordinators.group.streams.tasks import TaskIds, Tasks
 from coordinators.group.streams.topology import CopartitionGroup, NeededTopic, Subtopology, Topology
@@ -42,7 +42,7 @@ def handle(
         topology=None if request.topology is None else _topology(request.topology),
         owned=owned,
         process_id=request.process_id,
-        endpoint=None if endpoint is None else Endpoint(endpoint.host, endpoint.port),
+        endpoint=None if endpoint is None else UserEndpoint(endpoint.host, endpoint.port),
         tags=None if tags is None else tuple((each.key, each.value) for each in tags),
         shuts_down=request.shutdown_application,
         client_id=context.client_id or "",
