@@ -47,9 +47,7 @@ class StreamsShard(Shard):
         self.configs.take({"g": ({**QUICK, **chosen}, 1)})
 
     def _new_machine(self, _index: int, _leader_epoch: int, timers: ShardTimers[Any]) -> GroupMachine:
-        return GroupMachine(
-            timers, self.clock, self.settings, self.random_bytes, self.topics, None, (), self.configs
-        )
+        return GroupMachine(timers, self.clock, self.settings, self.random_bytes, self.topics, None, (), self.configs)
 
     @property
     def group(self) -> StreamsGroup:
