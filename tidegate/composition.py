@@ -47,7 +47,7 @@ from tidegate.kafka_door import door_services
 from tidegate.node import Node
 from tidegate.operations import Operations
 from tidegate.pulse import Pulse
-from tidegate.sharing import Sharing
+from tidegate.sharing import ShareParts
 from tidegate.tracing import open_tracing, publish_events
 from tidegate.world import World
 from wire.kafka.cork import Cork
@@ -132,7 +132,7 @@ async def compose_node(
     letter_writing = LetterWriting(controller, producer_ids, clock, publishing, carrier)
     dead_letters = DeadLetters(letter_writing)
     releases.on_dead_letters.append(dead_letters.wake)
-    sharing = Sharing.compose(internal_topics, directory, clock, timers, workers, links)
+    sharing = ShareParts.compose(internal_topics, directory, clock, timers, workers, links)
     clean_ups: list[CleanUp] = [groups.forget_topics, sharing.local_states.forget_topics]
     deletions = Deletions(controller, clean_ups, clustering.acts_for_all)
     identity = await _identity(under, config.node_id, catalogue, topics.settings)

@@ -4,6 +4,7 @@ import random
 from typing import Any
 
 from coordinators.cluster.config import RACK_AWARE
+from coordinators.cluster.controller import ClusterController
 from coordinators.cluster.nodes import Nodes
 from coordinators.records.deleting import Deleting
 from coordinators.records.directory import PartitionDirectory
@@ -11,6 +12,9 @@ from coordinators.records.long_polls import LongPolls
 from coordinators.records.nearest import NearestReplicas
 from coordinators.records.offset_lookup import OffsetLookup
 from coordinators.records.reading import Reading
+from coordinators.share.ports import ShareStates
+from coordinators.share.sessions import ShareSessions
+from coordinators.share.sharing import Sharing
 from coordinators.tracing.tracing import Tracing
 from engine.clock import Clock
 from engine.config.resolve import BrokerSettings
@@ -45,9 +49,21 @@ def door_services(
     tracing = services[Tracing]
     nearest = NearestReplicas(services[Nodes], settings.text("replica.selector.class") == RACK_AWARE)
     reading = Reading(directory, tracing, clock, services[Timers], long_polls, limits.max_fetch_bytes, nearest)
+    sharing = _sharing(services, reading, workers)
     deleting, lookup = Deleting(directory), OffsetLookup(directory, clock, workers)
-    made = (limits, sessions, long_polls, reading, deleting, lookup)
+    made = (limits, sessions, long_polls, reading, sharing, deleting, lookup)
     return {type(each): each for each in made}
+
+
+def _sharing(services: Services, reading: Reading, workers: Workers) -> Sharing:
+    """What is handed out lives and dies with the leadership of its partition."""
+    sessions = ShareSessions(reading.directory.topics.settings.integer("group.share.max.share.sessions"))
+    states: ShareStates = services[ShareStates]  # type: ignore[type-abstract]
+    sharing = Sharing(reading, states, workers, sessions)
+    replicas = services[ClusterController].replicas
+    replicas.on_leading.append(sharing.leads)
+    replicas.on_resigned.append(sharing.resigned)
+    return sharing
 
 
 def kafka_server(node: Node, cork: Cork) -> KafkaServer:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @frozen(eq=False)
-class Sharing:
+class ShareParts:
     """A node's part in share groups."""
 
     local_states: LocalShareStates
@@ -36,7 +36,7 @@ class Sharing:
         timers: Timers,
         workers: Workers,
         links: "ClusterLinks | None",
-    ) -> "Sharing":
+    ) -> "ShareParts":
         """Nothing is loaded yet. A node by itself has no links."""
         settings = directory.topics.settings
         local, records = (

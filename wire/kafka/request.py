@@ -8,7 +8,7 @@ connection handles no further request before that has returned one of the others
 It returns None for a request that has no answer (Produce with acks=0).
 """
 
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 from attrs import define, field, frozen
@@ -51,6 +51,18 @@ class Peer:
     """Which of that node's connections it is."""
     exchange: object | None = field(default=None, init=False)
     """By which it is about to show that (wire/kafka/nodes/trust.py)."""
+    _gone_listeners: dict[Callable[["Peer"], object], None] = field(factory=dict, init=False)
+
+    def when_gone(self, listener: Callable[["Peer"], object]) -> None:
+        """Tell `listener`, once, when the connection has ended."""
+        self._gone_listeners[listener] = None
+
+    def leave(self) -> None:
+        """The connection has ended."""
+        self.gone = True
+        listeners, self._gone_listeners = self._gone_listeners, {}
+        for listener in listeners:
+            listener(self)
 
 
 @define

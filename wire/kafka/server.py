@@ -96,6 +96,7 @@ class KafkaConnection:
             self.peer.gone = True
             self._outbox.abandon()
             self._server.large_requests.release(self)
+            self.peer.leave()
             if self.peer.reader is not None:
                 self._server.tracing.stops_reading(self.peer.reader)
 

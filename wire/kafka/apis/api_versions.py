@@ -81,6 +81,8 @@ FEATURES = (
     Feature("group.version", 0, 1, 1),
     # KIP-1071: StreamsGroupHeartbeat and StreamsGroupDescribe are served.
     Feature("streams.version", 0, 1, 1),
+    # KIP-932: share groups, without Kafka's own dead letters, which are level 2.
+    Feature("share.version", 0, 1, 1),
 )
 
 

@@ -1,0 +1,343 @@
+"""A share fetch: what of the partitions of a session a member is given now, or when there is something.
+
+1. Partitions take turns at being first; the bytes are split evenly among them, the records are a budget for all.
+2. What is given are regions of segment files, whole batches around what the member was given of them. Of batches only
+   the headers are looked at.
+3. A fetch that finds nothing waits, for records, for others' acknowledgements and releases, for locks that run out and
+   for back-offs that end; it asks again of that partition alone which has news.
+4. A fetch at the end of a prioritised partition has the order of what comes next decided, and waits for that.
+5. What is not in memory is brought there by a thread before anything is handed out.
+"""
+
+from collections.abc import Generator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from msgspec import Struct
+
+from coordinators.share.acquiring import Acquired, ReadSpan, ShareWanted
+from coordinators.share.log_batches import LogBatch, batches_of, is_aborted, region_of
+from coordinators.share.sessions import PartitionKey
+from coordinators.share.share_partition import SharePartition
+from engine.deferred import Deferred
+from engine.errors import BrokerError, CoordinatorNotAvailable, OffsetOutOfRange, StaleLeader, kept
+from engine.files.files import FileRegion
+from engine.files.page_cache import warm
+from engine.log.types import LogRead
+from engine.partition.partition import PartitionRead
+from engine.timers import Timer
+
+if TYPE_CHECKING:
+    from coordinators.share.sharing import Sharing
+
+T = TypeVar("T")
+Steps = Generator[None, None, T]
+
+SETTLE_S = 1.0
+"""How long a fetch waits for what is under way, though it does not want to wait: loading, ordering, cold reads."""
+HOLES_AT_ONCE = 50
+"""So many times a fetch looks on behind offsets that hold nothing."""
+ROUNDS_AT_ONCE = 20
+RETRY_S = 0.1
+
+
+class SharePortion(Struct):
+    """What a member gets of one partition: records, or why there are none; and what became of its acknowledgements."""
+
+    topic_id: bytes
+    index: int
+    records: LogRead | None = None
+    acquired: Sequence[Acquired] = ()
+    error: BrokerError | None = None
+    ack_error: BrokerError | None = None
+
+
+class ShareRead(Struct, eq=False):
+    """One fetch; see the module."""
+
+    sharing: "Sharing"
+    group_id: str
+    partitions: Sequence[PartitionKey]
+    wanted: ShareWanted
+    max_bytes: int
+    min_bytes: int
+    wait_s: float
+    client_id: str | None = None
+    address: str = ""
+
+    portions: list[SharePortion] = []
+    shares: list[SharePartition] = []
+    watched: list[SharePartition] = []
+    size: int = 0
+    records_left: int = 0
+    must_answer: bool = False
+    under_way: bool = False
+    """Whether something will soon be there that even one who does not wait should get."""
+    retries: int = 0
+    """Partitions that could not be loaded, and are tried again in a moment."""
+    is_looking: bool = False
+    deferred: Deferred[Any] | None = None
+    timer: Timer | None = None
+
+    def begin(self) -> list[SharePortion] | Deferred[list[SharePortion]]:
+        """Give what there is; wait where that is nothing."""
+        for _ in self._look():
+            pass
+        return self._begun()
+
+    def begin_in_steps(self) -> Steps[list[SharePortion] | Deferred[list[SharePortion]]]:
+        """The same for many partitions."""
+        yield from self._look()
+        answer = self._begun()
+        if isinstance(answer, Deferred):
+            # What came to a partition that was looked at, while others were.
+            for share in self.shares:
+                if share.has_more:
+                    self.wake(share)
+        return answer
+
+    def _begun(self) -> list[SharePortion] | Deferred[list[SharePortion]]:
+        if self.is_answered:
+            return self._answered()
+        wait_s = max(self.wait_s, SETTLE_S) if self.under_way else self.wait_s
+        if wait_s <= 0 or not (self.shares or self.retries):
+            return self._answered()
+        deferred = self.deferred = Deferred()
+        deferred.on_abandoned(self._stop_waiting)
+        reading = self.sharing.reading
+        self.timer = reading.timers.call_at(reading.clock.monotonic() + wait_s, self._finish)
+        reading.long_polls.begin(self, self._finish)
+        if self.wait_s <= 0:
+            for share in self.shares:
+                if share.window is None:
+                    share.loaded.when_settled(self._loaded, self._loaded)
+        return deferred
+
+    def _loaded(self, _: object) -> None:
+        """Who does not want to wait is answered once everything is loaded."""
+        is_waiting = self.deferred is not None and not self.deferred.settled and not self.is_looking
+        if is_waiting and all(share.window is not None for share in self.shares):
+            for share in tuple(self.shares):
+                self.wake(share)
+            if self.deferred is not None and not self.deferred.settled:
+                self._finish()
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether there is something to tell."""
+        return self.size > 0 or self.must_answer
+
+    # -- looking
+
+    def _look(self) -> Steps[None]:
+        """At all partitions; those that are loaded are watched from the moment that they were looked at."""
+        self.records_left = self.wanted.max_records
+        self.max_bytes = min(self.max_bytes, self.sharing.reading.max_bytes)
+        for key in self.partitions:
+            self._find(key)
+            yield
+        if self.min_bytes > 1 and self.wait_s > 0 and self._readable_bytes() < self.min_bytes:
+            return
+        for share in self.shares:
+            if self.records_left <= 0 or self.size >= self.max_bytes:
+                break
+            self._take(share)
+            yield
+
+    def _find(self, key: PartitionKey) -> None:
+        topic_id, index = key
+        try:
+            share = self.sharing.share_partition(self.group_id, topic_id, index)
+        except BrokerError as error:
+            self._refuse(topic_id, index, error)
+            return
+        share.watch(self)
+        self.watched.append(share)
+        self.shares.append(share)
+        if share.window is None:
+            self.under_way = True
+
+    def _refuse(self, topic_id: bytes, index: int, error: BrokerError) -> None:
+        """A partition that is led elsewhere is told at once, one that does not exist does not cut short the wait."""
+        self.portions.append(SharePortion(topic_id, index, error=kept(error)))
+        if isinstance(error, StaleLeader):
+            self.must_answer = True
+
+    def _readable_bytes(self) -> int:
+        total = 0
+        for share in self.shares:
+            position = self._position(share)
+            read = None if position is None else self._read(share, position, self.max_bytes, at_least_one=True)
+            if read is not None and read.log_read is not None:
+                total += read.log_read.size
+        return total
+
+    def _position(self, share: SharePartition) -> int | None:
+        window = share.window
+        if window is None or share.closed is not None:
+            return None
+        share.pass_log_start()
+        return window.next_position(share.rules.max_record_locks, self.sharing.reading.clock.now_ms())
+
+    def _take(self, share: SharePartition) -> None:
+        """As much as this partition's part of the budget allows."""
+        if share.closed is not None:
+            self._lost(share)
+            return
+        for _ in range(HOLES_AT_ONCE):
+            position = self._position(share)
+            if position is None:
+                return
+            if position >= share.readable_end and not self._ordered(share, position):
+                return
+            if self._take_from(share, position) or self._position(share) == position:
+                return
+
+    def _ordered(self, share: SharePartition, position: int) -> bool:
+        """At the end of what can be read: whether there is more by now, because its order has just been decided."""
+        partition = share.partition
+        for _ in range(ROUNDS_AT_ONCE):
+            if not partition.has_stage or not partition.linearise(position, self.max_bytes):
+                return False
+            if share.readable_end > position:
+                return True
+            if partition.high_watermark.offset <= position:
+                self.under_way = True
+                return False
+        return False
+
+    def _lost(self, share: SharePartition) -> None:
+        """It was given up. What may pass is tried again; the member is told of what does not."""
+        error = share.closed
+        assert error is not None
+        self.shares = [each for each in self.shares if each is not share]
+        if isinstance(error, CoordinatorNotAvailable):
+            self.under_way = True
+            self.retries += 1
+            clock, timers = self.sharing.reading.clock, self.sharing.reading.timers
+            key = share.place.topic_id, share.place.partition_index
+            timers.call_at(clock.monotonic() + RETRY_S, partial(self._try_again, key))
+        else:
+            self._refuse(share.place.topic_id, share.place.partition_index, error)
+            self.must_answer = self.must_answer or not (self.shares or self.retries)
+
+    def _try_again(self, key: PartitionKey) -> None:
+        self.retries -= 1
+        if self.deferred is not None and not self.deferred.settled:
+            self._find(key)
+            for share in tuple(self.shares):
+                if share.has_more:
+                    self.wake(share)
+
+    def _read(
+        self, share: SharePartition, position: int, max_bytes: int, *, at_least_one: bool
+    ) -> PartitionRead | None:
+        if position >= share.readable_end:
+            return None
+        try:
+            read = share.partition.read(position, max_bytes, at_least_one=at_least_one, committed=share.rules.committed)
+        except OffsetOutOfRange:
+            return None
+        except BrokerError as error:
+            self._refuse(share.place.topic_id, share.place.partition_index, error)
+            return None
+        return read if read.log_read is not None and read.log_read.size else None
+
+    def _take_from(self, share: SharePartition, position: int) -> bool:
+        """Whether it is done with this partition; False if there may be more behind what holds nothing."""
+        room = max(self.max_bytes // max(len(self.shares), 1), 1)
+        room = min(room, self.max_bytes - self.size)
+        read = self._read(share, position, room, at_least_one=self.size == 0)
+        window = share.window
+        if read is None or read.log_read is None or window is None:
+            return True
+        batches = batches_of(read.log_read, max(position, window.end) + self.records_left - 1)
+        if batches is None:
+            self._warm(share, read.log_read.regions[0])
+            return True
+        spans = [_span(batch, read) for batch in batches]
+        taken = share.acquire(spans, position, self._still_wanted())
+        if not taken:
+            return not batches
+        self._give(share, read.log_read, batches, taken)
+        return True
+
+    def _still_wanted(self) -> ShareWanted:
+        wanted = self.wanted
+        return ShareWanted(wanted.member_id, self.records_left, wanted.batch_size, wanted.is_strict)
+
+    def _give(
+        self, share: SharePartition, read: LogRead, batches: Sequence[LogBatch], taken: Sequence[Acquired]
+    ) -> None:
+        first, last = taken[0].first_offset, taken[-1].last_offset
+        count = sum(each.last_offset - each.first_offset + 1 for each in taken)
+        records = region_of(read, batches, first, last)
+        self.records_left -= count
+        self.size += records.size
+        topic_id, index = share.place.topic_id, share.place.partition_index
+        self.portions.append(SharePortion(topic_id, index, records, taken))
+        share.partition.traffic.sent(count, records.size)
+        self.sharing.reading.tracing.answered(share.topic, index, first, records.regions, self.client_id, self.address)
+
+    def _warm(self, share: SharePartition, region: FileRegion) -> None:
+        """Have it brought into memory, then look again."""
+        descriptor = region.file.fileno()
+        assert descriptor is not None, "what has no descriptor is in memory"
+        self.under_way = True
+
+        def warmed(_: object, _error: BaseException | None) -> None:
+            self.wake(share)
+
+        self.sharing.workers.submit(partial(warm, descriptor, region.position, region.size), warmed)
+
+    # -- waiting
+
+    def wake(self, share: SharePartition) -> None:
+        """There may be something in one of the partitions."""
+        deferred = self.deferred
+        if deferred is None or deferred.settled or self.is_looking:
+            return
+        self.is_looking = True
+        try:
+            if self.min_bytes <= 1 or self._readable_bytes() >= self.min_bytes:
+                self._take(share)
+        except Exception as bug:
+            self._stop_waiting()
+            deferred.fail(bug)
+            return
+        finally:
+            self.is_looking = False
+        if self.is_answered:
+            self._finish()
+
+    def _finish(self) -> None:
+        assert self.deferred is not None
+        self.deferred.resolve_by(self._last_look)
+
+    def _last_look(self) -> list[SharePortion]:
+        """When the wait is over, fewer bytes than were wanted are given too."""
+        if not self.is_answered and self.min_bytes > 1:
+            for share in self.shares:
+                if self.records_left > 0:
+                    self._take(share)
+        return self._answered()
+
+    def _answered(self) -> list[SharePortion]:
+        self._stop_waiting()
+        return self.portions
+
+    def _stop_waiting(self) -> None:
+        if self.timer is not None:
+            self.timer.cancel()
+        self.sharing.reading.long_polls.end(self)
+        for share in self.watched:
+            share.unwatch(self)
+        self.watched = []
+
+
+def _span(batch: LogBatch, read: PartitionRead) -> ReadSpan:
+    header = batch.header
+    is_delivered = header.record_count > 0 and not header.is_control
+    if is_delivered and read.aborted:
+        is_delivered = not is_aborted(header, read.aborted)
+    return ReadSpan(header.base_offset, header.last_offset, is_delivered)

@@ -1,0 +1,74 @@
+"""ShareAcknowledge (79), versions 1-2: what a member says of records that it was given (KIP-932).
+
+All batches of one partition count or none; the answer comes when what was said is durable. From version 2 a member may
+renew what it holds (KIP-1222) and is told for how long. Epoch 0 opens no session here; -1 ends one, and what the member
+still holds is for others. Version 0 was never released for use, and is not served.
+"""
+
+from coordinators.share.acks import AckBatch
+from coordinators.share.sessions import PartitionKey
+from coordinators.share.sharing import ShareAnswer, ShareClient, Sharing
+from engine.errors import BrokerError, StaleLeader
+from wire.kafka.errors import error_code
+from wire.kafka.messages.share_acknowledge import (
+    LeaderIdAndEpoch,
+    NodeEndpoint,
+    PartitionData,
+    ShareAcknowledgeRequest,
+    ShareAcknowledgeResponse,
+    ShareAcknowledgeTopicResponse,
+)
+from wire.kafka.request import Context, Deferred
+from wire.kafka.told_nodes import ToldNodes, add_endpoint
+
+KEY = 79
+VERSIONS = (1, 2)
+
+
+def handle(
+    request: ShareAcknowledgeRequest, context: Context, sharing: Sharing, nodes: ToldNodes
+) -> ShareAcknowledgeResponse | Deferred[ShareAcknowledgeResponse]:
+    """Answer when it is durable."""
+    peer = context.peer
+    sharer = ShareClient(request.group_id or "", request.member_id or "", peer, context.client_id, peer.address)
+    acks: dict[PartitionKey, list[AckBatch]] = {}
+    for topic in request.topics:
+        for each in topic.partitions:
+            acks.setdefault((topic.topic_id, each.partition_index), []).extend(
+                AckBatch(batch.first_offset, batch.last_offset, batch.acknowledge_types)
+                for batch in each.acknowledgement_batches
+            )
+    try:
+        answer = sharing.acknowledge(sharer, request.share_session_epoch, acks, renewing=request.is_renew_ack)
+    except BrokerError as error:
+        return _refusal(error)
+
+    def respond(found: ShareAnswer) -> ShareAcknowledgeResponse:
+        return _response(found, context, nodes)
+
+    if isinstance(answer, Deferred):
+        return answer.map(respond, _refusal)
+    return respond(answer)
+
+
+def _refusal(error: BrokerError) -> ShareAcknowledgeResponse:
+    return ShareAcknowledgeResponse(error_code=error_code(error), error_message=str(error))
+
+
+def _response(answer: ShareAnswer, context: Context, nodes: ToldNodes) -> ShareAcknowledgeResponse:
+    response = ShareAcknowledgeResponse(acquisition_lock_timeout_ms=answer.lock_duration_ms)
+    by_topic: dict[bytes, ShareAcknowledgeTopicResponse] = {}
+    for portion in answer.portions:
+        topic = by_topic.get(portion.topic_id)
+        if topic is None:
+            topic = by_topic[portion.topic_id] = ShareAcknowledgeTopicResponse(topic_id=portion.topic_id)
+            response.responses.append(topic)
+        data = PartitionData(portion.index)
+        error = portion.ack_error
+        if error is not None:
+            data.error_code, data.error_message = error_code(error), str(error)
+            if isinstance(error, StaleLeader) and error.leader >= 0:
+                data.current_leader = LeaderIdAndEpoch(error.leader, error.leader_epoch)
+                add_endpoint(response.node_endpoints, NodeEndpoint, nodes.one(error.leader, context.peer))
+        topic.partitions.append(data)
+    return response

@@ -1,0 +1,124 @@
+"""ShareFetch (78), versions 1-2: records of the partitions of a share session, handed out one by one (KIP-932).
+
+Acknowledgements may come with it; the answer then waits until they are durable, and not for records. From version 2 a
+member may ask for at most so many records (KIP-1206), and renew what it holds (KIP-1222). Batches are given whole, by
+regions of segment files; which of their records the member was given stands beside them. A partition that is named only
+to acknowledge is fetched from then on, as in Kafka. Version 0 was never released for use, and is not served.
+"""
+
+from collections.abc import Iterable
+
+from coordinators.share.acks import AckBatch
+from coordinators.share.sessions import INITIAL_EPOCH, PartitionKey
+from coordinators.share.share_reads import SharePortion
+from coordinators.share.sharing import ShareAnswer, ShareAsked, ShareBudget, ShareClient, Sharing
+from engine.errors import BrokerError, StaleLeader
+from wire.kafka.errors import error_code
+from wire.kafka.messages.share_fetch import (
+    AcquiredRecords,
+    FetchTopic,
+    LeaderIdAndEpoch,
+    NodeEndpoint,
+    PartitionData,
+    ShareFetchableTopicResponse,
+    ShareFetchRequest,
+    ShareFetchResponse,
+)
+from wire.kafka.request import Context, Deferred
+from wire.kafka.steps import Steps
+from wire.kafka.told_nodes import ToldNodes, add_endpoint
+
+KEY = 78
+VERSIONS = (1, 2)
+
+RECORD_LIMIT = 1
+FEW_PARTITIONS = 200
+"""So many are fetched at once; more, in steps."""
+
+Answer = ShareFetchResponse | Deferred[ShareFetchResponse]
+
+
+def handle(
+    request: ShareFetchRequest, context: Context, sharing: Sharing, nodes: ToldNodes
+) -> Answer | Deferred[Steps[ShareFetchResponse]] | Steps[Answer]:
+    """Answer at once if there is something, or no wish to wait; else when there is or it is time."""
+    peer = context.peer
+    sharer = ShareClient(request.group_id or "", request.member_id or "", peer, context.client_id, peer.address)
+    if request.share_session_epoch == INITIAL_EPOCH:
+        peer.when_gone(sharing.connection_lost)
+    try:
+        answer = sharing.fetch(sharer, _asked(request))
+    except BrokerError as error:
+        return _refusal(error)
+
+    def respond(found: ShareAnswer) -> ShareFetchResponse:
+        return _response(found, context, nodes)
+
+    if isinstance(answer, Deferred):
+        return answer.map(respond, _refusal)
+    return respond(answer)
+
+
+def _asked(request: ShareFetchRequest) -> ShareAsked:
+    return ShareAsked(
+        request.share_session_epoch,
+        [(topic.topic_id, each.partition_index) for topic in request.topics for each in topic.partitions],
+        [(topic.topic_id, index) for topic in request.forgotten_topics_data for index in topic.partitions],
+        _acks(request.topics),
+        ShareBudget(
+            request.max_records,
+            request.batch_size,
+            request.share_acquire_mode == RECORD_LIMIT,
+            request.max_bytes,
+            request.min_bytes,
+            request.max_wait_ms,
+        ),
+        request.is_renew_ack,
+    )
+
+
+def _acks(topics: Iterable[FetchTopic]) -> dict[PartitionKey, list[AckBatch]]:
+    acks: dict[PartitionKey, list[AckBatch]] = {}
+    for topic in topics:
+        for each in topic.partitions:
+            if each.acknowledgement_batches:
+                acks.setdefault((topic.topic_id, each.partition_index), []).extend(
+                    AckBatch(batch.first_offset, batch.last_offset, batch.acknowledge_types)
+                    for batch in each.acknowledgement_batches
+                )
+    return acks
+
+
+def _refusal(error: BrokerError) -> ShareFetchResponse:
+    return ShareFetchResponse(error_code=error_code(error), error_message=str(error))
+
+
+def _response(answer: ShareAnswer, context: Context, nodes: ToldNodes) -> ShareFetchResponse:
+    response = ShareFetchResponse(acquisition_lock_timeout_ms=answer.lock_duration_ms)
+    by_topic: dict[bytes, ShareFetchableTopicResponse] = {}
+    for portion in answer.portions:
+        topic = by_topic.get(portion.topic_id)
+        if topic is None:
+            topic = by_topic[portion.topic_id] = ShareFetchableTopicResponse(topic_id=portion.topic_id)
+            response.responses.append(topic)
+        data = _data(portion)
+        topic.partitions.append(data)
+        for error in (portion.error, portion.ack_error):
+            if isinstance(error, StaleLeader) and error.leader >= 0:
+                data.current_leader = LeaderIdAndEpoch(error.leader, error.leader_epoch)
+                add_endpoint(response.node_endpoints, NodeEndpoint, nodes.one(error.leader, context.peer))
+    return response
+
+
+def _data(portion: SharePortion) -> PartitionData:
+    data = PartitionData(
+        portion.index,
+        records=b"" if portion.records is None else portion.records.regions,
+        acquired_records=[AcquiredRecords(*each) for each in portion.acquired],
+    )
+    if portion.error is not None:
+        data.error_code, data.error_message = error_code(portion.error), str(portion.error)
+    if portion.ack_error is not None:
+        data.acknowledge_error_code = error_code(portion.ack_error)
+        data.acknowledge_error_message = str(portion.ack_error)
+    return data
