@@ -12,6 +12,7 @@ from coordinators.cluster.deletions import CleanUp, Deletions
 from coordinators.cluster.nodes import NodeIdentity, Nodes
 from coordinators.cluster.replica_manager import ReplicaManager
 from coordinators.group.groups import Groups
+from coordinators.group.share.administration import ShareGroupAdministration
 from coordinators.internal_topics import InternalTopics
 from coordinators.letter_writing import LetterWriting
 from coordinators.producer_ids import ProducerIds
@@ -133,6 +134,7 @@ async def compose_node(
     dead_letters = DeadLetters(letter_writing)
     releases.on_dead_letters.append(dead_letters.wake)
     sharing = ShareParts.compose(internal_topics, directory, clock, timers, workers, links)
+    share_groups = ShareGroupAdministration(groups, sharing.states, sharing.records, topics.view)
     clean_ups: list[CleanUp] = [groups.forget_topics, sharing.local_states.forget_topics]
     deletions = Deletions(controller, clean_ups, clustering.acts_for_all)
     identity = await _identity(under, config.node_id, catalogue, topics.settings)
@@ -154,6 +156,7 @@ async def compose_node(
         internal_topics,
         producer_ids,
         groups,
+        share_groups,
         transactions,
         Orphans(transactions, None if links is None else links.coordinators(transactions, directory)),
         markers,

@@ -313,6 +313,14 @@ class Groups:
         """The partition in which a group keeps its offsets."""
         return OFFSETS_TOPIC, self.internal_topics.shard_of(OFFSETS_TOPIC, group_id)
 
+    def run(self, group_id: str, operation: Callable[[GroupMachine], Verdict[R]]) -> Deferred[R]:
+        """Carry an operation out on the shard of a group that has a name."""
+        return self._run(NAMED, group_id, operation)
+
+    def look(self, group_id: str, question: Callable[[GroupMachine], R]) -> Deferred[R]:
+        """What a question to the shard of a group has for an answer, as soon as what it saw is durable."""
+        return self._run(NAMED, group_id, lambda shard: Verdict(response=question(shard)))
+
     # -- internals
 
     def _run(

@@ -30,6 +30,13 @@ from engine.ids import TopicId
 logger = logging.getLogger("tidegate.groups")
 
 
+def topics_hash(names: Iterable[str], topics: TopicView) -> int:
+    """Of the topics of these names that exist, and how many partitions they have."""
+    found = (topics.by_name.get(name) for name in sorted(set(names)))
+    parts = [topic.topic_id + topic.partition_count.to_bytes(4, "big") for topic in found if topic is not None]
+    return int.from_bytes(blake2b(b"".join(parts), digest_size=8).digest(), "big", signed=True) if parts else 0
+
+
 @define(eq=False)
 class ShareDraft:
     """See the module."""
@@ -74,10 +81,7 @@ class ShareDraft:
 
     def topics_hash(self) -> int:
         """Tells whether the topics that the group reads are the same, with the same partitions."""
-        names = sorted({name for member in self._members() for name in member.subscription.topics})
-        found = (self.topics.by_name.get(name) for name in names)
-        parts = [topic.topic_id + topic.partition_count.to_bytes(4, "big") for topic in found if topic is not None]
-        return int.from_bytes(blake2b(b"".join(parts), digest_size=8).digest(), "big", signed=True) if parts else 0
+        return topics_hash((name for member in self._members() for name in member.subscription.topics), self.topics)
 
     def _members(self) -> Iterable[ShareMember]:
         mine = self.member.member_id

@@ -9,6 +9,7 @@ soft. A group is stale if topics may have changed since its epoch was raised; af
 """
 
 from collections import Counter
+from collections.abc import Mapping
 from enum import Enum
 
 from attrs import define, evolve, field, frozen
@@ -151,7 +152,7 @@ class ShareGroup:
                 places.update((topic_id, index) for index in topic.partitions)
         return sorted(places)
 
-    def with_states(self, added: dict[TopicId, StateTopic]) -> StateTopics:
+    def with_states(self, added: Mapping[TopicId, StateTopic]) -> StateTopics:
         """Its states, and these partitions' too."""
         known = dict(self.states.initialized)
         for topic_id, topic in added.items():

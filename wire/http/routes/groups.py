@@ -10,10 +10,11 @@ from coordinators.group.consumer.requests import DescribedConsumer, DescribedCon
 from coordinators.group.descriptions import CLASSIC, CONSUMER, SHARE, PartitionLag
 from coordinators.group.groups import OFFSETS_TOPIC, Groups
 from coordinators.group.requests import DescribedGroup, DescribedMember
+from coordinators.group.share.administration import ShareGroupAdministration
 from coordinators.group.share.requests import DescribedShareGroup, DescribedShareMember
 from coordinators.topics import Topics
 from coordinators.waiting import Breathing, result_of
-from engine.errors import BrokerError, GroupIdNotFound
+from engine.errors import BrokerError, GroupIdNotFound, fresh
 from wire.http.messages import Call, Count, Page, PageQuery
 from wire.http.routing import Route
 
@@ -140,11 +141,13 @@ async def describe_group(call: Call, groups: Groups, topics: Topics) -> GroupDet
     )
 
 
-async def delete_group(call: Call, groups: Groups, topics: Topics) -> None:
-    """Delete a group that has no members, with its committed offsets."""
+async def delete_group(call: Call, shares: ShareGroupAdministration, topics: Topics) -> None:
+    """Delete a group that has no members, with its committed offsets, or where it is as a share group."""
     place: GroupPlace = call.place
     _check_has_groups(place.group, topics)
-    await result_of(groups.delete(place.group))
+    (refusal,) = await shares.delete_groups([place.group])
+    if refusal is not None:
+        raise fresh(refusal)
 
 
 def _type(found: AnyGroup) -> str:

@@ -1,24 +1,21 @@
-"""DeleteGroups (42), versions 0-2: forget groups that have no members, with their offsets."""
+"""DeleteGroups (42), versions 0-2: forget groups that have no members, with their offsets, or share groups' states."""
 
-from coordinators.group.groups import Groups
-from engine.errors import BrokerError
+from coordinators.group.share.administration import ShareGroupAdministration
 from wire.kafka.errors import error_code
 from wire.kafka.messages.delete_groups import DeletableGroupResult, DeleteGroupsRequest, DeleteGroupsResponse
-from wire.kafka.request import Context, Deferred, Later
-from wire.kafka.slices import for_each
+from wire.kafka.request import Context
 
 KEY = 42
 VERSIONS = (0, 2)
 
 
-def handle(request: DeleteGroupsRequest, _: Context, groups: Groups) -> Later[DeleteGroupsResponse]:
+async def handle(request: DeleteGroupsRequest, _: Context, shares: ShareGroupAdministration) -> DeleteGroupsResponse:
     """Delete each group; a group named twice is deleted once."""
-
-    def delete(name: str) -> Deferred[DeletableGroupResult]:
-        def refuse(error: BrokerError) -> DeletableGroupResult:
-            return DeletableGroupResult(name, error_code(error))
-
-        return groups.delete(name).map(lambda _: DeletableGroupResult(name), refuse)
-
     names = list(dict.fromkeys(request.groups_names))
-    return for_each(names, delete, lambda results: DeleteGroupsResponse(results=results))
+    refusals = await shares.delete_groups(names)
+    return DeleteGroupsResponse(
+        results=[
+            DeletableGroupResult(name, 0 if refusal is None else error_code(refusal))
+            for name, refusal in zip(names, refusals, strict=True)
+        ]
+    )
