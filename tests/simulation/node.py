@@ -36,6 +36,7 @@ SETTINGS: Mapping[str, object] = {
     "http.port": 0,
     "offsets.topic.num.partitions": 2,
     "transaction.state.log.num.partitions": 2,
+    "share.coordinator.state.topic.num.partitions": 2,
     "group.initial.rebalance.delay.ms": 0,
     "trace.events.topic.enable": "false",
     "log.roll.ms": 400,
