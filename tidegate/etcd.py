@@ -11,6 +11,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -57,6 +58,7 @@ class RunningEtcd:
         self.name = name
         self._port, self._peer_port = _free_ports()
         self._process: subprocess.Popen[bytes] | None = None
+        self._guard: subprocess.Popen[bytes] | None = None
         self.peers: Mapping[str, str] = {name: self.peer_url}
 
     @property
@@ -97,6 +99,15 @@ class RunningEtcd:
             self._process = subprocess.Popen(
                 self._command(), stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
             )
+            # If we are killed, nobody else would end it.
+            guard = Path(__file__).with_name("_guard.py")
+            self._guard = subprocess.Popen(
+                [sys.executable, "-I", "-S", str(guard), str(self.pid)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=log,
+                start_new_session=True,
+            )
 
     def stop(self) -> None:
         """End it; nothing happens if it is not running."""
@@ -108,14 +119,21 @@ class RunningEtcd:
             except subprocess.TimeoutExpired:
                 self._process.kill()
                 self._process.wait()
-            self._process = None
+            self._forget()
 
     def kill(self) -> None:
         """End it at once, as a crash would."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
-            self._process = None
+            self._forget()
+
+    def _forget(self) -> None:
+        self._process = None
+        if self._guard is not None and self._guard.stdin is not None:
+            self._guard.stdin.close()
+            self._guard.wait()
+            self._guard = None
 
     def signal(self, number: int) -> None:
         """Send it a signal."""

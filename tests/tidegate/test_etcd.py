@@ -2,6 +2,8 @@
 
 import os
 import shutil
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -27,6 +29,22 @@ def test_it_keeps_its_data_over_a_crash_and_ends_with_the_block(tmp_path: Path) 
     with pytest.raises(EtcdUnavailable):
         catalogue.revision()
     catalogue.close()
+
+
+def test_it_ends_when_whoever_started_it_is_killed(tmp_path: Path) -> None:
+    program = (
+        "import pathlib, sys, time; from tidegate.etcd import RunningEtcd; "
+        "etcd = RunningEtcd(pathlib.Path(sys.argv[1])); etcd.start(); print(etcd.pid, flush=True); time.sleep(600)"
+    )
+    with subprocess.Popen([sys.executable, "-c", program, str(tmp_path)], stdout=subprocess.PIPE) as starter:
+        assert starter.stdout is not None
+        pid = int(starter.stdout.readline())
+        starter.kill()
+        starter.wait()
+    deadline = time.monotonic() + 20
+    while Path(f"/proc/{pid}/exe").exists():
+        assert time.monotonic() < deadline, "etcd is still there"
+        time.sleep(0.02)
 
 
 def test_where_there_is_none_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
