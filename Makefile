@@ -14,7 +14,7 @@ COST_ARGS ?=
 SIMULATE_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help venv serve cluster setup check test lint types layers tidy unit compat compat-reference spark demo bench soak chaos fuzz fuzz-cost simulate wheel clean
+.PHONY: help venv serve cluster etcd-built setup check test lint types layers tidy unit compat compat-reference spark demo bench soak chaos fuzz fuzz-cost simulate wheel clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{printf "%-24s %s\n", $$1, $$2}'
@@ -27,6 +27,9 @@ serve: venv  ## run a broker on 127.0.0.1:9092 (SERVE_ARGS="--data-dir DIR ...")
 
 cluster: venv  ## run an etcd and three nodes on 127.0.0.1:9092-9094 (CLUSTER_ARGS="--nodes 5 ...")
 	@exec $(PY) -m tidegate cluster run $(CLUSTER_ARGS)
+
+etcd-built:  ## build a later etcd than Debian's, for a run of the tests on it; needs Go (ETCD_VERSION=3.6.16)
+	@sh tools/setup/etcd_built.sh $(ETCD_VERSION)
 
 setup: venv  ## install what the tests need: kcat, Java, Maven, etcd, the jars of Kafka and of Spark's connector
 	@sh tools/setup/system.sh

@@ -23,6 +23,7 @@ from tidegate import belonging
 from tidegate.config import BrokerConfig
 
 if TYPE_CHECKING:
+    from engine.catalogue.etcd.access import EtcdAccess
     from engine.catalogue.etcd.catalogue import EtcdCatalogue
 
 ANSWER_S = 1.0
@@ -108,10 +109,23 @@ def etcd_catalogue(settings: BrokerSettings, clock: Clock, is_alive: Callable[[]
     from engine.catalogue.etcd.session import EtcdSession
 
     endpoints = [EtcdEndpoint.parse(url) for url in settings.items("etcd.endpoints")]
-    gateway = Gateway(endpoints, ANSWER_S, ROUNDS, time.sleep, clock.monotonic)
+    gateway = Gateway(endpoints, ANSWER_S, ROUNDS, time.sleep, clock.monotonic, etcd_access(settings))
     session_s = settings.integer("broker.session.timeout.ms") / 1000
     session = EtcdSession(gateway, session_s, clock.monotonic, is_alive)
     return EtcdCatalogue(gateway, settings.text("etcd.prefix"), os.urandom, session)
+
+
+def etcd_access(settings: BrokerSettings) -> "EtcdAccess":
+    """As the settings say; `InvalidConfig` where they name files that cannot be used."""
+    from engine.catalogue.etcd.access import EtcdAccess, tls_context
+
+    files = [f"etcd.ssl.{name}.location" for name in ("ca", "certificate", "key")]
+    ca, certificate, key, user, password = (
+        None if settings[name] is None else settings.text(name) for name in (*files, "etcd.user", "etcd.password")
+    )
+    is_secure = any(url.startswith("https:") for url in settings.items("etcd.endpoints"))
+    context = tls_context(ca, certificate, key) if is_secure else None
+    return EtcdAccess(context, user, password or "")
 
 
 def _claim(directory: Path, catalogue: "EtcdCatalogue", node_id: int) -> None:

@@ -18,7 +18,7 @@ from engine.config.keys import ConfigKey, ConfigType, Importance, Rule, at_least
 from wire.http.config import HTTP_KEYS
 from wire.kafka.config import CONNECTION_KEYS, FETCH_KEYS, LISTENER_KEYS
 
-_ENDPOINT = re.compile(r"(http://)?(\[[0-9a-fA-F:]+\]|[\w.-]+)(:\d+)?/?")
+_ENDPOINT = re.compile(r"(https?://)?(\[[0-9a-fA-F:]+\]|[\w.-]+)(:\d+)?/?")
 _PREFIX = re.compile(r"(/[\w.-]+)+")
 
 NODE_KEYS = (
@@ -55,9 +55,12 @@ ETCD_KEYS = (
         "etcd.endpoints",
         ConfigType.LIST,
         (),
-        "Tidegate's own key. Where the etcd of the cluster is, as URLs of the form `http://host:2379`; name all of its "
-        "members. Without any the node is alone and keeps its catalogue in its data directory.",
-        Rule(lambda urls: all(map(_ENDPOINT.fullmatch, urls)), "URLs of the form http://host:port"),
+        "Tidegate's own key. Where the etcd of the cluster is, as URLs of the form `http://host:2379` or "
+        "`https://host:2379`; name all of its members. Without any the node is alone and keeps its catalogue in its "
+        "data directory.",
+        Rule(
+            lambda urls: all(map(_ENDPOINT.fullmatch, urls)), "URLs of the form http://host:port or https://host:port"
+        ),
         dynamic=False,
         importance=Importance.HIGH,
     ),
@@ -68,6 +71,46 @@ ETCD_KEYS = (
         "Tidegate's own key. What the names of the cluster's keys in etcd begin with: clusters that share an etcd have "
         "different ones.",
         Rule(lambda prefix: _PREFIX.fullmatch(prefix) is not None, "a path such as /tidegate"),
+        dynamic=False,
+    ),
+    ConfigKey(
+        "etcd.ssl.ca.location",
+        ConfigType.STRING,
+        None,
+        "Tidegate's own key. A file with the certificates (PEM) of the authorities that vouch for etcd, where its "
+        "endpoints begin with https; without it those of the system do.",
+        dynamic=False,
+    ),
+    ConfigKey(
+        "etcd.ssl.certificate.location",
+        ConfigType.STRING,
+        None,
+        "Tidegate's own key. A file with the certificate (PEM) that this node shows to etcd, and what vouches for it. "
+        "If etcd asks for users too, it must not have a common name.",
+        dynamic=False,
+    ),
+    ConfigKey(
+        "etcd.ssl.key.location",
+        ConfigType.STRING,
+        None,
+        "Tidegate's own key. A file with the key (PEM, not encrypted) of that certificate; without it the file of the "
+        "certificate has both.",
+        dynamic=False,
+    ),
+    ConfigKey(
+        "etcd.user",
+        ConfigType.STRING,
+        None,
+        "Tidegate's own key. The user under which this node talks to an etcd that asks for one. It needs a role that "
+        "may read and write everything under `etcd.prefix`.",
+        dynamic=False,
+    ),
+    ConfigKey(
+        "etcd.password",
+        ConfigType.PASSWORD,
+        None,
+        "Tidegate's own key. The password of that user.",
+        sensitive=True,
         dynamic=False,
     ),
     ConfigKey(

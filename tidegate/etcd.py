@@ -10,6 +10,7 @@ import os
 import shutil
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import time
@@ -50,12 +51,35 @@ def find() -> Path:
     )
 
 
+class EtcdTls:
+    """Files (PEM) by which an etcd and its clients know each other: who vouches for both, and what both show."""
+
+    def __init__(self, ca: Path, certificate: Path, key: Path) -> None:
+        self.ca = ca
+        self.certificate = certificate
+        self.key = key
+
+    def options(self) -> list[str]:
+        """Of etcd."""
+        return [
+            *("--cert-file", str(self.certificate), "--key-file", str(self.key)),
+            *("--trusted-ca-file", str(self.ca), "--client-cert-auth"),
+        ]
+
+    def context(self) -> ssl.SSLContext:
+        """Of its clients."""
+        context = ssl.create_default_context(cafile=str(self.ca))
+        context.load_cert_chain(self.certificate, self.key)
+        return context
+
+
 class RunningEtcd:
     """A process: an etcd, or one of its members. It may be killed and started again on the same data and port."""
 
-    def __init__(self, directory: Path, name: str = "one") -> None:
+    def __init__(self, directory: Path, name: str = "one", tls: EtcdTls | None = None) -> None:
         self.directory = directory
         self.name = name
+        self.tls = tls
         self._port, self._peer_port = _free_ports()
         self._process: subprocess.Popen[bytes] | None = None
         self._guard: subprocess.Popen[bytes] | None = None
@@ -64,7 +88,7 @@ class RunningEtcd:
     @property
     def url(self) -> str:
         """Where clients find it."""
-        return f"http://{HOST}:{self._port}"
+        return f"{'http' if self.tls is None else 'https'}://{HOST}:{self._port}"
 
     @property
     def peer_url(self) -> str:
@@ -162,6 +186,7 @@ class RunningEtcd:
             *("--heartbeat-interval", str(HEARTBEAT_MS), "--election-timeout", str(ELECTION_MS)),
             *("--auto-compaction-mode", "revision", "--auto-compaction-retention", "100000"),
             *("--logger", "zap", "--log-level", "warn"),
+            *(() if self.tls is None else self.tls.options()),
         ]
 
     def wait_until_ready(self) -> None:
@@ -179,9 +204,14 @@ class RunningEtcd:
         status = self._ask("POST", "/v3/maintenance/status", "{}")
         return "leader" in status and status["leader"] == status["header"]["member_id"]
 
+    def _connection(self) -> http.client.HTTPConnection:
+        if self.tls is None:
+            return http.client.HTTPConnection(HOST, self._port, timeout=ANSWER_S)
+        return http.client.HTTPSConnection(HOST, self._port, timeout=ANSWER_S, context=self.tls.context())
+
     def _ask(self, method: str, path: str, body: str | None = None) -> dict[str, Any]:
         """The answer; empty if there is none."""
-        connection = http.client.HTTPConnection(HOST, self._port, timeout=ANSWER_S)
+        connection = self._connection()
         with suppress(OSError, http.client.HTTPException, ValueError):
             try:
                 connection.request(method, path, body)

@@ -20,6 +20,7 @@ import h11
 import msgspec
 from attrs import define, field, frozen
 
+from engine.catalogue.etcd.access import EtcdAccess, tls_context
 from engine.errors import StorageError
 from engine.metrics import Histogram
 
@@ -36,6 +37,10 @@ class EtcdUnavailable(StorageError):
     """No endpoint has answered. What was asked may have happened."""
 
 
+class OutdatedToken(EtcdUnavailable):
+    """The token that was shown counts no more. Nothing has changed, and the next request gets another one."""
+
+
 class EtcdRefusal(StorageError):
     """etcd has answered with an error; nothing has changed."""
 
@@ -50,17 +55,19 @@ class EtcdEndpoint:
 
     host: str
     port: int
+    is_secure: bool = False
+    """Whether it is talked to over TLS."""
 
     @classmethod
     def parse(cls, url: str) -> "EtcdEndpoint":
-        """Of `http://host:port`."""
+        """Of `http://host:port`, or `https`."""
         parts = urlsplit(url if "//" in url else f"http://{url}")
-        if parts.scheme != "http" or not parts.hostname or parts.path not in ("", "/"):
-            raise ValueError(f"{url!r} is no etcd endpoint of the form http://host:port")
-        return cls(parts.hostname, parts.port or 2379)
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.path not in ("", "/"):
+            raise ValueError(f"{url!r} is no etcd endpoint of the form http://host:port or https://host:port")
+        return cls(parts.hostname, parts.port or 2379, parts.scheme == "https")
 
     def __str__(self) -> str:
-        return f"http://{self.host}:{self.port}"
+        return f"{'https' if self.is_secure else 'http'}://{self.host}:{self.port}"
 
 
 def encoded(data: bytes) -> str:
@@ -81,20 +88,51 @@ def number(fields: Mapping[str, Any], name: str) -> int:
 class Exchange:
     """One connection: requests one after the other, each with its answer, or with one that never ends."""
 
-    def __init__(self, endpoint: EtcdEndpoint, timeout_s: float) -> None:
+    def __init__(self, endpoint: EtcdEndpoint, timeout_s: float, access: EtcdAccess) -> None:
         self.endpoint = endpoint
+        self._access = access
+        self._token: str | None = None
         self._socket = socket.create_connection((endpoint.host, endpoint.port), timeout=timeout_s)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if endpoint.is_secure:
+            self._socket = _secured(self._socket, endpoint, access)
         self._protocol = h11.Connection(h11.CLIENT, max_incomplete_event_size=MAX_EVENT_BYTES)
 
     def begin(self, path: str, message: Mapping[str, Any]) -> int:
-        """Send a request and read how the answer begins: its status."""
+        """Send a request, with a token if etcd wants one, and read how the answer begins: its status."""
+        self._token = self._access.token(self._ask)
+        return self._begin(path, message)
+
+    def refusal(self, status: int, body: bytes) -> "EtcdRefusal | EtcdUnavailable":
+        """What an answer of this status says. Where it is that the token is outdated, the next request gets another:
+        whoever asks again at once is answered."""
+        error = _refusal(body, status)
+        code = error.code if isinstance(error, EtcdRefusal) else 0
+        return OutdatedToken(str(error)) if self.is_outdated(code, str(error)) else error
+
+    def is_outdated(self, code: int, message: str) -> bool:
+        """Whether what etcd says means that the token of the last request is of no use any more."""
+        return self._access.is_outdated(self._token, code, message)
+
+    def _ask(self, path: str, message: Mapping[str, Any]) -> dict[str, Any]:
+        # With a token that counts no more not even another one is given.
+        self._token = None
+        status = self._begin(path, message)
+        body = self.rest()
+        if status != 200:
+            raise _refusal(body, status)
+        answer: dict[str, Any] = msgspec.json.decode(body)
+        return answer
+
+    def _begin(self, path: str, message: Mapping[str, Any]) -> int:
         body = json.dumps(message).encode()
         headers = [
             ("host", f"{self.endpoint.host}:{self.endpoint.port}"),
             ("content-type", "application/json"),
             ("content-length", str(len(body))),
         ]
+        if self._token:
+            headers.append(("authorization", self._token))
         request = h11.Request(method="POST", target=path, headers=headers)
         parts = [self._protocol.send(part) for part in (request, h11.Data(body), h11.EndOfMessage())]
         self._socket.sendall(b"".join(part for part in parts if part))
@@ -132,7 +170,8 @@ class Exchange:
     def interrupt(self) -> None:
         """[any thread] Whoever waits for the answer is told that the connection was closed."""
         try:
-            self._socket.shutdown(socket.SHUT_RDWR)
+            # Not the method of a socket with TLS: that one takes TLS away from whoever waits.
+            socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
         except OSError:
             return
 
@@ -147,6 +186,15 @@ class Exchange:
         except h11.RemoteProtocolError as error:
             raise EOFError(f"the answer was cut off: {error}") from error
         return event
+
+
+def _secured(plain: socket.socket, endpoint: EtcdEndpoint, access: EtcdAccess) -> socket.socket:
+    try:
+        context = access.tls or tls_context(None, None, None)
+        return context.wrap_socket(plain, server_hostname=endpoint.host)
+    except BaseException:
+        plain.close()
+        raise
 
 
 def _no_pause(_seconds: float) -> None:
@@ -169,6 +217,7 @@ class Gateway:
     """So often are all endpoints tried."""
     pause: Callable[[float], object] = _no_pause
     monotonic: Callable[[], float] = _no_time
+    access: EtcdAccess = field(factory=EtcdAccess)
     durations: dict[str, Histogram] = field(factory=dict)
     """How long calls took, by what they asked for, those without an answer too. A kind of call is made by one thread at
     a time: whoever has a gateway of its own asks for something that nobody else does."""
@@ -178,7 +227,13 @@ class Gateway:
 
     def another(self, timeout_s: float) -> "Gateway":
         """One with a connection of its own, which tries each endpoint once."""
-        return Gateway(self.endpoints, timeout_s, monotonic=self.monotonic, durations=self.durations)
+        return Gateway(
+            self.endpoints, timeout_s, monotonic=self.monotonic, access=self.access, durations=self.durations
+        )
+
+    def only(self, endpoint: EtcdEndpoint, timeout_s: float) -> "Gateway":
+        """One that asks nobody else, and is not measured."""
+        return Gateway([endpoint], timeout_s, access=self.access)
 
     def call(self, path: str, message: Mapping[str, Any]) -> dict[str, Any]:
         """The answer. `EtcdRefusal` if it is an error, `EtcdUnavailable` if there is none."""
@@ -196,12 +251,12 @@ class Gateway:
         for place in self._places():
             endpoint = self.endpoints[place]
             try:
-                exchange = Exchange(endpoint, timeout_s)
+                exchange = Exchange(endpoint, timeout_s, self.access)
                 try:
                     status = exchange.begin(path, message)
                     if status == 200:
                         return exchange
-                    raise _refusal(exchange.rest(), status)
+                    raise exchange.refusal(status, exchange.rest())
                 except BaseException:
                     exchange.close()
                     raise
@@ -245,15 +300,22 @@ class Gateway:
         raise EtcdUnavailable(f"no etcd answers ({'; '.join(failures)})")
 
     def _ask(self, endpoint: EtcdEndpoint, path: str, message: Mapping[str, Any]) -> dict[str, Any]:
+        try:
+            return self._ask_once(endpoint, path, message)
+        except OutdatedToken:
+            return self._ask_once(endpoint, path, message)
+
+    def _ask_once(self, endpoint: EtcdEndpoint, path: str, message: Mapping[str, Any]) -> dict[str, Any]:
         if self._exchange is None or self._exchange.endpoint != endpoint:
             self._drop()
-            self._exchange = Exchange(endpoint, self.timeout_s)
+            self._exchange = Exchange(endpoint, self.timeout_s, self.access)
         status = self._exchange.begin(path, message)
         body = self._exchange.rest()
+        refusal = None if status == 200 else self._exchange.refusal(status, body)
         if not self._exchange.is_open:
             self._drop()
-        if status != 200:
-            raise _refusal(body, status)
+        if refusal is not None:
+            raise refusal
         answer: dict[str, Any] = msgspec.json.decode(body)
         return answer
 

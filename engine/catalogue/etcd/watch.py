@@ -18,6 +18,7 @@ import msgspec
 from attrs import define, field
 
 from engine.catalogue.catalogue import CatalogueCompacted, Event, OnNews
+from engine.catalogue.etcd.access import UNAUTHENTICATED
 from engine.catalogue.etcd.gateway import EtcdRefusal, EtcdUnavailable, Exchange, Gateway, decoded, encoded, number
 from engine.catalogue.etcd.session import Wait
 from engine.errors import BrokerError, fresh
@@ -117,7 +118,7 @@ class EtcdWatch:
             "progress_notify": True,
         }
         exchange = self._gateway.open(WATCH, {"create_request": asked}, ANSWER_S)
-        asking = Gateway([exchange.endpoint], self._patience_s)
+        asking = self._gateway.only(exchange.endpoint, self._patience_s)
         try:
             with self._news:
                 self._exchange = exchange
@@ -168,7 +169,11 @@ class EtcdWatch:
         if result.get("canceled"):
             if number(result, "compact_revision"):
                 raise CatalogueCompacted(f"changes after revision {self._read_revision} are no longer kept")
-            raise EOFError(result.get("cancel_reason", "the watch was ended"))
+            reason = str(result.get("cancel_reason", "the watch was ended"))
+            if self._exchange is not None:
+                # A watch under a token that is outdated is refused as if its user might not watch.
+                self._exchange.is_outdated(UNAUTHENTICATED if "permission denied" in reason else 0, reason)
+            raise EOFError(reason)
         events = result.get("events", ())
         told = [self._event(each) for each in events if decoded(each["kv"]["key"]).startswith(self._wanted)]
         with self._news:

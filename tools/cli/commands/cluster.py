@@ -1,5 +1,6 @@
 """`tidegate cluster info`, `tidegate cluster run` and `tidegate status`: the nodes, and whether all is well."""
 
+import os
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -102,6 +103,10 @@ def adopt(
     prefix: Annotated[
         str | None, typer.Option("--prefix", metavar="PATH", help="Where in etcd, if not the usual etcd.prefix.")
     ] = None,
+    config_file: Annotated[
+        str | None,
+        typer.Option("--config", metavar="FILE", help="A TOML file with broker keys, such as etcd.user."),
+    ] = None,
 ) -> None:
     """Make a broker that ran by itself the first node of a cluster; nothing of its data is lost.
 
@@ -121,7 +126,8 @@ def adopt(
     at = session(context)
     values: dict[str, object] = {"etcd.endpoints": etcd, "log.dirs": str(data_dir), "node.id": node_id}
     try:
-        config = BrokerConfig.load(values=values if prefix is None else {**values, "etcd.prefix": prefix})
+        given = values if prefix is None else {**values, "etcd.prefix": prefix}
+        config = BrokerConfig.load(file=config_file, environment=os.environ, values=given)
         shared = etcd_catalogue(config.settings, SystemClock(), lambda: True)
         try:
             with progress("moving the catalogue, rows") as bar:
