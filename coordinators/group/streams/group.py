@@ -31,6 +31,10 @@ from coordinators.group.streams.topology import Topology
 from coordinators.state_machine import Record
 from engine.errors import UnknownMemberId
 
+FIRST_EPOCH = 1
+"""Of a group in which nothing has happened yet: its members have no tasks, and yet an epoch of their own, for one that
+is told 0 would have to join again."""
+
 
 class StreamsMemberState(IntEnum):
     """By the numbers that records have."""
@@ -58,7 +62,7 @@ class StreamsMember:
     member_id: str
     said: StreamsMemberValue = field(factory=StreamsMemberValue)
     epoch: int = 0
-    previous_epoch: int = -1
+    previous_epoch: int = 0
     state: StreamsMemberState = StreamsMemberState.STABLE
     assigned: HeldTasks = field(factory=HeldTasks)
     revoking: HeldTasks = field(factory=HeldTasks)
@@ -106,11 +110,11 @@ class StreamsGroup:
     """One group."""
 
     group_id: str
-    epoch: int = field(default=0, init=False)
+    epoch: int = field(default=FIRST_EPOCH, init=False)
     metadata_hash: int = field(default=0, init=False)
     validated_topology_epoch: int = field(default=NOT_VALIDATED, init=False)
     assignment_configs: tuple[tuple[str, str], ...] = field(default=(), init=False)
-    assignment_epoch: int = field(default=0, init=False)
+    assignment_epoch: int = field(default=FIRST_EPOCH, init=False)
     assigned_at_ms: int = field(default=0, init=False)
     topology: Topology | None = field(default=None, init=False)
     members: dict[str, StreamsMember] = field(factory=dict, init=False)
@@ -172,7 +176,7 @@ class StreamsGroup:
         else:
             self.targets[member_id] = value
 
-    def replay_target_epoch(self, epoch: int, timestamp_ms: int) -> None:
+    def replay_target_epoch(self, epoch: int = FIRST_EPOCH, timestamp_ms: int = 0) -> None:
         self.assignment_epoch, self.assigned_at_ms = epoch, timestamp_ms
 
     def _disown(self, member: StreamsMember | None) -> None:

@@ -84,7 +84,7 @@ class StreamsReplay:
     def _target_epoch(self, record: Record, _producer_id: int) -> None:
         group = self._group(decode_group_key(record.key), record)
         if group is not None:
-            group.replay_target_epoch(*((0, 0) if record.value is None else decode_streams_target_epoch(record.value)))
+            group.replay_target_epoch(*(() if record.value is None else decode_streams_target_epoch(record.value)))
 
     def _target(self, record: Record, _producer_id: int) -> None:
         group_id, member_id = decode_member_key(record.key)

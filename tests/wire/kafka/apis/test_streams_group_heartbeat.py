@@ -76,7 +76,7 @@ async def test_a_member_joins_lives_and_leaves(tmp_path: Path) -> None:
     async with group_door(tmp_path, **AT_ONCE) as door:
         endpoint = RequestEndpoint("here", 80)
         answer = await door.client.ask(join_request(user_endpoint=endpoint, client_tags=[KeyValue("k", "v")]), 0)
-        assert (answer.error_code, answer.member_id, answer.member_epoch, answer.status) == (0, "a", 1, [])
+        assert (answer.error_code, answer.member_id, answer.member_epoch, answer.status) == (0, "a", 2, [])
         assert answer.heartbeat_interval_ms > 0
         (given,) = answer.active_tasks
         assert (given.subtopology_id, given.partitions) == ("0", [0, 1])
@@ -85,8 +85,8 @@ async def test_a_member_joins_lives_and_leaves(tmp_path: Path) -> None:
         assert (place.user_endpoint.host, place.user_endpoint.port) == ("here", 80)
         assert [(each.topic, each.partitions) for each in place.active_partitions] == [("t", [0, 1])]
         owned = [RequestTaskIds("0", [0]), RequestTaskIds("0", [1])]
-        answer = await door.client.ask(nothing("a", 1, active_tasks=owned, standby_tasks=[], warmup_tasks=[]), 0)
-        assert (answer.error_code, answer.member_epoch, answer.active_tasks) == (0, 1, None)
+        answer = await door.client.ask(nothing("a", 2, active_tasks=owned, standby_tasks=[], warmup_tasks=[]), 0)
+        assert (answer.error_code, answer.member_epoch, answer.active_tasks) == (0, 2, None)
         answer = await door.client.ask(nothing("a", -1), 0)
         assert (answer.error_code, answer.member_epoch) == (0, -1)
 

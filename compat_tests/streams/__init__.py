@@ -1,0 +1,1 @@
+"""Kafka Streams applications, by the streams protocol and by the classic one."""
