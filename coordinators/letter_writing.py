@@ -28,12 +28,13 @@ from coordinators.topics import Topic, TopicSpec
 from coordinators.waiting import until_durable
 from engine.clock import Clock
 from engine.errors import BrokerError, DuplicateSequence, OutOfOrderSequence
+from engine.files.files import Buffer
 from engine.log.producer_state import SEQUENCES
 from engine.log.types import Origin
 from engine.partition.durable_log import DurableLog
 from engine.partition.partition import Partition
 from engine.records.batch import Batch, made
-from engine.records.layout import RecordSpan, pack_batch, pack_record
+from engine.records.layout import pack_batch, pack_record
 
 logger = logging.getLogger("tidegate.dead_letters")
 
@@ -135,8 +136,21 @@ def _arrived(answers: Sequence[BrokerError | None]) -> int:
     return len(answers)
 
 
+class Copied(Protocol):
+    """A record, of which a letter is a copy."""
+
+    @property
+    def key(self) -> Buffer | None: ...
+
+    @property
+    def value(self) -> Buffer | None: ...
+
+    @property
+    def headers(self) -> Sequence[tuple[Buffer, Buffer | None]]: ...
+
+
 def letter_batch(
-    record: RecordSpan | None, told: Sequence[Header], timestamp_ms: int, producer_id: int, sequence: int
+    record: Copied | None, told: Sequence[Header], timestamp_ms: int, producer_id: int, sequence: int
 ) -> bytes:
     """A letter: the record with its headers, none where it is not copied, and what is told of it."""
     key = value = None

@@ -163,6 +163,7 @@ async def compose_node(
         releases,
         publishing,
         publishing.refused_headers,
+        letter_writing,
         dead_letters,
         tracing,
         timers,

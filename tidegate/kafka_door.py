@@ -6,12 +6,14 @@ from typing import Any
 from coordinators.cluster.config import RACK_AWARE
 from coordinators.cluster.controller import ClusterController
 from coordinators.cluster.nodes import Nodes
+from coordinators.letter_writing import LetterWriting
 from coordinators.records.deleting import Deleting
 from coordinators.records.directory import PartitionDirectory
 from coordinators.records.long_polls import LongPolls
 from coordinators.records.nearest import NearestReplicas
 from coordinators.records.offset_lookup import OffsetLookup
 from coordinators.records.reading import Reading
+from coordinators.share.dead_letters import ShareDeadLetters
 from coordinators.share.ports import ShareStates
 from coordinators.share.sessions import ShareSessions
 from coordinators.share.sharing import Sharing
@@ -49,9 +51,10 @@ def door_services(
     tracing = services[Tracing]
     nearest = NearestReplicas(services[Nodes], settings.text("replica.selector.class") == RACK_AWARE)
     reading = Reading(directory, tracing, clock, services[Timers], long_polls, limits.max_fetch_bytes, nearest)
-    sharing = _sharing(services, reading, workers)
+    sharing, letters = _sharing(services, reading, workers), ShareDeadLetters(services[LetterWriting], tracing)
+    sharing.on_letters.append(letters.wake)
     deleting, lookup = Deleting(directory), OffsetLookup(directory, clock, workers)
-    made = (limits, sessions, long_polls, reading, sharing, deleting, lookup)
+    made = (limits, sessions, long_polls, reading, sharing, letters, deleting, lookup)
     return {type(each): each for each in made}
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 
 from attrs import define, field
 
+from coordinators.share.dead_letters import ShareDeadLetters
 from engine.metrics import Collector, Family, Metrics
 from engine.partition.partitions import Partitions
 from engine.partition.sync import SyncRounds
@@ -52,6 +53,7 @@ def _collectors(node: Node) -> tuple[Collector, ...]:
     # Imported here, in a thread: see `LateMetrics`.
     from coordinators.metrics.cluster import ClusterMetrics, ReplicationFigures
     from coordinators.metrics.groups import GroupMetrics
+    from coordinators.metrics.share_letters import ShareLetterMetrics
     from coordinators.metrics.stages import StageMetrics
     from coordinators.metrics.topics import TopicMetrics
     from coordinators.metrics.tracing import TraceMetrics
@@ -69,6 +71,7 @@ def _collectors(node: Node) -> tuple[Collector, ...]:
         TopicMetrics(node.topics, node.partitions, topic_limit, partition_limit).collect,
         StageMetrics(node.topics, node.partitions, topic_limit).collect,
         GroupMetrics(node.groups, group_limit, partition_limit).collect,
+        ShareLetterMetrics(node.services[ShareDeadLetters]).collect,
         TransactionMetrics(node.transactions, node.clock).collect,
         TraceMetrics(node.tracing).collect,
     )

@@ -16,6 +16,7 @@ from attrs import define, evolve, field
 from coordinators.cluster.deletions import Deletions
 from coordinators.release.dead_letters import DeadLetters
 from coordinators.scrubbing import Scrubbing
+from coordinators.share.dead_letters import ShareDeadLetters
 from coordinators.transaction.orphans import INTERVAL_S, Orphans
 from coordinators.waiting import in_worker
 from engine.catalogue.catalogue import Catalogue
@@ -186,6 +187,7 @@ class NodeRuntime:
         nursery.start_soon(node.controller.replicas.keep_watermarks)
         nursery.start_soon(node.services[Deletions].finish_all)
         node.services[DeadLetters].start()
+        node.services[ShareDeadLetters].start()
         nursery.start_soon(server.close_idle)
         parts.cleaning.start(nursery)
         nursery.start_soon(parts.scrubbing.run)

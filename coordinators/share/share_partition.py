@@ -86,6 +86,7 @@ class SharePartition:
         self.window: ShareWindow | None = None
         self.closed: BrokerError | None = None
         self.letter_producer: LetterProducer | None = None
+        """Under which its dead letters go, as the next write says."""
         self.loaded = Deferred[None]()
         self._around = around
         self._held = held
@@ -93,6 +94,8 @@ class SharePartition:
         self._waiters: dict[ShareWaiter, None] = {}
         self._waiting: dict[int, list[Deferred[None]]] = {}
         self._timer: Timer | None = None
+        self._durable_producer: LetterProducer | None = None
+        self._written_producer: LetterProducer | None = None
 
     @property
     def rules(self) -> ShareGroupSettings:
@@ -109,6 +112,7 @@ class SharePartition:
         if self.closed is not None:
             return
         self._state_epoch, self.letter_producer = state.state_epoch, state.letter_producer
+        self._durable_producer = state.letter_producer
         if state.start_offset == UNINITIALISED:
             self._find_start(state)
         else:
@@ -245,6 +249,7 @@ class SharePartition:
         if window is None or self.closed is not None or window.is_writing or not window.has_news:
             return
         number, change = window.begin_write()
+        self._written_producer = self.letter_producer
         if self.letter_producer is not None:
             change = evolve(change, letter_producer=self.letter_producer)
         written = self._around.states.write(self.place, self._state_epoch, self.leader_epoch, change)
@@ -253,6 +258,7 @@ class SharePartition:
     def _written(self, number: int, _: None) -> None:
         if self.closed is not None or self.window is None:
             return
+        self._durable_producer = self._written_producer
         self.window.end_write(self.rules, self._around.now(), failed=False)
         for answer in self._waiting.pop(number, ()):
             answer.resolve(None)
@@ -261,6 +267,9 @@ class SharePartition:
     def _not_written(self, number: int, error: BrokerError) -> None:
         if self.closed is not None or self.window is None:
             return
+        if self.letter_producer is self._written_producer:
+            # The next write must not tell of letters whose offsets it leaves as they are.
+            self.letter_producer = self._durable_producer
         self.window.end_write(self.rules, self._around.now(), failed=True)
         answers = self._waiting.pop(number, ())
         if not isinstance(error, PASSING):

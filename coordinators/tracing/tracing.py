@@ -307,6 +307,14 @@ class Tracing:
             if trace.may_be_committed_by(group):
                 self._note(trace, EventKind.CONSUME_COMMITTED, {"group": group, "committed_offset": offset})
 
+    def dead_lettered(self, group: str, topic: str, partition: int, offset: int, reason: str) -> None:
+        """A share group has given up a record, and it is in the dead-letter topic."""
+        held = self.store.partition(topic, partition)
+        if held is None or offset > held.offsets[-1]:
+            return
+        for trace in held.between(offset, offset + 1):
+            self._note(trace, EventKind.DLQ_ROUTED, {"group": group, "reason": reason})
+
     # -- the rest
 
     def topic_changed(self, update: TopicUpdate) -> None:
