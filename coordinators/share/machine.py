@@ -46,6 +46,7 @@ MOST_TEXT = 4 * 1024 * 1024
 """Of the reasons and members in one change together."""
 MOST_COUNT = 32_767
 FORGOTTEN_TOGETHER = 500
+GONE_REMEMBERED = 10_000
 RENEWED_TOGETHER = 100
 GO_ON_MS = 1_000
 RECORDS_TO_SPARE = 1_000
@@ -134,6 +135,8 @@ class ShareStateMachine:
     """Of the batch that is being replayed, or was last."""
     _first_offset: int | None = field(default=None, init=False)
     """Where the log begins, as far as is known."""
+    _gone: dict[SharePlace, None] = field(factory=dict, init=False)
+    """Places that were forgotten and that nobody has read since: a leader that does not know it may still write."""
     _missing: set[TopicId] = field(factory=set, init=False)
     """Topics that were not there when they were last looked for."""
 
@@ -187,6 +190,9 @@ class ShareStateMachine:
 
     def _forget(self, place: SharePlace) -> None:
         if self.places.pop(place, None) is not None:
+            self._gone[place] = None
+            if len(self._gone) > GONE_REMEMBERED:
+                del self._gone[next(iter(self._gone))]
             others = self._by_topic[place.topic_id]
             others.discard(place)
             if not others:
@@ -222,6 +228,7 @@ class ShareStateMachine:
 
     def read(self, place: SharePlace, leader_epoch: int) -> Verdict[ShareState]:
         """What a leader begins with; earlier leaders are refused from now on."""
+        self._gone.pop(place, None)
         known = self._known(place)
         state = ShareState() if known is None else known.state
         if leader_epoch == NO_LEADER_EPOCH or leader_epoch == state.leader_epoch:
@@ -237,9 +244,12 @@ class ShareStateMachine:
         return Verdict([formats.update_record(place, update)], read)
 
     def write(self, place: SharePlace, state_epoch: int, leader_epoch: int, change: ShareChange) -> Verdict[None]:
-        """Lay a leader's change over what there is."""
+        """Lay a leader's change over what there is. What was forgotten does not come back by a leader that has not
+        heard of it: it reads first."""
         _check_change(change)
         known = self._known(place)
+        if known is None and (place in self._gone or state_epoch > 0):
+            raise FencedStateEpoch(f"the state of {place.key} was deleted")
         state = ShareState(state_epoch, leader_epoch) if known is None else known.state
         if state_epoch < state.state_epoch:
             raise _fenced_state(place, state_epoch, state.state_epoch)

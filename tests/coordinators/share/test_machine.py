@@ -110,6 +110,21 @@ def test_a_place_is_forgotten(shard: StateShard) -> None:
     assert shard.summary().start_offset == UNINITIALISED
 
 
+def test_what_was_forgotten_does_not_come_back_by_a_leader_that_has_not_heard_of_it(shard: StateShard) -> None:
+    shard.read(PLACE, 0)
+    shard.write(PLACE, ShareChange(5))
+    shard.initialize(other(1), 3, 5)
+    shard.delete(PLACE)
+    shard.delete(other(1))
+    for _ in range(2):
+        assert isinstance(shard.write(PLACE, ShareChange(7)), FencedStateEpoch)
+        assert isinstance(shard.write(other(1), ShareChange(7), state_epoch=3), FencedStateEpoch)
+        shard.open()
+    assert shard.read(PLACE, 0) == ShareState()
+    assert shard.write(PLACE, ShareChange(9)) is None
+    assert shard.read().start_offset == 9
+
+
 # -- who may write
 
 

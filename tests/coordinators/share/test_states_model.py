@@ -19,7 +19,7 @@ class ModelPlace:
     """What a share partition's state should be."""
 
     def __init__(self) -> None:
-        self.exists = False
+        self.exists = self.is_gone = False
         self.state_epoch = self.leader_epoch = 0
         self.start = -1
         self.offsets: Offsets = {}
@@ -63,13 +63,17 @@ class Run:
         if state_epoch < 0 or leader_epoch < 0:
             return
         answer = self.shard.write(place, change, state_epoch, leader_epoch)
-        if model.exists and state_epoch < model.state_epoch:
+        if not model.exists and state_epoch > 0:
+            assert isinstance(answer, FencedStateEpoch)
+        elif model.is_gone and isinstance(answer, FencedStateEpoch):
+            assert not model.exists, "that it is gone is known as long as it is remembered"
+        elif model.exists and state_epoch < model.state_epoch:
             assert isinstance(answer, FencedStateEpoch)
         elif model.exists and leader_epoch < model.leader_epoch:
             assert isinstance(answer, FencedLeaderEpoch)
         else:
             assert answer is None
-            model.exists = True
+            model.exists, model.is_gone = True, False
             model.state_epoch, model.leader_epoch = state_epoch, leader_epoch
             model.start = max(model.start, start)
             for batch in batches:
@@ -91,11 +95,14 @@ class Run:
         start = self.chance.choice([-1, self.chance.randrange(20)])
         epoch = model.state_epoch + 1
         assert self.shard.initialize(place, epoch, start) is None
+        model.is_gone = False
         model.exists, model.state_epoch, model.start, model.offsets = True, epoch, start, {}
 
     def delete(self, place: SharePlace, _: ModelPlace) -> None:
+        was_there = self.model[place].exists or self.model[place].is_gone
         assert self.shard.delete(place) is None
         self.model[place] = ModelPlace()
+        self.model[place].is_gone = was_there
 
     def wait(self, _place: SharePlace, _model: ModelPlace) -> None:
         self.shard.advance(self.shard.settings.cold_interval_ms)
