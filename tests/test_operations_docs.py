@@ -19,6 +19,7 @@ from tests.wire.http.cluster_doors import cluster_doors, create_on
 from tests.wire.http.door import HttpDoor, open_http_door
 from tests.wire.kafka.groups import group_door
 from tests.wire.kafka.requests import batch, create_topic, produced
+from tests.wire.kafka.sharing import ShareMember
 from tests.wire.kafka.transacting import Producer
 from wire.http.routing import load_routes
 
@@ -38,6 +39,11 @@ async def families(data_dir: Path) -> list[tuple[Family, set[str]]]:
         await produced(door.client, "t", client_batch([record("refused", delay="soon")]))
         await door.commit(0)
         await Producer(door.client).init()
+        topic_id = door.door.broker.node.topics.by_name["t"].topic_id
+        worker = ShareMember(await door.door.connect(), topic_id, group_id="workers")
+        await worker.take()
+        await produced(door.client, "t", batch())
+        assert await worker.take()
         await HttpDoor(door.door).get("/health")
         metrics = door.door.broker.metrics
         await trio.to_thread.run_sync(metrics.prepare)

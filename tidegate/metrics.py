@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from attrs import define, field
 
 from coordinators.share.dead_letters import ShareDeadLetters
+from coordinators.share.sharing import Sharing
 from engine.metrics import Collector, Family, Metrics
 from engine.partition.partitions import Partitions
 from engine.partition.sync import SyncRounds
@@ -54,6 +55,7 @@ def _collectors(node: Node) -> tuple[Collector, ...]:
     from coordinators.metrics.cluster import ClusterMetrics, ReplicationFigures
     from coordinators.metrics.groups import GroupMetrics
     from coordinators.metrics.share_letters import ShareLetterMetrics
+    from coordinators.metrics.shares import ShareMetrics
     from coordinators.metrics.stages import StageMetrics
     from coordinators.metrics.topics import TopicMetrics
     from coordinators.metrics.tracing import TraceMetrics
@@ -72,6 +74,7 @@ def _collectors(node: Node) -> tuple[Collector, ...]:
         StageMetrics(node.topics, node.partitions, topic_limit).collect,
         GroupMetrics(node.groups, group_limit, partition_limit).collect,
         ShareLetterMetrics(node.services[ShareDeadLetters]).collect,
+        ShareMetrics(node.services[Sharing], group_limit).collect,
         TransactionMetrics(node.transactions, node.clock).collect,
         TraceMetrics(node.tracing).collect,
     )

@@ -345,6 +345,10 @@ class Sharing:
         """Those of a group that are in memory."""
         return [shares[group_id] for shares in self._shares.values() if group_id in shares]
 
+    def all_shares(self) -> list[SharePartition]:
+        """Those of all groups that are in memory."""
+        return [share for shares in self._shares.values() for share in shares.values()]
+
     def leads(self, _topic: Topic, partition: Partition) -> None:
         """This node leads in a new epoch: what it knew from another is worth nothing."""
         for share in tuple(self._shares.get((partition.topic_id, partition.index), {}).values()):
@@ -395,7 +399,7 @@ class Sharing:
 
     def statistics(self) -> dict[str, int]:
         """What was counted, and what is under way on this node."""
-        shares = [share for shares in self._shares.values() for share in shares.values()]
+        shares = self.all_shares()
         each = [share.statistics() for share in shares]
         gauges = ("acquired", "available", "backed_off", "runs", "waiters")
         return {

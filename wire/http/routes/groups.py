@@ -119,7 +119,7 @@ async def describe_group(call: Call, groups: Groups, topics: Topics) -> GroupDet
     """One group: its members and their partitions, its places and lag."""
     place: GroupPlace = call.place
     query: PageQuery = call.query
-    _check_has_groups(place.group, topics)
+    check_has_groups(place.group, topics)
     found = await _described(groups, place.group)
     lags = groups.lag(place.group)
     return GroupDetail(
@@ -144,7 +144,7 @@ async def describe_group(call: Call, groups: Groups, topics: Topics) -> GroupDet
 async def delete_group(call: Call, shares: ShareGroupAdministration, topics: Topics) -> None:
     """Delete a group that has no members, with its committed offsets, or where it is as a share group."""
     place: GroupPlace = call.place
-    _check_has_groups(place.group, topics)
+    check_has_groups(place.group, topics)
     (refusal,) = await shares.delete_groups([place.group])
     if refusal is not None:
         raise fresh(refusal)
@@ -166,7 +166,7 @@ async def _described(groups: Groups, group_id: str) -> AnyGroup:
     raise GroupIdNotFound(f"no group is called {group_id!r}")
 
 
-def _check_has_groups(group_id: str, topics: Topics) -> None:
+def check_has_groups(group_id: str, topics: Topics) -> None:
     """As long as groups have no topic there is no group."""
     if OFFSETS_TOPIC not in topics.by_name:
         raise GroupIdNotFound(f"no group is called {group_id!r}")

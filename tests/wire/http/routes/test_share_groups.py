@@ -1,0 +1,89 @@
+"""Share groups over HTTP: who works on what, what is in hand, and taking it back."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from trio.testing import trio_test
+
+from tests.wire.http.door import HttpDoor
+from tests.wire.kafka.door import Client, open_door
+from tests.wire.kafka.requests import batch, create_topic, produced
+from tests.wire.kafka.sharing import ACCEPT, RELEASE, ShareMember, configure_group
+from wire.kafka.messages.find_coordinator import FindCoordinatorRequest
+from wire.kafka.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
+
+CHANGE = {"x-tidegate": "1"}
+
+
+@asynccontextmanager
+async def working(data_dir: Path) -> AsyncIterator[tuple[HttpDoor, Client, ShareMember]]:
+    """A member `m1` of the group `g` that has the first three of five records of the topic `t` in hand."""
+    async with open_door(data_dir, {"http.port": -1}) as door:
+        client = await door.connect()
+        made = await create_topic(client, "t", 1)
+        await configure_group(client, share_auto_offset_reset="earliest", share_retry_backoff_ms=60_000)
+        await client.ask(FindCoordinatorRequest(key="g", coordinator_keys=["g"]))
+        beat = ShareGroupHeartbeatRequest("g", "m1", 0, subscribed_topic_names=["t"])
+        assert (await client.ask(beat)).error_code == 0
+        for count in (3, 2):
+            await produced(client, "t", batch(count))
+        member = ShareMember(await door.connect(), made.topic_id)
+        assert await member.take(max_records=3) == [(0, 2, 1)]
+        yield HttpDoor(door), client, member
+
+
+@trio_test
+async def test_a_group_is_listed_and_shown_with_its_window(tmp_path: Path) -> None:
+    async with working(tmp_path) as (http, _, member):
+        await member.acknowledge([(0, 0, [ACCEPT]), (1, 1, [RELEASE])])
+        page = await http.get("/share-groups")
+        assert page["items"] == [{"group": "g", "state": "Stable", "in_hand": 1}]
+        assert (await http.get("/share-groups?state=empty"))["total"] == 0
+        shown = await http.get("/share-groups/g")
+        assert (shown["state"], shown["assignor"], shown["lag"]) == ("Stable", "simple", 4)
+        (only,) = shown["members"]["items"]
+        assert (only["member_id"], only["assignment"]) == ("m1", [{"topic": "t", "partitions": [0]}])
+        assert shown["offsets"]["items"] == [
+            {
+                "topic": "t",
+                "partition": 0,
+                "start_offset": 1,
+                "lag": 4,
+                "window": 2,
+                "in_hand": 1,
+                "backed_off": 1,
+            }
+        ]
+
+
+@trio_test
+async def test_what_is_in_hand_is_listed_and_taken_back(tmp_path: Path) -> None:
+    async with working(tmp_path) as (http, _, member):
+        (held,) = (await http.get("/share-groups/g/in-flight"))["items"]
+        assert (held["topic"], held["first_offset"], held["last_offset"]) == ("t", 0, 2)
+        assert (held["member_id"], held["delivery_count"]) == ("m1", 1)
+        assert 0 < held["lock_ms"] <= 30_000
+        nobody = await http.ask("POST", "/share-groups/g/release", CHANGE, {"member": "m2"})
+        assert nobody.json() == {"released": 0}
+        done = await http.ask("POST", "/share-groups/g/release", CHANGE, {})
+        assert done.json() == {"released": 3}
+        assert (await http.get("/share-groups/g/in-flight"))["total"] == 0
+        assert await member.take(max_records=3) == [(0, 2, 2)]
+
+
+@trio_test
+async def test_what_was_done_is_counted(tmp_path: Path) -> None:
+    async with working(tmp_path) as (http, _, member):
+        await member.acknowledge([(0, 1, [ACCEPT])])
+        counts = (await http.get("/reliability/stats"))["counts"]
+        assert (counts["acks_accept"], counts["deliveries_1"], counts["acquired"]) == (2, 3, 1)
+
+
+@trio_test
+async def test_a_group_that_there_is_not_is_not_found(tmp_path: Path) -> None:
+    async with open_door(tmp_path, {"http.port": -1}) as door:
+        http = HttpDoor(door)
+        assert (await http.ask("GET", "/share-groups/nobody")).status == 404
+        assert (await http.get("/share-groups"))["items"] == []
+        assert (await http.get("/share-groups/nobody/in-flight"))["items"] == []

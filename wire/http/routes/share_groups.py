@@ -1,0 +1,273 @@
+"""`/share-groups`: work queues over topics, how far they are, who has which records in hand, and taking them back.
+
+What is in hand is known to the leader of a partition alone: a node tells of the partitions that it leads.
+"""
+
+from typing import Annotated
+
+import msgspec
+
+from coordinators.group.descriptions import SHARE
+from coordinators.group.groups import Groups
+from coordinators.group.share.administration import ShareGroupAdministration, SharePosition
+from coordinators.group.share.requests import DescribedShareMember
+from coordinators.share.runs import OffsetRun
+from coordinators.share.share_partition import SharePartition
+from coordinators.share.sharing import Sharing
+from coordinators.topics import Topics
+from coordinators.waiting import Breathing, result_of
+from engine.clock import Clock
+from wire.http.messages import Call, Count, Page, PageQuery
+from wire.http.routes.groups import Assignment, GroupPlace, GroupsQuery, check_has_groups
+from wire.http.routing import Route
+
+
+class ShareGroupSummary(msgspec.Struct):
+    """A group in a list. `in_hand` are records that members of it have of the partitions that this node leads."""
+
+    group: str
+    state: str
+    in_hand: Count
+
+
+class ShareGroupPage(Page):
+    """Share groups by id."""
+
+    items: list[ShareGroupSummary]
+
+
+class ShareMemberShown(msgspec.Struct):
+    """A member, and what it was assigned."""
+
+    member_id: str
+    client_id: str
+    client_host: str
+    assignment: list[Assignment]
+
+
+class ShareMemberPage(Page):
+    """Members of a share group."""
+
+    items: list[ShareMemberShown]
+
+
+class SharePlaceShown(msgspec.Struct):
+    """How far a group is in a partition. `start_offset` is the first that is not finished, null where the group has not
+    begun; `lag` counts what is not finished, null where that cannot be told. `window`, `in_hand` and `backed_off` are
+    offsets between the first that is not finished and the last that was handed out, those that members have, and those
+    that wait for another attempt; null where another node leads the partition, or nobody works on it."""
+
+    topic: str
+    partition: int
+    start_offset: Count | None
+    lag: Count | None
+    window: Count | None
+    in_hand: Count | None
+    backed_off: Count | None
+
+
+class SharePlacePage(Page):
+    """A share group's places, by topic and partition."""
+
+    items: list[SharePlaceShown]
+
+
+class ShareGroupDetail(msgspec.Struct):
+    """A share group with a page of its members and a page of its places."""
+
+    group: str
+    state: str
+    assignor: str
+    lag: Count
+    members: ShareMemberPage
+    offsets: SharePlacePage
+
+
+class InHand(msgspec.Struct):
+    """Records that a member has. They are taken back `lock_ms` from now unless it says something of them before."""
+
+    topic: str
+    partition: int
+    first_offset: Count
+    last_offset: Count
+    member_id: str
+    delivery_count: Count
+    lock_ms: Count
+    first_delivered_ms: Count
+    last_delivered_ms: Count
+
+
+class InHandPage(Page):
+    """What members of a share group have of the partitions that this node leads."""
+
+    items: list[InHand]
+
+
+class ReleaseOrder(msgspec.Struct, forbid_unknown_fields=True):
+    """Whose records to take back; without a member, all that members of the group have."""
+
+    member: Annotated[str, msgspec.Meta(min_length=1, max_length=1_000)] | None = None
+
+
+class ReleasedRecords(msgspec.Struct):
+    """How many offsets were taken back, and are there for others."""
+
+    released: Count
+
+
+class ReliabilityStatistics(msgspec.Struct):
+    """What share groups have done on this node since it started, by name; and what is under way."""
+
+    counts: dict[str, int]
+
+
+async def list_share_groups(call: Call, groups: Groups, sharing: Sharing) -> ShareGroupPage:
+    """Share groups by id, a page of them."""
+    query: GroupsQuery = call.query
+    wanted = query.state.lower()
+    listed = [each for each in groups.list_groups() if each.type == SHARE and wanted in ("", each.state.lower())]
+    listed.sort(key=lambda each: each.group_id)
+    breathing, items = Breathing(), []
+    for each in query.of(listed):
+        shares = sharing.find(each.group_id)
+        items.append(ShareGroupSummary(each.group_id, each.state, sum(_figure(share, "acquired") for share in shares)))
+        await breathing.did(1 + len(shares))
+    return ShareGroupPage(items=items, total=len(listed), limit=query.limit, skip=query.skip)
+
+
+async def describe_share_group(
+    call: Call, groups: Groups, administration: ShareGroupAdministration, sharing: Sharing, topics: Topics
+) -> ShareGroupDetail:
+    """One share group: its members and what they work on, its places and lag."""
+    place: GroupPlace = call.place
+    query: PageQuery = call.query
+    check_has_groups(place.group, topics)
+    found = await result_of(groups.describe_shares(place.group))
+    here = {(share.topic, share.place.partition_index): share for share in sharing.find(place.group)}
+    places = [
+        _place(each.name, position, here.get((each.name, position.index)))
+        for each in await administration.positions(place.group, None)
+        for position in each.partitions
+    ]
+    return ShareGroupDetail(
+        group=place.group,
+        state=found.state,
+        assignor=found.assignor,
+        lag=sum(each.lag or 0 for each in places),
+        members=ShareMemberPage(
+            items=[_member(each) for each in query.of(found.members)],
+            total=len(found.members),
+            limit=query.limit,
+            skip=query.skip,
+        ),
+        offsets=SharePlacePage(items=list(query.of(places)), total=len(places), limit=query.limit, skip=query.skip),
+    )
+
+
+async def list_in_hand(call: Call, sharing: Sharing, clock: Clock) -> InHandPage:
+    """What members of a share group have, by topic, partition and offset."""
+    place: GroupPlace = call.place
+    query: PageQuery = call.query
+    now, breathing = clock.monotonic(), Breathing()
+    items: list[InHand] = []
+    for share in sorted(sharing.find(place.group), key=lambda each: (each.topic, each.place.partition_index)):
+        runs = share.in_flight()
+        items += [_in_hand(share, run, now) for run in runs]
+        await breathing.did(1 + len(runs))
+    return InHandPage(items=list(query.of(items)), total=len(items), limit=query.limit, skip=query.skip)
+
+
+async def release_in_hand(call: Call, sharing: Sharing) -> ReleasedRecords:
+    """Take back what a member of a share group has, or all of them; others get it."""
+    place: GroupPlace = call.place
+    order: ReleaseOrder = call.body
+    return ReleasedRecords(sharing.release(place.group, order.member))
+
+
+async def reliability_statistics(_call: Call, sharing: Sharing) -> ReliabilityStatistics:
+    """Deliveries, acknowledgements, locks that ran out, retries and dead letters of share groups."""
+    return ReliabilityStatistics(sharing.statistics())
+
+
+def _figure(share: SharePartition, name: str) -> int:
+    return share.statistics().get(name, 0)
+
+
+def _member(member: DescribedShareMember) -> ShareMemberShown:
+    assignment = [Assignment(each.topic, sorted(each.partitions)) for each in member.assignment]
+    return ShareMemberShown(member.member_id, member.client_id, member.client_host, assignment)
+
+
+def _place(topic: str, position: SharePosition, share: SharePartition | None) -> SharePlaceShown:
+    figures = {} if share is None else share.statistics()
+    window = figures["end_offset"] - figures["start_offset"] if figures.get("loaded") else None
+    return SharePlaceShown(
+        topic,
+        position.index,
+        position.start_offset if position.start_offset >= 0 else None,
+        position.lag if position.lag >= 0 else None,
+        window,
+        figures.get("acquired"),
+        figures.get("backed_off"),
+    )
+
+
+def _in_hand(share: SharePartition, run: OffsetRun, now: float) -> InHand:
+    return InHand(
+        share.topic,
+        share.place.partition_index,
+        run.first,
+        run.last,
+        run.owner,
+        run.count,
+        max(0, int((run.lock_until - now) * 1000)),
+        run.first_delivered_ms,
+        run.last_delivered_ms,
+    )
+
+
+ROUTES = (
+    Route(
+        "GET",
+        "/share-groups",
+        list_share_groups,
+        "Share groups by id, with what they have in hand",
+        answer=ShareGroupPage,
+        query=GroupsQuery,
+    ),
+    Route(
+        "GET",
+        "/share-groups/{group}",
+        describe_share_group,
+        "One share group: members, places, lag, windows",
+        answer=ShareGroupDetail,
+        place=GroupPlace,
+        query=PageQuery,
+        problems=(404,),
+    ),
+    Route(
+        "GET",
+        "/share-groups/{group}/in-flight",
+        list_in_hand,
+        "Records that members of a share group have",
+        answer=InHandPage,
+        place=GroupPlace,
+        query=PageQuery,
+    ),
+    Route(
+        "POST",
+        "/share-groups/{group}/release",
+        release_in_hand,
+        "Take back what members of a share group have",
+        answer=ReleasedRecords,
+        place=GroupPlace,
+        body=ReleaseOrder,
+    ),
+    Route(
+        "GET",
+        "/reliability/stats",
+        reliability_statistics,
+        "What share groups have done on this node",
+        answer=ReliabilityStatistics,
+    ),
+)
