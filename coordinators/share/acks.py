@@ -21,6 +21,8 @@ class AckType(IntEnum):
     """It needs more time."""
 
 
+MAX_BATCHES = 20_000
+"""Of one partition in one request: twice as many as a window has offsets."""
 LAST_TYPE = int(AckType.RENEW)
 
 
@@ -32,6 +34,13 @@ class AckBatch(Struct, frozen=True):
     types: Sequence[int]
     backoff_ms: int | None = None
     """How long what is released waits, where the member says so itself; None: as the group's keys say."""
+
+    def from_offset(self, offset: int) -> "AckBatch":
+        """What of it lies at this offset and behind; it must not lie before as a whole."""
+        if self.first_offset >= offset:
+            return self
+        types = self.types if len(self.types) == 1 else self.types[offset - self.first_offset :]
+        return AckBatch(offset, self.last_offset, types, self.backoff_ms)
 
     def pieces(self) -> Iterator[tuple[int, int, AckType]]:
         """(first, last, type) of neighbours that are told the same."""
@@ -47,6 +56,8 @@ class AckBatch(Struct, frozen=True):
 
 def check_acks(batches: Sequence[AckBatch], *, renewing: bool) -> None:
     """Refuse what cannot be meant; `renewing` says whether the request may hold renewals."""
+    if len(batches) > MAX_BATCHES:
+        raise InvalidRequest(f"{len(batches)} batches of acknowledgements of one partition, at most {MAX_BATCHES}")
     end = -1
     for batch in batches:
         first, last, types = batch.first_offset, batch.last_offset, batch.types

@@ -1,5 +1,7 @@
 """Which offsets of a share partition a member is given, out of what was read of its log.
 
+What was read are spans: a batch of the log each, or a part of one where some of its records are not to be delivered.
+
 1. `batch_optimized` ends with the batch of the log in which the last wanted record lies, so that batches stay whole and
    more may come than was asked for. `record_limit` never gives more.
 2. What is available within the window comes first, then what follows its end, as long as the window has room.
@@ -9,7 +11,7 @@
 5. No member holds more than `share.consumer.max.in.flight`, in either mode.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -28,12 +30,15 @@ class Acquired(NamedTuple):
 
 
 class ReadSpan(NamedTuple):
-    """A batch of the log as far as it matters here."""
+    """A batch of the log, or a part of one, as far as it matters here."""
 
     first_offset: int
     last_offset: int
     is_delivered: bool = True
     """Whether there is anything in it that a member may be given."""
+    expired: bool = False
+    dead: bool = False
+    """Whether what has expired goes to the dead-letter topic."""
 
 
 class ShareWanted(Struct, frozen=True):
@@ -75,25 +80,24 @@ class Acquisition:
         """`position` is the offset from which the log was read."""
         if not self._spans or self._budget <= 0:
             return self.taken
-        for first, last in self._holes(position):
-            if first < self._window.end:
-                self._window.skip(first, min(last, self._window.end - 1))
+        self._skip_holes(position)
         if position < self._window.end and self._window.available:
             self._take_again(position)
         if self._budget > 0 and not self._apart:
             self._take_new()
         return self.taken
 
-    def _holes(self, position: int) -> list[tuple[int, int]]:
-        """What holds no record, from where the log was read up to the last batch that does."""
-        holes: list[tuple[int, int]] = []
-        for first, last, is_delivered in self._spans:
+    def _skip_holes(self, position: int) -> None:
+        """Finish what holds no record within the window, from where the log was read."""
+        window = self._window
+        for first, last, is_delivered, expired, dead in self._spans:
+            if position >= window.end:
+                return
             if first > position:
-                holes.append((position, first - 1))
-            if not is_delivered and last >= position:
-                holes.append((max(first, position), last))
+                window.skip(position, min(first, window.end) - 1)
+            if not is_delivered and position <= last and first < window.end:
+                window.skip(max(first, position), min(last, window.end - 1), expired=expired, dead=dead)
             position = max(position, last + 1)
-        return holes
 
     # -- within the window
 
@@ -175,7 +179,7 @@ class Acquisition:
                 if first >= 0:
                     break
                 # Nothing but holes so far: the window grows over them.
-                self._window.skip(self._window.end, span.last_offset)
+                self._pass(span)
             elif first < 0:
                 first, last = max(span.first_offset, self._window.end), span.last_offset
             elif span.first_offset == last + 1:
@@ -184,9 +188,124 @@ class Acquisition:
                 break
         return None if first < 0 else (first, last)
 
+    def _pass(self, span: ReadSpan) -> None:
+        """Let the window grow over what holds nothing, and the gap before it."""
+        window = self._window
+        if span.first_offset > window.end:
+            window.skip(window.end, span.first_offset - 1)
+        window.skip(window.end, span.last_offset, expired=span.expired, dead=span.dead)
+
     def _end_of_range(self, first: int, size: int) -> int:
         """The end of the batch in which a range is as long as it should be."""
         return self._end_of_batch(first + size - 1)
+
+
+class OrderedAcquisition(Acquisition):
+    """One hand-out of a group that keeps the order of each key: a record is given only if none before it of the same
+    key is unsettled. `keys` are those of all records from the window's start to the last that was read."""
+
+    __slots__ = ("_busy", "_keys", "_last_allowed")
+
+    def __init__(
+        self,
+        window: ShareWindow,
+        spans: Sequence[ReadSpan],
+        wanted: ShareWanted,
+        rules: ShareGroupSettings,
+        now: Moment,
+        keys: Mapping[int, bytes | None],
+        last_allowed: int,
+    ) -> None:
+        super().__init__(window, spans, wanted, rules, now)
+        self._keys = keys
+        self._last_allowed = last_allowed
+        self._busy: set[bytes] = set()
+
+    def carry_out(self, position: int) -> list[Acquired]:
+        """As above, one record after the other; batches are not kept whole."""
+        if not self._spans or self._budget <= 0:
+            return self.taken
+        self._skip_holes(position)
+        for run in tuple(self._window.runs):
+            if run.is_final:
+                continue
+            is_ready = run.is_ready(self._now.wall_ms) and run.first <= self._last_allowed
+            for first, last in self._free(run.first, run.last) if is_ready else self._blocked(run):
+                self._give_again(first, min(last, self._last_allowed))
+            if self._budget <= 0 or self._apart:
+                return self.taken
+        self._take_new()
+        return self.taken
+
+    def _blocked(self, run: OffsetRun) -> Iterator[tuple[int, int]]:
+        """Nothing; whoever has the same keys waits for it."""
+        for offset in range(run.first, run.last + 1):
+            self._is_free(offset)
+        return iter(())
+
+    def _is_free(self, offset: int) -> bool:
+        """Whether no record of the same key comes before it; from now on this one does."""
+        key = self._keys.get(offset)
+        if key is None:
+            return True
+        if key in self._busy:
+            return False
+        self._busy.add(key)
+        return True
+
+    def _free(self, first: int, last: int) -> list[tuple[int, int]]:
+        """Neighbours that can be given, in order."""
+        free: list[tuple[int, int]] = []
+        for offset in range(first, last + 1):
+            if self._is_free(offset):
+                if free and free[-1][1] == offset - 1:
+                    free[-1] = free[-1][0], offset
+                else:
+                    free.append((offset, offset))
+        return free
+
+    def _give_again(self, first: int, last: int) -> None:
+        if self._budget <= 0 or self._apart or first > last:
+            return
+        run = self._window.runs.at(first)
+        most = self._isolated(run)
+        if most:
+            if self.taken:
+                self._apart = True
+                return
+            last, self._apart = min(last, first + most - 1), True
+        last = min(last, first + self._budget - 1)
+        given = self._window.give(run, first, last, self._wanted.member_id, self._lock_until, self._now.wall_ms)
+        self._took(given)
+
+    def _take_new(self) -> None:
+        window, member_id, now_ms = self._window, self._wanted.member_id, self._now.wall_ms
+        for span in self._spans:
+            if span.last_offset < window.end:
+                continue
+            if self._budget <= 0 or window.in_flight >= self._rules.max_record_locks:
+                return
+            if not span.is_delivered:
+                self._pass(span)
+                continue
+            if span.first_offset > window.end:
+                window.skip(window.end, span.first_offset - 1)
+            last_known = min(span.last_offset, self._last_allowed, window.start + self._rules.max_record_locks - 1)
+            while window.end <= last_known and self._budget > 0:
+                first, is_free = window.end, self._is_free(window.end)
+                last = first
+                while last < last_known and last - first + 1 < self._budget and self._is_like(last + 1, is_free):
+                    last += 1
+                if is_free:
+                    self._took(window.give_new(last, member_id, self._lock_until, now_ms))
+                else:
+                    window.take_in(last)
+
+    def _is_like(self, offset: int, is_free: bool) -> bool:
+        key = self._keys.get(offset)
+        if is_free:
+            return self._is_free(offset)
+        return key is not None and key in self._busy
 
 
 def acquire(

@@ -178,7 +178,7 @@ SHARE_CONFIGS = (
             "share.consumer.max.in.flight",
             ConfigType.INT,
             1_000,
-            "Tidegate's own key. How many records of a partition one member may hold at a time.",
+            "Tidegate's own key. How many records one member may hold at a time, of all partitions that a node leads.",
             at_least(1),
         )
     ),

@@ -63,6 +63,11 @@ def _resident(region: FileRegion, position: int, size: int) -> bytes | None:
         raise StorageError(f"a batch cannot be read: {error}") from error
 
 
+def read_batch(region: FileRegion, batch: LogBatch) -> bytes | None:
+    """A whole batch; None if it is not in memory."""
+    return _resident(region, batch.position, batch.header.size)
+
+
 def region_of(read: LogRead, batches: Sequence[LogBatch], first_offset: int, last_offset: int) -> LogRead:
     """What has to be sent for these offsets: whole batches."""
     wanted = [

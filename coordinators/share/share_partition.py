@@ -6,19 +6,21 @@ leads, when the topic is gone, when its state was made anew by somebody else, an
 whoever changes the offsets of an empty group finds that the next fetch obeys them.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Protocol
 
 from attrs import evolve, frozen
 
 from coordinators.share.acks import AckBatch
-from coordinators.share.acquiring import Acquired, ReadSpan, ShareWanted, acquire
+from coordinators.share.acquiring import Acquired, OrderedAcquisition, ReadSpan, ShareWanted, acquire
 from coordinators.share.config import ShareGroupSettings
 from coordinators.share.counters import ShareCounters
+from coordinators.share.looks import LookedFor, Looks
 from coordinators.share.ports import UNINITIALISED, LetterProducer, ShareChange, SharePlace, ShareState, ShareStates
 from coordinators.share.runs import ACQUIRED, ARCHIVING, OffsetRun
 from coordinators.share.window import Moment, ShareWindow
+from coordinators.topic_view import Topic
 from engine.clock import Clock
 from engine.deferred import Deferred
 from engine.errors import (
@@ -31,6 +33,7 @@ from engine.errors import (
     NotLeader,
 )
 from engine.partition.partition import Partition
+from engine.stage.headers import PRIORITIES
 from engine.timers import Timer, Timers
 from engine.workers import Workers
 
@@ -38,6 +41,9 @@ LEAST_WAIT_S = 0.02
 """Locks run out together that run out within it: what thousands of them cost stays small."""
 RETRY_S = 0.5
 """After a write has failed that nobody waits for."""
+
+KEPT_LOOKS = 256
+"""Batches whose records are known, before those behind the window are forgotten."""
 
 PASSING = (CoordinatorNotAvailable, CoordinatorLoadInProgress, NotCoordinator)
 """Refusals of the state's keeper that another attempt may not meet."""
@@ -96,6 +102,9 @@ class SharePartition:
         self._timer: Timer | None = None
         self._durable_producer: LetterProducer | None = None
         self._written_producer: LetterProducer | None = None
+        self.looked: dict[int, Looks] = {}
+        """What is known of the records of batches, by their base offsets, where that matters."""
+        self._looked_for: tuple[Topic | None, ShareGroupSettings | None, LookedFor] = None, None, LookedFor()
 
     @property
     def rules(self) -> ShareGroupSettings:
@@ -197,11 +206,45 @@ class SharePartition:
         window, rules, now = self.window, self.rules, self._around.now()
         assert window is not None, "it is loaded"
         taken = acquire(window, spans, position, wanted, rules, now)
+        self._handed_out(taken, window, now.monotonic + rules.lock_duration_ms / 1000)
+        return taken
+
+    def acquire_in_order(
+        self,
+        spans: Sequence[ReadSpan],
+        position: int,
+        wanted: ShareWanted,
+        keys: Mapping[int, bytes | None],
+        last_allowed: int,
+    ) -> list[Acquired]:
+        """The same for a group that keeps the order of keys; everything from `position`, the start, was read."""
+        window, rules, now = self.window, self.rules, self._around.now()
+        assert window is not None, "it is loaded"
+        taken = OrderedAcquisition(window, spans, wanted, rules, now, keys, last_allowed).carry_out(position)
+        self._handed_out(taken, window, now.monotonic + rules.lock_duration_ms / 1000)
+        return taken
+
+    def _handed_out(self, taken: Sequence[Acquired], window: ShareWindow, lock_until: float) -> None:
         if taken:
-            self._arm(now.monotonic + rules.lock_duration_ms / 1000)
+            self._arm(lock_until)
         if window.has_news:
             self._write()
-        return taken
+        if len(self.looked) > KEPT_LOOKS:
+            below = max((base for base in self.looked if base <= window.start), default=window.start)
+            self.looked = {base: looks for base, looks in self.looked.items() if base >= below}
+
+    def looked_for(self, topic: Topic) -> LookedFor:
+        """What its group has to know of the records of its topic, beyond their batches."""
+        known_topic, known_rules, wanted = self._looked_for
+        rules = self.rules
+        if topic is not known_topic or rules is not known_rules:
+            has_lanes = bool(rules.priority_lanes) and topic.config["priority.enable"] != "false"
+            lanes = frozenset(map(PRIORITIES.index, rules.priority_lanes)) if has_lanes else None
+            wanted = LookedFor(bool(topic.config["extensions.enable"]), lanes, rules.order_by_key)
+            if wanted.is_thorough and not self._looked_for[2].is_thorough:
+                self.looked = {}
+            self._looked_for = topic, rules, wanted
+        return wanted
 
     def acknowledge(self, member_id: str, batches: Sequence[AckBatch]) -> Deferred[None] | None:
         """Take what a member says; None if there is nothing to wait for. Raises if it is refused."""

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import Struct
 
-from coordinators.share.acquiring import Acquired, ReadSpan, ShareWanted
-from coordinators.share.log_batches import LogBatch, batches_of, is_aborted, region_of
+from coordinators.share.acquiring import Acquired, ShareWanted
+from coordinators.share.log_batches import LogBatch, batches_of, region_of
+from coordinators.share.looks import LookedFor, Looks, SpanJudge, look_at_all, look_quickly
 from coordinators.share.sessions import PartitionKey
 from coordinators.share.share_partition import SharePartition
 from engine.deferred import Deferred
@@ -230,7 +231,7 @@ class ShareRead(Struct, eq=False):
                     self.wake(share)
 
     def _read(
-        self, share: SharePartition, position: int, max_bytes: int, *, at_least_one: bool
+        self, share: SharePartition, position: int, max_bytes: int, *, at_least_one: bool = True
     ) -> PartitionRead | None:
         if position >= share.readable_end:
             return None
@@ -245,22 +246,56 @@ class ShareRead(Struct, eq=False):
 
     def _take_from(self, share: SharePartition, position: int) -> bool:
         """Whether it is done with this partition; False if there may be more behind what holds nothing."""
-        room = max(self.max_bytes // max(len(self.shares), 1), 1)
-        room = min(room, self.max_bytes - self.size)
-        read = self._read(share, position, room, at_least_one=self.size == 0)
-        window = share.window
-        if read is None or read.log_read is None or window is None:
+        window, topic = share.window, self.sharing.reading.directory.topics.view.by_id.get(share.place.topic_id)
+        if window is None or topic is None:
             return True
+        looked_for = share.looked_for(topic)
+        room = min(max(self.max_bytes // max(len(self.shares), 1), 1), self.max_bytes - self.size)
+        if looked_for.keys:
+            # What comes before may have the same keys.
+            begin, read = window.start, self._read(share, window.start, self.sharing.reading.max_bytes)
+        else:
+            begin, read = position, self._read(share, position, room, at_least_one=self.size == 0)
+        if read is None or read.log_read is None:
+            return True
+        region = read.log_read.regions[0]
         batches = batches_of(read.log_read, max(position, window.end) + self.records_left - 1)
         if batches is None:
-            self._warm(share, read.log_read.regions[0])
+            self._warm(share, region)
             return True
-        spans = [_span(batch, read) for batch in batches]
-        taken = share.acquire(spans, position, self._still_wanted())
+        if looked_for and not self._look_into(share, looked_for, region, batches):
+            return True
+        now_ms = self.sharing.reading.clock.now_ms()
+        has_letters = topic.dead_letter_topic is not None and share.rules.dead_letters_enabled
+        judge = SpanJudge(looked_for, share.looked, read.aborted or (), now_ms, has_letters)
+        spans = judge.spans(batches)
+        if looked_for.keys:
+            allowed = _last_within(batches, position, room)
+            taken = share.acquire_in_order(spans, begin, self._still_wanted(), judge.keys(batches), allowed)
+        else:
+            taken = share.acquire(spans, position, self._still_wanted())
         if not taken:
-            return not batches
+            return not batches or looked_for.keys
         self._give(share, read.log_read, batches, taken)
         return True
+
+    def _look_into(
+        self, share: SharePartition, looked_for: LookedFor, region: FileRegion, batches: Sequence[LogBatch]
+    ) -> bool:
+        """Whether all that matters of these batches is known; if not, a thread looks, then it is tried again."""
+        found, rest = look_quickly(looked_for, region, batches, share.looked)
+        share.looked.update(found)
+        if not rest:
+            return True
+        self.under_way = True
+
+        def looked(result: dict[int, Looks], error: BaseException | None) -> None:
+            if error is None:
+                share.looked.update(result)
+                self.wake(share)
+
+        self.sharing.workers.submit(partial(look_at_all, looked_for, region, rest), looked)
+        return False
 
     def _still_wanted(self) -> ShareWanted:
         wanted = self.wanted
@@ -335,9 +370,8 @@ class ShareRead(Struct, eq=False):
         self.watched = []
 
 
-def _span(batch: LogBatch, read: PartitionRead) -> ReadSpan:
-    header = batch.header
-    is_delivered = header.record_count > 0 and not header.is_control
-    if is_delivered and read.aborted:
-        is_delivered = not is_aborted(header, read.aborted)
-    return ReadSpan(header.base_offset, header.last_offset, is_delivered)
+def _last_within(batches: Sequence[LogBatch], position: int, room: int) -> int:
+    """Up to which offset a hand-out that begins at `position` stays within so many bytes; a batch at least."""
+    ahead = [batch for batch in batches if batch.header.last_offset >= position]
+    within = [batch for batch in ahead if batch.end_position - ahead[0].position <= room]
+    return (within or ahead or batches)[-1 if within else 0].header.last_offset if batches else -1

@@ -9,6 +9,7 @@ records: its member could not acknowledge anything else meanwhile.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from typing import TypeVar, cast
 
 from attrs import define, field, frozen
 
@@ -20,7 +21,7 @@ from coordinators.share.ports import SharePlace, ShareStates
 from coordinators.share.runs import OffsetRun
 from coordinators.share.sessions import FINAL_EPOCH, INITIAL_EPOCH, PartitionKey, ShareSession, ShareSessions
 from coordinators.share.share_partition import SharePartition, ShareSurroundings
-from coordinators.share.share_reads import SharePortion, ShareRead
+from coordinators.share.share_reads import SharePortion, ShareRead, Steps
 from coordinators.topic_view import Topic
 from engine.deferred import Deferred
 from engine.errors import (
@@ -37,6 +38,10 @@ from engine.partition.partition import Partition
 from engine.workers import Workers
 
 Acks = Mapping[PartitionKey, Sequence[AckBatch]]
+T = TypeVar("T")
+FEW_PARTITIONS = 200
+"""So many are fetched or acknowledged at once; more, in steps."""
+
 LettersTaker = Callable[[SharePartition, list[OffsetRun]], object]
 
 
@@ -133,6 +138,15 @@ class Sharing:
 
     def fetch(self, sharer: ShareClient, asked: ShareAsked) -> ShareAnswer | Deferred[ShareAnswer]:
         """What a member is given. Raises, or is refused, where nothing at all can be answered."""
+        return _done(self.fetch_in_steps(sharer, asked))
+
+    def is_large(self, sharer: ShareClient, named: int) -> bool:
+        """Whether a request that names so many partitions should be done in steps."""
+        session = self.sessions.get(sharer.key)
+        return named + (0 if session is None else len(session.partitions)) > FEW_PARTITIONS
+
+    def fetch_in_steps(self, sharer: ShareClient, asked: ShareAsked) -> Steps[ShareAnswer | Deferred[ShareAnswer]]:
+        """The same, of many partitions."""
         sharer.check()
         budget = asked.budget
         if asked.is_renewal and any((budget.max_bytes, budget.min_bytes, budget.max_records, budget.max_wait_ms)):
@@ -143,7 +157,7 @@ class Sharing:
             session = self._session(sharer, asked)
         except ShareSessionLimitReached as error:
             return self._refused_later(error, budget.max_wait_ms)
-        results = self._take_acks(sharer, asked.acks, renewing=asked.is_renewal)
+        results = yield from self._take_acks(sharer, asked.acks, renewing=asked.is_renewal)
         if asked.epoch == FINAL_EPOCH:
             self.close(session)
             return self._answer(sharer, [], results)
@@ -151,18 +165,22 @@ class Sharing:
         if asked.is_renewal or budget.max_records <= 0 or budget.max_bytes <= 0 or not partitions:
             return self._answer(sharer, [], results)
         wait_s = 0.0 if results else budget.max_wait_ms / 1000
-        read = self._read(sharer, asked, partitions, wait_s)
-        portions = read.begin()
+        portions = yield from self._read(sharer, asked, partitions, wait_s).begin_in_steps()
         if isinstance(portions, Deferred):
-            answer = Deferred[ShareAnswer]()
-            answer.on_abandoned(portions.abandon)
-            portions.when_settled(
-                lambda found: _forward(self._answer(sharer, found, results), answer), answer.refuse, answer.fail
-            )
-            return answer
+            return self._answered_later(sharer, portions, results)
         if results and not portions:
             return self._acknowledged_then_read(sharer, asked, partitions, results)
         return self._answer(sharer, portions, results)
+
+    def _answered_later(
+        self, sharer: ShareClient, portions: Deferred[list[SharePortion]], results: "dict[PartitionKey, _AckResult]"
+    ) -> Deferred[ShareAnswer]:
+        answer = Deferred[ShareAnswer]()
+        answer.on_abandoned(portions.abandon)
+        portions.when_settled(
+            lambda found: _forward(self._answer(sharer, found, results), answer), answer.refuse, answer.fail
+        )
+        return answer
 
     def _session(self, sharer: ShareClient, asked: ShareAsked) -> ShareSession:
         if asked.epoch == INITIAL_EPOCH:
@@ -207,7 +225,7 @@ class Sharing:
     ) -> ShareAnswer | Deferred[ShareAnswer]:
         """There was nothing; what was acknowledged may have made room."""
         answered = self._answer(sharer, [], results)
-        if not isinstance(answered, Deferred):
+        if not isinstance(answered, Deferred) or len(partitions) > FEW_PARTITIONS:
             return answered
         answer = Deferred[ShareAnswer]()
         answer.on_abandoned(answered.abandon)
@@ -240,17 +258,27 @@ class Sharing:
         self, sharer: ShareClient, epoch: int, acks: Acks, *, renewing: bool = False
     ) -> ShareAnswer | Deferred[ShareAnswer]:
         """What a member says of what it has; the answer comes when that is durable."""
+        return _done(self.acknowledge_in_steps(sharer, epoch, acks, renewing=renewing))
+
+    def acknowledge_in_steps(
+        self, sharer: ShareClient, epoch: int, acks: Acks, *, renewing: bool = False
+    ) -> Steps[ShareAnswer | Deferred[ShareAnswer]]:
+        """The same, of many partitions."""
         sharer.check()
         if epoch == INITIAL_EPOCH:
             raise InvalidShareSessionEpoch("an acknowledgement opens no share session")
         session = self.sessions.go_on(sharer.key, epoch)
-        results = self._take_acks(sharer, acks, renewing=renewing)
+        results = yield from self._take_acks(sharer, acks, renewing=renewing)
         if epoch == FINAL_EPOCH:
             self.close(session)
         return self._answer(sharer, [], results)
 
-    def _take_acks(self, sharer: ShareClient, acks: Acks, *, renewing: bool) -> "dict[PartitionKey, _AckResult]":
-        return {key: self._take(sharer, key, batches, renewing=renewing) for key, batches in acks.items()}
+    def _take_acks(self, sharer: ShareClient, acks: Acks, *, renewing: bool) -> Steps["dict[PartitionKey, _AckResult]"]:
+        results: dict[PartitionKey, _AckResult] = {}
+        for key, batches in acks.items():
+            results[key] = self._take(sharer, key, batches, renewing=renewing)
+            yield
+        return results
 
     def _take(
         self, sharer: ShareClient, key: PartitionKey, batches: Sequence[AckBatch], *, renewing: bool
@@ -411,6 +439,15 @@ class Sharing:
 
 
 _AckResult = Deferred[None] | BrokerError | None
+
+
+def _done(steps: Steps[T]) -> T:
+    """Work that is small, at once."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            return cast("T", end.value)
 
 
 def _forward(answer: ShareAnswer | Deferred[ShareAnswer], to: Deferred[ShareAnswer]) -> None:

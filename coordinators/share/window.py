@@ -30,6 +30,7 @@ from engine.errors import InvalidRecordState, InvalidRequest
 
 REJECTED = "Offset rejected by client."
 EXHAUSTED = "Offset delivery count exceeded the threshold."
+EXPIRED = "The record expired before it could be delivered."
 
 Piece = tuple[OffsetRun, int, int, AckType, int | None]
 
@@ -150,28 +151,31 @@ class ShareWindow:
         if last >= self.end:
             self._enter(OffsetRun(self.end, last, AVAILABLE))
 
-    def skip(self, first: int, last: int) -> None:
+    def skip(self, first: int, last: int, *, expired: bool = False, dead: bool = False) -> None:
         """These offsets hold nothing to be delivered: those that nobody has are finished. Beyond the end the window
-        grows over them."""
+        grows over them. What has `expired` may be a dead letter."""
         assert first <= self.end, "invariant 1: the window has no gaps"
+        state = ARCHIVING if dead else ARCHIVED
+        skipped = 0
         if self.start < self.end > first:
             for run in self.runs.within(first, min(last, self.end - 1)):
                 if run.state is AVAILABLE and run.write == SETTLED:
                     part = self._cut(run, max(run.first, first), min(run.last, last))
-                    self._finish_unseen(part)
+                    self._count(part, -1)
+                    part.state, part.not_before_ms, part.reason = state, 0, EXPIRED if dead else ""
+                    self._count(part, 1)
+                    self._note(part)
+                    skipped += part.length
         if last >= self.end:
-            run = OffsetRun(self.end, last, ARCHIVED, unwritten=True)
+            run = OffsetRun(self.end, last, state, reason=EXPIRED if dead else "", unwritten=True)
             self._enter(run)
             self._changed.append(run)
-            self.counters.skipped += run.length
+            skipped += run.length
+        if expired:
+            self.counters.expired += skipped
+        else:
+            self.counters.skipped += skipped
         self.advance()
-
-    def _finish_unseen(self, run: OffsetRun) -> None:
-        self._count(run, -1)
-        run.state, run.not_before_ms = ARCHIVED, 0
-        self._count(run, 1)
-        self._note(run)
-        self.counters.skipped += run.length
 
     def pass_log_start(self, log_start: int) -> None:
         """The log begins there now: what nobody has below it is finished."""
@@ -210,15 +214,12 @@ class ShareWindow:
                 raise InvalidRequest(f"offset {batch.last_offset} was not handed out; the window ends at {self.end}")
             if batch.last_offset < self.start:
                 continue
-            for first, last, kind in batch.pieces():
-                if last < self.start:
-                    continue
+            for first, last, kind in batch.from_offset(self.start).pieces():
                 if kind is AckType.RENEW and not rules.renew_enabled:
                     raise InvalidRecordState("share.renew.acknowledge.enable is off")
                 if first <= seen:
                     raise InvalidRecordState(f"offset {first} is acknowledged twice")
                 seen = last
-                first = max(first, self.start)
                 for run in self.runs.within(first, last):
                     if run.state is not ACQUIRED or run.owner != member_id or run.write != SETTLED:
                         raise InvalidRecordState(f"offsets {run.first} to {run.last} are not this member's")

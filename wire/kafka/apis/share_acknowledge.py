@@ -19,15 +19,20 @@ from wire.kafka.messages.share_acknowledge import (
     ShareAcknowledgeTopicResponse,
 )
 from wire.kafka.request import Context, Deferred
+from wire.kafka.steps import Steps
 from wire.kafka.told_nodes import ToldNodes, add_endpoint
 
 KEY = 79
 VERSIONS = (1, 2)
 
 
+Taken = ShareAnswer | Deferred[ShareAnswer]
+Answer = ShareAcknowledgeResponse | Deferred[ShareAcknowledgeResponse]
+
+
 def handle(
     request: ShareAcknowledgeRequest, context: Context, sharing: Sharing, nodes: ToldNodes
-) -> ShareAcknowledgeResponse | Deferred[ShareAcknowledgeResponse]:
+) -> Answer | Steps[Answer]:
     """Answer when it is durable."""
     peer = context.peer
     sharer = ShareClient(request.group_id or "", request.member_id or "", peer, context.client_id, peer.address)
@@ -38,17 +43,29 @@ def handle(
                 AckBatch(batch.first_offset, batch.last_offset, batch.acknowledge_types)
                 for batch in each.acknowledgement_batches
             )
+    epoch, renewing = request.share_session_epoch, request.is_renew_ack
+    if sharing.is_large(sharer, len(acks)):
+        steps = sharing.acknowledge_in_steps(sharer, epoch, acks, renewing=renewing)
+        return _acknowledge_many(steps, context, nodes)
     try:
-        answer = sharing.acknowledge(sharer, request.share_session_epoch, acks, renewing=request.is_renew_ack)
+        return _told(sharing.acknowledge(sharer, epoch, acks, renewing=renewing), context, nodes)
     except BrokerError as error:
         return _refusal(error)
 
+
+def _acknowledge_many(steps: Steps[Taken], context: Context, nodes: ToldNodes) -> Steps[Answer]:
+    try:
+        answer = yield from steps
+    except BrokerError as error:
+        return _refusal(error)
+    return _told(answer, context, nodes)
+
+
+def _told(answer: Taken, context: Context, nodes: ToldNodes) -> Answer:
     def respond(found: ShareAnswer) -> ShareAcknowledgeResponse:
         return _response(found, context, nodes)
 
-    if isinstance(answer, Deferred):
-        return answer.map(respond, _refusal)
-    return respond(answer)
+    return answer.map(respond, _refusal) if isinstance(answer, Deferred) else respond(answer)
 
 
 def _refusal(error: BrokerError) -> ShareAcknowledgeResponse:

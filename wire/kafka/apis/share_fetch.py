@@ -32,31 +32,40 @@ KEY = 78
 VERSIONS = (1, 2)
 
 RECORD_LIMIT = 1
-FEW_PARTITIONS = 200
-"""So many are fetched at once; more, in steps."""
 
 Answer = ShareFetchResponse | Deferred[ShareFetchResponse]
 
 
-def handle(
-    request: ShareFetchRequest, context: Context, sharing: Sharing, nodes: ToldNodes
-) -> Answer | Deferred[Steps[ShareFetchResponse]] | Steps[Answer]:
+def handle(request: ShareFetchRequest, context: Context, sharing: Sharing, nodes: ToldNodes) -> Answer | Steps[Answer]:
     """Answer at once if there is something, or no wish to wait; else when there is or it is time."""
     peer = context.peer
     sharer = ShareClient(request.group_id or "", request.member_id or "", peer, context.client_id, peer.address)
     if request.share_session_epoch == INITIAL_EPOCH:
         peer.when_gone(sharing.connection_lost)
+    asked = _asked(request)
+    if sharing.is_large(sharer, len(asked.partitions) + len(asked.forgotten)):
+        return _fetch_many(sharer, asked, context, sharing, nodes)
     try:
-        answer = sharing.fetch(sharer, _asked(request))
+        return _told(sharing.fetch(sharer, asked), context, nodes)
     except BrokerError as error:
         return _refusal(error)
 
+
+def _fetch_many(
+    sharer: ShareClient, asked: ShareAsked, context: Context, sharing: Sharing, nodes: ToldNodes
+) -> Steps[Answer]:
+    try:
+        answer = yield from sharing.fetch_in_steps(sharer, asked)
+    except BrokerError as error:
+        return _refusal(error)
+    return _told(answer, context, nodes)
+
+
+def _told(answer: ShareAnswer | Deferred[ShareAnswer], context: Context, nodes: ToldNodes) -> Answer:
     def respond(found: ShareAnswer) -> ShareFetchResponse:
         return _response(found, context, nodes)
 
-    if isinstance(answer, Deferred):
-        return answer.map(respond, _refusal)
-    return respond(answer)
+    return answer.map(respond, _refusal) if isinstance(answer, Deferred) else respond(answer)
 
 
 def _asked(request: ShareFetchRequest) -> ShareAsked:
