@@ -8,6 +8,7 @@ import pytest
 from compat_tests import admin, brokers
 from compat_tests.groups.broker import MortalBroker, mortal_broker
 from compat_tests.streams.application import Counts, instance, lines, write_lines
+from tools.reference.java import java_tool
 
 PARTITIONS = 3
 # Sessions as short as tests can wait for.
@@ -17,6 +18,7 @@ QUICK = {
     "group.streams.heartbeat.interval.ms": "1000",
     "group.streams.min.heartbeat.interval.ms": "1000",
     "group.streams.initial.rebalance.delay.ms": "0",
+    "offsets.topic.num.partitions": "1",
 }
 
 
@@ -71,7 +73,7 @@ def test_instances_and_the_broker_are_killed_and_every_word_is_counted_once() ->
         with (
             counting(bootstrap, "out") as counts,
             instance("app", "in", "out", **settings) as first,
-            instance("app", "in", "out", **settings) as second,
+            instance("app", "in", "out", application_server="here:80", client_tag_zone="z", **settings) as second,
         ):
             expected = write_lines(bootstrap, "in", lines(300))
             counts.wait_for(expected, first, second)
@@ -87,3 +89,28 @@ def test_instances_and_the_broker_are_killed_and_every_word_is_counted_once() ->
                 expected += write_lines(bootstrap, "in", lines(300, seed=4))
                 counts.wait_for(expected, second)
             second.stop()
+        if broker is not None:
+            check_records(broker)
+
+
+def check_records(broker: MortalBroker) -> None:
+    """Kafka's decoder reads what the coordinator wrote."""
+    shown = ""
+    for segment in sorted((broker.directory / "data" / "topics").glob("*/0/*.log")):
+        if b"app-counts-changelog" in segment.read_bytes():
+            done = java_tool("DumpLogSegments", "--offsets-decoder", "--files", str(segment))
+            assert done.returncode == 0, done.stderr
+            shown += done.stdout
+    expected = (
+        *(f'"type":"{number}"' for number in (17, 19, 20, 21, 22, 23)),
+        '"validatedTopologyEpoch":0',
+        '"lastAssignmentConfigs":[{"key":"num.standby.replicas","value":"0"}]',
+        '"userEndpoint":{"host":"here","port":80},"clientTags":[{"key":"zone","value":"z"}]',
+        '"activeTasks":[{"subtopologyId":"0","partitions":[',
+        '"assignmentEpochs":[',
+        '"repartitionSinkTopics":["app-words-repartition"]',
+        '"stateChangelogTopics":[{"name":"app-counts-changelog","partitions":0',
+        '{"key":"cleanup.policy","value":"compact"}',
+    )
+    for part in expected:
+        assert part in shown, f"{part} is not in {shown[-3000:]}"
