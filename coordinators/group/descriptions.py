@@ -15,9 +15,11 @@ from coordinators.group.requests import DescribedGroup, DescribedMember, ListedG
 from coordinators.group.share.group import ShareGroup
 from coordinators.group.share.requests import DescribedShareGroup, DescribedShareMember
 from coordinators.group.streams.configuring import configure
+from coordinators.group.streams.endpoints import read_partitions
 from coordinators.group.streams.group import StreamsGroup, StreamsMember
 from coordinators.group.streams.requests import DescribedStreamsGroup, DescribedStreamsMember
 from coordinators.group.streams.tasks import Tasks
+from coordinators.group.streams.topology import Topology
 from coordinators.share.broker_keys import ASSIGNOR
 from coordinators.topic_view import TopicView
 from engine.errors import GroupIdNotFound
@@ -141,18 +143,22 @@ def describe_streams_group(shard: GroupMachine, group_id: str) -> DescribedStrea
     topology, configured = group.topology, group.configured
     if topology is not None and (configured is None or group.is_stale):
         configured = configure(topology, shard.topics)
+    topology = topology if configured is None else configured.topology
     return DescribedStreamsGroup(
         group_id,
         group.state.value,
         group.epoch,
         group.assignment_epoch,
-        topology if configured is None else configured.topology,
-        tuple(_streams_member(group, member) for member in group.members.values()),
+        topology,
+        tuple(_streams_member(group, member, topology, shard.topics) for member in group.members.values()),
     )
 
 
-def _streams_member(group: StreamsGroup, member: StreamsMember) -> DescribedStreamsMember:
-    said = member.said
+def _streams_member(
+    group: StreamsGroup, member: StreamsMember, topology: Topology | None, topics: TopicView
+) -> DescribedStreamsMember:
+    said, tasks = member.said, member.assigned.tasks
+    read = () if topology is None else read_partitions(topology, tasks.active, topics)
     return DescribedStreamsMember(
         member.member_id,
         member.epoch,
@@ -164,8 +170,9 @@ def _streams_member(group: StreamsGroup, member: StreamsMember) -> DescribedStre
         said.process_id,
         said.endpoint,
         said.tags,
-        member.assigned.tasks,
+        tasks,
         group.targets.get(member.member_id, Tasks()),
+        tuple(DescribedPlaces(topics.by_name[name].topic_id, name, indexes) for name, indexes in read if indexes),
     )
 
 

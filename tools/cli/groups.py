@@ -17,6 +17,7 @@ from wire.kafka.messages.offset_commit import (
     OffsetCommitRequestTopic,
 )
 from wire.kafka.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
+from wire.kafka.messages.streams_group_describe import StreamsGroupDescribeRequest
 
 # From the next version on topics are named by id, which groups of deleted topics do not have.
 LAST_WITH_NAMES = 9
@@ -60,6 +61,8 @@ async def describe(kafka: Kafka, name: str) -> Described:
     node = await kafka.coordinator(name)
     if (listed[name].group_type or "").lower() == "consumer":
         return await kafka.patiently(lambda: _consumer(kafka, name, node))
+    if (listed[name].group_type or "").lower() == "streams":
+        return await kafka.patiently(lambda: _streams(kafka, name, node))
     return await kafka.patiently(lambda: _classic(kafka, name, node))
 
 
@@ -79,6 +82,33 @@ async def _consumer(kafka: Kafka, name: str, node: int) -> Described:
         for each in found.members
     )
     return Described(name, "consumer", found.group_state, found.assignor_name, tuple(members))
+
+
+async def _streams(kafka: Kafka, name: str, node: int) -> Described:
+    """What members read is what the subtopologies read whose active tasks they have."""
+    (found,) = (await kafka.call(StreamsGroupDescribeRequest(group_ids=[name]), node=node)).groups
+    check(found.error_code, name, found.error_message)
+    subtopologies = [] if found.topology is None else found.topology.subtopologies or []
+    reads = {
+        each.subtopology_id: [*each.source_topics, *(topic.name for topic in each.repartition_source_topics)]
+        for each in subtopologies
+    }
+    members = (
+        Member(
+            each.member_id,
+            each.instance_id,
+            each.client_id,
+            each.client_host,
+            tuple(
+                (topic, index)
+                for tasks in each.assignment.active_tasks
+                for topic in reads.get(tasks.subtopology_id, ())
+                for index in tasks.partitions
+            ),
+        )
+        for each in found.members
+    )
+    return Described(name, "streams", found.group_state, "sticky", tuple(members))
 
 
 async def _classic(kafka: Kafka, name: str, node: int) -> Described:

@@ -12,6 +12,8 @@ from attrs import define, field, frozen
 
 from coordinators.group.streams.tasks import Task, Tasks, by_subtopology, each_task
 
+STICKY = "sticky"
+
 
 @frozen
 class TaskCandidate:

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from attrs import frozen
 
+from coordinators.group.consumer.requests import DescribedPlaces
 from coordinators.group.streams.record_formats import UserEndpoint
 from coordinators.group.streams.tasks import Tasks
 from coordinators.group.streams.topology import Topology
@@ -94,6 +95,8 @@ class DescribedStreamsMember:
     tags: tuple[tuple[str, str], ...]
     assigned: Tasks
     target: Tasks
+    # The partitions that its active tasks read.
+    assignment: tuple[DescribedPlaces, ...] = ()
 
 
 @frozen

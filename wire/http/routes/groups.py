@@ -7,11 +7,13 @@ import msgspec
 
 from coordinators.group.consumer.protocol import read_assignment
 from coordinators.group.consumer.requests import DescribedConsumer, DescribedConsumerGroup
-from coordinators.group.descriptions import CLASSIC, CONSUMER, SHARE, PartitionLag
+from coordinators.group.descriptions import CLASSIC, CONSUMER, SHARE, STREAMS, PartitionLag
 from coordinators.group.groups import OFFSETS_TOPIC, Groups
 from coordinators.group.requests import DescribedGroup, DescribedMember
 from coordinators.group.share.administration import ShareGroupAdministration
 from coordinators.group.share.requests import DescribedShareGroup, DescribedShareMember
+from coordinators.group.streams.assignor import STICKY
+from coordinators.group.streams.requests import DescribedStreamsGroup, DescribedStreamsMember
 from coordinators.topics import Topics
 from coordinators.waiting import Breathing, result_of
 from engine.errors import BrokerError, GroupIdNotFound, fresh
@@ -19,7 +21,7 @@ from wire.http.messages import Call, Count, Page, PageQuery
 from wire.http.routing import Route
 
 CONSUMER_PROTOCOL = "consumer"
-AnyGroup = DescribedGroup | DescribedConsumerGroup | DescribedShareGroup
+AnyGroup = DescribedGroup | DescribedConsumerGroup | DescribedShareGroup | DescribedStreamsGroup
 
 
 class GroupPlace(msgspec.Struct):
@@ -35,8 +37,8 @@ class GroupsQuery(PageQuery, kw_only=True):
 
 
 class GroupSummary(msgspec.Struct):
-    """A group in a list. `type` is its protocol: classic, consumer or share; `lag` is of committed offsets, which share
-    groups have none of, and null while the group is being loaded."""
+    """A group in a list. `type` is its protocol: classic, consumer, share or streams; `lag` is of committed offsets,
+    which share groups have none of, and null while the group is being loaded."""
 
     group: str
     type: str
@@ -126,7 +128,7 @@ async def describe_group(call: Call, groups: Groups, topics: Topics) -> GroupDet
         group=place.group,
         type=_type(found),
         state=found.state,
-        protocol=found.protocol if isinstance(found, DescribedGroup) else found.assignor,
+        protocol=_protocol(found),
         lag=sum(each.lag for each in lags),
         members=_members(found, query),
         offsets=PlacePage(
@@ -150,7 +152,16 @@ async def delete_group(call: Call, shares: ShareGroupAdministration, topics: Top
         raise fresh(refusal)
 
 
+def _protocol(found: AnyGroup) -> str:
+    """How tasks and partitions are assigned."""
+    if isinstance(found, DescribedStreamsGroup):
+        return STICKY
+    return found.protocol if isinstance(found, DescribedGroup) else found.assignor
+
+
 def _type(found: AnyGroup) -> str:
+    if isinstance(found, DescribedStreamsGroup):
+        return STREAMS
     if isinstance(found, DescribedShareGroup):
         return SHARE
     return CONSUMER if isinstance(found, DescribedConsumerGroup) else CLASSIC
@@ -163,6 +174,8 @@ async def _described(groups: Groups, group_id: str) -> AnyGroup:
         return await result_of(groups.describe_consumers(group_id))
     with suppress(GroupIdNotFound):
         return await result_of(groups.describe_shares(group_id))
+    with suppress(GroupIdNotFound):
+        return await result_of(groups.describe_streams(group_id))
     raise GroupIdNotFound(f"no group is called {group_id!r}")
 
 
@@ -200,9 +213,9 @@ def _classic(member: DescribedMember, *, is_readable: bool) -> Member:
     return Member(member.member_id, member.instance_id, member.client_id, member.client_host, assignment)
 
 
-def _consumer(member: DescribedConsumer | DescribedShareMember) -> Member:
+def _consumer(member: DescribedConsumer | DescribedShareMember | DescribedStreamsMember) -> Member:
     assignment = [Assignment(each.topic, sorted(each.partitions)) for each in member.assignment]
-    instance_id = member.instance_id if isinstance(member, DescribedConsumer) else None
+    instance_id = None if isinstance(member, DescribedShareMember) else member.instance_id
     return Member(member.member_id, instance_id, member.client_id, member.client_host, assignment)
 
 

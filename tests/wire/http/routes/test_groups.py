@@ -6,6 +6,7 @@ from trio.testing import trio_test
 
 from coordinators.group.consumer.protocol import write_assignment
 from tests.wire.http.door import HttpDoor
+from tests.wire.kafka.apis.test_streams_group_heartbeat import AT_ONCE, counting
 from tests.wire.kafka.groups import group_door
 from tests.wire.kafka.requests import batch, produced
 from wire.kafka.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
@@ -83,6 +84,16 @@ async def test_a_member_of_the_new_protocol_is_shown_alike(tmp_path: Path) -> No
         assert (group["type"], group["protocol"]) == ("consumer", "uniform")
         (shown,) = group["members"]["items"]
         assert shown["assignment"] == [{"topic": "t", "partitions": [0, 1]}]
+
+
+@trio_test
+async def test_an_application_is_shown_with_what_its_tasks_read(tmp_path: Path) -> None:
+    async with group_door(tmp_path, **DOOR, **AT_ONCE) as door:
+        await counting(door)
+        group = await HttpDoor(door.door).get("/groups/g")
+        assert (group["type"], group["protocol"], group["state"]) == ("streams", "sticky", "Stable")
+        (shown,) = group["members"]["items"]
+        assert shown["assignment"] == [{"topic": name, "partitions": [0, 1]} for name in ("t", "words")]
 
 
 @trio_test
