@@ -33,6 +33,9 @@ COMMANDS: Mapping[str, Later] = {
     ),
     "consume": Later("Read records, from where to where one likes.", ANY, "consume", "consume"),
     "group": Later("Groups of consumers: state, members, lag; move their offsets.", ANY, "group"),
+    "share": Later(
+        "Share groups: work queues over topics. Members, lag, what is in hand; begin elsewhere.", ANY, "share"
+    ),
     "txn": Later("Transactions: list, look at, find those that hang, abort.", ANY, "txn"),
     "dlq": Later("Dead letters: list, look at, send again, discard.", ANY, "dlq"),
     "config": Later("Settings of topics, nodes and groups.", ANY, "config"),

@@ -58,8 +58,11 @@ async def describe(kafka: Kafka, name: str) -> Described:
     listed = {each.group_id: each for each in await list_groups(kafka)}
     if name not in listed:
         raise NotFound(f"no group {name!r}", "'tidegate group list' shows those that there are")
+    kind = (listed[name].group_type or "").lower()
+    if kind == "share":
+        raise Refused(f"{name!r} is a share group", f"see 'tidegate share describe {name}'")
     node = await kafka.coordinator(name)
-    if (listed[name].group_type or "").lower() == "consumer":
+    if kind == "consumer":
         return await kafka.patiently(lambda: _consumer(kafka, name, node))
     if (listed[name].group_type or "").lower() == "streams":
         return await kafka.patiently(lambda: _streams(kafka, name, node))

@@ -3,7 +3,9 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
+from tools.cli.errors import UsageMistake
 from tools.cli.kafka import Kafka, check
+from tools.cli.times import moment_ms
 from wire.kafka.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 
 LATEST, EARLIEST = -1, -2
@@ -72,3 +74,25 @@ async def at_time(kafka: Kafka, places: Iterable[Place], time_ms: int) -> dict[P
     found = await list_offsets(kafka, dict.fromkeys(wanted, time_ms))
     missing = [place for place in wanted if found[place] < 0]
     return found | await list_offsets(kafka, dict.fromkeys(missing, LATEST))
+
+
+async def goals(
+    kafka: Kafka,
+    places: list[Place],
+    found: Mapping[Place, tuple[int, int]],
+    offsets: Mapping[Place, int],
+    target: str,
+    now_ms: int,
+) -> dict[Place, int]:
+    """Where `--to` leads in each partition, from where one is there, within what is there."""
+    if target in ("earliest", "latest"):
+        return {place: found[place][target == "latest"] for place in places}
+    if target.startswith("@"):
+        return await at_time(kafka, places, moment_ms(target[1:], now_ms))
+    if target[:1] in ("+", "-") and target[1:].isdecimal():
+        new = {place: offsets.get(place, found[place][0]) + int(target) for place in places}
+    elif target.isdecimal():
+        new = dict.fromkeys(places, int(target))
+    else:
+        raise UsageMistake(f"--to cannot be {target!r}", "earliest, latest, an offset, -N, +N, or @ and a time")
+    return {place: min(max(goal, found[place][0]), found[place][1]) for place, goal in new.items()}

@@ -7,15 +7,14 @@ import typer
 
 from tools.cli import groups
 from tools.cli.completion import group_names, topic_names
-from tools.cli.errors import Exit, NotFound, Refused, UsageMistake
+from tools.cli.errors import Exit, NotFound, Refused
 from tools.cli.framework import Session, command, confirm, group, session
 from tools.cli.groups import EMPTY_STATES
-from tools.cli.kafka import Kafka, check, connected, run
-from tools.cli.offsets import Place, at_time, bounds
+from tools.cli.kafka import check, connected, run
+from tools.cli.offsets import Place, bounds, goals
 from tools.cli.output import Column
 from tools.cli.progress import progress
 from tools.cli.several import Several
-from tools.cli.times import moment_ms
 from wire.kafka.messages.delete_groups import DeleteGroupsRequest
 
 app = group("Groups of consumers: state, members, lag; move their offsets.")
@@ -204,39 +203,17 @@ async def _plan(
         ]
         if not chosen:
             raise NotFound(f"group {name!r} has no such offsets", f"see 'tidegate group describe {name}'")
-        goals = await _goals(at, kafka, chosen, found, offsets, target)
+        new = await goals(kafka, chosen, found, offsets, target, at.now_ms())
     return [
         {
             "topic": place[0],
             "partition": place[1],
             "committed_offset": offsets.get(place),
-            "new_offset": goals[place],
-            "difference": None if place not in offsets else goals[place] - offsets[place],
+            "new_offset": new[place],
+            "difference": None if place not in offsets else new[place] - offsets[place],
         }
         for place in chosen
     ]
-
-
-async def _goals(
-    at: Session,
-    kafka: Kafka,
-    places: list[Place],
-    found: dict[Place, tuple[int, int]],
-    offsets: dict[Place, int],
-    target: str,
-) -> dict[Place, int]:
-    """The new offset of each partition, within what is there."""
-    if target in ("earliest", "latest"):
-        return {place: found[place][target == "latest"] for place in places}
-    if target.startswith("@"):
-        return await at_time(kafka, places, moment_ms(target[1:], at.now_ms()))
-    if target[:1] in ("+", "-") and target[1:].isdecimal():
-        goals = {place: offsets.get(place, found[place][0]) + int(target) for place in places}
-    elif target.isdecimal():
-        goals = dict.fromkeys(places, int(target))
-    else:
-        raise UsageMistake(f"--to cannot be {target!r}", "earliest, latest, an offset, -N, +N, or @ and a time")
-    return {place: min(max(goal, found[place][0]), found[place][1]) for place, goal in goals.items()}
 
 
 async def _commit(at: Session, name: str, offsets: dict[Place, int]) -> None:
