@@ -154,14 +154,10 @@ class GroupConfigs:
         text, synonyms = key.format(value), []
         if key.name in own:
             synonyms.append(SourcedValue(key.name, text, ConfigSource.DYNAMIC_GROUP_CONFIG))
-        for synonym in key.synonyms:
-            if synonym.name in settings.keys:
-                broker_key = settings.keys[synonym.name]
-                for source, values in (
-                    *settings.layers(),
-                    (ConfigSource.DEFAULT_CONFIG, {synonym.name: broker_key.default}),
-                ):
-                    if synonym.name in values:
-                        synonyms.append(SourcedValue(synonym.name, broker_key.format(values[synonym.name]), source))
-        source = synonyms[0].source if synonyms else ConfigSource.DEFAULT_CONFIG
-        return ConfigEntry(key, text, source, tuple(synonyms), read_only=False)
+        # Behind a key that no broker key gives a default stands its own.
+        named = [synonym.name for synonym in key.synonyms if synonym.name in settings.keys]
+        behind = settings.keys[named[0]] if named else key
+        for source, values in (*settings.layers(), (ConfigSource.DEFAULT_CONFIG, {behind.name: behind.default})):
+            if behind.name in values:
+                synonyms.append(SourcedValue(behind.name, behind.format(values[behind.name]), source))
+        return ConfigEntry(key, text, synonyms[0].source, tuple(synonyms), read_only=False)

@@ -70,6 +70,15 @@ def test_the_brokers_own_setting_is_what_groups_inherit(desk: Any) -> None:
     ]
 
 
+def test_a_key_without_a_broker_key_has_its_own_default_behind_it(desk: Any) -> None:
+    set_one(desk, "share.order", "key")
+    behind = [(each.name, each.text, each.source) for each in described(desk, "share.order").synonyms]
+    assert behind == [
+        ("share.order", "key", ConfigSource.DYNAMIC_GROUP_CONFIG),
+        ("share.order", "none", ConfigSource.DEFAULT_CONFIG),
+    ]
+
+
 def test_every_key_is_described_whether_or_not_there_is_such_a_group(desk: Any) -> None:
     entries = desk.topics.describe_configs(GROUP)
     assert [entry.key.name for entry in entries] == list(GROUP_CONFIGS)
