@@ -75,8 +75,9 @@ SHARE_GROUP_KEYS = (
         "group.share.assignment.interval.ms",
         ConfigType.INT,
         1_000,
-        "The least time from one assignment of a share group to the next, in milliseconds: where many members come at "
-        "once, one assignment is for all of them. The first members of a group do not wait.",
+        "The longest time from one assignment of a share group to the next, in milliseconds. There is none for a group "
+        "with fewer than 200 members and partitions, and it grows with them: where many members come at once, one "
+        "assignment is for all of them.",
         at_least(0),
         dynamic=False,
     ),

@@ -74,7 +74,8 @@ SHARE_CONFIGS = (
             "share.assignment.interval.ms",
             ConfigType.INT,
             1_000,
-            "The least time from one assignment of the share group to the next, in milliseconds.",
+            "The least time from one assignment of the share group to the next, in milliseconds, whatever its size; "
+            "what is not chosen follows from the size.",
             at_least(0),
             synonyms=behind("group.share.assignment.interval.ms"),
         ),
