@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tools.cli import groups
+from tools.cli import groups, shares
 from tools.cli.completion import group_names, topic_names
 from tools.cli.errors import Exit, NotFound, Refused
 from tools.cli.framework import Session, command, confirm, group, session
@@ -44,7 +44,7 @@ def list_all(
     state: Annotated[str | None, typer.Option("--state", help="Only groups in this state.")] = None,
     with_lag: Annotated[bool, typer.Option("--lag", help="How far each is behind; takes longer.")] = False,
 ) -> None:
-    """List groups, of both protocols."""
+    """List groups, of all kinds."""
     at = session(context)
 
     async def work() -> list[dict[str, Any]]:
@@ -58,7 +58,8 @@ def list_all(
             if with_lag:
                 with progress("groups", len(rows)) as shown:
                     for row in rows:
-                        row["lag"] = sum(place["lag"] or 0 for place in await groups.lag(kafka, row["group"]))
+                        places = shares.offsets if row["type"].lower() == shares.SHARE else groups.lag
+                        row["lag"] = sum(place["lag"] or 0 for place in await places(kafka, row["group"]))
                         shown.advance()
             return rows
 
