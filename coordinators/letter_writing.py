@@ -1,8 +1,8 @@
 """Dead letters on their way to a dead-letter topic, exactly once, whoever they are of.
 
-Whoever has letters to send remembers durably which, in which order, and under which producer id. Each letter is a batch
-of its own with the next sequence number, so that one which is sent again after a crash is known where it goes, and is
-not written twice. The headers are those of KIP-1191.
+Whoever has letters to send remembers durably which, in which order, in which batches, and under which producer id. A
+batch has the next sequence numbers, so that one which is sent again after a crash is known where it goes, and is not
+written twice. The headers are those of KIP-1191.
 
 A letter arrives whole and is final: no bound of the dead-letter topic on size or time refuses it, the extension headers
 that it carries are not obeyed a second time, and it does not expire there (ADR 0023). What keeps it from being written
@@ -149,19 +149,24 @@ class Copied(Protocol):
     def headers(self) -> Sequence[tuple[Buffer, Buffer | None]]: ...
 
 
-def letter_batch(
-    record: Copied | None, told: Sequence[Header], timestamp_ms: int, producer_id: int, sequence: int
-) -> bytes:
-    """A letter: the record with its headers, none where it is not copied, and what is told of it."""
-    key = value = None
-    headers: list[Header] = []
-    if record is not None:
-        key, value = (None if field is None else bytes(field) for field in (record.key, record.value))
-        headers = [(bytes(name), None if value is None else bytes(value)) for name, value in record.headers]
+Letter = tuple[Copied | None, Sequence[Header]]
+"""A record, None where it is not copied, and what is told of it."""
+
+
+def letter_batch(letters: Sequence[Letter], timestamp_ms: int, producer_id: int, sequence: int) -> bytes:
+    """Letters that go together: each is a record with its headers, and what is told of it."""
     return pack_batch(
-        [pack_record(0, 0, key, value, [*headers, *told])],
+        [_packed(number, *letter) for number, letter in enumerate(letters)],
         (timestamp_ms, timestamp_ms),
         producer_id=producer_id,
         producer_epoch=0,
         base_sequence=sequence % SEQUENCES,
     )
+
+
+def _packed(number: int, record: Copied | None, told: Sequence[Header]) -> bytes:
+    if record is None:
+        return pack_record(number, 0, None, None, told)
+    key, value = (None if field is None else bytes(field) for field in (record.key, record.value))
+    headers = [(bytes(name), None if value is None else bytes(value)) for name, value in record.headers]
+    return pack_record(number, 0, key, value, [*headers, *told])

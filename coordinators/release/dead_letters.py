@@ -22,8 +22,6 @@ from engine.stage.pending import PendingRow
 
 REASON = b"The record expired before it could be delivered."
 
-Letter = tuple[RecordSpan, int]
-
 
 @define(eq=False)
 class DeadLetters:
@@ -93,7 +91,7 @@ class DeadLetters:
         for number in list(state.dead_letters)[:SENT_TOGETHER]:
             row, letters = state.table.get(number), list[bytes]()
             for record, created_ms in self._letters(staging, row) if row is not None else ():
-                letters.append(letter_batch(record, told, created_ms, state.dead_letter_producer, sequence))
+                letters.append(letter_batch([(record, told)], created_ms, state.dead_letter_producer, sequence))
                 sequence += 1
             yield number, letters
             size += sum(map(len, letters))
@@ -106,7 +104,7 @@ class DeadLetters:
         await _in_turn(staging, lambda: staging.stage.note(event))
         await self.writing.durable(staging.store, staging.store.log.end_offset - 1)
 
-    def _letters(self, staging: Staging, row: PendingRow) -> Iterator[Letter]:
+    def _letters(self, staging: Staging, row: PendingRow) -> Iterator[tuple[RecordSpan, int]]:
         """The records of a row, with their create times."""
         data = staging.stage.read(row)
         if row.count == 1:

@@ -6,7 +6,7 @@ known to be in the dead-letter topic; then it is ARCHIVED. In between:
 
 1. *Intended.* Which offsets go next, in which order, under which producer id and from which sequence number on, to
    which topic, is written with the state, before any of them goes.
-2. *Sent.* Each letter is a batch with its sequence number. Sent again after a crash, it is known there.
+2. *Sent.* They are one batch with these sequence numbers. Sent again after a crash, it is known there.
 3. *Told.* One write makes them ARCHIVED and raises the number of letters sent.
 
 A crash before 1 sends nothing, one after 3 nothing more; in between the next leader finds the intent and sends the same
@@ -26,9 +26,8 @@ from attrs import define, evolve, field
 
 from coordinators.letter_writing import (
     RETRY_S,
-    SENT_TOGETHER,
-    SENT_TOGETHER_BYTES,
     Header,
+    Letter,
     LetterWriting,
     letter_batch,
 )
@@ -39,10 +38,14 @@ from coordinators.share.source_records import SourceRecord, read_records
 from coordinators.topic_names import NAME_LENGTH_MAX
 from coordinators.topics import Topic
 from coordinators.tracing.tracing import Tracing
-from coordinators.waiting import result_of
+from coordinators.waiting import Breathing, in_worker, result_of
 
 logger = logging.getLogger("tidegate.dead_letters")
 
+TOGETHER = 500
+TOGETHER_BYTES = 512 * 1024
+"""Of one batch: a topic's `max.message.bytes` does not bind it, but readers may like it to hold."""
+TOLD_AT_ONCE = 50
 SUFFIX = ".dlq"
 GONE = b"The record was gone before it could be copied."
 
@@ -119,24 +122,19 @@ class ShareDeadLetters:
         producer = post.producer
         assert producer is not None, "an intent has a producer"
         target = await writing.target(producer.target, source, share.place.partition_index)
-        now_ms = writing.clock.now_ms()
-        letters = [
-            letter_batch(
-                records.get(offset),
-                self._told(share, source, offset, records.get(offset)),
-                now_ms,
-                producer.producer_id,
-                producer.sent + number,
-            )
-            for number, offset in enumerate(offsets)
-        ]
-        arrived = await writing.send(target, letters)
-        if not arrived:
+        letters, breathing = list[Letter](), Breathing(TOLD_AT_ONCE)
+        for offset in offsets:
+            record = records.get(offset)
+            letters.append((record, self._told(share, source, offset, record)))
+            await breathing.did()
+        now_ms, workers = writing.clock.now_ms(), writing.publishing.opener.workers
+        batch = await in_worker(workers, letter_batch, letters, now_ms, producer.producer_id, producer.sent)
+        if not await writing.send(target, [batch]):
             # The topic there is not the one that the letters before these went to, or has forgotten them: there is a
             # gap before these, and none of them has arrived.
             await self._begin_anew(share, post, producer.target)
             return
-        await self._settle(share, post, offsets[:arrived])
+        await self._settle(share, post, offsets)
 
     async def _intend(
         self, share: SharePartition, post: _Post, source: Topic
@@ -151,8 +149,8 @@ class ShareDeadLetters:
                 return offsets, records
             # The state has begun anew since, and forgotten them.
             await self._begin_anew(share, post, producer.target)
-        offsets = nsmallest(SENT_TOGETHER, post.waiting)
-        records, looked = await self._records(share, source, offsets, most_bytes=SENT_TOGETHER_BYTES)
+        offsets = nsmallest(TOGETHER, post.waiting)
+        records, looked = await self._records(share, source, offsets, most_bytes=TOGETHER_BYTES)
         offsets = offsets[:looked]
         wanted = self._target(share, source)
         if post.producer is None or post.producer.target != wanted:
@@ -175,9 +173,7 @@ class ShareDeadLetters:
         assert producer is not None
         assert window is not None
         reasons = {offset: window.runs.at(offset).reason for offset in offsets}
-        # What is left of the intent keeps its numbers.
-        left = [offset for first, last in producer.intended for offset in range(first, last + 1)][len(offsets) :]
-        after = evolve(producer, sent=producer.sent + len(offsets), intended=tuple(_ranges(left)))
+        after = evolve(producer, sent=producer.sent + len(offsets), intended=())
         await result_of(share.note_letters(after, list(_ranges(offsets))))
         post.producer = after
         post.waiting.difference_update(offsets)

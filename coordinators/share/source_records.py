@@ -4,16 +4,16 @@ A batch that holds some of them is read and opened in a thread, within the broke
 What is not there (deleted, compacted, or in a batch that cannot be opened) is left out.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from msgspec import Struct
 
 from coordinators.records.opening import Opener
 from coordinators.waiting import in_worker
-from engine.errors import CorruptMessage, InvalidRecord, OffsetOutOfRange, StorageError, kept
+from engine.errors import CorruptMessage, InvalidRecord, OffsetOutOfRange, StorageError
 from engine.files.files import FileRegion
 from engine.partition.partition import Partition
-from engine.records.layout import RecordSpan, parse_header, record_section, walk_records
+from engine.records.layout import BatchHeader, RecordSpan, parse_header, read_varint, record_section, walk_records
 
 ONE_BATCH = 1
 """Fewer bytes than any batch has: a read gives the one that holds the offset, and no other."""
@@ -83,24 +83,40 @@ def _opened(region: FileRegion, wanted: Collection[int], bound: int) -> _Opened 
     except OSError as error:
         return StorageError(f"a batch cannot be read: {error}")
     header = parse_header(data)
+    if header.is_control:
+        return _Opened(header.next_offset)
     try:
-        if header.is_control:
-            return _Opened(header.next_offset)
-        base, section = header.base_offset, record_section(header, memoryview(data), bound)
-        spans = [each for each in walk_records(section, header.record_count) if base + each.offset_delta in wanted]
-        times = [
-            header.max_timestamp if header.is_log_append_time else header.base_timestamp + each.timestamp_delta
-            for each in spans
-        ]
-        return _Opened(header.next_offset, [_alone(base, *each) for each in zip(spans, times, strict=True)])
-    except (CorruptMessage, InvalidRecord) as error:
+        section = memoryview(record_section(header, memoryview(data), bound))
+        return _Opened(header.next_offset, [_alone(header, span) for span in _spans(header, section, wanted)])
+    except (CorruptMessage, InvalidRecord):
         # Damaged, or larger than may be opened: so it will be the next time, too.
-        kept(error)
         return _Opened(header.next_offset)
 
 
-def _alone(base_offset: int, span: RecordSpan, timestamp_ms: int) -> SourceRecord:
+def _spans(header: BatchHeader, section: memoryview, wanted: Collection[int]) -> Iterator[RecordSpan]:
+    """The wanted records of a batch. Those of one that is as its producer made it are passed over by their lengths."""
+    base, count = header.base_offset, header.record_count
+    if count != header.last_offset_delta + 1:
+        yield from (each for each in walk_records(section, count) if base + each.offset_delta in wanted)
+        return
+    left = sum(base <= offset < base + count for offset in wanted)
+    position, end = 0, len(section)
+    for offset in range(base, base + count):
+        start = position
+        size, position = read_varint(section, position, end)
+        if not 0 < size <= end - position:
+            raise InvalidRecord(f"a record claims {size} bytes where {end - position} remain")
+        position += size
+        if offset in wanted:
+            yield next(walk_records(section[start:position], 1))
+            left -= 1
+            if not left:
+                return
+
+
+def _alone(header: BatchHeader, span: RecordSpan) -> SourceRecord:
     """Without the batch that it lay in."""
+    timestamp_ms = header.max_timestamp if header.is_log_append_time else header.base_timestamp + span.timestamp_delta
     key, value = (None if field is None else bytes(field) for field in (span.key, span.value))
     headers = tuple((bytes(name), None if value is None else bytes(value)) for name, value in span.headers)
-    return SourceRecord(base_offset + span.offset_delta, timestamp_ms, key, value, headers)
+    return SourceRecord(header.base_offset + span.offset_delta, timestamp_ms, key, value, headers)

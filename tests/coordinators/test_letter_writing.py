@@ -35,7 +35,7 @@ def writing(desk: Desk) -> LetterWriting:
 
 def test_a_letter_is_the_record_and_what_is_told_of_it() -> None:
     record = next(walk_records(pack_record(0, 0, b"k", None, [(b"own", None)]), 1))
-    batch = letter_batch(record, TOLD, 5_000, 77, 3)
+    batch = letter_batch([(record, TOLD)], 5_000, 77, 3)
     header = parse_header(batch)
     assert (header.producer_id, header.base_sequence, header.base_timestamp) == (77, 3, 5_000)
     (letter,) = walk_records(memoryview(batch)[HEADER_SIZE:], 1)
@@ -44,7 +44,7 @@ def test_a_letter_is_the_record_and_what_is_told_of_it() -> None:
 
 
 def test_a_letter_without_its_record_says_where_it_was() -> None:
-    (letter,) = walk_records(memoryview(letter_batch(None, TOLD, 0, 77, 0))[HEADER_SIZE:], 1)
+    (letter,) = walk_records(memoryview(letter_batch([(None, TOLD)], 0, 77, 0))[HEADER_SIZE:], 1)
     assert (letter.key, letter.value) == (None, None)
     assert [bytes(name) for name, _ in letter.headers] == [b"__dlq.errors.topic"]
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from trio.testing import MockClock, trio_test
 
-from coordinators.share.acks import AckType
+from coordinators.share.acks import AckBatch, AckType
 from coordinators.share.ports import DeliveryState, LetterProducer, SharePlace
 from engine.errors import StorageError
 from engine.records.compression import GZIP
@@ -151,16 +151,36 @@ async def test_a_record_that_is_gone_is_told_and_done(bench: LetterBench, caplog
 
 
 @trio_test
+async def test_a_topic_for_letters_with_priorities_takes_each_once_too(bench: LetterBench) -> None:
+    await with_records(bench)
+    target = await bench.create("t.dlq", priority_enable="true")
+    bench.take()
+    bench.acknowledge(REJECT, 1, 2, 3)
+    # Two writes of the producer, the letters, and then the one that tells of them is not made.
+    bench.steps.end_at = bench.steps.count + 2 * (2 + 1) + 1
+    with pytest.raises(ExceptionGroup):
+        await bench.deliver()
+    assert bench.partition(target).reported_end == 3
+    await bench.crash()
+    bench.share()
+    await bench.deliver()
+    assert bench.partition(bench.controller.topics.by_name["t.dlq"]).reported_end == 3
+    assert not bench.durable(DeliveryState.ARCHIVING)
+
+
+@trio_test
 async def test_many_go_in_portions(bench: LetterBench) -> None:
     await bench.create()
-    bench.write(*(f"v{number}" for number in range(250)))
-    taken = bench.take(250)
-    bench.acknowledge(REJECT, *taken)
+    bench.write(*(f"v{number}" for number in range(700)))
+    taken = bench.take(700)
+    bench.share().acknowledge("m", [AckBatch(taken[0], taken[-1], [REJECT])])
+    writes = bench.states.writes
     await bench.deliver()
-    assert bench.arrived_offsets() == list(range(250))
+    assert bench.arrived_offsets() == list(range(700))
     producer = bench.share().letter_producer
     assert producer is not None
-    assert (producer.sent, producer.intended) == (250, ())
+    assert (producer.sent, producer.intended) == (700, ())
+    assert bench.states.writes - writes == 5  # a producer; what is intended and what has arrived, twice
 
 
 # -- nothing is lost, nothing is there twice
