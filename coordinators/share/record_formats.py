@@ -52,8 +52,12 @@ _update = struct.Struct(">hiiq")
 _batch = struct.Struct(">qqbhB")
 _batch_fields = struct.Struct(">qqbh")
 _times = struct.Struct(">qqq")
+_timed_batch = struct.Struct(">qqbhBHBqqq")
+"""A batch whose only tagged field is that of its times, which most have: number of tags, tag, size and content."""
 _letters = struct.Struct(">qq")
 _range = struct.Struct(">qq")
+_TIMES_ALONE = (1, 0xE807, _times.size)
+"""How its tagged fields begin: one, of this number as a varint, of this size."""
 _STATES = tuple(DeliveryState)
 _NO_TAGS = b"\x00"
 
@@ -220,35 +224,43 @@ def _letter_producer(tags: dict[int, bytes]) -> LetterProducer | None:
 def _encode_batches(batches: Sequence[StateBatch]) -> bytes:
     parts = [write_unsigned_varint(len(batches) + 1)]
     for batch in batches:
-        parts.append(_batch_fields.pack(batch.first_offset, batch.last_offset, batch.state, batch.delivery_count))
-        parts.append(_batch_tags(batch))
+        fields = (batch.first_offset, batch.last_offset, batch.state, batch.delivery_count)
+        times = (batch.not_before_ms, batch.first_delivered_ms, batch.last_delivered_ms)
+        if batch.reason or batch.member_id:
+            parts += (_batch_fields.pack(*fields), _letter_tags(batch, times))
+        elif any(times):
+            parts.append(_timed_batch.pack(*fields, *_TIMES_ALONE, *times))
+        else:
+            parts += (_batch_fields.pack(*fields), _NO_TAGS)
     return b"".join(parts)
 
 
-def _batch_tags(batch: StateBatch) -> bytes:
-    has_times = batch.not_before_ms or batch.first_delivered_ms or batch.last_delivered_ms
-    if not (has_times or batch.reason or batch.member_id):
-        return _NO_TAGS
-    tags = {}
-    if has_times:
-        tags[_TIMES_TAG] = _times.pack(batch.not_before_ms, batch.first_delivered_ms, batch.last_delivered_ms)
-    if batch.reason or batch.member_id:
-        tags[_REASON_TAG] = write_compact_string(batch.reason) + write_compact_string(batch.member_id)
+def _letter_tags(batch: StateBatch, times: tuple[int, int, int]) -> bytes:
+    tags = {_REASON_TAG: write_compact_string(batch.reason) + write_compact_string(batch.member_id)}
+    if any(times):
+        tags[_TIMES_TAG] = _times.pack(*times)
     return write_tagged(tags)
 
 
 def _decode_batches(value: bytes, position: int) -> tuple[tuple[StateBatch, ...], int]:
     count, position = read_unsigned_varint(value, position)
-    batches = []
+    batches, last_timed = [], len(value) - _timed_batch.size
     for _ in range(count - 1):
         first, last, state, delivery_count, tag_count = _batch.unpack_from(value, position)
         if not 0 <= state < len(_STATES):
             raise UnknownFormat(f"a batch in the state {state}")
-        position += _batch.size
-        if tag_count:
-            batch, position = _with_tags(value, position - 1, first, last, _STATES[state], delivery_count)
-        else:
-            batch = StateBatch(first, last, _STATES[state], delivery_count)
+        if not tag_count:
+            batches.append(StateBatch(first, last, _STATES[state], delivery_count))
+            position += _batch.size
+            continue
+        if position <= last_timed:
+            timed = _timed_batch.unpack_from(value, position)
+            if timed[4:7] == _TIMES_ALONE:
+                batches.append(StateBatch(first, last, _STATES[state], delivery_count, *timed[7:]))
+                position += _timed_batch.size
+                continue
+        tags_at = position + _batch.size - 1
+        batch, position = _with_tags(value, tags_at, first, last, _STATES[state], delivery_count)
         batches.append(batch)
     return tuple(batches), position
 
