@@ -1,10 +1,13 @@
-"""What the broker's own records say, in words: markers, a stage's events, states of transactions, committed offsets."""
+"""What the broker's own records say, in words: markers, a stage's events, states of transactions and of share
+partitions, committed offsets."""
 
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from coordinators.group import record_formats as group_formats
 from coordinators.group.consumer import record_formats as consumer_formats
+from coordinators.share import record_formats as share_formats
+from coordinators.share.ports import UNCHANGED, DeliveryState, StateBatch
 from coordinators.transaction import formats as transaction_formats
 from engine.errors import BrokerError
 from engine.files.files import Buffer
@@ -29,7 +32,7 @@ from engine.stage.events import (
 from tools.cli.asked import PRIORITIES
 from tools.cli.times import moment_text
 
-TRANSACTIONS, OFFSETS = "__transaction_state", "__consumer_offsets"
+TRANSACTIONS, OFFSETS, SHARES = "__transaction_state", "__consumer_offsets", "__share_group_state"
 HOLE = 16
 UNREADABLE = "cannot be read"
 _MARKERS = {0: "abort", 1: "commit", 99: "hole of expired records"}
@@ -152,4 +155,38 @@ def _classic_group(group: str, value: bytes | None) -> str:
     return f"{group}: generation {found.generation}, {len(found.members)} members, {found.protocol or 'no assignor'}"
 
 
-_TOPICS: dict[str, Callable[[bytes, bytes | None], str]] = {TRANSACTIONS: _transaction, OFFSETS: _offset}
+def _share(key: bytes, value: bytes | None) -> str:
+    decoded = share_formats.decode_key(key)
+    if decoded is None:
+        return "a key of a later version"
+    kind, place = decoded
+    who = f"{place.group_id}: partition {place.partition_index} of topic {place.topic_id.hex()}"
+    if value is None:
+        return f"{who} forgotten"
+    if kind == share_formats.SNAPSHOT:
+        found = share_formats.decode_snapshot(value)
+        said, batches = f"from {found.state.start_offset}, state epoch {found.state.state_epoch}", found.state.batches
+        return f"{who} {said}, leader epoch {found.state.leader_epoch}{_share_batches(batches)}"
+    update = share_formats.decode_update(value)
+    start, batches = update.change.start_offset, update.change.batches
+    moved = "" if start == UNCHANGED else f" now from {start}"
+    return f"{who}{moved}, leader epoch {update.leader_epoch}{_share_batches(batches)}"
+
+
+def _share_batches(batches: Sequence[StateBatch]) -> str:
+    """Which offsets are in which state, as far as they are shown."""
+    shown = [f"{_range(each)} {DeliveryState(each.state).name.lower()}" for each in batches[:_SHOWN]]
+    more = [f"{len(batches) - _SHOWN} more"] if len(batches) > _SHOWN else []
+    return "".join(f", {text}" for text in shown + more)
+
+
+def _range(batch: StateBatch) -> str:
+    first, last = batch.first_offset, batch.last_offset
+    return str(first) if first == last else f"{first}-{last}"
+
+
+_TOPICS: dict[str, Callable[[bytes, bytes | None], str]] = {
+    TRANSACTIONS: _transaction,
+    OFFSETS: _offset,
+    SHARES: _share,
+}

@@ -3,6 +3,9 @@
 import pytest
 
 from coordinators.group.record_formats import OffsetKey, OffsetValue, encode_group_key, encode_offset, encode_offset_key
+from coordinators.share.ports import DeliveryState, ShareChange, SharePlace, ShareState, StateBatch
+from coordinators.share.record_formats import ShareSnapshot, ShareUpdate, snapshot_record, update_record
+from coordinators.share.record_formats import tombstone as forgotten
 from coordinators.transaction.formats import record as transaction_record
 from coordinators.transaction.formats import tombstone
 from coordinators.transaction.transaction import Transaction, TransactionState
@@ -96,6 +99,31 @@ def test_committed_offsets() -> None:
         "kitchen: orders-2 forgotten",
         "kitchen: forgotten",
     ]
+
+
+def test_states_of_share_partitions() -> None:
+    place = SharePlace("mail", b"\1" * 16, 3)
+    done = StateBatch(6, 9, DeliveryState.ACKNOWLEDGED, 1)
+    many = tuple(StateBatch(each, each, DeliveryState.AVAILABLE, 1) for each in range(10, 54, 2))
+    records = [
+        snapshot_record(place, ShareSnapshot(0, ShareState(2, 1, 5, batches=(done, *many)), 0, 0)),
+        update_record(place, ShareUpdate(0, 1, ShareChange(batches=(done,)))),
+        update_record(place, ShareUpdate(0, 1, ShareChange(10))),
+        forgotten(place),
+    ]
+    batch = build_batch([(each.key, each.value) for each in records], timestamp_ms=17)
+    name = f"mail: partition 3 of topic {'01' * 16}"
+    whole, *others = said(batch, "__share_group_state")
+    assert whole is not None
+    assert whole.startswith(f"{name} from 5, state epoch 2, leader epoch 1, 6-9 acknowledged, 10 available, 12 ")
+    assert whole.endswith("46 available, 3 more")
+    assert others == [
+        f"{name}, leader epoch 1, 6-9 acknowledged",
+        f"{name} now from 10, leader epoch 1",
+        f"{name} forgotten",
+    ]
+    (text,) = said(build_batch([(b"\0\7", b"")], timestamp_ms=17), "__share_group_state")
+    assert text == "a key of a later version"
 
 
 def test_what_is_of_no_known_form_is_told() -> None:
