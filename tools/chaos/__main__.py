@@ -16,6 +16,7 @@ from tools.chaos.disk import small_disk
 from tools.chaos.faults import ETCD_FAULTS, FAULTS, Begin
 from tools.chaos.network import network
 from tools.chaos.network_faults import DISK_FAULTS, NETWORK_FAULTS
+from tools.chaos.others import OTHERS
 from tools.chaos.workloads import STAGED
 
 
@@ -30,18 +31,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--no-network", action="store_true", help="on loopback, without cuts")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a broker key of all nodes")
     parser.add_argument("--without", default="", help="workloads that are left out: Loop, Delayed, Transactional, ...")
+    parser.add_argument(
+        "--clients",
+        default="",
+        help=f"beside librdkafka's, separated by commas: none, {', '.join(OTHERS)} (default: all that are installed)",
+    )
     parser.add_argument("--keep", type=Path, help="where data and logs are kept")
     options = parser.parse_args(arguments)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     with ExitStack() as stack:
         scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="tidegate-chaos-", ignore_cleanup_errors=True))
         cluster = _cluster(stack, options.keep or Path(scratch), options)
+        clients = _clients(options.clients)
         known = _known(cluster)
         plan = _plan(known, options.only, options.faults, random.Random(options.seed))
         stack.enter_context(cluster)
         _say(f"{options.faults} faults, seed {options.seed}, nodes {cluster.bootstrap}; faults: {', '.join(known)}")
+        _say(f"clients beside librdkafka's: {', '.join(clients) or 'none'}")
         staged = [kind.__name__ for kind in STAGED] if options.target == "kafka" else []
-        report = run(cluster, plan, options.seed, _say, (*options.without.split(","), *staged))
+        leave_out = (*options.without.split(","), *staged)
+        report = run(cluster, plan, options.seed, _say, leave_out=leave_out, clients=clients)
     assert report.verdict is not None
     _say(f"{report.faults} faults; {report.distribution()}; {report.verdict.summary()}")
     return 0 if report.verdict.clean else 1
@@ -61,6 +70,16 @@ def _cluster(stack: ExitStack, directory: Path, options: argparse.Namespace) -> 
     settings = dict(text.split("=", 1) for text in options.set)
     disks = {} if disk is None else {last: disk}
     return ChaosCluster.make(directory, etcd_members=options.etcd_members, settings=settings, network=made, disks=disks)
+
+
+def _clients(wanted: str) -> list[str]:
+    """The names of those that are asked for, or of all that are installed."""
+    if not wanted:
+        return [name for name, other in OTHERS.items() if other.is_installed()]
+    names = [name for name in wanted.split(",") if name != "none"]
+    if unknown := set(names) - set(OTHERS):
+        raise SystemExit(f"no such client: {', '.join(sorted(unknown))}; there are {', '.join(OTHERS)}")
+    return names
 
 
 def _known(cluster: ChaosCluster) -> dict[str, tuple[int, Begin]]:

@@ -13,16 +13,19 @@ from attrs import define, field
 from confluent_kafka import OFFSET_BEGINNING, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from tools.chaos.client_history import PARTITIONS as OTHERS_PARTITIONS
+from tools.chaos.client_history import OtherClient
 from tools.chaos.cluster import ChaosCluster
 from tools.chaos.faults import WHOLE_S, Begin
+from tools.chaos.others import OTHERS
 from tools.chaos.verdict import ChaosVerdict, judge_chaos
-from tools.chaos.workloads import COPIES, SOURCE, SOURCE_PARTITIONS, STAGED, GroupHistory, Loop, Member, Plain
+from tools.chaos.workloads import COPIES, SOURCE, SOURCE_PARTITIONS, STAGED, Actor, GroupHistory, Loop, Member, Plain
 from tools.soak.staged_crash import Reader, read_again, wait_until_read
 from tools.soak.staged_history import History
 from tools.soak.staged_workloads import PARTITIONS, StagedWorkload
 
 CALM_S = 2.0
-"""Between two faults, so that there is a last acknowledgement before the next."""
+"""After a fault, so that nothing of it is left when the next begins, and there is a last acknowledgement before."""
 MEMBERS = 2
 END_S = 120.0
 """So long clients have to come to an end, once nothing troubles the cluster any more."""
@@ -32,6 +35,7 @@ class Runs(Protocol):
     """What has a thread of its own."""
 
     stopping: threading.Event
+    failures: list[str]
 
     def run(self) -> None: ...
 
@@ -46,28 +50,42 @@ class Load:
     staged: list[StagedWorkload]
     reader: Reader
     places: list[TopicPartition]
+    others: dict[str, OtherClient]
 
     @classmethod
-    def make(cls, bootstrap: str, seed: int, leave_out: Collection[str]) -> "Load":
+    def make(cls, bootstrap: str, seed: int, leave_out: Collection[str], clients: Sequence[str]) -> "Load":
         """On topics that are made here."""
         staged = [kind for kind in STAGED if kind.__name__ not in leave_out]
-        places = _make_topics(bootstrap, staged)
+        plain = Plain(bootstrap, seed)
+        others = {name: OTHERS[name].make(bootstrap, seed, plain) for name in clients}
+        places = _make_topics(bootstrap, staged, [topic for each in others.values() for topic in each.topics])
         group = GroupHistory()
         return cls(
-            Plain(bootstrap, seed),
+            plain,
             Loop(bootstrap, seed),
             [Member(bootstrap, seed, group) for _ in range(MEMBERS)],
             [kind(bootstrap, seed + place) for place, kind in enumerate(staged)],
             Reader(bootstrap, places),
             places,
+            others,
         )
+
+    @property
+    def other_writers(self) -> list[Actor]:
+        """Of the clients beside librdkafka's."""
+        return [actor for each in self.others.values() for actor in each.writers]
+
+    @property
+    def other_readers(self) -> list[Actor]:
+        """Likewise."""
+        return [actor for each in self.others.values() for actor in each.readers]
 
     def failures(self) -> list[str]:
         """What no client should have been told."""
-        actors = [self.plain, self.loop, *self.members]
-        return [failure for each in actors for failure in each.failures] + [
-            failure for work in self.staged for failure in work.failures
-        ]
+        actors = [self.plain, self.loop, *self.members, *self.other_writers, *self.other_readers]
+        lists = [self.reader.failures, *(each.failures for each in actors)] + [work.failures for work in self.staged]
+        lists += [each.history.failures for each in self.others.values()]
+        return [failure for failures in lists for failure in failures]
 
 
 @define(eq=False)
@@ -91,20 +109,27 @@ class Report:
 
 
 def run(
-    cluster: ChaosCluster, plan: Sequence[Begin], seed: int, say: Callable[[str], None], leave_out: Collection[str] = ()
+    cluster: ChaosCluster,
+    plan: Sequence[Begin],
+    seed: int,
+    say: Callable[[str], None],
+    *,
+    leave_out: Collection[str] = (),
+    clients: Sequence[str] = (),
 ) -> Report:
-    """The faults of the plan, in order, under load; some workloads may be left out, by the names of their classes."""
+    """The faults of the plan, in order, under load; some workloads may be left out, by the names of their classes, and
+    other clients be there beside librdkafka's."""
     chance = random.Random(seed)
-    load = Load.make(cluster.bootstrap, seed, leave_out)
+    load = Load.make(cluster.bootstrap, seed, leave_out, clients)
     copying = [] if Loop.__name__ in leave_out else [load.loop]
     report = Report()
     with running(load.reader):
-        with running(*load.members, *copying):
-            with running(load.plain, *load.staged):
+        with running(*load.members, *copying, *load.other_readers):
+            with running(load.plain, *load.staged, *load.other_writers):
                 wait_until_acknowledged(load.plain)
                 cluster.wait_until_whole(WHOLE_S)
+                time.sleep(CALM_S)
                 for number, begin in enumerate(plan, 1):
-                    time.sleep(CALM_S)
                     say(f"{number:4} {suffer(cluster, begin, chance, load.plain, report)}")
                     if failures := load.failures():
                         say(f"     clients could not go on: {failures[:3]}")
@@ -117,7 +142,12 @@ def run(
     history.read = load.reader.read
     history.reread = read_again(cluster.bootstrap, load.places, len(history.read))
     say(load.loop.summary())
-    report.verdict = judge_chaos(load.plain, load.members[0].group, history, load.failures(), copies=bool(copying))
+    others = {name: each.verdict() for name, each in load.others.items()}
+    for name, each in load.others.items():
+        say(f"{name}: {len(each.history.acknowledged)} records acknowledged")
+    report.verdict = judge_chaos(
+        load.plain, load.members[0].group, history, load.failures(), copies=bool(copying), others=others
+    )
     return report
 
 
@@ -128,7 +158,12 @@ def suffer(cluster: ChaosCluster, begin: Begin, chance: random.Random, plain: Pl
     fault = begin(cluster, chance)
     time.sleep(fault.lasts_s)
     fault.heal()
+    healed_s = time.monotonic()
     whole_s = cluster.wait_until_whole(WHOLE_S)
+    # Who was cut off from etcd learns only now that it has no session any more, and says until then that all is well.
+    time.sleep(CALM_S)
+    cluster.wait_until_whole(WHOLE_S)
+    _wait_until_acknowledged_since(plain, healed_s)
     report.faults += 1
     report.whole_s.append(whole_s)
     partitions = {index for victim in fault.victims for index in before.led_by(victim, plain.topic)}
@@ -149,11 +184,14 @@ def longest_gap(plain: Plain, partitions: set[int], began_s: float) -> float:
     return longest
 
 
-def _make_topics(bootstrap: str, kinds: Sequence[type[StagedWorkload]]) -> list[TopicPartition]:
+def _make_topics(
+    bootstrap: str, kinds: Sequence[type[StagedWorkload]], of_others: Sequence[str]
+) -> list[TopicPartition]:
     """All of them; the places that are read are those of the staged records and of the copies."""
     staged = {name: config for kind in kinds for name, config in kind.TOPICS.items()}
     wanted = [NewTopic(name, PARTITIONS, config=config) for name, config in staged.items()]
     wanted += [NewTopic(name, SOURCE_PARTITIONS) for name in (SOURCE, *COPIES)]
+    wanted += [NewTopic(name, OTHERS_PARTITIONS) for name in of_others]
     admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
     for made in admin.create_topics(wanted).values():
         made.result(30)
@@ -181,8 +219,10 @@ def running(*actors: Runs) -> Iterator[None]:
         for actor in actors:
             actor.stopping.set()
         deadline = time.monotonic() + patience_s
-        for thread in threads:
+        for actor, thread in zip(actors, threads, strict=True):
             thread.join(max(0.0, deadline - time.monotonic()))
+            if thread.is_alive() and patience_s:
+                actor.failures.append(f"{type(actor).__name__}: a call of its client has not come back in {END_S:g} s")
 
 
 def wait_until_acknowledged(plain: Plain) -> None:
@@ -191,6 +231,15 @@ def wait_until_acknowledged(plain: Plain) -> None:
     while len(plain.acked_s) < plain.partitions:
         if time.monotonic() > deadline:
             raise RuntimeError(f"nothing is acknowledged: {plain.failures[:3]}")
+        time.sleep(0.05)
+
+
+def _wait_until_acknowledged_since(plain: Plain, since_s: float) -> None:
+    """Until each partition has something that was acknowledged after that."""
+    deadline = time.monotonic() + WHOLE_S
+    while not all(plain.acked_s[index][-1] > since_s for index in range(plain.partitions)):
+        if time.monotonic() > deadline or plain.failures:
+            raise RuntimeError(f"nothing is acknowledged any more: {plain.failures[:3]}")
         time.sleep(0.05)
 
 
@@ -203,6 +252,7 @@ def _wait_until_caught_up(load: Load, *, copies: bool) -> None:
             (partition, mark) for partition, marks in list(load.members[0].group.read.items()) for mark in list(marks)
         }
         copied = {(each.lane[1], each.mark) for each in list(load.reader.read) if each.lane[0] == COPIES[1]}
-        if wanted <= group and (wanted <= copied or not copies):
+        others = all(each.is_caught_up() for each in load.others.values())
+        if others and wanted <= group and (wanted <= copied or not copies):
             return
         time.sleep(0.5)

@@ -1,9 +1,9 @@
 """The verdict of a run: what `tools/soak` judges, and what only several nodes can do wrong."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from attrs import asdict, frozen
+from attrs import asdict, field, frozen
 
 from tools.chaos.workloads import COPIES, SOURCE, GroupHistory, Plain
 from tools.soak.history import Verdict, judge
@@ -27,6 +27,8 @@ class ChaosVerdict:
     staged: StagedVerdict
     failures: tuple[str, ...]
     """What clients with their defaults were told."""
+    others: Mapping[str, Verdict] = field(factory=dict)
+    """Of clients beside librdkafka's, by their names."""
 
     @property
     def clean(self) -> bool:
@@ -34,6 +36,7 @@ class ChaosVerdict:
             self.plain.clean
             and self.copies.clean
             and self.staged.clean
+            and all(verdict.clean for verdict in self.others.values())
             and not (self.torn or self.unread or self.commits_lost or self.failures)
         )
 
@@ -42,7 +45,7 @@ class ChaosVerdict:
         if self.clean:
             return "clean"
         parts = []
-        for name, verdict in (("plain", self.plain), ("copies", self.copies)):
+        for name, verdict in (("plain", self.plain), ("copies", self.copies), *self.others.items()):
             parts += [f"{name}: {len(what)} {kind} {list(what[:5])}" for kind, what in asdict(verdict).items() if what]
         for kind in ("torn", "unread", "commits_lost", "failures"):
             if what := getattr(self, kind):
@@ -53,7 +56,13 @@ class ChaosVerdict:
 
 
 def judge_chaos(
-    plain: Plain, group: GroupHistory, history: History, failures: Sequence[str], *, copies: bool
+    plain: Plain,
+    group: GroupHistory,
+    history: History,
+    failures: Sequence[str],
+    *,
+    copies: bool,
+    others: Mapping[str, Verdict] | None = None,
 ) -> ChaosVerdict:
     """Over all that was sent and read; of the log, what was read at first counts, and that it was the same later."""
     chaos = {SOURCE, *COPIES}
@@ -75,6 +84,7 @@ def judge_chaos(
         commits_lost=tuple(group.repeated),
         staged=staged,
         failures=tuple(failures),
+        others=others or {},
     )
 
 

@@ -46,6 +46,7 @@ class Reader:
     bootstrap: str
     places: Sequence[TopicPartition]
     read: list[Read] = field(factory=list)
+    failures: list[str] = field(factory=list)
     stopping: threading.Event = field(factory=threading.Event)
 
     def run(self) -> None:
