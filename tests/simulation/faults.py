@@ -192,10 +192,10 @@ async def pause(faults: Faults) -> None:
 
 async def step_wall_clock(faults: Faults) -> None:
     """The wall clock of one node is set forward or back."""
-    wall = faults.node().wall
-    wall.offset_ms = faults.chance.randint(-LONGEST_WALL_STEP_MS, LONGEST_WALL_STEP_MS)
+    node = faults.node()
+    node.wall.offset_ms = faults.chance.randint(-LONGEST_WALL_STEP_MS, LONGEST_WALL_STEP_MS)
     faults.history.wall_slack_s = max(faults.history.wall_slack_s, 2 * LONGEST_WALL_STEP_MS / 1000)
-    faults.note("wall clock", wall.offset_ms)
+    faults.note("wall clock", node.host, node.wall.offset_ms)
 
 
 async def fill_disk(faults: Faults) -> None:

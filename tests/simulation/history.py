@@ -55,7 +55,7 @@ class History:
     anomalies: list[Anomaly] = field(factory=list)
     events: int = 0
     wall_slack_s: float = 0.0
-    """By so much wall clocks have run ahead, and what is due with them."""
+    """By so much wall clocks differ, and what is due by them comes earlier or later."""
     show: Show | None = None
     """Called with every event, where somebody wants to read them."""
     _seen: dict[Place, dict[int, str]] = field(factory=dict)

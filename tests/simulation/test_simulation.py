@@ -73,6 +73,16 @@ def test_five_nodes_lose_nothing_either() -> None:
     assert [str(outcome) for outcome in outcomes if outcome.anomalies] == []
 
 
+def test_a_record_that_waits_for_another_leaders_wall_clock_is_not_taken_for_lost() -> None:
+    """Of five nodes one with a clock ahead took delayed records, and handed over to one that held them for longer."""
+    assert simulate(500_083, 5).anomalies == ()
+
+
+def test_a_follower_gives_up_a_stage_that_its_leader_never_had() -> None:
+    """It was told so by an epoch of -1, which it took for nothing: what was never acknowledged came a second time."""
+    assert simulate(100_594, 3).anomalies == ()
+
+
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("nodes", [1, 3])
 def test_the_same_seed_gives_the_same_run_in_any_process(nodes: int) -> None:

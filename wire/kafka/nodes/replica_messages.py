@@ -163,7 +163,8 @@ def _given(topic: wire.FetchableTopicResponse, data: wire.PartitionData, is_stag
         data.high_watermark,
         data.log_start_offset,
         data.last_stable_offset,
-        None if diverging is None or diverging.epoch < 0 else (diverging.epoch, diverging.end_offset),
+        # The epoch is -1 where nothing of it agrees: the log is to be cut to the beginning that is named.
+        None if diverging is None or diverging.end_offset < 0 else (diverging.epoch, diverging.end_offset),
         NO_SNAPSHOT if snapshot is None else snapshot.end_offset,
         b"" if records is None else records,
     )

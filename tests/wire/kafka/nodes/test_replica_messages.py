@@ -48,7 +48,8 @@ refusals = some.one_of(
     some.just(OffsetOutOfRange("below")),
     some.just(UnknownLeaderEpoch("newer")),
 )
-divergences = some.none() | some.tuples(some.integers(0, 2**31 - 1), offsets)
+# The epoch is -1 where the logs have nothing in common.
+divergences = some.none() | some.tuples(some.integers(-1, 2**31 - 1), some.integers(0, 2**62))
 given = some.builds(
     Given, replicas, refusals, offsets, offsets, offsets, divergences, offsets, some.binary(max_size=100)
 )
@@ -100,3 +101,9 @@ def test_a_log_needs_no_snapshot_unless_it_is_told_so() -> None:
     answer = ReplicaAnswer(given=[Given(Replica(TOPICS[0], 0))])
     response = sent(response_encoder, response_decoder, fetch_response(answer), FETCH_VERSION)
     assert read_answer(response, STAGES.__contains__).given[0].snapshot == NO_SNAPSHOT
+
+
+def test_a_log_that_has_nothing_in_common_with_its_leaders_is_told_to_begin_anew() -> None:
+    answer = ReplicaAnswer(given=[Given(Replica(TOPICS[0], 0), divergence=(-1, 0))])
+    response = sent(response_encoder, response_decoder, fetch_response(answer), FETCH_VERSION)
+    assert read_answer(response, STAGES.__contains__).given[0].divergence == (-1, 0)
