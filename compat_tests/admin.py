@@ -5,7 +5,7 @@ import time
 from collections.abc import Mapping
 
 from confluent_kafka.admin import AdminClient
-from confluent_kafka.cimpl import NewTopic
+from confluent_kafka.cimpl import NewPartitions, NewTopic
 
 from compat_tests.wire.connection import Wire
 from compat_tests.wire.requests import list_offsets
@@ -37,6 +37,12 @@ def wait_for_partitions(bootstrap: str, name: str, partitions: int = 1) -> None:
                     break
                 assert time.monotonic() < deadline, f"partition {partition} of {name} has no leader"
                 time.sleep(0.01)
+
+
+def add_partitions(bootstrap: str, name: str, total: int) -> None:
+    """Gives a topic more partitions and waits until they can be used."""
+    admin_client(bootstrap).create_partitions([NewPartitions(name, total)])[name].result(20)
+    wait_for_partitions(bootstrap, name, total)
 
 
 def delete_topic(bootstrap: str, name: str) -> None:

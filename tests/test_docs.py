@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 
 from engine.stage.headers import NAMES, PREFIX
+from tests.tidegate.work.programs import prepare
+from tidegate import testing
 from wire.kafka.apis import registered
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -56,6 +58,27 @@ def test_the_program_that_embeds_a_broker_runs(tmp_path: Path) -> None:
     )
     assert (done.returncode, done.stdout) == (0, "1 waits\n"), done.stderr
     assert (tmp_path / "data" / ".clean-shutdown").exists()
+
+
+def test_every_key_of_the_page_on_queues_exists() -> None:
+    known = set(re.findall(r"^\| `([a-z][a-z.]+)` \|", (DOCS / "configuration.md").read_text(), re.MULTILINE))
+    named = re.findall(r"`((?:group\.)?share\.[a-z.]+|errors\.[a-z.]+)[`=]", (DOCS / "queues.md").read_text())
+    assert len(named) > 20
+    assert set(named) - known == {"share.acknowledgement.mode"}, "the last one is the client's"
+
+
+def test_the_worker_of_the_page_on_queues_runs(tmp_path: Path) -> None:
+    (program,) = re.findall(r"```python\n(import trio.*?)```", (DOCS / "queues.md").read_text(), re.DOTALL)
+    assert len(program.splitlines()) <= 22
+    with testing.broker({"group.share.assignment.interval.ms": "0"}, timeout_s=60) as broker:
+        prepare(broker.bootstrap, "jobs", [b"hello"], group="mail")
+        (tmp_path / "program.py").write_text(program.replace("127.0.0.1:9092", broker.bootstrap))
+        command = [sys.executable, "-u", "program.py"]
+        environment = {**os.environ, "PYTHONPATH": str(DOCS.parent)}
+        with subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True) as worker:
+            assert worker.stdout is not None
+            assert worker.stdout.readline() == "jobs 0 0 1 b'key' b'hello'\n"
+            worker.kill()
 
 
 def _words(name: str) -> str:

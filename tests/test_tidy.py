@@ -57,6 +57,7 @@ UNMIRRORED = {
 
 # Class names that stand twice in the product, and why; any other name means one thing.
 SAID_TWICE = {
+    "Job": "what a log has threads do, and what `tidegate.work` hands out: the word of those who come from queues",
     "NoSuchRecord": "the broker's refusal, and what `tidegate.admin` raises for it",
     "TooLate": "the broker's refusal, and what `tidegate.admin` raises for it",
 }

@@ -132,6 +132,22 @@ def test_the_installed_commands_run_next_to_the_users_own_packages(installed: Pa
     assert "Run a broker" in _python("-m", "tidegate", "--help", installed=installed, project=project)
 
 
+def test_the_installed_worker_runs_on_its_own_packages(installed: Path, tmp_path: Path) -> None:
+    program = (
+        "import asyncio, trio\n"
+        "from tidegate import testing\n"
+        "from tidegate.work import worker\n"
+        "import wire; print(wire.__file__)\n"
+        "async def work(address):\n"
+        "    async with worker('orders', group='g', bootstrap=address) as jobs: jobs.stop()\n"
+        "with testing.broker(timeout_s=60) as broker:\n"
+        "    trio.run(work, broker.bootstrap)\n"
+        "    asyncio.run(work(broker.bootstrap))\n"
+    )
+    output = _python("-c", program, installed=installed, project=tmp_path)
+    assert Path(output.strip()) == installed / "tidegate/_packages/wire/__init__.py"
+
+
 def test_embedding_next_to_the_users_own_packages_is_refused(installed: Path, project: Path) -> None:
     program = "import tidegate\ntry: tidegate.Broker\nexcept ImportError as error: print(error)"
     output = _python("-c", program, installed=installed, project=project)

@@ -26,6 +26,8 @@ class Batch:
     base_sequence: int
     values: tuple[bytes | None, ...]
     timestamps_ms: tuple[int, ...]
+    offsets: tuple[int, ...]
+    is_control: bool
     size: int
 
 
@@ -77,5 +79,7 @@ def _batch(piece: bytes) -> Batch:
         base_sequence=batch.base_sequence,
         values=tuple(record.value for record in records),
         timestamps_ms=tuple(record.timestamp for record in records),
+        offsets=tuple(record.offset for record in records),
+        is_control=batch.is_control_batch,
         size=len(piece),
     )

@@ -183,9 +183,8 @@ class ShareWindow:
             if self.start == self.end:
                 self.start = self.end = log_start
             else:
-                self.skip(self.start, min(log_start, self.end) - 1)
-                if self.start == self.end < log_start:
-                    self.start = self.end = log_start
+                # Where somebody still has some, the window grows over what was deleted beyond its end.
+                self.skip(self.start, log_start - 1)
 
     # -- acknowledgements
 

@@ -246,6 +246,16 @@ def test_the_logs_start_archives_what_nobody_has() -> None:
     assert bench.durable.start_offset == 50
 
 
+def test_the_logs_start_passes_the_window_while_somebody_has_some_of_it() -> None:
+    bench = Bench()
+    bench.take(most=10)
+    bench.window.pass_log_start(50)
+    assert bench.states() == [(0, 9, ACQUIRED, 1), (10, 49, ARCHIVED, 0)]
+    assert bench.take("m2", most=10) == [(50, 59, 1)]
+    bench.settle(0, 9, ACCEPT)
+    assert bench.window.start == 50
+
+
 def test_a_rejected_record_is_a_dead_letter_with_its_reason() -> None:
     bench = Bench(rules(dead_letters_enabled=True), log_end=10)
     bench.take()

@@ -1,0 +1,19 @@
+"""Work from a queue: a share group's member for trio and asyncio, over the Kafka protocol.
+
+    async with worker("jobs", group="mail", bootstrap="127.0.0.1:9092") as jobs:
+        async for job in jobs:
+            await send_mail(job.value)
+            await job.ack()
+
+Heartbeats go out and locks are renewed in the background, for as long as the event loop runs. It works with every
+broker that has share groups: this one, and Apache Kafka 4.2 or later. See docs/queues.md.
+"""
+
+from tidegate import _path
+
+_path.activate_embedded()
+
+from tidegate.work.job import Job, JobLost, JobSettled, WorkError  # noqa: E402
+from tidegate.work.worker import Worker, worker  # noqa: E402
+
+__all__ = ["Job", "JobLost", "JobSettled", "WorkError", "Worker", "worker"]
