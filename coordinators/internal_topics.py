@@ -90,6 +90,15 @@ class InternalTopics:
             return None
         return TopicSpec(name, kept.partition_count, configs=dict(kept.configs), factor_key=kept.factor_key)
 
+    def default_factors(self) -> dict[str, int]:
+        """How many replicas topics should have where nobody has said it, by name."""
+        settings = self.controller.topics.settings
+        return {
+            kept.name: settings.integer(kept.factor_key)
+            for kept in self._kept.values()
+            if not settings.is_set(kept.factor_key)
+        }
+
     async def ensure(self, name: str) -> None:
         """Make the topic unless it is there; `CoordinatorNotAvailable` if that is not possible now."""
         spec = self.spec(name) if self.is_missing(name) else None

@@ -15,6 +15,7 @@ from coordinators.cluster.events import ClusterEvents
 from coordinators.cluster.leader_elections import LeaderElections
 from coordinators.cluster.membership import ClusterMembership
 from coordinators.cluster.reassignments import next_step
+from coordinators.internal_topics import InternalTopics
 from coordinators.release.releases import Releases
 from coordinators.replication.lags import ReplicaLags
 from coordinators.replication.ports import FollowerReads, LeaderLinks
@@ -71,6 +72,13 @@ class Clustering:
     def is_alone(self) -> bool:
         """Whether there is only this node."""
         return self.membership.is_alone
+
+    def look_after(self, internal_topics: InternalTopics) -> None:
+        """Have the broker's own topics get the replicas that they should have."""
+        if not self.is_alone:
+            from coordinators.cluster.raising import FactorRaising  # here: a node by itself need not wait for it
+
+            self.role.chores.append(FactorRaising(self.membership.replicas, internal_topics.default_factors).look)
 
     def acts_for_all(self) -> bool:
         """Whether what only one node is to do is this one's to do."""

@@ -116,6 +116,7 @@ async def compose_node(
     controller = ClusterController(replicas)
     clustering = Clustering.compose(world, controller)
     internal_topics = InternalTopics(controller)
+    clustering.look_after(internal_topics)
     groups = Groups.compose(internal_topics, topics.settings, clock, timers, workers, random_bytes)
     tracing = await open_tracing(controller, groups, clock, workers, random_bytes, under.data_dir)
     producer_ids = ProducerIds(catalogue)

@@ -56,9 +56,12 @@ class ControllerRole:
     """How long that took, from the news of it."""
     failover_durations: Histogram = field(factory=Histogram, init=False)
     """The same of every time."""
+    chores: list[Callable[[], Awaitable[object]]] = field(factory=list, init=False)
+    """What else the controller does when nodes have come or gone."""
     _wake: trio.Event = field(factory=trio.Event, init=False)
     _was_controller: bool = field(default=False, init=False)
     _is_all_due: bool = field(default=False, init=False)
+    _are_chores_due: bool = field(default=False, init=False)
     _due: set[TopicId] = field(factory=set, init=False)
     """Topics with rows that are not as they should be."""
     _due_since: float | None = field(default=None, init=False)
@@ -103,7 +106,7 @@ class ControllerRole:
     # -- what it hears
 
     def _nodes_changed(self) -> None:
-        self._is_all_due = True
+        self._is_all_due = self._are_chores_due = True
         if self._due_since is None:
             self._due_since = trio.current_time()
         self._wake.set()
@@ -149,9 +152,10 @@ class ControllerRole:
             return
         if not self._was_controller:
             logger.info("node %d is the controller, epoch %d", self.membership.node_id, self.membership.epoch)
-            self._was_controller = self._is_all_due = True
+            self._was_controller = self._is_all_due = self._are_chores_due = True
             self._plan_preferred()
         await self._settle()
+        await self._do_chores()
         if trio.current_time() >= self._prefer_at:
             self._plan_preferred()
             await self._prefer()
@@ -186,6 +190,16 @@ class ControllerRole:
                 self.failovers += 1
                 self.last_failover_s = trio.current_time() - (since or trio.current_time())
                 self.failover_durations.observe(self.last_failover_s)
+
+    async def _do_chores(self) -> None:
+        if self._are_chores_due:
+            self._are_chores_due = False
+            try:
+                for chore in self.chores:
+                    await chore()
+            except BrokerError:
+                self._are_chores_due = True
+                raise
 
     def _plan_preferred(self) -> None:
         seconds = self.replicas.topics.settings.integer("leader.imbalance.check.interval.seconds")

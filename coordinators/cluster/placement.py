@@ -49,6 +49,23 @@ def place(
     return [_led_by(leader, each) for leader, each in zip(leaders.leader_of, sets, strict=True)]
 
 
+def extend(
+    replicas: Sequence[int], nodes: Sequence[NodeRecord], factor: int, held: Sequence[PartitionRecord]
+) -> tuple[int, ...]:
+    """More replicas for a partition that has these, by the same rules, up to `factor`; the leader stays."""
+    load = _Load.of(nodes, held)
+    racks = {node.node_id: _rack(node) for node in nodes}
+    in_rack = Counter(racks[node] for node in replicas if node in racks)
+    extended = [*replicas]
+    left = [node for node in nodes if node.node_id not in replicas]
+    while left and len(extended) < factor:
+        node = min(left, key=lambda each: (load.weight(each, in_rack), each.node_id))
+        left.remove(node)
+        extended.append(node.node_id)
+        in_rack[_rack(node)] += 1
+    return tuple(extended)
+
+
 def check_factor(nodes: Collection[NodeRecord], factor: int) -> None:
     """Raises why partitions cannot have so many replicas, in Kafka's words."""
     trouble = ""
