@@ -17,6 +17,7 @@ from tools.chaos.cluster import ChaosCluster
 WHOLE_S = 60.0
 SETTINGS = {
     "group.initial.rebalance.delay.ms": "0",
+    "http.port": "-1",
     # Enough for every node to coordinate something, and few enough to move in a moment.
     "offsets.topic.num.partitions": "6",
     "transaction.state.log.num.partitions": "6",
