@@ -5,7 +5,7 @@ from attrs import define
 
 from coordinators.cluster.controller import ClusterController
 from coordinators.release.releases import Releases
-from coordinators.replication.fetching import Fetching, FetchLimits
+from coordinators.replication.fetching import Fetching, FetchLimits, FetchServices
 from coordinators.replication.followers import Followers
 from coordinators.replication.following import Following
 from coordinators.replication.in_sync import InSyncReplicas
@@ -70,7 +70,8 @@ class Replication:
             _throttle(world, controller, ThrottledSide.FOLLOWER),
         )
         membership, role = clustering.membership, clustering.role
-        fetching = Fetching(membership, nodes, links, following, _limits(settings), role.suspect)
+        services = FetchServices(membership, nodes, links, following, _limits(settings), role.suspect)
+        fetching = Fetching(services)
         replication = cls(controller, in_sync, followers, following, fetching)
         replicas.on_role.append(fetching.look_at)
         replicas.on_dropped.append(fetching.leave)

@@ -116,24 +116,22 @@ def preferred(row: PartitionRecord, electorate: Electorate) -> Ballot:
 # -- what a leader changes
 
 
-def shrink(
-    row: PartitionRecord, leader: int, leader_epoch: int, members: Collection[int], min_insync: int
+def altered(
+    row: PartitionRecord,
+    leader: int,
+    leader_epoch: int,
+    min_insync: int,
+    *,
+    joining: Collection[int] = (),
+    leaving: Collection[int] = (),
 ) -> PartitionRecord | None:
-    """These members have fallen behind. None if the row is no longer of that leader and epoch."""
+    """Some replicas have caught up, some members have fallen behind; the members stand in the order of the replicas.
+    The same row if that changes nothing, None if it is no longer of that leader and epoch."""
     if (row.leader, row.leader_epoch) != (leader, leader_epoch):
         return None
-    staying = [node for node in row.isr if node == leader or node not in members]
-    return _with_isr(row, staying, leader, min_insync)
-
-
-def expand(
-    row: PartitionRecord, leader: int, leader_epoch: int, members: Collection[int], min_insync: int
-) -> PartitionRecord | None:
-    """These replicas have caught up. None if the row is no longer of that leader and epoch."""
-    if (row.leader, row.leader_epoch) != (leader, leader_epoch):
-        return None
-    joining = [node for node in row.replicas if node in members and node not in row.isr]
-    return _with_isr(row, [*row.isr, *joining], leader, min_insync)
+    left = set(leaving) - {leader}
+    isr = [node for node in row.replicas if (node in row.isr or node in joining) and node not in left]
+    return _with_isr(row, row.isr if set(isr) == set(row.isr) else isr, leader, min_insync)
 
 
 # -- rows

@@ -95,15 +95,17 @@ def change_partitions(
     read: Callable[[], Sequence[PartitionRow]],
     change: ChangeRows,
     on_changed: Callable[[ChangedRow], object] = lambda _: None,
+    conditions: Callable[[], Sequence[Compare]] = tuple,
 ) -> int:
     """Change all rows that `read` finds, some at a time; the revision of the last change, 0 if there was none. Who
-    asks is told of each as soon as it is committed: an error may come after some."""
+    asks is told of each as soon as it is committed: an error may come after some. Nothing is committed unless the
+    `conditions` hold that there are since the last `read`, such as that a node is still what it was."""
     revision = 0
     for _ in range(TRIED_AT_MOST):
         conflict: CatalogueConflict | None = None
         changes = [(row, record) for row in read() if (record := change(row)) is not None and record != row.record]
         for some in _together(changes):
-            compares = tuple(Compare(row.key, row.revision) for row, _ in some)
+            compares = (*conditions(), *(Compare(row.key, row.revision) for row, _ in some))
             puts = tuple(Put(row.key, record.encode()) for row, record in some)
             try:
                 revision = catalogue.commit(Commit(compares, puts))

@@ -61,10 +61,9 @@ class FetchLimits:
 
 
 @define(eq=False)
-class Fetcher:
-    """Fetches from one leader node."""
+class FetchServices:
+    """What all fetchers of a node use."""
 
-    leader: int
     this_node: ThisNode
     nodes: Nodes
     links: LeaderLinks
@@ -72,6 +71,14 @@ class Fetcher:
     limits: FetchLimits
     suspect: Callable[[int], object]
     """Told of a leader that refuses connections, or has broken one."""
+
+
+@define(eq=False)
+class Fetcher:
+    """Fetches from one leader node."""
+
+    leader: int
+    services: FetchServices
     _logs: dict[Replica, FollowedReplica] = field(factory=dict, init=False)
     _to_name: dict[Replica, None] = field(factory=dict, init=False)
     _to_drop: dict[Replica, None] = field(factory=dict, init=False)
@@ -117,16 +124,16 @@ class Fetcher:
         """Until cancelled."""
         delay_s = FIRST_RETRY_S
         while True:
-            while self.is_idle or self.this_node.epoch == 0 or self.leader not in self.nodes.by_id:
+            while self.is_idle or self.services.this_node.epoch == 0 or self.leader not in self.services.nodes.by_id:
                 await self._wait(LONGEST_RETRY_S)
             try:
-                link = await self.links.connect(self.nodes.by_id[self.leader])
+                link = await self.services.links.connect(self.services.nodes.by_id[self.leader])
             except LinkBroken as error:
                 self._complain(error)
             else:
                 delay_s = FIRST_RETRY_S
                 await self._use(link)
-            self.suspect(self.leader)
+            self.services.suspect(self.leader)
             await trio.sleep(delay_s)
             delay_s = min(2 * delay_s, LONGEST_RETRY_S)
 
@@ -157,13 +164,13 @@ class Fetcher:
     async def _drive(self, link: LeaderLink, nursery: trio.Nursery) -> None:
         while not self.is_idle or self._to_drop:
             if self._may_ask():
-                if not self._to_name and self.following.is_syncing:
+                if not self._to_name and self.services.following.is_syncing:
                     await self._wait(SYNC_WAIT_S)
                 self._asking += 1
                 nursery.start_soon(self._ask, link)
                 # The request is made when that task runs: what comes until then is in it.
                 await trio.lowlevel.checkpoint()
-            await self._wait(self.limits.wait_ms / 1000)
+            await self._wait(self.services.limits.wait_ms / 1000)
 
     def _may_ask(self) -> bool:
         if self._session == 0:
@@ -195,10 +202,10 @@ class Fetcher:
         dropped = list(self._to_drop)
         self._to_name.clear()
         self._to_drop.clear()
-        limits = self.limits
+        limits = self.services.limits
         return ReplicaFetch(
-            self.this_node.node_id,
-            self.this_node.epoch,
+            self.services.this_node.node_id,
+            self.services.this_node.epoch,
             self._session,
             self._number,
             asked,
@@ -210,7 +217,7 @@ class Fetcher:
 
     def _asked(self, replica: Replica) -> Asked | None:
         followed = self._logs.get(replica)
-        asked = None if followed is None else self.following.asked(followed, self._go_on)
+        asked = None if followed is None else self.services.following.asked(followed, self._go_on)
         if followed is not None and asked is not None:
             followed.named = self._number
         return asked
@@ -222,14 +229,14 @@ class Fetcher:
                 # What was said to an earlier question, in an earlier epoch perhaps, does not answer this one.
                 continue
             try:
-                self.following.take(followed, given, link, self._go_on)
+                self.services.following.take(followed, given, link, self._go_on)
             except BrokerError as error:
                 logger.error("%s cannot follow: %s", followed.partition.log.name, error)
-                self.following.try_later(followed, self._go_on)
+                self.services.following.try_later(followed, self._go_on)
             except Exception:
                 # A bug of one log; the others go on.
                 logger.exception("%s cannot follow", followed.partition.log.name)
-                self.following.try_later(followed, self._go_on)
+                self.services.following.try_later(followed, self._go_on)
 
     def _go_on(self, followed: FollowedReplica) -> None:
         """What was given of a log is durable, or the log is as its leader wants it: ask for more."""
@@ -241,12 +248,7 @@ class Fetcher:
 class Fetching:
     """All fetchers of this node."""
 
-    this_node: ThisNode
-    nodes: Nodes
-    links: LeaderLinks
-    following: Following
-    limits: FetchLimits
-    suspect: Callable[[int], object]
+    services: FetchServices
     _fetchers: dict[int, Fetcher] = field(factory=dict, init=False)
     _nursery: trio.Nursery | None = field(default=None, init=False)
 
@@ -272,7 +274,7 @@ class Fetching:
     async def stop(self, partition: Partition) -> None:
         """This node is about to lead it: nobody is followed any more, and what was under way has come to its end."""
         self.leave(partition)
-        await self.following.until_unchanged(partition)
+        await self.services.following.until_unchanged(partition)
 
     def leave(self, partition: Partition) -> None:
         """It lies here no longer."""
@@ -283,9 +285,7 @@ class Fetching:
     def _fetcher(self, leader: int) -> Fetcher:
         found = self._fetchers.get(leader)
         if found is None:
-            found = self._fetchers[leader] = Fetcher(
-                leader, self.this_node, self.nodes, self.links, self.following, self.limits, self.suspect
-            )
+            found = self._fetchers[leader] = Fetcher(leader, self.services)
             if self._nursery is not None:
                 self._nursery.start_soon(found.run)
         return found

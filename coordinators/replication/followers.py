@@ -71,6 +71,8 @@ class FollowedLog(Struct, eq=False):
     told_high_watermark: int = NOT_TOLD
     told_start: int = NOT_TOLD
     told_checkpoint: int = NOT_TOLD
+    found_checkpoint: int = NO_SNAPSHOT
+    """Of which offset there is one on the disk."""
     checkpoint_due: float = 0.0
     """When it is looked for a newer checkpoint of a stage."""
 
@@ -292,7 +294,8 @@ class Followers:
                 return None
             given = Given(followed.replica)
             if followed.replica.is_stage and followed.may_send:
-                given.snapshot = self._newer_checkpoint(followed, log)
+                self._look_for_checkpoint(session, followed, log)
+                given.snapshot = _newer_checkpoint(followed)
             if given.snapshot >= 0:
                 # It names the stage again when it has taken the checkpoint over.
                 followed.may_send = False
@@ -338,19 +341,21 @@ class Followers:
 
         self.timers.call_at(self.clock.monotonic() + delay_s, look)
 
-    def _newer_checkpoint(self, followed: FollowedLog, log: DurableLog) -> int:
-        """A checkpoint that saves a follower the replay of what came before, should it lead; below 0, none. Looked for
-        now and then."""
+    def _look_for_checkpoint(self, session: FollowerSession, followed: FollowedLog, log: DurableLog) -> None:
+        """Now and then, on the disk; what is found is told when the stage is looked at next."""
         now = self.clock.monotonic()
         partition = self.partitions.get(log.topic_id, log.index)
         if now < followed.checkpoint_due or partition is None:
-            return NO_SNAPSHOT
+            return
         followed.checkpoint_due = now + CHECKPOINT_S
-        offset = self.snapshots.offset_of(partition)
-        if not followed.told_checkpoint < offset <= followed.offset:
-            return NO_SNAPSHOT
-        followed.told_checkpoint = offset
-        return offset
+
+        def found(offset: int) -> None:
+            followed.found_checkpoint = offset
+            if session.logs.get(followed.replica) is followed and _is_newer(followed):
+                session.hot[followed] = None
+                self._wake(session)
+
+        self.snapshots.look(partition, found)
 
     def _snapshot_after(self, log: DurableLog) -> int:
         """The checkpoint that lets a follower forget the beginning of a stage."""
@@ -456,3 +461,16 @@ class Followers:
             "logs": sum(len(session.logs) for session in sessions),
             "waiting": sum(session.waiting is not None for session in sessions),
         }
+
+
+def _is_newer(followed: FollowedLog) -> bool:
+    """Whether there is a checkpoint that saves a follower the replay of what came before, should it lead."""
+    return followed.told_checkpoint < followed.found_checkpoint <= followed.offset
+
+
+def _newer_checkpoint(followed: FollowedLog) -> int:
+    """That one, told once; below 0, there is none."""
+    if not _is_newer(followed):
+        return NO_SNAPSHOT
+    followed.told_checkpoint = followed.found_checkpoint
+    return followed.found_checkpoint

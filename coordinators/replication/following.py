@@ -61,6 +61,8 @@ class FollowedReplica(Struct, eq=False):
     """Whether something is being done to it in a thread: it asks for nothing meanwhile."""
     start_wanted: int = 0
     """Up to where its beginning is being given up."""
+    has_told: bool = False
+    """Whether its leader was told, in this epoch, what is here of it: it may count on that."""
     has_checkpoint: bool = False
     """Whether a stage that has lost its beginning is known to have a checkpoint of it."""
 
@@ -125,13 +127,16 @@ class Following:
             self.timers.call_at(self.clock.monotonic() + self.throttle.wait_s(), lambda: then(followed))
             return None
         end = log.log.end_offset
+        followed.has_told = True
         last_epoch = log.log.epoch_at(end - 1) if end > log.log.start_offset else NOT_ASKED
         return Asked(followed.replica, end, followed.leader_epoch, last_epoch, log.log.start_offset)
 
     def _must_begin_anew(self, followed: FollowedReplica, log: DurableLog) -> bool:
-        """Whether a stage was found damaged when it was to be loaded, and counts for nothing now: others have it."""
+        """Whether a stage was found damaged when it was to be loaded, and counts for nothing: by the row that this
+        epoch began with others have it all, and its leader was not told of what is here."""
         row = log.replicas.row
-        return followed.partition.stage_is_damaged and log.replicas.node_id not in (*row.isr, *row.elr)
+        is_damaged = followed.partition.stage_is_damaged and not followed.has_told
+        return is_damaged and log.replicas.node_id not in (*row.isr, *row.elr)
 
     async def _begin_anew(self, followed: FollowedReplica) -> None:
         await self._begin_at(followed, 0)

@@ -19,6 +19,7 @@ import trio
 from attrs import define, evolve, field, frozen
 from msgspec import Struct
 
+from coordinators.cluster.elections import altered
 from coordinators.cluster.nodes import Nodes
 from coordinators.replication.isr_commits import IsrCommits, PartitionPlace
 from coordinators.replication.ports import Replica
@@ -70,27 +71,18 @@ class IsrChange:
 
     def apply(self, row: PartitionRecord, eligible: Collection[int]) -> PartitionRecord | None:
         """The row after it; None if there is nothing to change, or it is another leader's by now."""
-        if row.leader != self.partition.replicas.node_id or row.leader_epoch != self.leader_epoch:
-            return None
-        joining = self.joining.intersection(row.replicas, eligible)
-        changed = altered(row, joining, self.leaving - {row.leader}, self.partition.replicas.min_insync)
-        if changed is None and self.is_doubtful:
+        replicas = self.partition.replicas
+        changed = altered(
+            row,
+            replicas.node_id,
+            self.leader_epoch,
+            replicas.min_insync,
+            joining=self.joining.intersection(eligible),
+            leaving=self.leaving,
+        )
+        if changed is row and self.is_doubtful:
             return evolve(row, partition_epoch=row.partition_epoch + 1)
         return changed
-
-
-def altered(
-    row: PartitionRecord, joining: Collection[int], leaving: Collection[int], min_insync: int
-) -> PartitionRecord | None:
-    """A row with other members of the ISR, in the order of its replicas; None if they are the same.
-
-    Who leaves while too few stay remains eligible to lead: the high watermark stands still from then on (KIP-966)."""
-    isr = tuple(node for node in row.replicas if (node in row.isr or node in joining) and node not in leaving)
-    left = tuple(node for node in row.replicas if node in (*row.elr, *row.isr) and node not in isr)
-    eligible = () if len(isr) >= needed_in_sync(row, min_insync) else left
-    if set(isr) == set(row.isr) and set(eligible) == set(row.elr):
-        return None
-    return evolve(row, isr=isr, elr=eligible, partition_epoch=row.partition_epoch + 1)
 
 
 @define(eq=False)

@@ -5,16 +5,15 @@ from functools import partial
 
 from attrs import define
 
+from coordinators.cluster.rows import ChangedRow, PartitionRow, change_partitions, read_row
 from coordinators.waiting import in_worker
-from engine.catalogue.catalogue import Catalogue, CatalogueConflict, Commit, Compare, Put
-from engine.catalogue.records import PARTITIONS, NodeRecord, PartitionRecord
+from engine.catalogue.catalogue import Catalogue, Compare
+from engine.catalogue.records import NodeRecord, PartitionRecord
 from engine.ids import TopicId
 from engine.workers import Workers
 
-TRIED_AT_MOST = 5
-
 PartitionPlace = tuple[TopicId, int]
-ChangeRow = Callable[[PartitionRecord, Collection[int]], PartitionRecord | None]
+ChangeMembers = Callable[[PartitionRecord, Collection[int]], PartitionRecord | None]
 """A row and the nodes that may join; None leaves it as it is."""
 
 
@@ -27,45 +26,37 @@ class IsrCommits:
     """Those for the catalogue."""
 
     async def commit(
-        self, changes: Mapping[PartitionPlace, ChangeRow], joining: Sequence[NodeRecord]
+        self, changes: Mapping[PartitionPlace, ChangeMembers], joining: Sequence[NodeRecord]
     ) -> Mapping[PartitionPlace, PartitionRecord]:
         """The rows as they are then, changed or not; none of a partition that is gone. Where this raises, it is not
         known whether they were changed."""
         return await in_worker(self.workers, partial(self._commit, changes, joining))
 
     def _commit(
-        self, changes: Mapping[PartitionPlace, ChangeRow], joining: Sequence[NodeRecord]
+        self, changes: Mapping[PartitionPlace, ChangeMembers], joining: Sequence[NodeRecord]
     ) -> Mapping[PartitionPlace, PartitionRecord]:
         """[thread]"""
-        for _ in range(TRIED_AT_MOST):
-            commit, rows = self._plan(changes, joining)
-            if not commit.changes:
-                return rows
-            try:
-                self.catalogue.commit(commit)
-            except CatalogueConflict as error:
-                conflict = error
-            else:
-                return rows
-        raise conflict
-
-    def _plan(
-        self, changes: Mapping[PartitionPlace, ChangeRow], joining: Sequence[NodeRecord]
-    ) -> tuple[Commit, Mapping[PartitionPlace, PartitionRecord]]:
-        members, compares = self._members(joining)
         rows: dict[PartitionPlace, PartitionRecord] = {}
-        puts: list[Put] = []
-        for (topic_id, index), change in changes.items():
-            entry = self.catalogue.get(f"{PARTITIONS}{topic_id.hex()}/{index}")
-            if entry is None:
-                continue
-            rows[topic_id, index] = found = PartitionRecord.decode(entry.value)
-            row = change(found, members)
-            if row is not None:
-                compares.append(Compare(entry.key, entry.revision))
-                puts.append(Put(entry.key, row.encode()))
-                rows[topic_id, index] = row
-        return Commit(tuple(compares), tuple(puts)), rows
+        members: set[int] = set()
+        compares: list[Compare] = []
+
+        def read() -> Sequence[PartitionRow]:
+            nonlocal members, compares
+            members, compares = self._members(joining)
+            read = [read_row(self.catalogue, *place) for place in changes]
+            found = [row for row in read if row is not None]
+            rows.clear()
+            rows.update(((row.topic_id, row.index), row.record) for row in found)
+            return found
+
+        def change(row: PartitionRow) -> PartitionRecord | None:
+            return changes[row.topic_id, row.index](row.record, members)
+
+        def changed(row: ChangedRow) -> None:
+            rows[row.before.topic_id, row.before.index] = row.record
+
+        change_partitions(self.catalogue, read, change, changed, lambda: compares)
+        return rows
 
     def _members(self, joining: Sequence[NodeRecord]) -> tuple[set[int], list[Compare]]:
         """Those that are registered as they were when they fetched, and what must stay so."""

@@ -5,6 +5,7 @@ the ISR has the log so far, so whoever takes it over can load it. It is replaced
 asks for one that is gone is told, and begins with the next.
 """
 
+from collections.abc import Callable
 from functools import partial
 
 from attrs import define
@@ -34,6 +35,15 @@ class StageSnapshots:
             return NO_SNAPSHOT
         found = checkpoint.offset_on_disk(self.files, log.log.directory)
         return NO_SNAPSHOT if found is None else found
+
+    def look(self, partition: Partition, found: Callable[[int], object]) -> None:
+        """The same from a thread: `found` is told."""
+
+        def done(offset: int, error: BaseException | None) -> None:
+            if error is None:
+                found(offset)
+
+        self.workers.submit(partial(self.offset_of, partition), done)
 
     def piece(self, partition: Partition, offset: int, position: int) -> Deferred[SnapshotPiece]:
         """A part of the checkpoint of that offset."""

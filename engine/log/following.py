@@ -4,8 +4,6 @@ What is cut off is undone in everything that describes it: producer state, abort
 and times, by recovering from what is left; and in the journal, of which nothing before the cut counts any more.
 """
 
-from collections.abc import Sequence
-
 from engine.errors import CorruptMessage, OffsetOutOfRange, StorageError
 from engine.files.files import Buffer, Files
 from engine.journal.format import LogJournal
@@ -156,7 +154,3 @@ class FollowingLog(StagedProducers):
             self._offline = f"a truncation failed: {error}"
             raise StorageError(f"{self.name} cannot be truncated: {error}") from error
         self.synced(ticket)
-
-    def segment_bases(self) -> Sequence[int]:
-        """Where its segments begin."""
-        return [segment.base_offset for segment in self._segments]

@@ -32,7 +32,7 @@ async def test_the_settings_of_the_node_are_those_of_its_replication(jumping: Mo
     async with replication(1, 2, replicas=(1, 2)) as world:
         parts = world.nodes[1].replication
         assert parts.in_sync.lag_max_s() == LAG_S
-        limits = parts.fetching.limits
+        limits = parts.fetching.services.limits
         settings = world.nodes[1].replicas.topics.settings
         assert limits.wait_ms == settings.integer("replica.fetch.wait.max.ms")
         assert limits.max_partition_bytes == settings.integer("replica.fetch.max.bytes")

@@ -9,10 +9,9 @@ from coordinators.cluster.elections import (
     Ballot,
     ElectionKind,
     Electorate,
-    expand,
+    altered,
     preferred,
     settled,
-    shrink,
 )
 from engine.catalogue.records import NodeRecord, PartitionRecord
 
@@ -107,21 +106,20 @@ def test_the_preferred_leader_is_in_sync_and_eligible(row: PartitionRecord, elec
         assert ballot.row.leader in electorate.eligible
 
 
-@given(rows(), SOME_NODES, MINIMA)
-def test_a_leader_changes_only_who_is_in_sync(row: PartitionRecord, members: frozenset[int], minimum: int) -> None:
-    for change in (shrink, expand):
-        assert change(row, row.leader, row.leader_epoch - 1, members, minimum) is None
-        assert change(row, 9, row.leader_epoch, members, minimum) is None
-        if row.leader == NO_LEADER:
-            continue
-        after = change(row, row.leader, row.leader_epoch, members, minimum)
-        assert after is not None
-        check(row, after)
-        assert after.leader == row.leader
-        if change is expand:
-            assert set(row.isr) | (members & set(row.replicas)) == set(after.isr)
-        else:
-            assert set(after.isr) == (set(row.isr) - members) | {row.leader}
+@given(rows(), SOME_NODES, SOME_NODES, MINIMA)
+def test_a_leader_changes_only_who_is_in_sync(
+    row: PartitionRecord, joining: frozenset[int], leaving: frozenset[int], minimum: int
+) -> None:
+    assert altered(row, row.leader, row.leader_epoch - 1, minimum, joining=joining, leaving=leaving) is None
+    assert altered(row, 9, row.leader_epoch, minimum, joining=joining, leaving=leaving) is None
+    if row.leader == NO_LEADER:
+        return
+    after = altered(row, row.leader, row.leader_epoch, minimum, joining=joining, leaving=leaving)
+    assert after is not None
+    check(row, after)
+    assert after.leader == row.leader
+    assert set(after.isr) == (set(row.isr) | (joining & set(row.replicas))) - (leaving - {row.leader})
+    assert altered(after, row.leader, row.leader_epoch, minimum) is after, "there is nothing more to change"
 
 
 def alive(*nodes: int, stopping: frozenset[int] = frozenset()) -> Electorate:
@@ -162,9 +160,39 @@ def test_who_leaves_below_the_minimum_may_still_lead() -> None:
     assert (nobody.leader, nobody.isr, nobody.elr) == (NO_LEADER, (1,), (2, 3))
     three = settled(nobody, alive(3), 2)
     assert (three.kind, three.row.leader, three.row.isr, three.row.elr) == (ElectionKind.ELIGIBLE, 3, (3,), (1, 2))
-    joined = expand(three.row, 3, three.row.leader_epoch, {2}, 2)
+    joined = altered(three.row, 3, three.row.leader_epoch, 2, joining={2})
     assert joined is not None
-    assert (joined.isr, joined.elr) == ((3, 2), ())
+    assert (joined.isr, joined.elr) == ((2, 3), ())
+
+
+LED = PartitionRecord((1, 2, 3), (1, 2, 3), 1, leader_epoch=4, partition_epoch=7)
+
+
+def test_members_stand_in_the_order_of_the_replicas() -> None:
+    assert altered(evolve(LED, isr=(1,)), 1, 4, 1, joining={3, 2}) == evolve(LED, partition_epoch=8)
+    assert altered(LED, 1, 4, 1, joining={2}) is LED
+
+
+def test_who_falls_behind_while_too_few_stay_may_still_be_elected() -> None:
+    row = altered(LED, 1, 4, 2, leaving={2, 3})
+    assert row is not None
+    assert (row.isr, row.elr) == ((1,), (2, 3))
+    row = altered(row, 1, 4, 2, joining={2})
+    assert row is not None
+    assert (row.isr, row.elr) == ((1, 2), ())
+
+
+def test_replicas_that_are_being_brought_do_not_raise_what_is_needed() -> None:
+    """The high watermark does not stand still, so whoever leaves cannot be elected."""
+    row = altered(PartitionRecord((1, 2), (1, 2), 1, adding=(2,)), 1, 0, 2, leaving={2})
+    assert row is not None
+    assert (row.isr, row.elr) == ((1,), ())
+
+
+def test_those_who_may_be_elected_are_forgotten_when_less_is_asked_for() -> None:
+    row = altered(evolve(LED, isr=(1,), elr=(2,)), 1, 4, 1)
+    assert row is not None
+    assert (row.isr, row.elr) == ((1,), ())
 
 
 def test_nobody_is_eligible_by_a_minimum_that_was_lowered_since() -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from attrs import define, evolve, field
 
-from coordinators.cluster.elections import expand, shrink
+from coordinators.cluster.elections import altered
 from coordinators.cluster.rows import (
     COMMITTED_TOGETHER,
     TRIED_AT_MOST,
@@ -44,7 +44,7 @@ def put(catalogue: MemoryCatalogue, row: PartitionRecord, index: int = 0, topic:
 
 
 def shrunk(row: PartitionRecord) -> PartitionRecord | None:
-    return shrink(row, 1, 0, {3}, 1)
+    return altered(row, 1, 0, 1, leaving={3})
 
 
 def test_a_row_is_changed_and_its_new_revision_told() -> None:
@@ -61,7 +61,7 @@ def test_a_row_is_changed_and_its_new_revision_told() -> None:
 
 
 def test_a_change_that_was_overtaken_is_made_on_the_newer_row() -> None:
-    newer = shrink(ROW, 1, 0, {2}, 1)
+    newer = altered(ROW, 1, 0, 1, leaving={2})
     assert newer is not None
     catalogue = CrossedCatalogue(crossings=[lambda it: put(it, newer)])
     put(catalogue, ROW)
@@ -90,9 +90,9 @@ def test_a_member_joins_only_if_its_node_is_what_it_was() -> None:
     seen = Compare(node.key, catalogue.commit(Commit((), (Put(node.key, node.encode()),))))
     catalogue.commit(Commit((), (Put(node.key, evolve(node, fenced=True).encode()),)))
     with pytest.raises(CatalogueConflict, match="nodes/3"):
-        change_partition(catalogue, TOPIC, 0, lambda row: expand(row, 1, 0, {3}, 1), [seen])
+        change_partition(catalogue, TOPIC, 0, lambda row: altered(row, 1, 0, 1, joining={3}), [seen])
     now = Compare(node.key, catalogue.revision())
-    changed = change_partition(catalogue, TOPIC, 0, lambda row: expand(row, 1, 0, {3}, 1), [now])
+    changed = change_partition(catalogue, TOPIC, 0, lambda row: altered(row, 1, 0, 1, joining={3}), [now])
     assert changed is not None
     assert changed.record.isr == (1, 2, 3)
 

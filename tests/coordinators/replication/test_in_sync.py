@@ -6,45 +6,13 @@ from typing import Any
 
 import pytest
 import trio
-from attrs import evolve
 from trio.testing import MockClock, trio_test
 
-from coordinators.replication.in_sync import Follower, altered
+from coordinators.replication.in_sync import Follower
 from coordinators.replication.isr_commits import IsrCommits
 from engine.catalogue.catalogue import CatalogueConflict, Commit
-from engine.catalogue.records import PartitionRecord
 from engine.errors import StorageError
 from tests.coordinators.replication.world import LAG_S, LOG, ReplicaNode, ReplicationWorld, replication
-
-THREE = PartitionRecord((1, 2, 3), (1, 2, 3), 1, leader_epoch=4, partition_epoch=7)
-
-
-def test_members_stand_in_the_order_of_the_replicas() -> None:
-    row = altered(evolve(THREE, isr=(1,)), {3, 2}, (), 1)
-    assert row == evolve(THREE, partition_epoch=8)
-    assert altered(THREE, {2}, (), 1) is None
-
-
-def test_who_leaves_while_too_few_stay_may_still_be_elected() -> None:
-    row = altered(THREE, (), {2, 3}, 2)
-    assert row is not None
-    assert (row.isr, row.elr) == ((1,), (2, 3))
-    row = altered(row, {2}, (), 2)
-    assert row is not None
-    assert (row.isr, row.elr) == ((1, 2), ())
-
-
-def test_replicas_that_are_being_brought_do_not_raise_what_is_needed() -> None:
-    """The high watermark does not stand still, so whoever leaves cannot be elected."""
-    row = altered(PartitionRecord((1, 2), (1, 2), 1, adding=(2,)), (), {2}, 2)
-    assert row is not None
-    assert (row.isr, row.elr) == ((1,), ())
-
-
-def test_those_who_may_be_elected_are_forgotten_when_less_is_asked_for() -> None:
-    row = altered(evolve(THREE, isr=(1,), elr=(2,)), (), (), 1)
-    assert row is not None
-    assert (row.isr, row.elr) == ((1,), ())
 
 
 def test_a_follower_is_behind_since_it_last_had_what_there_was() -> None:

@@ -155,7 +155,7 @@ class ReplicaNode:
         self.replicas.on_damaged_stage.append(Repairs(self.replicas).begin_stage_anew)
         clustering = SimpleNamespace(membership=self, role=SimpleNamespace(suspect=self.suspected.append))
         self.replication = Replication.compose(surroundings, controller, self.releases, self.timers, self, clustering)
-        limits = self.replication.fetching.limits
+        limits = self.replication.fetching.services.limits
         assert isinstance(limits, FetchLimits)
 
     def _start_round(self) -> None:

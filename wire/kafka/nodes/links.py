@@ -83,10 +83,18 @@ class NodeLinks:
             raise
 
     async def _dial(self, node: NodeRecord) -> Link:
-        if not node.listeners:
-            raise ValueError("it listens nowhere")
-        address = parse_listener(node.listeners[0])
-        stream = await self.dial(address.host, address.port)
+        """By whichever of its listeners can be reached from here, in their order."""
+        stream, failure = None, OSError("it listens nowhere")
+        for listener in node.listeners:
+            address = parse_listener(listener)
+            try:
+                with trio.fail_after(CONNECT_S / (len(node.listeners) + 1)):
+                    stream = await self.dial(address.host, address.port)
+                break
+            except (OSError, trio.TooSlowError) as error:
+                failure = OSError(f"{listener}: {error or 'it does not answer'}")
+        if stream is None:
+            raise failure
         link = Link(stream, f"tidegate-node-{self.trust.node_id}")
         self.background.start_soon(link.receive)
         return link

@@ -107,6 +107,24 @@ async def test_a_node_is_told_what_the_other_takes_and_goes_no_higher(tmp_path: 
 
 
 @trio_test
+async def test_a_node_is_reached_by_any_of_its_listeners(tmp_path: Path) -> None:
+    async with pair(tmp_path) as made:
+        dial = made.links.dial
+
+        async def dial_some(host: str, port: int) -> trio.abc.HalfCloseableStream:
+            if host == "inside.example":
+                raise OSError("no way there")
+            return await dial(host, port)
+
+        made.links.dial = dial_some
+        node = evolve(RECORD, listeners=("PLAINTEXT://inside.example:1", *RECORD.listeners))
+        assert (await made.links.open(node)).taken
+        for listeners, reason in (((), "listens nowhere"), (("PLAINTEXT://inside.example:1",), "no way there")):
+            with pytest.raises(LinkBroken, match=reason):
+                await made.links.open(evolve(RECORD, listeners=listeners))
+
+
+@trio_test
 async def test_a_node_that_does_not_know_the_secret_gets_no_link(tmp_path: Path) -> None:
     async with pair(tmp_path, NodeTrust(SERVER, bytes, b"another secret")) as made:
         with pytest.raises(LinkBroken, match="secret"):
