@@ -4,7 +4,8 @@ Pure functions from a row to the next one; who calls them commits the outcome if
 They keep to this:
 
 1. A leader is a member of the ISR that it is elected with.
-2. The ISR never loses its last member, but for an unclean election. Where none of its members may lead, the partition
+2. The ISR never loses its last member, but for an unclean election, and for a copy that was lost where others are
+   eligible (repairs.py). Where none of its members may lead, the partition
    has no leader and the ISR stays as it is: whoever of them comes back first has everything that was acknowledged.
 3. Members that leave the ISR while it is below its minimum stay eligible (KIP-966): the high watermark stands still
    from then on, so they miss nothing below it. They are forgotten once the ISR has its minimum.

@@ -54,9 +54,16 @@ class Withdrawals:
         }
         self._offline_since = {key: self._offline_since.get(key, now) for key in failed}
         late = [key for key, since in self._offline_since.items() if now - since >= PATIENCE_S]
-        unable = [key for key, since in self.replicas.unable.items() if now - since >= PATIENCE_S]
+        unable = [
+            key for key, since in self.replicas.unable.items() if now - since >= PATIENCE_S and self._has_others(key)
+        ]
         lost = [(each.topic_id, each.index) for each in self.replicas.partitions if has_lost_end(each)]
         return [*late, *unable, *lost]
+
+    def _has_others(self, key: PartitionKey) -> bool:
+        """Whether others are in sync, by the row that this node could not put in force."""
+        topic = self.replicas.topics.by_id.get(key[0])
+        return topic is not None and len(topic.partitions[key[1]].isr) > 1
 
     async def _withdraw(self, key: PartitionKey) -> None:
         node_id = self.replicas.topics.node_id
