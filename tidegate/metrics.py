@@ -5,8 +5,10 @@ from collections.abc import Callable, Iterator
 
 from attrs import define, field
 
+from coordinators.records.directory import PartitionDirectory
 from coordinators.share.dead_letters import ShareDeadLetters
 from coordinators.share.sharing import Sharing
+from coordinators.share.states import LocalShareStates
 from engine.metrics import Collector, Family, Metrics
 from engine.partition.partitions import Partitions
 from engine.partition.sync import SyncRounds
@@ -54,6 +56,7 @@ def _collectors(node: Node) -> tuple[Collector, ...]:
     # Imported here, in a thread: see `LateMetrics`.
     from coordinators.metrics.cluster import ClusterMetrics, ReplicationFigures
     from coordinators.metrics.groups import GroupMetrics
+    from coordinators.metrics.share_lag import ShareLagMetrics
     from coordinators.metrics.share_letters import ShareLetterMetrics
     from coordinators.metrics.shares import ShareMetrics
     from coordinators.metrics.stages import StageMetrics
@@ -75,6 +78,9 @@ def _collectors(node: Node) -> tuple[Collector, ...]:
         GroupMetrics(node.groups, group_limit, partition_limit).collect,
         ShareLetterMetrics(node.services[ShareDeadLetters]).collect,
         ShareMetrics(node.services[Sharing], group_limit).collect,
+        ShareLagMetrics(
+            node.services[LocalShareStates], node.services[PartitionDirectory], group_limit, partition_limit
+        ).collect,
         TransactionMetrics(node.transactions, node.clock).collect,
         TraceMetrics(node.tracing).collect,
     )

@@ -19,6 +19,8 @@ class _GroupFigures:
     state: str
     members: int
     rebalances: int
+    commits: bool = True
+    """Whether it has committed offsets, and a lag that follows from them."""
 
 
 @define(eq=False)
@@ -52,6 +54,8 @@ class GroupMetrics:
         sums: list[tuple[Labels, float]] = []
         places: list[tuple[Labels, PartitionLag]] = []
         for row in named:
+            if not row.commits:
+                continue
             try:
                 lags = self.groups.lag(row.group_id)
             except BrokerError:
@@ -96,4 +100,4 @@ def _figures(machine: GroupMachine) -> Iterator[_GroupFigures]:
     for group_id, consumers in machine.consumers.groups.items():
         yield _GroupFigures(group_id, consumers.state.value, len(consumers.members), consumers.epoch)
     for group_id, shares in machine.shares.groups.items():
-        yield _GroupFigures(group_id, shares.state.value, len(shares.members), shares.epoch)
+        yield _GroupFigures(group_id, shares.state.value, len(shares.members), shares.epoch, commits=False)

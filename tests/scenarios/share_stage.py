@@ -3,24 +3,35 @@
 `topic t 4`, `delete-topic t`, `join as=A topics=t,u rack=r id=x`, `beat as=A epoch=3 topics=u`, `leave as=A`,
 `configure share.session.timeout.ms=9000` (without any: nothing is chosen), `consumer as=C` (somebody of the new
 consumer protocol joins), `classic` (of the classic one), `commit`, `describe`, `advance 1000`, `crash`.
+
+Administrators: `positions t-0 u-3` (without any: all), `begin t-0=5 u-0=-1`, `forget t u`, `delete`. `end t-0 20` is
+where a partition ends, `acknowledged t-0 start=5 complete=2` what its leader has written down since, and `refuse 1`
+lets the states of partitions of that number refuse (without any: none).
 """
 
+from collections.abc import Iterable, Sequence
 from typing import Any
+
+import trio
+from attrs import evolve
 
 from coordinators.group.consumer.requests import HeartbeatRequest
 from coordinators.group.descriptions import describe_share_group
 from coordinators.group.requests import OffsetToCommit
+from coordinators.share.ports import SharePlace, ShareState
 from engine.errors import BrokerError
 from engine.ids import TopicId
 from tests.coordinators.group.consumer_shard import topic_id
-from tests.coordinators.group.share_shard import ShareConsumer, ShareShard
+from tests.coordinators.group.share_office import Office
+from tests.coordinators.group.share_shard import ShareConsumer
 
 
 class Stage:
     """Commands over one shard and its group g."""
 
     def __init__(self) -> None:
-        self.shard = ShareShard()
+        self.office = Office()
+        self.shard = self.office.shard
         self.members: dict[str, ShareConsumer] = {}
         self.names: dict[TopicId, str] = {}
 
@@ -91,6 +102,46 @@ class Stage:
         answer = self.shard.commit(OffsetToCommit("t", 0, 1)).message
         return type(answer).__name__ if isinstance(answer, BrokerError) else "ok"
 
+    # -- administrators
+
+    def do_positions(self, words: list[str], _options: dict[str, str]) -> str:
+        found = trio.run(self.office.desk.positions, "g", _by_topic(words) if words else None)
+        return _lines(
+            f"{topic.name}-{each.index} start {each.start_offset} lag {each.lag}{_error(each.error)}"
+            for topic in found
+            for each in topic.partitions
+        )
+
+    def do_begin(self, _words: list[str], options: dict[str, str]) -> str:
+        wanted = [(name, [(index, int(options[f"{name}-{index}"]))]) for name, (index,) in _by_topic(list(options))]
+        found = trio.run(self.office.desk.begin_elsewhere, "g", wanted)
+        return _lines(f"{each.name}-{each.index}{_error(each.error) or ' ok'}" for each in found)
+
+    def do_forget(self, words: list[str], _options: dict[str, str]) -> str:
+        found = trio.run(self.office.desk.forget_topics, "g", words)
+        return _lines(f"{each.name}{_error(each.error) or ' ok'}" for each in found)
+
+    def do_delete(self, _words: list[str], _options: dict[str, str]) -> str:
+        (refusal,) = trio.run(self.office.desk.delete_groups, ["g"])
+        return "ok" if refusal is None else type(refusal).__name__
+
+    def do_end(self, words: list[str], _options: dict[str, str]) -> str:
+        ((_name, (index,)),) = _by_topic(words[:1])
+        self.office.ends.ends[index] = int(words[1])
+        return "ok"
+
+    def do_acknowledged(self, words: list[str], options: dict[str, str]) -> str:
+        ((name, (index,)),) = _by_topic(words)
+        place = SharePlace("g", topic_id(name), index)
+        known = self.office.states.kept.get(place, ShareState())
+        start, complete = int(options["start"]), int(options["complete"])
+        self.office.states.kept[place] = evolve(known, start_offset=start, complete_count=complete)
+        return "ok"
+
+    def do_refuse(self, words: list[str], _options: dict[str, str]) -> str:
+        self.office.states.refusing = set(map(int, words))
+        return "ok"
+
     # -- looking, time
 
     def do_describe(self, _words: list[str], _options: dict[str, str]) -> str:
@@ -113,3 +164,16 @@ class Stage:
     def do_crash(self, _words: list[str], _options: dict[str, str]) -> str:
         self.shard.crash()
         return "ok"
+
+
+def _by_topic(places: Sequence[str]) -> list[tuple[str, list[int]]]:
+    """`t-0 t-1` as topics and partitions, each for itself."""
+    return [(place.rpartition("-")[0], [int(place.rpartition("-")[2])]) for place in places]
+
+
+def _error(error: BrokerError | None) -> str:
+    return "" if error is None else f" {type(error).__name__}"
+
+
+def _lines(lines: Iterable[str]) -> str:
+    return "\n".join(lines) or "nothing"

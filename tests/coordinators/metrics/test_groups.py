@@ -9,6 +9,7 @@ from tests.wire.http.scraping import Scrape, collected
 from tests.wire.kafka.groups import GroupDoor, group_door
 from tests.wire.kafka.requests import batch, produced
 from wire.kafka.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from wire.kafka.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 
 
 def scraped(door: GroupDoor, groups: int = 10, partitions: int = 10) -> Scrape:
@@ -36,6 +37,19 @@ async def test_a_group_of_the_new_protocol_is_told_alike(tmp_path: Path) -> None
         found = scraped(door)
         assert found("tidegate_consumergroup_members", consumergroup="new") == 1
         assert found("tidegate_consumergroup_rebalances_total", consumergroup="new") == 1
+
+
+@trio_test
+async def test_a_share_group_is_told_alike_and_has_no_lag_of_commits(tmp_path: Path) -> None:
+    async with group_door(tmp_path) as door:
+        join = ShareGroupHeartbeatRequest("shared", "a", 0, subscribed_topic_names=["t"])
+        assert (await door.client.ask(join)).error_code == 0
+        assert door.door.broker.node.groups.statistics()["members"] == 1
+        found = scraped(door)
+        assert found("tidegate_consumergroup_members", consumergroup="shared") == 1
+        assert found("tidegate_consumergroup_rebalances_total", consumergroup="shared") == 1
+        assert found("tidegate_consumergroup_state", consumergroup="shared", state="Stable") == 1
+        assert found.labels("tidegate_consumergroup_lag_sum", "consumergroup") == set()
 
 
 @trio_test

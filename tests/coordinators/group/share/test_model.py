@@ -1,10 +1,14 @@
 """Any sequence of heartbeats, leaves, topics, pauses, crashes: everybody reads something, state equals a replay."""
 
+from typing import Any
+
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from engine.errors import BrokerError
+from coordinators.group.share.record_formats import StateTopic
+from coordinators.group.share.states import begin_elsewhere, begin_forgetting, finish_deletion, finish_forgetting
+from engine.errors import BrokerError, NonEmptyGroup
 from tests.coordinators.group.consumer_shard import topic_id
 from tests.coordinators.group.share_shard import ShareConsumer, ShareShard
 
@@ -55,6 +59,29 @@ class ShareGroupModel(RuleBasedStateMachine):
     def crash(self) -> None:
         self.shard.crash()
 
+    @rule(name=TOPICS, index=st.integers(0, 2))
+    def begin_elsewhere(self, name: str, index: int) -> None:
+        topic = self.shard.topics.by_name.get(name)
+        if topic is not None:
+            wanted = {topic.topic_id: StateTopic(name, frozenset({index % topic.partition_count}))}
+            self.ask(begin_elsewhere, wanted)
+
+    @rule(name=TOPICS, finishes=st.booleans())
+    def forget(self, name: str, finishes: bool) -> None:
+        """It may be broken off in the middle."""
+        places = self.ask(begin_forgetting, {topic_id(name)})
+        if finishes and not isinstance(places, BrokerError):
+            self.ask(finish_forgetting, {topic_id(name)})
+
+    @rule()
+    def delete(self) -> None:
+        had_members = any(group.members for group in self.shard.machine.shares.groups.values())
+        answer = self.ask(finish_deletion)
+        assert had_members == isinstance(answer, NonEmptyGroup)
+
+    def ask(self, operation: Any, *arguments: Any) -> Any:
+        return self.shard.ask(lambda machine: operation(machine.shares, "g", *arguments)).message
+
     @rule()
     def settle_down(self) -> None:
         """When all have come, every partition is read by somebody who wants it, and everybody reads something."""
@@ -84,6 +111,7 @@ class ShareGroupModel(RuleBasedStateMachine):
     def states_are_of_topics_that_exist(self) -> None:
         for group in self.shard.machine.shares.groups.values():
             assert set(group.states.initialized) <= self.shard.topics.by_id.keys()
+            assert not group.states.initialized.keys() & group.states.deleting.keys()
 
 
 ShareGroupModel.TestCase.settings = settings(max_examples=60, stateful_step_count=25, deadline=None)
