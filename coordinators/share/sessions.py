@@ -6,7 +6,7 @@ connection is lost it ends; a member that has come back by another connection me
 late news of the old connection does not touch.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from attrs import define, field
 
@@ -34,6 +34,8 @@ class ShareSession:
     epoch: int = 1
     """Which the next request has to name."""
     partitions: dict[PartitionKey, None] = field(factory=dict)
+    end_wait: Callable[[], object] | None = None
+    """Ends the wait of its fetch that waited last."""
 
     def in_turn(self) -> list[PartitionKey]:
         """The partitions, another one first each time."""

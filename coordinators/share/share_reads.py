@@ -77,6 +77,8 @@ class ShareRead(Struct, eq=False):
     retries: int = 0
     """Partitions that could not be loaded, and are tried again in a moment."""
     is_looking: bool = False
+    is_over: bool = False
+    """Whether it is answered, or nobody wants the answer any more: nothing may be handed out to it."""
     deferred: Deferred[Any] | None = None
     timer: Timer | None = None
 
@@ -116,12 +118,11 @@ class ShareRead(Struct, eq=False):
 
     def _loaded(self, _: object) -> None:
         """Who does not want to wait is answered once everything is loaded."""
-        is_waiting = self.deferred is not None and not self.deferred.settled and not self.is_looking
+        is_waiting = self.deferred is not None and not self.is_over and not self.is_looking
         if is_waiting and all(share.window is not None for share in self.shares):
             for share in tuple(self.shares):
                 self.wake(share)
-            if self.deferred is not None and not self.deferred.settled:
-                self._finish()
+            self.end()
 
     @property
     def is_answered(self) -> bool:
@@ -224,7 +225,7 @@ class ShareRead(Struct, eq=False):
 
     def _try_again(self, key: PartitionKey) -> None:
         self.retries -= 1
-        if self.deferred is not None and not self.deferred.settled:
+        if self.deferred is not None and not self.is_over:
             self._find(key)
             for share in tuple(self.shares):
                 if share.has_more:
@@ -330,11 +331,11 @@ class ShareRead(Struct, eq=False):
     def wake(self, share: SharePartition) -> None:
         """There may be something in one of the partitions."""
         deferred = self.deferred
-        if deferred is None or deferred.settled or self.is_looking:
+        if deferred is None or self.is_over or self.is_looking:
             return
         self.is_looking = True
         try:
-            if self.min_bytes <= 1 or self._readable_bytes() >= self.min_bytes:
+            if self.min_bytes <= 1 or self.wait_s <= 0 or self._readable_bytes() >= self.min_bytes:
                 self._take(share)
         except Exception as bug:
             self._stop_waiting()
@@ -344,6 +345,11 @@ class ShareRead(Struct, eq=False):
             self.is_looking = False
         if self.is_answered:
             self._finish()
+
+    def end(self) -> None:
+        """Answer with what was found, unless that is done; nothing more is handed out to it."""
+        if not self.is_over and self.deferred is not None:
+            self.deferred.resolve_by(self._answered)
 
     def _finish(self) -> None:
         assert self.deferred is not None
@@ -362,6 +368,7 @@ class ShareRead(Struct, eq=False):
         return self.portions
 
     def _stop_waiting(self) -> None:
+        self.is_over = True
         if self.timer is not None:
             self.timer.cancel()
         self.sharing.reading.long_polls.end(self)

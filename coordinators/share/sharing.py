@@ -165,8 +165,10 @@ class Sharing:
         if asked.is_renewal or budget.max_records <= 0 or budget.max_bytes <= 0 or not partitions:
             return self._answer(sharer, [], results)
         wait_s = 0.0 if results else budget.max_wait_ms / 1000
-        portions = yield from self._read(sharer, asked, partitions, wait_s).begin_in_steps()
+        read = self._read(sharer, asked, partitions, wait_s)
+        portions = yield from read.begin_in_steps()
         if isinstance(portions, Deferred):
+            session.end_wait = read.end
             return self._answered_later(sharer, portions, results)
         if results and not portions:
             return self._acknowledged_then_read(sharer, asked, partitions, results)
@@ -228,9 +230,12 @@ class Sharing:
         if not isinstance(answered, Deferred) or len(partitions) > FEW_PARTITIONS:
             return answered
         answer = Deferred[ShareAnswer]()
-        answer.on_abandoned(answered.abandon)
+        session = self.sessions.get(sharer.key)
 
         def durable(settled: ShareAnswer) -> None:
+            if session is None or self.sessions.get(sharer.key) is not session:
+                answer.resolve(settled)
+                return
             portions = self._read(sharer, asked, partitions, 0.0).begin()
             if isinstance(portions, Deferred):
                 answer.on_abandoned(portions.abandon)
@@ -328,6 +333,9 @@ class Sharing:
     def _forget(self, session: ShareSession, *, release: bool) -> None:
         group_id, member_id = session.key
         self.sessions.close(session)
+        if session.end_wait is not None:
+            # Nobody listens there any more, most likely: it shall not be handed anything.
+            session.end_wait()
         if release:
             for key in session.partitions:
                 share = self._shares.get(key, {}).get(group_id)

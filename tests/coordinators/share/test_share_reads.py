@@ -88,3 +88,15 @@ async def test_of_those_that_wait_the_first_is_served_first(tmp_path: Path) -> N
         assert not second.settled
         await produced(client, "t", batch(2))
         assert await told(second) == [(2, 3, 1)]
+
+
+@trio_test
+async def test_a_fetch_whose_member_has_come_again_is_given_nothing(tmp_path: Path) -> None:
+    async with sharing_of(tmp_path) as (_, client, sharing, topic_id):
+        await told(sharing.fetch(ONE, asked(0, topic_id)))
+        old = sharing.fetch(ONE, asked(1, topic_id, min_bytes=1, max_wait_ms=60_000))
+        assert isinstance(old, Deferred)
+        new = sharing.fetch(ONE, asked(0, topic_id, max_wait_ms=60_000))
+        assert await told(old) == []
+        await produced(client, "t", batch(2))
+        assert await told(new) == [(0, 1, 1)]

@@ -15,6 +15,7 @@ from engine.catalogue.records import CONTROLLER, ControllerRecord, NodeRecord
 from tests.coordinators.cluster.nodes import place
 from tests.wire.kafka.door import Client, Door, open_door
 from tests.wire.kafka.requests import batch, create_topic, fetch, fetched, produce, produced
+from tests.wire.kafka.sharing import ShareMember
 from wire.kafka.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
 from wire.kafka.messages.describe_cluster import DescribeClusterRequest
 from wire.kafka.messages.describe_producers import DescribeProducersRequest, TopicRequest
@@ -248,3 +249,20 @@ async def test_clients_are_told_of_the_controller_and_not_of_fenced_nodes(tmp_pa
         for request in (DescribeClusterRequest(), MetadataRequest(topics=[])):
             answer = await cluster.client.ask(request)
             assert (answer.controller_id, len(answer.brokers)) == (1, 1), "it is in a new life, and not in yet"
+
+
+@trio_test
+async def test_a_share_fetch_and_what_it_acknowledges_are_told_who_leads(tmp_path: Path) -> None:
+    async with open_door(tmp_path) as door:
+        cluster = await Cluster.begin(door)
+        member = ShareMember(await door.connect(), cluster.topic.topic_id)
+        for index in (ELSEWHERE, HELD):
+            answer = await member.fetch(partitions=(index,), max_wait_ms=600_000)
+            told = {each.partition_index: each for each in answer.responses[0].partitions}[index]
+            assert (told.error_code, told.current_leader.leader_id, told.current_leader.leader_epoch) == (
+                NOT_LEADER,
+                2,
+                EPOCH,
+            )
+            assert [(node.node_id, node.host) for node in answer.node_endpoints] == [(2, "other.example")]
+            assert await member.acknowledge([(0, 0, [1])], partition=index) == NOT_LEADER

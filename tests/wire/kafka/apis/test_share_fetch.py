@@ -261,3 +261,22 @@ async def test_a_locked_record_is_delivered_again_when_its_time_is_over(tmp_path
         assert await one.take() == [(0, 1, 1)]
         assert await other.take(max_wait_ms=20_000) == [(0, 1, 2)]
         assert await one.acknowledge([(0, 1, [ACCEPT])]) == INVALID_RECORD_STATE
+
+
+@trio_test
+async def test_many_partitions_are_fetched_and_acknowledged_in_steps(tmp_path: Path) -> None:
+    count = 250
+    async with shared_topic(tmp_path, partitions=count) as (_, client, member):
+        partitions = tuple(range(count))
+        await produced(client, "t", batch(2), partition=7)
+        await produced(client, "t", batch(2), partition=249)
+        taken = 0
+        answer = await member.fetch(partitions=partitions, max_wait_ms=10_000)
+        while taken < 4:
+            found = [each for topic in answer.responses for each in topic.partitions if each.acquired_records]
+            for each in found:
+                assert await member.acknowledge([(0, 1, [ACCEPT])], partition=each.partition_index) == 0
+                taken += 2
+            if taken < 4:
+                answer = await member.fetch(partitions=(), max_wait_ms=10_000)
+        assert await member.take(partitions=()) == []
