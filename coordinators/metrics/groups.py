@@ -101,3 +101,5 @@ def _figures(machine: GroupMachine) -> Iterator[_GroupFigures]:
         yield _GroupFigures(group_id, consumers.state.value, len(consumers.members), consumers.epoch)
     for group_id, shares in machine.shares.groups.items():
         yield _GroupFigures(group_id, shares.state.value, len(shares.members), shares.epoch, commits=False)
+    for group_id, streams in machine.streams.groups.items():
+        yield _GroupFigures(group_id, streams.state.value, len(streams.members), streams.epoch)

@@ -5,7 +5,8 @@ joined need the same count; a changelog has as many partitions as its subtopolog
 as it is: if its count is another one the application is told, for changing it would mix up keys.
 """
 
-from collections.abc import Iterable, Mapping
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
 
 from attrs import evolve, frozen
 
@@ -15,7 +16,7 @@ from coordinators.topic_creation import DEFAULT, TopicSpec
 from coordinators.topic_view import TopicView
 from engine.errors import StreamsInvalidTopology
 
-TASKS_MAX = 100_000
+TASKS_MAX = 20_000
 NAMED_AT_MOST = 3
 
 
@@ -116,39 +117,58 @@ class _Counts:
         return self.decided[name] if existing is None else existing.partition_count
 
     def _decide_repartitions(self) -> None:
-        """From the sources downwards, until all are known."""
+        """From the sources downwards: a subtopology's sinks get the most that it reads, once all of that is known. In a
+        loop what is known has to do."""
         self.decided.update(
             (topic.name, topic.partition_count) for topic in self._repartitions() if topic.partition_count != ANY_COUNT
         )
-        waiting = [
-            (sink, each)
+        readers: dict[str, list[Subtopology]] = {}
+        unknown: dict[str, int] = {}
+        for each in self.topology.subtopologies:
+            names = {topic.name for topic in each.repartition_sources} - self.decided.keys()
+            unknown[each.subtopology_id] = len(names)
+            for name in names:
+                readers.setdefault(name, []).append(each)
+        ready = deque(each for each in self.topology.subtopologies if not unknown[each.subtopology_id])
+        # Whoever knows something of what it reads, should nobody know all of it.
+        partly = {
+            each.subtopology_id: each
             for each in self.topology.subtopologies
-            for sink in each.repartition_sinks
-            if sink not in self.decided
-        ]
-        while waiting:
-            left = [(sink, each) for sink, each in waiting if not self._decide_sink(sink, each)]
-            if len(left) == len(waiting):
-                raise StreamsInvalidTopology(
-                    "Failed to compute number of partitions for all repartition topics. There may be loops in the "
-                    "topology that cannot be resolved."
-                )
-            waiting = left
+            if unknown[each.subtopology_id] and len(tuple(self._known(each)))
+        }
+        while ready or partly:
+            writer = ready.popleft() if ready else partly[next(iter(partly))]
+            partly.pop(writer.subtopology_id, None)
+            unknown[writer.subtopology_id] = 0
+            for sink in self._decide_sinks(writer):
+                for reader in readers.get(sink, ()):
+                    if unknown[reader.subtopology_id]:
+                        unknown[reader.subtopology_id] -= 1
+                        partly[reader.subtopology_id] = reader
+                        if not unknown[reader.subtopology_id]:
+                            ready.append(reader)
+        if any(sink not in self.decided for each in self.topology.subtopologies for sink in each.repartition_sinks):
+            raise StreamsInvalidTopology(
+                "Failed to compute number of partitions for all repartition topics. There may be loops in the "
+                "topology that cannot be resolved."
+            )
         if any(topic.name not in self.decided for topic in self._repartitions()):
             raise StreamsInvalidTopology(
                 "Failed to compute number of partitions for all repartition topics, because a repartition source topic "
                 "is never used as a sink topic."
             )
 
-    def _decide_sink(self, sink: str, writer: Subtopology) -> bool:
-        if sink in self.decided:
-            return True
-        known = [self.count(name) for name in writer.source_topics]
-        known += [self.decided[each.name] for each in writer.repartition_sources if each.name in self.decided]
-        if not known:
-            return False
-        self.decided[sink] = max(known)
-        return True
+    def _known(self, subtopology: Subtopology) -> Iterator[int]:
+        yield from (self.count(name) for name in subtopology.source_topics)
+        decided = self.decided
+        yield from (decided[each.name] for each in subtopology.repartition_sources if each.name in decided)
+
+    def _decide_sinks(self, writer: Subtopology) -> list[str]:
+        """Those that were not known before."""
+        count = max(self._known(writer), default=None)
+        sinks = [] if count is None else [sink for sink in writer.repartition_sinks if sink not in self.decided]
+        self.decided.update(dict.fromkeys(sinks, count or 0))
+        return sinks
 
     def _copartition(self, names: frozenset[str], fixed: set[str], flexible: set[str]) -> None:
         """Topics that are joined: those of users and those with a given count lead, the others follow."""

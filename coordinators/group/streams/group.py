@@ -26,6 +26,7 @@ from coordinators.group.streams.record_formats import (
     streams_target_record,
     topology_record,
 )
+from coordinators.group.streams.requests import EndpointPartitions
 from coordinators.group.streams.tasks import HeldTasks, Task, Tasks, each_task
 from coordinators.group.streams.topology import Topology
 from coordinators.state_machine import Record
@@ -123,6 +124,8 @@ class StreamsGroup:
     configured: ConfiguredTopology | None = field(default=None, init=False)
     stopped_by: str | None = field(default=None, init=False)
     endpoint_epoch: int = field(default=0, init=False)
+    # What members were told last of where processes answer, and in which of these epochs.
+    told_endpoints: tuple[int, tuple[EndpointPartitions, ...]] | None = field(default=None, init=False)
     # Who does a task, and who keeps its state besides.
     _active: dict[Task, str] = field(factory=dict, init=False)
     _passive: dict[Task, set[str]] = field(factory=dict, init=False)

@@ -17,6 +17,10 @@ from engine.clock import Clock
 from engine.errors import GroupMaxSizeReached
 
 R = TypeVar("R")
+ASSIGNED_AT_ONCE = 1_000
+"""Members and tasks: from so many on, computing a target takes a while."""
+ASSIGNED_PER_MS = 15
+"""So many for every millisecond from one target to the next."""
 
 
 @define(eq=False)
@@ -81,8 +85,12 @@ class StreamsGroups:
         return None
 
     def _may_assign(self, group: StreamsGroup) -> bool:
-        """Whether the last target is old enough; one from the future is of a clock that was set back."""
+        """Whether the last target is old enough; one from the future is of a clock that was set back. However short
+        the interval, computing takes a tenth of the time at most."""
         interval_ms = self.configs.streams_settings(group.group_id).assignment_interval_ms
+        tasks = sum(group.configured.task_counts.values()) if group.configured is not None else 0
+        if tasks + len(group.members) >= ASSIGNED_AT_ONCE:
+            interval_ms = max(interval_ms, (tasks + len(group.members)) // ASSIGNED_PER_MS)
         age_ms = self.clock.now_ms() - group.assigned_at_ms
         return group.assigned_at_ms == 0 or age_ms >= interval_ms or age_ms < 0
 

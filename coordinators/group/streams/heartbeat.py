@@ -25,6 +25,7 @@ from coordinators.group.streams.groups import StreamsGroups
 from coordinators.group.streams.record_formats import StreamsMemberValue
 from coordinators.group.streams.requests import (
     NO_TIMEOUT,
+    EndpointPartitions,
     StreamsHeartbeatAnswer,
     StreamsHeartbeatRequest,
     StreamsStatus,
@@ -132,7 +133,7 @@ class StreamsHeartbeats:
             group.endpoint_epoch += 1
         endpoints = None
         if request.endpoint_epoch != group.endpoint_epoch or (moved and not is_known):
-            endpoints = endpoint_partitions(draft.members.values(), configured, self.streams.topics)
+            endpoints = self._endpoints(draft, configured)
         waits = after.state is StreamsMemberState.UNRELEASED_TASKS or bool(configured.missing)
         interval_ms = self.streams.configs.chosen(group.group_id, "streams.heartbeat.interval.ms")
         if interval_ms is None:
@@ -148,6 +149,15 @@ class StreamsHeartbeats:
             endpoints,
             configured.missing,
         )
+
+    def _endpoints(self, draft: StreamsDraft, configured: ConfiguredTopology) -> tuple[EndpointPartitions, ...]:
+        """All members are told the same until one that has an endpoint has other tasks."""
+        group = draft.group
+        told = group.told_endpoints
+        if told is None or told[0] != group.endpoint_epoch:
+            found = endpoint_partitions(draft.members.values(), configured, self.streams.topics)
+            told = group.told_endpoints = group.endpoint_epoch, found
+        return told[1]
 
     def _leave(self, request: StreamsHeartbeatRequest) -> Verdict[StreamsHeartbeatAnswer]:
         group = self.streams.groups.get(request.group_id)

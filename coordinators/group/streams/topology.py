@@ -15,7 +15,7 @@ from engine.errors import StreamsInvalidTopology
 
 ANY_COUNT: Final = 0
 """How many partitions a topic has follows from others."""
-SUBTOPOLOGIES_MAX = 10_000
+SUBTOPOLOGIES_MAX = 5_000
 
 
 @frozen
