@@ -9,6 +9,7 @@ from compat_tests.streams.test_word_count import counting
 from tools.reference.java import java_tool
 
 GROUPS = "org.apache.kafka.tools.streams.StreamsGroupCommand"
+PATIENCE_S = 120
 
 
 def rows(shown: str) -> list[list[str]]:
@@ -26,7 +27,7 @@ def test_an_application_is_listed_described_reset_and_deleted(
     settings = {"bootstrap_servers": bootstrap, "group_protocol": "streams", "application_server": "here:80"}
 
     def ask(*arguments: str) -> str:
-        done = java_tool(GROUPS, "--bootstrap-server", bootstrap, *arguments)
+        done = java_tool(GROUPS, "--bootstrap-server", bootstrap, *arguments, timeout=PATIENCE_S)
         return done.stdout + done.stderr
 
     group = ("--group", topic_name)
@@ -34,7 +35,7 @@ def test_an_application_is_listed_described_reset_and_deleted(
     with counting(bootstrap, target, 2) as counts, instance(topic_name, source, target, **settings) as running:
         counts.wait_for(expected, running)
         running.wait_until("RUNNING")
-        with ThreadPoolExecutor() as pool:
+        with ThreadPoolExecutor(2) as pool:
             listed = pool.submit(ask, "--list", "--state")
             offsets = pool.submit(ask, "--describe", *group)
             members = pool.submit(ask, "--describe", *group, "--members", "--verbose")
