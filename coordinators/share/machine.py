@@ -49,6 +49,7 @@ FORGOTTEN_TOGETHER = 500
 GONE_REMEMBERED = 10_000
 RENEWED_TOGETHER = 100
 GO_ON_MS = 1_000
+MISSING_S = 60.0
 RECORDS_TO_SPARE = 1_000
 """So many more records than places may lie in the log before places that rest are written anew."""
 
@@ -137,7 +138,7 @@ class ShareStateMachine:
     """Where the log begins, as far as is known."""
     _gone: dict[SharePlace, None] = field(factory=dict, init=False)
     """Places that were forgotten and that nobody has read since: a leader that does not know it may still write."""
-    _missing: set[TopicId] = field(factory=set, init=False)
+    _missing_since: dict[TopicId, float] = field(factory=dict, init=False)
     """Topics that were not there when they were last looked for."""
 
     # -- replay
@@ -343,10 +344,12 @@ class ShareStateMachine:
         return renewed
 
     def _of_missing_topics(self) -> list[Record]:
-        """Tombstones for those of topics that were not there the last time either: this node may hear of a topic later
-        than its leader."""
-        missing = {topic_id for topic_id in self._by_topic if not self.is_topic(topic_id)}
-        gone, self._missing = missing & self._missing, missing
+        """Tombstones for those of topics that have not been there for long: this node may hear of a topic later than
+        its leader."""
+        now, before = self.clock.monotonic(), self._missing_since
+        missing = [topic_id for topic_id in self._by_topic if not self.is_topic(topic_id)]
+        self._missing_since = {topic_id: before.get(topic_id, now) for topic_id in missing}
+        gone = [topic_id for topic_id, since in self._missing_since.items() if now - since >= MISSING_S]
         return list(self.forget_topics(gone).records)
 
 

@@ -2,6 +2,7 @@
 
 import itertools
 import random
+from collections.abc import Mapping
 
 import trio
 from attrs import define, field
@@ -20,6 +21,7 @@ class SimulatedCluster:
 
     chance: random.Random
     node_count: int = 1
+    settings: Mapping[str, object] = field(factory=dict)
     network: Network = field(init=False)
     etcd: SimulatedEtcd = field(init=False)
     pauses: Pauses = field(factory=Pauses, init=False)
@@ -31,7 +33,7 @@ class SimulatedCluster:
         self.etcd = SimulatedEtcd(self._own_chance())
         catalogue = MemoryCatalogue() if self.node_count == 1 else self.etcd
         self.nodes = [
-            SimulatedNode(number, self.network, catalogue, self._own_chance())
+            SimulatedNode(number, self.network, catalogue, self._own_chance(), self.settings)
             for number in range(1, self.node_count + 1)
         ]
 

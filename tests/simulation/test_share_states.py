@@ -4,6 +4,7 @@ answered is lost, whoever leads the shard then, and no leader that was replaced 
 import logging
 import random
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -11,6 +12,8 @@ import trio
 from attrs import define, field
 
 from coordinators.share.ports import DeliveryState, ShareChange, SharePlace, ShareState, ShareStates, StateBatch
+from coordinators.share.states import SHARE_STATE_TOPIC
+from coordinators.topic_creation import TopicSpec
 from coordinators.waiting import result_of
 from engine.deferred import Deferred
 from engine.errors import BrokerError, FencedLeaderEpoch
@@ -20,9 +23,16 @@ from tests.simulation.history import History
 from tests.simulation.node import SimulatedNode
 from tests.simulation.pausing import HOST
 from tests.simulation.running import JumpingClock, collected_at_the_end, deterministic, sleep
+from tidegate.node import Node
 
-SEEDS = 12
+SEEDS = 8
+SETTINGS = {
+    # The log is cut off again and again while all this happens.
+    "share.coordinator.snapshot.update.records.per.snapshot": 3,
+    "share.coordinator.state.topic.prune.interval.ms": 200,
+}
 STATE_EPOCH = 1
+PLACES = 4
 BEHIND = 5
 """How far ahead of the start each write acknowledges a record."""
 PATIENCE_S = 20.0
@@ -81,17 +91,35 @@ class Leaders:
     cluster: SimulatedCluster
     history: History
     chance: random.Random
-    places: list[Written] = field(factory=lambda: [Written(SharePlace("mail", b"\7" * 16, n)) for n in range(4)])
+    places: list[Written] = field(factory=list)
     writes: int = 0
     fenced: int = 0
+    furthest_cut: int = 0
 
     async def run(self) -> None:
+        while not self.places:
+            await sleep(0.1)
+            self.places = await self._made()
         for written in self.places:
             while await self._ask(lambda states, at=written: states.initialize(at.place, STATE_EPOCH, 0)) is not None:
                 await sleep(0.1)
         for _ in range(25):
             await sleep(self.chance.random() * LONGEST_REST_S)
             await self._lead(self.chance.choice(self.places))
+
+    async def _made(self) -> list[Written]:
+        """Share partitions of a topic, once there is one."""
+        node = self._node()
+        if not node.is_serving or node.runtime is None:
+            return []
+        inside = node.runtime.parts.node
+        HOST.set(node.host)
+        with trio.move_on_after(PATIENCE_S), suppress(BrokerError):
+            await inside.controller.create_topics([TopicSpec("jobs", PLACES)])
+        topic = inside.topics.by_name.get("jobs")
+        if topic is None:
+            return []
+        return [Written(SharePlace("mail", topic.topic_id, index)) for index in range(PLACES)]
 
     async def judge(self) -> None:
         for written in self.places:
@@ -141,6 +169,11 @@ class Leaders:
     def _node(self) -> SimulatedNode:
         return self.chance.choice(self.cluster.nodes)
 
+    def _look_at_logs(self, node: Node) -> None:
+        topic = node.topics.by_name.get(SHARE_STATE_TOPIC)
+        for partition in () if topic is None else node.partitions.of_topic(topic.topic_id):
+            self.furthest_cut = max(self.furthest_cut, partition.log.start_offset)
+
     async def _ask(self, ask: Ask, node: SimulatedNode | None = None) -> Any:
         """The answer or the refusal; a word if the node is down, or says nothing."""
         node = node or self._node()
@@ -148,9 +181,11 @@ class Leaders:
             await sleep(0.05)
             return "down"
         HOST.set(node.host)
+        inside = node.runtime.parts.node
+        self._look_at_logs(inside)
         with trio.move_on_after(PATIENCE_S):
             try:
-                return await result_of(ask(node.runtime.parts.node.services[ShareStates]))
+                return await result_of(ask(inside.services[ShareStates]))
             except BrokerError as refusal:
                 return refusal
         return "silent"
@@ -158,7 +193,7 @@ class Leaders:
 
 def _simulate(seed: int) -> Leaders:
     chance = random.Random(seed)
-    cluster = SimulatedCluster(random.Random(chance.random()), 3)
+    cluster = SimulatedCluster(random.Random(chance.random()), 3, SETTINGS)
     leaders = Leaders(cluster, History(), chance)
 
     async def run() -> None:
@@ -185,4 +220,5 @@ def test_no_answered_write_is_lost_and_no_replaced_leader_writes() -> None:
     assert [str(anomaly) for run in runs for anomaly in run.history.anomalies] == []
     assert sum(run.writes for run in runs) > SEEDS * 10
     assert sum(run.fenced for run in runs) > SEEDS
+    assert sum(run.furthest_cut > 10 for run in runs) > SEEDS // 2, "hardly any log was cut off"
     assert sum(run.cluster.lives for run in runs) > SEEDS * 4, "there were hardly any crashes"
