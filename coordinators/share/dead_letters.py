@@ -93,6 +93,11 @@ class ShareDeadLetters:
     def _begin(self, share: SharePartition) -> None:
         self.writing.controller.background.start_soon(self._deliver, share)
 
+    def statistics(self) -> dict[str, int]:
+        """What has arrived, what is on its way, whose records were gone."""
+        arrived, gone = sum(self.counts.values()), self.gone
+        return {"dead_letters": arrived, "dead_letters_waiting": self.waiting, "dead_letters_without_record": gone}
+
     @property
     def waiting(self) -> int:
         """How many letters are on their way."""
@@ -222,10 +227,12 @@ class ShareDeadLetters:
             (b"__dlq.errors.group", share.place.group_id.encode()),
             (b"__dlq.errors.delivery.count", b"%d" % run.count),
             (b"__dlq.errors.message", run.reason.encode()),
-            (b"__dlq.errors.member", run.owner.encode()),
-            (b"__dlq.errors.first.delivery", b"%d" % run.first_delivered_ms),
-            (b"__dlq.errors.last.delivery", b"%d" % run.last_delivered_ms),
         ]
+        if run.owner:
+            told.append((b"__dlq.errors.member", run.owner.encode()))
+        if run.first_delivered_ms:
+            told.append((b"__dlq.errors.first.delivery", b"%d" % run.first_delivered_ms))
+            told.append((b"__dlq.errors.last.delivery", b"%d" % run.last_delivered_ms))
         if record is not None:
             told.append((b"__dlq.errors.timestamp", b"%d" % record.timestamp_ms))
         elif share.rules.copies_dead_letters:

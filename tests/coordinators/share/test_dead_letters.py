@@ -72,6 +72,20 @@ async def test_one_that_was_delivered_too_often_says_so(bench: LetterBench) -> N
 
 
 @trio_test
+async def test_one_that_nobody_was_given_says_nothing_of_members(bench: LetterBench) -> None:
+    await with_records(bench)
+    window = bench.share().window
+    assert window is not None
+    window.skip(0, 1, expired=True, dead=True)
+    bench.take(1)
+    await bench.deliver()
+    said = [told(letter) for letter in bench.arrived()]
+    assert [each["offset"] for each in said] == ["0", "1"]
+    assert {each["message"] for each in said} == {"The record expired before it could be delivered."}
+    assert not {"member", "first.delivery", "last.delivery"} & set(said[0])
+
+
+@trio_test
 async def test_the_topic_has_as_many_partitions_as_the_source(bench: LetterBench) -> None:
     await bench.create(partitions=3)
     bench.write("v")

@@ -11,6 +11,7 @@ from coordinators.group.descriptions import SHARE
 from coordinators.group.groups import Groups
 from coordinators.group.share.administration import ShareGroupAdministration, SharePosition
 from coordinators.group.share.requests import DescribedShareMember
+from coordinators.share.dead_letters import ShareDeadLetters
 from coordinators.share.runs import OffsetRun
 from coordinators.share.share_partition import SharePartition
 from coordinators.share.sharing import Sharing
@@ -184,9 +185,9 @@ async def release_in_hand(call: Call, sharing: Sharing) -> ReleasedRecords:
     return ReleasedRecords(sharing.release(place.group, order.member))
 
 
-async def reliability_statistics(_call: Call, sharing: Sharing) -> ReliabilityStatistics:
+async def reliability_statistics(_call: Call, sharing: Sharing, letters: ShareDeadLetters) -> ReliabilityStatistics:
     """Deliveries, acknowledgements, locks that ran out, retries and dead letters of share groups."""
-    return ReliabilityStatistics(sharing.statistics())
+    return ReliabilityStatistics({**sharing.statistics(), **letters.statistics()})
 
 
 def _figure(share: SharePartition, name: str) -> int:

@@ -4,12 +4,13 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import trio
 from trio.testing import trio_test
 
 from tests.wire.http.door import HttpDoor
 from tests.wire.kafka.door import Client, open_door
 from tests.wire.kafka.requests import batch, create_topic, produced
-from tests.wire.kafka.sharing import ACCEPT, RELEASE, ShareMember, configure_group
+from tests.wire.kafka.sharing import ACCEPT, REJECT, RELEASE, ShareMember, configure_group
 from wire.kafka.messages.find_coordinator import FindCoordinatorRequest
 from wire.kafka.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 
@@ -78,6 +79,11 @@ async def test_what_was_done_is_counted(tmp_path: Path) -> None:
         await member.acknowledge([(0, 1, [ACCEPT])])
         counts = (await http.get("/reliability/stats"))["counts"]
         assert (counts["acks_accept"], counts["deliveries_1"], counts["acquired"]) == (2, 3, 1)
+        assert (counts["dead_letters"], counts["dead_letters_waiting"]) == (0, 0)
+        await member.acknowledge([(2, 2, [REJECT])])
+        with trio.fail_after(30):
+            while (await http.get("/reliability/stats"))["counts"]["dead_letters"] < 1:
+                await trio.lowlevel.checkpoint()
 
 
 @trio_test
