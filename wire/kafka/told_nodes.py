@@ -2,7 +2,9 @@
 client came by.
 
 A client finds this node where it found it just now. Another node is told by its listener of the same number; a node
-without a row, or that has not entered the cluster yet, is not told of at all.
+without a row, or that has not entered the cluster yet, is not told of at all. But there always is one: when all have
+lost their sessions at once the client is told of this node, which answers it. Of an empty list librdkafka concludes
+that it has nobody left to ask, and never asks again.
 """
 
 from collections.abc import Callable
@@ -56,12 +58,17 @@ class ToldNodes:
     def all(self, peer: Peer, *, with_fenced: bool = False) -> list[ToldNode]:
         """Every node of the cluster, by number."""
         told = (self._told(record, peer) for _, record in sorted(self.nodes.by_id.items()))
-        return [node for node in told if node is not None and (with_fenced or not node.is_fenced)]
+        wanted = [node for node in told if node is not None and (with_fenced or not node.is_fenced)]
+        return wanted or [self._this_one(peer)]
 
     def one(self, node_id: int, peer: Peer) -> ToldNode | None:
         """One node; None if nothing can be said of it."""
         record = self.nodes.by_id.get(node_id)
         return None if record is None or record.fenced else self._told(record, peer)
+
+    def _this_one(self, peer: Peer) -> ToldNode:
+        """Where the client found it."""
+        return ToldNode(self.identity.node_id, peer.endpoint.host, peer.endpoint.port, self.identity.rack)
 
     def _told(self, record: NodeRecord, peer: Peer) -> ToldNode | None:
         if record.node_id == self.identity.node_id:
