@@ -164,7 +164,9 @@ class Acquisition:
             last = first + budget - 1
             if not wanted.is_strict:
                 last = self._end_of_batch(last)
-            last = min(last, first + self._room - 1, delivered_until)
+            # However large a batch is: never more than two windows at a time.
+            most = window.start + 2 * self._rules.max_record_locks - 1
+            last = min(last, first + self._room - 1, delivered_until, most)
             if wanted.batch_size > 0:
                 last = min(last, self._end_of_range(first, wanted.batch_size))
             self._took(window.give_new(last, wanted.member_id, self._lock_until, self._now.wall_ms))

@@ -31,6 +31,8 @@ from engine.errors import (
     FencedStateEpoch,
     NotCoordinator,
     NotLeader,
+    UnknownTopicId,
+    UnknownTopicOrPartition,
 )
 from engine.partition.partition import Partition
 from engine.stage.headers import PRIORITIES
@@ -258,11 +260,11 @@ class SharePartition:
         self._write()
         return answer
 
-    def release(self, member_id: str) -> int:
-        """Give others what this member has; how many offsets that are."""
+    def release(self, member_id: str, backoff_ms: int = 0) -> int:
+        """Give others what this member has, after a while if there is a back-off; how many offsets that are."""
         released = 0
         if self.window is not None and self.closed is None:
-            released = self.window.release(member_id, self.rules, self._around.now())
+            released = self.window.release(member_id, self.rules, self._around.now(), backoff_ms)
             if released:
                 self._after_change()
         return released
@@ -437,9 +439,10 @@ class SharePartition:
 
 
 def _told(error: BrokerError) -> BrokerError:
-    """What members are told of a refusal of the state's keeper."""
-    if isinstance(error, PASSING):
-        return CoordinatorNotAvailable(str(error))
+    """What members are told of it. Share consumers know few errors, and stop for the others: whatever else keeps the
+    state from being read or written may pass."""
     if isinstance(error, FencedLeaderEpoch | FencedStateEpoch):
         return NotLeader(str(error))
-    return error
+    if isinstance(error, NotLeader | UnknownTopicId | UnknownTopicOrPartition):
+        return error
+    return CoordinatorNotAvailable(str(error))

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Steps = Generator[None, None, T]
 
-SETTLE_S = 1.0
+SETTLE_S = 5.0
 """How long a fetch waits for what is under way, though it does not want to wait: loading, ordering, cold reads."""
 HOLES_AT_ONCE = 50
 """So many times a fetch looks on behind offsets that hold nothing."""

@@ -42,6 +42,9 @@ T = TypeVar("T")
 FEW_PARTITIONS = 200
 """So many are fetched or acknowledged at once; more, in steps."""
 
+MAX_MEMBER_ID = 249
+"""Kafka's own have 36 characters at most; it is kept with every dead letter."""
+
 LettersTaker = Callable[[SharePartition, list[OffsetRun]], object]
 
 
@@ -64,6 +67,8 @@ class ShareClient:
         """Refuse whoever is nobody."""
         if not self.group_id or not self.member_id:
             raise InvalidRequest("a share request without a group or a member")
+        if len(self.member_id) > MAX_MEMBER_ID:
+            raise InvalidRequest(f"a member id of {len(self.member_id)} characters, at most {MAX_MEMBER_ID}")
 
 
 @frozen
@@ -425,12 +430,13 @@ class Sharing:
 
     # -- for those who look after it
 
-    def release(self, group_id: str, member_id: str | None = None) -> int:
-        """Give others what a member of a group holds, or what all of them do; how many offsets that are."""
+    def release(self, group_id: str, member_id: str | None = None, backoff_ms: int = 0) -> int:
+        """Give others what a member of a group holds, or what all of them do; how many offsets that are. With a
+        back-off nobody is given them before that time is over."""
         released = 0
         for share in self.find(group_id):
             owners = {run.owner for run in share.in_flight()} if member_id is None else {member_id}
-            released += sum(share.release(owner) for owner in owners)
+            released += sum(share.release(owner, backoff_ms) for owner in owners)
         return released
 
     def statistics(self) -> dict[str, int]:

@@ -261,13 +261,13 @@ class ShareWindow:
             self.advance()
         return expired
 
-    def release(self, member_id: str, rules: ShareGroupSettings, now: Moment) -> int:
+    def release(self, member_id: str, rules: ShareGroupSettings, now: Moment, backoff_ms: int = 0) -> int:
         """Take back what a member has, who is gone; how many offsets that are. What it acknowledged goes its way."""
         released = 0
         if self.acquired:
             for run in [run for run in self.runs if _is_taken(run) and run.owner == member_id]:
                 released += run.length
-                self._take_back(run, rules, now, 0)
+                self._take_back(run, rules, now, backoff_ms)
             self.counters.released += released
             self.advance()
         return released

@@ -101,3 +101,9 @@ def test_poison_behind_others_waits_for_the_next_fetch() -> None:
 def test_two_deliveries_are_too_few_to_isolate_anything() -> None:
     durable = ShareState(1, 1, 0, 0, (StateBatch(0, 9, AVAILABLE, 1),))
     assert Bench(rules(delivery_count_limit=2), log_end=10, durable=durable).take() == [(0, 9, 2)]
+
+
+def test_a_batch_of_any_size_is_cut_at_two_windows() -> None:
+    bench = Bench(rules(max_record_locks=100), log_end=1000, batch=1000)
+    assert bench.take(most=10) == [(0, 199, 1)]
+    assert bench.take() == []

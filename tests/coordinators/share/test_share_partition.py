@@ -14,7 +14,13 @@ from coordinators.share.runs import OffsetRun
 from coordinators.share.share_partition import SharePartition, ShareSurroundings
 from engine.clock import ManualClock
 from engine.deferred import Deferred
-from engine.errors import CoordinatorLoadInProgress, CoordinatorNotAvailable, InvalidRecordState, NotLeader
+from engine.errors import (
+    CoordinatorLoadInProgress,
+    CoordinatorNotAvailable,
+    InvalidRecordState,
+    InvalidRequest,
+    NotLeader,
+)
 from engine.partition.partition import Partition
 from engine.partition.sync import SyncRounds
 from engine.timers import Timers
@@ -255,3 +261,13 @@ def test_a_log_that_lost_its_end_is_shared_from_where_it_ends() -> None:
     leader = Leader(states=FakeStates({PLACE: ShareState(1, 0, 500)}))
     leader.grow()
     assert leader.take() == [(20, 29, 1)]
+
+
+def test_members_are_told_only_what_they_know() -> None:
+    leader = Leader(rules(auto_offset_reset="earliest"))
+    leader.take()
+    leader.states.refusal = InvalidRequest("not what a member understands")
+    answer = leader.ack(0, 9, ACCEPT)
+    assert answer is not None
+    assert isinstance(answer.refusal, CoordinatorNotAvailable)
+    assert isinstance(leader.share.closed, CoordinatorNotAvailable)

@@ -4,7 +4,7 @@ import pytest
 
 from coordinators.share.acks import AckBatch
 from coordinators.share.ports import UNCHANGED, DeliveryState, ShareState, StateBatch
-from coordinators.share.window import EXHAUSTED, REJECTED, ShareWindow
+from coordinators.share.window import EXHAUSTED, EXPIRED, REJECTED, ShareWindow
 from engine.errors import InvalidRecordState, InvalidRequest
 from tests.coordinators.share.windows import NOW_MS, Bench, rules
 
@@ -305,3 +305,27 @@ def test_a_write_that_changes_nothing_of_the_start_leaves_it() -> None:
 def test_a_window_whose_state_has_holes_hands_them_out() -> None:
     window = ShareWindow.load(ShareState(1, 1, 5, 0, (StateBatch(10, 14, ACKNOWLEDGED, 1),)))
     assert [(run.first, run.last, run.state) for run in window.runs] == [(5, 9, AVAILABLE), (10, 14, ACKNOWLEDGED)]
+
+
+def test_what_is_taken_from_a_member_may_wait() -> None:
+    bench = Bench(log_end=10)
+    bench.take()
+    assert bench.window.release("m1", bench.settings, bench.now, 4000) == 10
+    assert bench.take("m2") == []
+    bench.seconds = 4
+    assert bench.take("m2") == [(0, 9, 2)]
+
+
+def test_what_expired_is_archived_or_a_dead_letter() -> None:
+    bench = Bench(log_end=20)
+    bench.take(most=10)
+    bench.settle(0, 9, RELEASE)
+    bench.window.skip(0, 4, expired=True)
+    bench.window.skip(5, 9, expired=True, dead=True)
+    bench.window.skip(10, 11, expired=True, dead=True)
+    bench.write()
+    assert (bench.window.start, bench.window.counters.expired) == (5, 12)
+    assert [(run.first, run.last, run.reason) for run in bench.window.take_letters()] == [
+        (5, 9, EXPIRED),
+        (10, 11, EXPIRED),
+    ]

@@ -104,7 +104,7 @@ async def test_a_share_partition_that_is_not_loaded_is_unknown(tmp_path: Path) -
 async def test_nobody_acknowledges_nothing(tmp_path: Path) -> None:
     async with open_door(tmp_path) as door:
         client = await door.connect()
-        for group_id, member_id in ((None, "m"), ("g", None), ("", "")):
+        for group_id, member_id in ((None, "m"), ("g", None), ("", ""), ("g", "m" * 250)):
             request = ShareAcknowledgeRequest(group_id=group_id, member_id=member_id, share_session_epoch=1)
             assert (await client.ask(request)).error_code == INVALID_REQUEST
 
