@@ -20,6 +20,7 @@ from tools.cli.offsets import LATEST, Place, at_time, bounds, list_offsets
 from tools.cli.output import printable
 from tools.cli.progress import progress, waiting
 from tools.cli.reading import Filter, Reading, joined, pattern, read, set_out
+from tools.cli.share_work import Settling, ShareWork
 from tools.cli.times import moment_ms
 
 EXAMPLES = (
@@ -33,10 +34,13 @@ EXAMPLES = (
     "tidegate consume 'orders-.*' --regex -e -f '%t %v\\n'",
     "tidegate consume orders -e -o json | jq .value",
     "tidegate consume orders --key 'table-.*' --header source=bar",
+    "tidegate consume jobs --share mail --count 10",
+    "tidegate consume jobs --share mail --exec ./send-mail --workers 4",
 )
 STOP_S = 2.0
 """How long a member that has failed may take to leave its group."""
 FROM, WHICH, PRINT, GROUP = "From where to where", "Which records", "How they are printed", "As a member of a group"
+SHARE = "As a worker of a share group"
 
 
 class Isolation(StrEnum):
@@ -83,6 +87,21 @@ Commit = Annotated[bool, _in(GROUP, "--commit/--no-commit", help="Keep the group
 CommitInterval = Annotated[
     int, _in(GROUP, "--commit-interval", metavar="MS", min=1, help="How often offsets are kept.")
 ]
+Share = Annotated[
+    str | None,
+    _in(SHARE, "--share", help="Its name; each record is settled on its own.", autocompletion=group_names),
+]
+Settle = Annotated[Settling, _in(SHARE, "--settle", help="What becomes of each record.")]
+Exec = Annotated[
+    str | None,
+    _in(
+        SHARE,
+        "--exec",
+        metavar="COMMAND",
+        help="Run this for each record, value as input; exit status 0 accepts, 75 tries again, others reject.",
+    ),
+]
+Workers = Annotated[int, _in(SHARE, "--workers", min=1, max=1000, help="So many records at once.")]
 FetchBytes = Annotated[int, _in(FROM, "--fetch-bytes", min=1, help="Most that one fetch gives.")]
 
 
@@ -106,6 +125,10 @@ def consume(
     group: GroupName = None,
     commit: Commit = True,
     commit_interval: CommitInterval = 5_000,
+    share: Share = None,
+    settle: Settle = Settling.ACCEPT,
+    command: Exec = None,
+    workers: Workers = 1,
     fetch_bytes: FetchBytes = 1 << 20,
 ) -> None:
     """Read records, from where to where one likes.
@@ -113,6 +136,13 @@ def consume(
     Without an end (--exit, --to, --until, --count, --idle) it goes on until Ctrl-C.
     Format strings are those of kcat and rpk; docs/cli.md lists the letters."""
     at = session(context)
+    if share is not None:
+        _check_alone(context)
+        shared = ShareWork(at.profile, topics, share, settle, command, workers, _writer(at, form), count, idle)
+        run(shared.work(), waits=False)
+        if command is not None and at.output.is_for_people:
+            at.output.note(", ".join(f"{number} {what}" for what, number in shared.handled.items()) or "no records")
+        return
     begin, stop = _bound(begin, since, "--from", "--since"), _bound(stop, until, "--to", "--until")
     if group is not None and (partitions or stop is not None or begin not in (None, "earliest", "latest")):
         raise UsageMistake(
@@ -148,6 +178,19 @@ def consume(
             run(work.alone(partitions or (), begin or "earliest", stop), waits=False)
     if not reading.shown and at.output.is_for_people and sys.stderr.isatty():
         at.output.note("no records" if chosen == Filter() else "no record matches")
+
+
+def _check_alone(context: typer.Context) -> None:
+    """A share group decides what is read, and remembers what was."""
+    allowed = {"topics", "share", "settle", "command", "workers", "form", "count", "idle"}
+    sources = {name: context.get_parameter_source(name) for name in context.params if name not in allowed}
+    wrong = [name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"]
+    options = {each.name: each.opts[0] for each in context.command.params}
+    if wrong:
+        raise UsageMistake(
+            f"--share and {options[wrong[0]]} exclude each other",
+            "a share group decides what is read: see 'tidegate share reset', and --count and --idle for an end",
+        )
 
 
 def _bound(where: str | None, moment: str | None, option: str, short: str) -> str | None:
