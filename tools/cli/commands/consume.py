@@ -41,6 +41,11 @@ STOP_S = 2.0
 """How long a member that has failed may take to leave its group."""
 FROM, WHICH, PRINT, GROUP = "From where to where", "Which records", "How they are printed", "As a member of a group"
 SHARE = "As a worker of a share group"
+GROUP_DECIDES = (
+    "a group decides itself what is read: with --group, --from is earliest or latest, and there is no --to and no "
+    "--partition",
+    "leave out --group, or move the group with 'tidegate group reset GROUP --to WHERE'",
+)
 
 
 class Isolation(StrEnum):
@@ -138,18 +143,11 @@ def consume(
     at = session(context)
     if share is not None:
         _check_alone(context)
-        shared = ShareWork(at.profile, topics, share, settle, command, workers, _writer(at, form), count, idle)
-        run(shared.work(), waits=False)
-        if command is not None and at.output.is_for_people:
-            at.output.note(", ".join(f"{number} {what}" for what, number in shared.handled.items()) or "no records")
+        _work(at, ShareWork(at.profile, topics, share, settle, command, workers, _writer(at, form), count, idle))
         return
     begin, stop = _bound(begin, since, "--from", "--since"), _bound(stop, until, "--to", "--until")
     if group is not None and (partitions or stop is not None or begin not in (None, "earliest", "latest")):
-        raise UsageMistake(
-            "a group decides itself what is read: with --group, --from is earliest or latest, and there is no --to "
-            "and no --partition",
-            "leave out --group, or move the group with 'tidegate group reset GROUP --to WHERE'",
-        )
+        raise UsageMistake(*GROUP_DECIDES)
     chosen = Filter(pattern(key), pattern(value), tuple(_wanted(each) for each in headers or ()))
     options = {
         "isolation_level": isolation.value,
@@ -178,6 +176,12 @@ def consume(
             run(work.alone(partitions or (), begin or "earliest", stop), waits=False)
     if not reading.shown and at.output.is_for_people and sys.stderr.isatty():
         at.output.note("no records" if chosen == Filter() else "no record matches")
+
+
+def _work(at: Session, shared: ShareWork) -> None:
+    run(shared.work(), waits=False)
+    if shared.command is not None and at.output.is_for_people:
+        at.output.note(", ".join(f"{number} {what}" for what, number in shared.handled.items()) or "no records")
 
 
 def _check_alone(context: typer.Context) -> None:
