@@ -15,7 +15,7 @@ from pathlib import Path
 from tools.reference.broker import SERVER_OPTIONS, ReferenceFailed, brokers_known, free_port
 from tools.reference.java import java_command, java_tool
 
-READY_S = 90.0
+READY_S = 240.0
 STOP_S = 30.0
 
 
