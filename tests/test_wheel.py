@@ -148,6 +148,12 @@ def test_the_installed_worker_runs_on_its_own_packages(installed: Path, tmp_path
     assert Path(output.strip()) == installed / "tidegate/_packages/wire/__init__.py"
 
 
+def test_the_worker_next_to_the_users_own_packages_is_refused(installed: Path, project: Path) -> None:
+    program = "try: import tidegate.work\nexcept ImportError as error: print(error)"
+    output = _python("-c", program, installed=installed, project=project)
+    assert "tidegate.work cannot be used in this process" in output
+
+
 def test_embedding_next_to_the_users_own_packages_is_refused(installed: Path, project: Path) -> None:
     program = "import tidegate\ntry: tidegate.Broker\nexcept ImportError as error: print(error)"
     output = _python("-c", program, installed=installed, project=project)

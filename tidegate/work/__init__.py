@@ -11,9 +11,15 @@ broker that has share groups: this one, and Apache Kafka 4.2 or later. See docs/
 
 from tidegate import _path
 
-_path.activate_embedded()
+try:
+    _path.activate_embedded()
+except _path.PackageClash as error:
+    raise _path.PackageClash(
+        f"tidegate.work cannot be used in this process, which has a top-level package of a name that Tidegate's own "
+        f"packages have ({', '.join(_path.PACKAGES)}): rename it, or use another client. {error}"
+    ) from None
 
-from tidegate.work.job import Job, JobLost, JobSettled, WorkError  # noqa: E402
-from tidegate.work.worker import Worker, worker  # noqa: E402
+from tidegate.work.job import Job, JobLost, JobSettled, WorkError
+from tidegate.work.worker import Worker, worker
 
 __all__ = ["Job", "JobLost", "JobSettled", "WorkError", "Worker", "worker"]

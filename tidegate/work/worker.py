@@ -117,10 +117,15 @@ class Worker:
         await self.close()
 
     def __del__(self) -> None:
-        if self._running is not None and not self._running.core.has_ended:
+        if self._running is not None and self._running.driver is not None and not self._running.core.has_ended:
             with suppress(RuntimeError):  # the event loop has ended before
                 self._running.stop()
                 self._running.release_rest()
+
+    @property
+    def is_assigned(self) -> bool:
+        """Whether the group has taken it in and given it partitions to work on."""
+        return self._running is not None and bool(self._running.core.membership.assigned)
 
     def stop(self) -> None:
         """Take no more jobs: the iteration ends, and what is in hand can still be settled."""
