@@ -13,8 +13,8 @@ from collections.abc import Sequence
 
 WHOLE = {"unit": ("tests", "--ignore=tests/test_tidy.py"), "compat": ("compat_tests",)}
 UNIT = (
-    (*WHOLE["unit"], "--ignore=tests/simulation", "--ignore=tests/engine"),
-    ("tests/simulation", "tests/engine"),
+    (*WHOLE["unit"], "--ignore=tests/simulation", "--ignore=tests/engine", "--ignore=tests/coordinators"),
+    ("tests/simulation", "tests/engine", "tests/coordinators"),
 )
 COMPAT = (
     (*WHOLE["compat"], "--ignore=compat_tests/spark", "--ignore=compat_tests/cluster"),

@@ -407,7 +407,7 @@ def discard(
 ) -> None:
     """Mark letters as dealt with: they are neither listed nor sent again.
 
-    They stay in the topic until its retention takes them; 'tidegate topic purge' deletes them."""
+    They stay in the topic until its retention takes them; 'tidegate topic purge TOPIC' deletes them."""
     at = session(context)
     chosen = _filter(
         at,
