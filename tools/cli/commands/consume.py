@@ -193,7 +193,7 @@ def _check_alone(context: typer.Context) -> None:
     if wrong:
         raise UsageMistake(
             f"--share and {options[wrong[0]]} exclude each other",
-            "a share group decides what is read: see 'tidegate share reset GROUP --to WHERE', and --count and --idle for an end",
+            "a share group decides that itself: see 'tidegate share reset GROUP --to WHERE'; --count or --idle ends it",
         )
 
 
