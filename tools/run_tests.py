@@ -17,8 +17,8 @@ UNIT = (
     ("tests/simulation", "tests/engine", "tests/coordinators"),
 )
 COMPAT = (
-    (*WHOLE["compat"], "--ignore=compat_tests/spark", "--ignore=compat_tests/cluster"),
-    ("compat_tests/spark", "compat_tests/cluster"),
+    (*WHOLE["compat"], *(f"--ignore=compat_tests/{room}" for room in ("spark", "cluster", "streams", "share"))),
+    ("compat_tests/spark", "compat_tests/cluster", "compat_tests/streams", "compat_tests/share"),
 )
 GROUPS = {"unit": UNIT, "compat": COMPAT}
 PYTEST = (sys.executable, "-m", "pytest", "-q")
