@@ -3,6 +3,10 @@
 No topics means all in version 0; from version 1 null means all and an empty list none. A topic that does not
 exist is made where broker and client allow it (the client can say no from version 4), and the answer waits
 for that instead of sending the client round. From version 10 topics may be named by id (KIP-516).
+
+As the controller, to which clients send what makes and alters topics, the node that answers names itself: every node
+takes such requests, as every broker of Kafka's does since KRaft. librdkafka, told of one that has just died, would try
+to reach it for long. DescribeCluster tells which node the controller is.
 """
 
 from collections.abc import Coroutine, Iterable
@@ -88,7 +92,7 @@ def _describe(
     return MetadataResponse(
         brokers=[MetadataResponseBroker(node.node_id, node.host, node.port, node.rack) for node in told],
         cluster_id=nodes.identity.cluster_id,
-        controller_id=nodes.controller_id,
+        controller_id=nodes.identity.node_id,
         topics=_topics(request, context, topics, refused, known),
         cluster_authorized_operations=CLUSTER_OPERATIONS if asks_cluster else NOT_ASKED,
     )
