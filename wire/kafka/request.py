@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from attrs import define, field, frozen
 
+from coordinators.access.callers import ANONYMOUS, Caller
 from engine.deferred import Deferred as Deferred
 from engine.records.batch import Publisher
 from wire.kafka.nodes.trust import NodeLink
@@ -20,6 +21,9 @@ from wire.kafka.nodes.trust import NodeLink
 T = TypeVar("T")
 Later = Deferred[T] | Coroutine[Any, Any, T]
 """An answer that waits for something."""
+
+MAPPED = "::ffff:"
+"""What an IPv4 address begins with where it is carried in IPv6."""
 
 
 @frozen
@@ -43,6 +47,8 @@ class Peer:
     gone: bool = False
     listener: int = 0
     """The number of the listener that it came by."""
+    caller: Caller = field(init=False)
+    """Whose requests these are; nobody's in particular before it has shown who it is."""
     reader: tuple[str, str] | None = None
     """What tracing knows it by, once it has sent a Fetch."""
     node_id: int | None = field(default=None, init=False)
@@ -52,6 +58,9 @@ class Peer:
     exchange: object | None = field(default=None, init=False)
     """By which it is about to show that (wire/kafka/nodes/trust.py)."""
     _gone_listeners: dict[Callable[["Peer"], object], None] = field(factory=dict, init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.caller = Caller(ANONYMOUS, self.address.removeprefix(MAPPED))
 
     def when_gone(self, listener: Callable[["Peer"], object]) -> None:
         """Tell `listener`, once, when the connection has ended."""
@@ -77,3 +86,8 @@ class Context:
 
     def __attrs_post_init__(self) -> None:
         self.publisher = Publisher(self.client_id, self.peer.address)
+
+    @property
+    def caller(self) -> Caller:
+        """Whose request it is."""
+        return self.peer.caller

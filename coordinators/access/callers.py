@@ -1,0 +1,33 @@
+"""Who asks: a principal, and the address that it asks from."""
+
+from attrs import frozen
+
+USER = "User"
+
+
+@frozen
+class Principal:
+    """Somebody that rules, quotas and logs can name, as Kafka writes it: `User:alice`."""
+
+    name: str
+    kind: str = USER
+
+    def __str__(self) -> str:
+        return f"{self.kind}:{self.name}"
+
+
+ANONYMOUS = Principal("ANONYMOUS")
+"""Whoever came by a listener that asks nobody who it is."""
+
+
+@frozen
+class Caller:
+    """Whose request it is. One for as long as a connection lives: whoever shows anew who it is must be the same."""
+
+    principal: Principal
+    host: str
+    """The address as text, of IPv4 where that is carried in IPv6."""
+
+
+NODE = Caller(Principal("tidegate", "Node"), "")
+"""This broker itself, and the others of its cluster: what they do was permitted to whoever made them do it."""
