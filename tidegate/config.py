@@ -18,7 +18,15 @@ from engine.config.resolve import BrokerSettings
 from engine.config.topic import TOPIC_KEYS
 from engine.errors import InvalidConfig
 from tidegate.config_keys import BROKER_KEYS
-from wire.kafka.listeners import Listener, parse_listener
+from wire.kafka.listeners import (
+    KEY_PREFIX,
+    Listener,
+    SecurityProtocol,
+    listener_of_key,
+    parse_listener,
+    parse_protocol_map,
+    scoped_key,
+)
 
 ENVIRONMENT_PREFIX = "TIDEGATE_"
 
@@ -72,9 +80,13 @@ class BrokerConfig:
             origins[setting.name] = setting.origin
         _unite_node_id(given, origins)
         is_in_cluster = bool(given.get("etcd.endpoints"))
-        layers = BrokerSettings(static=given, keys=cluster_keys(BROKER_KEYS) if is_in_cluster else BROKER_KEYS)
+        keys = cluster_keys(BROKER_KEYS) if is_in_cluster else BROKER_KEYS
+        own = {name: key for name in given if (key := scoped_key(name, keys)) is not None}
+        layers = BrokerSettings(static=given, keys={**keys, **own} if own else keys)
         layers.check()
-        return cls(given, origins, layers)
+        config = cls(given, origins, layers)
+        config.check_listeners()
+        return config
 
     def __getitem__(self, name: str) -> Value:
         return self.settings[name]
@@ -95,6 +107,39 @@ class BrokerConfig:
     def advertised_listeners(self) -> tuple[Listener, ...]:
         """What clients are told; empty if it is what `listeners` turn out to be."""
         return tuple(parse_listener(text) for text in self.settings.items("advertised.listeners"))
+
+    def protocol(self, listener: Listener) -> SecurityProtocol:
+        """How a listener is secured."""
+        return parse_protocol_map(self.settings.items("listener.security.protocol.map"))[listener.name]
+
+    def advertised(self, number: int) -> Listener | None:
+        """What clients of the listener of this number are told; of several of one name each has its own."""
+        listeners = self.listeners
+        name = listeners[number].name
+        told = [each for each in self.advertised_listeners if each.name == name]
+        place = sum(each.name == name for each in listeners[:number])
+        return told[place] if place < len(told) else None
+
+    def check_listeners(self) -> None:
+        """`InvalidConfig` where a name is used that no listener has, or that has no protocol."""
+        names = {listener.name for listener in self.listeners}
+        protocols = parse_protocol_map(self.settings.items("listener.security.protocol.map"))
+        for name in sorted(names - protocols.keys()):
+            raise InvalidConfig(
+                f"The listener {name} has no protocol: add {name}:SASL_SSL, or another, to "
+                f"listener.security.protocol.map"
+            )
+        for name in sorted(names):
+            if protocols[name] is not SecurityProtocol.PLAINTEXT:
+                raise InvalidConfig(f"The listener {name} is {protocols[name].value}, which is not served yet")
+        for name in sorted({each.name for each in self.advertised_listeners} - names):
+            raise InvalidConfig(f"advertised.listeners names {name}, and listeners has none of that name")
+        for key in self.given:
+            if key.startswith(KEY_PREFIX) and listener_of_key(key) not in names:
+                raise InvalidConfig(
+                    f"{key} ({self.origins[key]}) is for a listener that there is not: listeners has "
+                    f"{', '.join(sorted(names))}"
+                )
 
 
 def file_settings(path: Path) -> Iterator[Setting]:
@@ -141,7 +186,7 @@ def _flat(table: Mapping[str, object], prefix: str) -> Iterator[tuple[str, objec
 
 
 def _checked(setting: Setting) -> Value:
-    key = BROKER_KEYS.get(setting.name)
+    key = BROKER_KEYS.get(setting.name) or scoped_key(setting.name, BROKER_KEYS)
     if key is None:
         raise InvalidConfig(f"Unknown configuration {setting.name} ({setting.origin}): {_suggestion(setting.name)}")
     try:

@@ -61,7 +61,7 @@ class BoundListener:
 
     socket: socket.socket
     endpoint: Endpoint | None
-    protocol: str = "PLAINTEXT"
+    name: str = "PLAINTEXT"
 
     @property
     def address(self) -> str:
@@ -73,7 +73,7 @@ class BoundListener:
         """What others tell clients of it; the address as bound, where its own are told the one by which they came."""
         host, port = self.socket.getsockname()[:2]
         endpoint = self.endpoint or Endpoint(host, port)
-        return str(Listener(self.protocol, endpoint.host, endpoint.port))
+        return str(Listener(self.name, endpoint.host, endpoint.port))
 
     def listen(self) -> None:
         """Let clients connect."""
@@ -138,13 +138,11 @@ def _address(sock: socket.socket) -> str:
 @contextmanager
 def bind_all(config: BrokerConfig) -> Iterator[list[BoundListener]]:
     """Bind every listener of the configuration; they are closed at the end of the block."""
-    advertised = config.advertised_listeners
     with ExitStack() as stack:
         bound = []
         for number, listener in enumerate(config.listeners):
             sock = stack.enter_context(_bind(listener, KAFKA_OPTIONS))
-            told = advertised[number] if number < len(advertised) else None
-            bound.append(BoundListener(sock, _endpoint(listener, told, sock), listener.protocol))
+            bound.append(BoundListener(sock, _endpoint(listener, config.advertised(number), sock), listener.name))
         yield bound
 
 

@@ -127,6 +127,10 @@ class ClusterController:
         changes = () if known.get(node.node_id) == node else (Put(node.key, node.encode()),)
         await self._carry_out(lambda: Plan[None](Commit(changes=changes), ()))
 
+    async def change(self, plan: Callable[[], Plan[T]], *, validate_only: bool = False) -> Results[T]:
+        """A change of other rows, planned in a thread: users, rules, quotas. It is in force here when this returns."""
+        return await self._change(plan, validate_only=validate_only)
+
     # -- from the plan to the catalogue
 
     def _nodes(self) -> dict[int, NodeRecord]:

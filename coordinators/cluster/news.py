@@ -6,6 +6,7 @@ Reading needs nothing but the events, so it runs in a thread; what follows from 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import groupby
+from typing import Protocol
 
 from attrs import Factory, define
 
@@ -46,11 +47,24 @@ class News:
     nodes: dict[int, NodeRecord | None] = Factory(dict)
     controllers: tuple[ControllerRecord | None, int] | None = None
     """Who is the controller now, with the row's revision; None if that has not changed."""
+    others: dict[str, tuple[bytes | None, int]] = Factory(dict)
+    """Rows of any other kind by their keys, as they are written, with their revisions; None and 0 for one that is gone.
+    Whoever they concern reads them (`ReplicaManager.row_followers`)."""
 
     @property
     def is_of_nodes(self) -> bool:
         """Whether it tells of nodes that come, go or take over something."""
         return bool(self.nodes) or self.controllers is not None
+
+
+class RowFollower(Protocol):
+    """Whoever keeps rows of a kind of its own in memory: users, rules, quotas. Only the event loop calls it."""
+
+    def take(self, news: News) -> None:
+        """What a revision changed; `news.others` has its rows, among those of others."""
+
+    def row_keys(self) -> Iterable[str]:
+        """The keys of the rows that it holds."""
 
 
 def read_news(events: Iterable[Event]) -> list[News]:
@@ -101,6 +115,8 @@ def _note(news: News, event: Event) -> None:
         news.nodes[int(key.removeprefix(NODES))] = None if value is None else NodeRecord.decode(value)
     elif key == CONTROLLER:
         news.controllers = (None, 0) if value is None else (ControllerRecord.decode(value), event.revision)
+    else:
+        news.others[key] = value, 0 if value is None else event.revision
 
 
 @lru_cache(maxsize=1000)

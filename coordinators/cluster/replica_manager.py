@@ -16,7 +16,7 @@ import trio
 from attrs import define, evolve, field
 
 from coordinators.background import Background
-from coordinators.cluster.news import News, read_news, read_whole
+from coordinators.cluster.news import News, RowFollower, read_news, read_whole
 from coordinators.cluster.nodes import Nodes
 from coordinators.cluster.strays import Strays
 from coordinators.topic_view import Topic, TopicUpdate
@@ -83,6 +83,8 @@ class ReplicaManager:
     """Asked for another log in the place of one that failed its checks; the first that is here is."""
     on_damaged_stage: list[Callable[[Partition, StorageError], Awaitable[object]]] = field(factory=list, init=False)
     """Asked to put a stage out of the way that failed its checks, so that it is copied anew."""
+    row_followers: list[RowFollower] = field(factory=list, init=False)
+    """Told of rows that are about neither topics nor nodes, before the revision is in force."""
     on_nodes: list[Callable[[], object]] = field(factory=list, init=False)
     """Told when a node came, went or changed, or another is the controller: `nodes` says how it is now."""
     _watch: Watch | None = field(default=None, init=False)
@@ -185,10 +187,14 @@ class ReplicaManager:
 
     def _keys(self) -> list[str]:
         nodes = [f"{NODES}{node_id}" for node_id in self.nodes.by_id]
-        return [*self.topics.keys(), *nodes, *([] if self.nodes.controller is None else [CONTROLLER])]
+        followed = [key for follower in self.row_followers for key in follower.row_keys()]
+        return [*self.topics.keys(), *nodes, *([] if self.nodes.controller is None else [CONTROLLER]), *followed]
 
     async def _put_in_force(self, news: News) -> None:
         self.nodes.take(news)
+        if news.others:
+            for follower in self.row_followers:
+                follower.take(news)
         await self._prepare_all(news)
         breathing = Breathing(MADE_AT_ONCE)
         created: list[TopicUpdate] = []

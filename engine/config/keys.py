@@ -116,6 +116,8 @@ class ConfigKey:
     effect: Effect = Effect.IN_FORCE
     synonyms: tuple[BrokerSynonym, ...] = ()
     default_reason: str = ""
+    per_listener: bool = False
+    """Whether a listener may have a value of its own, by `listener.name.<name>.<key>`."""
 
     @property
     def read_only(self) -> bool:
@@ -135,6 +137,8 @@ class ConfigKey:
         parts = [self.documentation]
         if self.effect is not Effect.IN_FORCE:
             parts.append(f"({self.effect.value[0].upper()}{self.effect.value[1:]}.)")
+        if self.per_listener:
+            parts.append(f"Of one listener: `listener.name.<name>.{self.name}`.")
         if self.default_reason:
             parts.append(f"Default not Kafka's: {self.default_reason}")
         return " ".join(parts)

@@ -145,3 +145,29 @@ def test_an_empty_token_is_refused_and_not_taken_for_none(tmp_path: Path) -> Non
     file.write_text('http.token = ""\n')
     with pytest.raises(InvalidConfig, match=r"http\.token.*not empty"):
         BrokerConfig.load(file=str(file))
+
+
+def test_listeners_have_names_and_the_map_their_protocols() -> None:
+    config = BrokerConfig.load(
+        values={
+            "listeners": "IN://127.0.0.1:1,OUT://127.0.0.1:2,IN://127.0.0.1:3",
+            "advertised.listeners": "OUT://broker:9,IN://a:1,IN://b:3",
+            "listener.security.protocol.map": "IN:PLAINTEXT,OUT:PLAINTEXT",
+        }
+    )
+    assert [config.protocol(each).value for each in config.listeners] == ["PLAINTEXT"] * 3
+    assert [str(config.advertised(number)) for number in range(3)] == ["IN://a:1", "OUT://broker:9", "IN://b:3"]
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"listeners": "OUT://127.0.0.1:1"}, "OUT has no protocol: add OUT:SASL_SSL"),
+        ({"advertised.listeners": "SSL://broker:1"}, "advertised.listeners names SSL"),
+        ({"listener.security.protocol.map": "A:TLS"}, "a list of NAME:PROTOCOL"),
+        ({"listener.name.plaintext.num.partitions": "3"}, "Unknown configuration listener.name.plaintext.num"),
+    ],
+)
+def test_names_that_do_not_fit_together_are_refused(values: dict[str, object], said: str) -> None:
+    with pytest.raises(InvalidConfig, match=said):
+        BrokerConfig.load(values=values)

@@ -4,11 +4,11 @@ from attrs import frozen
 
 from engine.config.keys import INT_MAX, ConfigKey, ConfigType, Importance, Rule, at_least, between
 from engine.config.topic import MEBIBYTE, MINUTE_MS
-from wire.kafka.listeners import PROTOCOLS, are_listeners
+from wire.kafka.listeners import PROTOCOLS, are_listeners, is_protocol_map
 
 
 def _listeners(*, may_be_empty: bool) -> Rule:
-    sentence = f"a list of PROTOCOL://host:port, PROTOCOL one of {', '.join(PROTOCOLS)}, no address twice"
+    sentence = "a list of NAME://host:port, no address twice"
     return Rule(lambda items: are_listeners(items) and (may_be_empty or len(items) > 0), sentence)
 
 
@@ -17,7 +17,9 @@ LISTENER_KEYS = (
         "listeners",
         ConfigType.LIST,
         ("PLAINTEXT://127.0.0.1:9092",),
-        "The addresses on which Kafka clients are served. Port 0 takes a free one.",
+        "The addresses on which Kafka clients are served, each with a name: that of a protocol (`PLAINTEXT`, `SSL`, "
+        "`SASL_PLAINTEXT`, `SASL_SSL`), or one that `listener.security.protocol.map` gives a protocol. Port 0 takes a "
+        "free one.",
         _listeners(may_be_empty=False),
         dynamic=False,
         importance=Importance.HIGH,
@@ -27,10 +29,19 @@ LISTENER_KEYS = (
         "advertised.listeners",
         ConfigType.LIST,
         (),
-        "The addresses that clients are told to connect to, if they are not those of `listeners`.",
+        "The addresses that clients are told to connect to, if they are not those of `listeners`; each has the name "
+        "of one of those.",
         _listeners(may_be_empty=True),
         dynamic=False,
         importance=Importance.HIGH,
+    ),
+    ConfigKey(
+        "listener.security.protocol.map",
+        ConfigType.LIST,
+        tuple(f"{name}:{name}" for name in PROTOCOLS),
+        "How listeners are secured, as `NAME:PROTOCOL`. The names of protocols stand for themselves.",
+        Rule(is_protocol_map, f"a list of NAME:PROTOCOL, PROTOCOL one of {', '.join(PROTOCOLS)}"),
+        dynamic=False,
     ),
 )
 

@@ -34,3 +34,8 @@ def test_of_all_that_there_is_what_was_known_and_lacks_is_gone() -> None:
     whole = read_whole(9, [Entry(key, encode({"share.order": "key"}), 5)], known=[key, group_configs_key("gone")])
     assert whole.revision == 9
     assert whole.group_configs == {"gone": ({}, 0), "kept": ({"share.order": "key"}, 5)}
+
+
+def test_rows_of_other_kinds_are_passed_on_as_they_are() -> None:
+    (news,) = read_news([Event(7, "users/alice", b"{}"), Event(7, "users/bob", None)])
+    assert news.others == {"users/alice": (b"{}", 7), "users/bob": (None, 0)}

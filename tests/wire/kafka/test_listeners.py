@@ -2,7 +2,24 @@
 
 import pytest
 
-from wire.kafka.listeners import Listener, are_listeners, parse_listener
+from engine.config.keys import ConfigKey, ConfigType
+from engine.config.resolve import BrokerSettings
+from wire.kafka.listeners import (
+    Listener,
+    ListenerSettings,
+    SecurityProtocol,
+    are_listeners,
+    is_protocol_map,
+    listener_of_key,
+    parse_listener,
+    parse_protocol_map,
+    scoped_key,
+)
+
+KEYS = {
+    "sasl.a": ConfigKey("sasl.a", ConfigType.INT, 1, "One.", per_listener=True),
+    "sasl.b": ConfigKey("sasl.b", ConfigType.INT, 1, "Everybody's."),
+}
 
 
 @pytest.mark.parametrize(
@@ -11,6 +28,7 @@ from wire.kafka.listeners import Listener, are_listeners, parse_listener
         ("PLAINTEXT://127.0.0.1:9092", Listener("PLAINTEXT", "127.0.0.1", 9092)),
         ("plaintext://broker.example:0", Listener("PLAINTEXT", "broker.example", 0)),
         ("PLAINTEXT://[::1]:9092", Listener("PLAINTEXT", "::1", 9092)),
+        ("outside://host:1", Listener("OUTSIDE", "host", 1)),
         ("PLAINTEXT://:9092", Listener("PLAINTEXT", "", 9092)),
     ],
 )
@@ -33,7 +51,8 @@ def test_a_listener_is_written_as_it_is_read() -> None:
         "PLAINTEXT://host:65536",
         "PLAINTEXT://host:-1",
         "PLAINTEXT://::1:9092",
-        "SSL://host:1",
+        "://host:1",
+        "A B://host:1",
     ],
 )
 def test_what_is_no_listener_is_refused(text: str) -> None:
@@ -43,3 +62,41 @@ def test_what_is_no_listener_is_refused(text: str) -> None:
 def test_two_listeners_on_one_address_are_refused() -> None:
     assert not are_listeners(["PLAINTEXT://a:1", "PLAINTEXT://a:1"])
     assert are_listeners(["PLAINTEXT://a:0", "PLAINTEXT://a:0", "PLAINTEXT://b:1"])
+
+
+def test_protocols_stand_for_themselves_and_other_names_are_mapped() -> None:
+    protocols = parse_protocol_map(["outside:sasl_ssl", "SSL:PLAINTEXT"])
+    assert protocols["OUTSIDE"] is SecurityProtocol.SASL_SSL
+    assert protocols["PLAINTEXT"] is SecurityProtocol.PLAINTEXT
+    assert protocols["SSL"] is SecurityProtocol.PLAINTEXT, "a name may be given another protocol"
+
+
+@pytest.mark.parametrize("item", ["A", "A:", "A:TLS", ":SSL", "A B:SSL"])
+def test_what_is_no_protocol_map_is_refused(item: str) -> None:
+    assert not is_protocol_map([item])
+
+
+@pytest.mark.parametrize(
+    ("name", "base"),
+    [
+        ("listener.name.outside.sasl.a", "sasl.a"),
+        ("listener.name.outside.scram-sha-256.sasl.a", "sasl.a"),
+        ("listener.name.outside.sasl.b", None),
+        ("listener.name.outside.gssapi.sasl.a", None),
+        ("listener.name.outside.unknown", None),
+        ("sasl.a", None),
+    ],
+)
+def test_keys_of_one_listener_are_known_by_the_key_behind_them(name: str, base: str | None) -> None:
+    key = scoped_key(name, KEYS)
+    assert (None if key is None else (key.name, key.documentation)) == (None if base is None else (name, "One."))
+
+
+def test_a_listener_has_its_own_value_before_everybodys_and_a_mechanism_before_that() -> None:
+    given = {"sasl.a": 2, "listener.name.in.sasl.a": 3, "listener.name.in.plain.sasl.a": 4}
+    keys = {**KEYS, **{name: key for name in given if (key := scoped_key(name, KEYS)) is not None}}
+    settings = BrokerSettings(static=given, keys=keys)
+    inside, outside = ListenerSettings(settings, "IN"), ListenerSettings(settings, "OUT")
+    assert (outside.integer("sasl.a"), inside.integer("sasl.a"), inside.integer("sasl.a", "PLAIN")) == (2, 3, 4)
+    assert inside.integer("sasl.a", "SCRAM-SHA-256") == 3
+    assert listener_of_key("listener.name.in.plain.sasl.a") == "IN"
