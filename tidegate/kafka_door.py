@@ -51,7 +51,7 @@ def door_services(
     tracing = services[Tracing]
     nearest = NearestReplicas(services[Nodes], settings.text("replica.selector.class") == RACK_AWARE)
     reading = Reading(directory, tracing, clock, services[Timers], long_polls, limits.max_fetch_bytes, nearest)
-    sharing, letters = _sharing(services, reading, workers), ShareDeadLetters(services[LetterWriting], tracing)
+    sharing, letters = _sharing(services, reading, workers), ShareDeadLetters(services[LetterWriting])
     sharing.on_letters.append(letters.wake)
     deleting, lookup = Deleting(directory), OffsetLookup(directory, clock, workers)
     made = (limits, sessions, long_polls, reading, sharing, letters, deleting, lookup)

@@ -37,7 +37,6 @@ from coordinators.share.share_partition import SharePartition
 from coordinators.share.source_records import SourceRecord, read_records
 from coordinators.topic_names import NAME_LENGTH_MAX
 from coordinators.topics import Topic
-from coordinators.tracing.tracing import Tracing
 from coordinators.waiting import Breathing, in_worker, result_of
 
 logger = logging.getLogger("tidegate.dead_letters")
@@ -65,7 +64,6 @@ class ShareDeadLetters:
     """See the module. One task for each share partition that has any."""
 
     writing: LetterWriting
-    tracing: Tracing
     counts: Counter[str] = field(factory=Counter)
     """Letters that have arrived, by reason."""
     gone: int = 0
@@ -174,7 +172,7 @@ class ShareDeadLetters:
 
     async def _settle(self, share: SharePartition, post: _Post, offsets: Sequence[int]) -> None:
         """They are there, durably."""
-        producer, window, place = post.producer, share.window, share.place
+        producer, window = post.producer, share.window
         assert producer is not None
         assert window is not None
         reasons = {offset: window.runs.at(offset).reason for offset in offsets}
@@ -182,9 +180,8 @@ class ShareDeadLetters:
         await result_of(share.note_letters(after, list(_ranges(offsets))))
         post.producer = after
         post.waiting.difference_update(offsets)
-        for offset in offsets:
-            self.counts[reasons[offset]] += 1
-            self.tracing.dead_lettered(place.group_id, share.topic, place.partition_index, offset, reasons[offset])
+        self.counts.update(reasons.values())
+        share.traces.dead_lettered(reasons.items())
 
     async def _records(
         self, share: SharePartition, source: Topic, offsets: Sequence[int], most_bytes: int | None

@@ -19,8 +19,10 @@ from coordinators.share.counters import ShareCounters
 from coordinators.share.looks import LookedFor, Looks
 from coordinators.share.ports import UNINITIALISED, LetterProducer, ShareChange, SharePlace, ShareState, ShareStates
 from coordinators.share.runs import ACQUIRED, ARCHIVING, OffsetRun
+from coordinators.share.share_traces import Notings, ShareTraces
 from coordinators.share.window import Moment, ShareWindow
 from coordinators.topic_view import Topic
+from coordinators.tracing.tracing import Tracing
 from engine.clock import Clock
 from engine.deferred import Deferred
 from engine.errors import (
@@ -75,6 +77,7 @@ class ShareSurroundings:
     on_idle: Callable[["SharePartition"], object] = lambda _: None
     """Told when nothing is acquired any more and nothing is being written."""
     on_closed: Callable[["SharePartition"], object] = lambda _: None
+    tracing: Tracing | None = None
 
     def now(self) -> Moment:
         """By both clocks."""
@@ -96,11 +99,14 @@ class SharePartition:
         self.letter_producer: LetterProducer | None = None
         """Under which its dead letters go, as the next write says."""
         self.loaded = Deferred[None]()
+        self.traces = ShareTraces(around.tracing, place, topic)
         self._around = around
         self._held = held
         self._state_epoch = 0
         self._waiters: dict[ShareWaiter, None] = {}
         self._waiting: dict[int, list[Deferred[None]]] = {}
+        self._traced: dict[int, list[Notings]] = {}
+        """What to note of traced records once a write is durable, by its number."""
         self._timer: Timer | None = None
         self._durable_producer: LetterProducer | None = None
         self._written_producer: LetterProducer | None = None
@@ -176,7 +182,7 @@ class SharePartition:
             self._timer.cancel()
         if self.window is not None:
             self.window.forget_holders()
-        waiting, self._waiting = self._waiting, {}
+        waiting, self._waiting, self._traced = self._waiting, {}, {}
         self._around.on_closed(self)
         self.loaded.refuse(told)
         for answers in waiting.values():
@@ -252,9 +258,13 @@ class SharePartition:
         """Take what a member says; None if there is nothing to wait for. Raises if it is refused."""
         window = self.window
         assert window is not None, "it is loaded"
+        renewed, settled = self.traces.acknowledged(member_id, batches, window.start) if self.traces.any else ((), ())
         number = window.acknowledge(member_id, batches, self.rules, self._around.now())
+        self.traces.note(renewed)
         if number is None:
             return None
+        if settled:
+            self._traced.setdefault(number, []).append(settled)
         answer = Deferred[None]()
         self._waiting.setdefault(number, []).append(answer)
         self._write()
@@ -264,8 +274,10 @@ class SharePartition:
         """Give others what this member has, after a while if there is a back-off; how many offsets that are."""
         released = 0
         if self.window is not None and self.closed is None:
+            traced = self.traces.taken_back(self.window.taken_by(member_id)) if self.traces.any else ()
             released = self.window.release(member_id, self.rules, self._around.now(), backoff_ms)
             if released:
+                self.traces.note(traced)
                 self._after_change()
         return released
 
@@ -305,6 +317,8 @@ class SharePartition:
             return
         self._durable_producer = self._written_producer
         self.window.end_write(self.rules, self._around.now(), failed=False)
+        for notings in self._traced.pop(number, ()):
+            self.traces.note(notings)
         for answer in self._waiting.pop(number, ()):
             answer.resolve(None)
         self._after_change()
@@ -316,6 +330,7 @@ class SharePartition:
             # The next write must not tell of letters whose offsets it leaves as they are.
             self.letter_producer = self._durable_producer
         self.window.end_write(self.rules, self._around.now(), failed=True)
+        self._traced.pop(number, None)
         answers = self._waiting.pop(number, ())
         if not isinstance(error, PASSING):
             # Somebody else decides what its state is.
@@ -400,7 +415,10 @@ class SharePartition:
         self._timer = None
         if self.window is None or self.closed is not None:
             return
-        self.window.expire_locks(self.rules, self._around.now())
+        now = self._around.now()
+        traced = self.traces.timed_out(self.window.overdue(now)) if self.traces.any else ()
+        self.window.expire_locks(self.rules, now)
+        self.traces.note(traced)
         self._after_change()
         if self._timer is None:
             self._arm_soonest()

@@ -313,7 +313,7 @@ class ShareRead(Struct, eq=False):
         topic_id, index = share.place.topic_id, share.place.partition_index
         self.portions.append(SharePortion(topic_id, index, records, taken))
         share.partition.traffic.sent(count, records.size)
-        self.sharing.reading.tracing.answered(share.topic, index, first, records.regions, self.client_id, self.address)
+        share.traces.handed_out(taken, self.wanted.member_id, self.client_id, self.address)
 
     def _warm(self, share: SharePartition, region: FileRegion) -> None:
         """Have it brought into memory, then look again."""

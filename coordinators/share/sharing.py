@@ -108,7 +108,7 @@ class ShareAnswer:
 class _Group:
     """What the share partitions of a group have in common on this node."""
 
-    partitions: int = 0
+    shares: dict[PartitionKey, SharePartition] = field(factory=dict)
     held: dict[str, int] = field(factory=dict)
 
 
@@ -133,6 +133,7 @@ class Sharing:
             self._letters,
             self._drop_idle,
             self._closed,
+            reading.tracing,
         )
         self._shares: dict[PartitionKey, dict[str, SharePartition]] = {}
         self._users: dict[SharePlace, int] = {}
@@ -376,15 +377,16 @@ class Sharing:
         topic = directory.topic(topic_id)
         partition = directory.partition(topic, index)
         group = self._groups.setdefault(group_id, _Group())
-        group.partitions += 1
         share = SharePartition(SharePlace(group_id, topic_id, index), topic.name, partition, self._around, group.held)
+        group.shares[key] = share
         self._shares.setdefault(key, {})[group_id] = share
         share.load()
         return share
 
     def find(self, group_id: str) -> list[SharePartition]:
         """Those of a group that are in memory."""
-        return [shares[group_id] for shares in self._shares.values() if group_id in shares]
+        group = self._groups.get(group_id)
+        return [] if group is None else list(group.shares.values())
 
     def all_shares(self) -> list[SharePartition]:
         """Those of all groups that are in memory."""
@@ -415,8 +417,8 @@ class Sharing:
             if not shares:
                 del self._shares[key]
             group = self._groups[place.group_id]
-            group.partitions -= 1
-            if not group.partitions:
+            del group.shares[key]
+            if not group.shares:
                 del self._groups[place.group_id]
 
     def _drop_idle(self, share: SharePartition) -> None:

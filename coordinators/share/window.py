@@ -16,6 +16,8 @@ Invariants, cited by asserts:
 5. `available`, `complete` and the members' `held` are the sums of what the runs say.
 6. Nothing is delivered more often than the limit that was in force when it was delivered.
 7. All changes of one acknowledgement belong to one write; either all of them are in force or none.
+8. The schedule has a true entry for every run that is available or acquired, unless that waits for a write, and counts
+   those that are in back-off.
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,6 +28,7 @@ from coordinators.share.config import ShareGroupSettings
 from coordinators.share.counters import ShareCounters
 from coordinators.share.ports import UNCHANGED, DeliveryState, ShareChange, ShareState, StateBatch
 from coordinators.share.runs import ACQUIRED, ARCHIVED, ARCHIVING, AVAILABLE, FINAL, SETTLED, OffsetRun, OffsetRuns
+from coordinators.share.schedule import Schedule
 from engine.errors import InvalidRecordState, InvalidRequest
 
 REJECTED = "Offset rejected by client."
@@ -55,6 +58,7 @@ class ShareWindow:
         self.counters = ShareCounters() if counters is None else counters
         self.held = {} if held is None else held
         self.acquired = 0
+        self.schedule = Schedule()
         self.letters: list[OffsetRun] = []
         """What became a dead letter, durably, since somebody last asked."""
         self._written_start = start
@@ -92,6 +96,10 @@ class ShareWindow:
     def _count(self, run: OffsetRun, sign: int) -> None:
         if run.state is AVAILABLE:
             self.available += sign * run.length
+            if run.not_before_ms:
+                self.schedule.waiting += sign * run.length
+            if sign > 0:
+                self.schedule.enter(run)
         elif run.is_final:
             self.complete += sign * run.length
 
@@ -104,10 +112,9 @@ class ShareWindow:
 
     def next_position(self, max_locks: int, now_ms: int) -> int | None:
         """The first offset that can be handed out; None if there is none and there may be no further ones."""
-        if self.available:
-            for run in self.runs:
-                if run.is_ready(now_ms):
-                    return run.first
+        ready = self.schedule.first_ready(now_ms) if self.available else None
+        if ready is not None:
+            return ready.first
         return self.end if self.in_flight < max_locks else None
 
     # -- handing out; what is decided about it stands in `acquiring.py`
@@ -115,8 +122,8 @@ class ShareWindow:
     def give(self, run: OffsetRun, first: int, last: int, member_id: str, lock_until: float, now_ms: int) -> OffsetRun:
         """A part of an available run is a member's from now on."""
         assert run.is_ready(now_ms), "invariant 4: nobody changes what is not available"
-        self.available -= last - first + 1
         run = self._cut(run, first, last)
+        self._count(run, -1)
         self._acquire(run, member_id, lock_until, now_ms)
         return run
 
@@ -135,6 +142,7 @@ class ShareWindow:
         if not run.first_delivered_ms:
             run.first_delivered_ms = now_ms
         self._hold(run, 1)
+        self.schedule.enter(run)
         self.counters.delivered(run.count, run.length)
 
     def _hold(self, run: OffsetRun, sign: int) -> None:
@@ -200,6 +208,7 @@ class ShareWindow:
             self.counters.acks[kind] += part.length
             if kind is AckType.RENEW:
                 part.lock_until = now.monotonic + rules.lock_duration_ms / 1000
+                self.schedule.enter(part)
             else:
                 self._settle_later(part, kind, rules, now, backoff_ms)
                 waits = True
@@ -253,21 +262,31 @@ class ShareWindow:
     def expire_locks(self, rules: ShareGroupSettings, now: Moment) -> int:
         """Take back what was not acknowledged in time; how many offsets that are."""
         expired = 0
-        if self.acquired:
-            for run in [run for run in self.runs if _is_taken(run) and run.lock_until <= now.monotonic]:
-                expired += run.length
-                self._take_back(run, rules, now, _backoff_ms(run, rules))
+        for run in self.schedule.overdue(now.monotonic):
+            expired += run.length
+            self._take_back(run, rules, now, _backoff_ms(run, rules))
+        if expired:
             self.counters.lock_expiries += expired
             self.advance()
         return expired
 
+    def overdue(self, now: Moment) -> list[OffsetRun]:
+        """What is taken back when locks that have run out are looked for next."""
+        return [run for run in self.runs if _is_taken(run) and run.lock_until <= now.monotonic]
+
+    def taken_by(self, member_id: str) -> list[OffsetRun]:
+        """What a member has, and has not said anything of."""
+        if member_id not in self.held:
+            return []
+        return [run for run in self.runs if _is_taken(run) and run.owner == member_id]
+
     def release(self, member_id: str, rules: ShareGroupSettings, now: Moment, backoff_ms: int = 0) -> int:
         """Take back what a member has, who is gone; how many offsets that are. What it acknowledged goes its way."""
         released = 0
-        if self.acquired:
-            for run in [run for run in self.runs if _is_taken(run) and run.owner == member_id]:
-                released += run.length
-                self._take_back(run, rules, now, backoff_ms)
+        for run in self.taken_by(member_id):
+            released += run.length
+            self._take_back(run, rules, now, backoff_ms)
+        if released:
             self.counters.released += released
             self.advance()
         return released
@@ -381,6 +400,7 @@ class ShareWindow:
             self.letters.append(run)
             return
         self._hold(run, 1)
+        self.schedule.enter(run)
         run.not_before_ms, run.reason = 0, ""
         if run.lock_until <= now.monotonic:
             self._take_back(run, rules, now, _backoff_ms(run, rules))
@@ -404,6 +424,8 @@ class ShareWindow:
         part, made = self.runs.cut(run, first, last)
         if run.unwritten:
             self._changed += made
+        for each in made:
+            self.schedule.enter(each)
         return part
 
     def advance(self) -> None:
@@ -418,12 +440,13 @@ class ShareWindow:
 
     def next_time(self, now: Moment) -> float | None:
         """In how many seconds something happens by itself: a lock runs out, a back-off ends. None: nothing will."""
+        self.schedule.end_waits(now.wall_ms)
+        lock_until, wait_until_ms = self.schedule.next_lock, self.schedule.next_wait_ms
         waits: list[float] = []
-        for run in self.runs:
-            if run.state is ACQUIRED and run.write == SETTLED:
-                waits.append(run.lock_until - now.monotonic)
-            elif run.state is AVAILABLE and run.not_before_ms > now.wall_ms:
-                waits.append((run.not_before_ms - now.wall_ms) / 1000)
+        if lock_until is not None:
+            waits.append(lock_until - now.monotonic)
+        if wait_until_ms is not None:
+            waits.append((wait_until_ms - now.wall_ms) / 1000)
         return max(min(waits), 0.0) if waits else None
 
     def take_letters(self) -> list[OffsetRun]:
@@ -437,7 +460,8 @@ class ShareWindow:
 
     def in_backoff(self, now_ms: int) -> int:
         """Offsets that wait for their time."""
-        return sum(run.length for run in self.runs if run.state is AVAILABLE and run.not_before_ms > now_ms)
+        self.schedule.end_waits(now_ms)
+        return self.schedule.waiting
 
 
 def _is_taken(run: OffsetRun) -> bool:

@@ -165,18 +165,18 @@ class Tracing:
             trace.offset = result.base_offset + record.offset_delta
             trace.segment, trace.end_position = end.segment, end.position
             self.store.add(trace)
-            self._note(trace, EventKind.PUBLISH_RECEIVED, client)
+            self.note(trace, EventKind.PUBLISH_RECEIVED, client)
             if door is not None:
-                self._note(trace, EventKind.PUBLISH_PARTITIONED, {"door": door})
+                self.note(trace, EventKind.PUBLISH_PARTITIONED, {"door": door})
             traces.append(trace)
         partition.when_durable_to(result.last_offset, float("inf"), lambda error: self._persisted(traces, error))
 
     def _persisted(self, traces: Sequence[RecordTrace], error: BrokerError | None) -> None:
         for trace in traces:
             if error is None:
-                self._note(trace, EventKind.PUBLISH_PERSISTED, {"offset": trace.offset})
+                self.note(trace, EventKind.PUBLISH_PERSISTED, {"offset": trace.offset})
             else:
-                self._note(trace, EventKind.PUBLISH_FAILED, {"error": str(error), "error_type": type(error).__name__})
+                self.note(trace, EventKind.PUBLISH_FAILED, {"error": str(error), "error_type": type(error).__name__})
 
     # -- the stage: delay, priority, expiry
 
@@ -213,11 +213,11 @@ class Tracing:
         trace = self._begin(context, reason, topic.name, partition, key)
         trace.number = number
         self.store.add(trace)
-        self._note(trace, EventKind.PUBLISH_RECEIVED, {"client_id": client_id, "address": address})
+        self.note(trace, EventKind.PUBLISH_RECEIVED, {"client_id": client_id, "address": address})
         if due_ms is not None:
-            self._note(trace, EventKind.DELAY_SCHEDULED, {"due_ms": due_ms, "lane": _lane(lane)})
+            self.note(trace, EventKind.DELAY_SCHEDULED, {"due_ms": due_ms, "lane": _lane(lane)})
         elif lane is not None:
-            self._note(trace, EventKind.PRIORITY_QUEUED, {"lane": _lane(lane)})
+            self.note(trace, EventKind.PRIORITY_QUEUED, {"lane": _lane(lane)})
         if store is not None:
             store.when_durable_to(number, float("inf"), lambda error: self._persisted([trace], error))
 
@@ -246,7 +246,7 @@ class Tracing:
                 end = released_to.log.end
                 trace.segment, trace.end_position = end.segment, end.position
             self.store.place(trace, offset)
-        self._note(trace, kind, {"offset": offset, "lane": _lane(lane)})
+        self.note(trace, kind, {"offset": offset, "lane": _lane(lane)})
 
     def _resumed(
         self, topic: Topic, partition: int, number: int, traceparent: bytes | memoryview
@@ -283,7 +283,7 @@ class Tracing:
                 break
             if attributes is None:
                 attributes = self._fetcher(topic, client_id, address)
-            self._note(trace, EventKind.CONSUME_FETCHED, attributes)
+            self.note(trace, EventKind.CONSUME_FETCHED, attributes)
 
     def begins_to_read(self, client_id: str | None, address: str) -> Client | None:
         """A connection has sent its first Fetch; give what this returns to `stops_reading` when it ends."""
@@ -305,15 +305,7 @@ class Tracing:
             return
         for trace in held.pass_to(group, offset):
             if trace.may_be_committed_by(group):
-                self._note(trace, EventKind.CONSUME_COMMITTED, {"group": group, "committed_offset": offset})
-
-    def dead_lettered(self, group: str, topic: str, partition: int, offset: int, reason: str) -> None:
-        """A share group has given up a record, and it is in the dead-letter topic."""
-        held = self.store.partition(topic, partition)
-        if held is None or offset > held.offsets[-1]:
-            return
-        for trace in held.between(offset, offset + 1):
-            self._note(trace, EventKind.DLQ_ROUTED, {"group": group, "reason": reason})
+                self.note(trace, EventKind.CONSUME_COMMITTED, {"group": group, "committed_offset": offset})
 
     # -- the rest
 
@@ -374,7 +366,8 @@ class Tracing:
             trace.key, trace.key_size = bytes(key[:KEY_MAX_BYTES]), len(key)
         return trace
 
-    def _note(self, trace: RecordTrace, kind: EventKind, attributes: Mapping[str, Any]) -> None:
+    def note(self, trace: RecordTrace, kind: EventKind, attributes: Mapping[str, Any]) -> None:
+        """Something has happened to a record that is traced."""
         if not trace.events:
             trace.ahead_us = self._time.ahead_us()
         event = TraceEvent(kind, self._time.now_us(trace.ahead_us), attributes)

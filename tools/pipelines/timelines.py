@@ -3,7 +3,7 @@
 publish   received until on disk
 hold      held: from scheduled or queued until ready or released
 deliver   readable until the first fetch
-settle    fetched until a group has committed beyond it
+settle    fetched until a group has committed beyond it, or a member of a share group has acknowledged or rejected it
 """
 
 import time
@@ -24,7 +24,8 @@ SCHEMA = (
     "offset BIGINT, key STRING, key_base64 STRING, group STRING, client_id STRING, error STRING"
 )
 KNOWN_SCHEMA = 1
-OVER = ("delay.cancelled", "delay.expired", "publish.failed")
+OVER = ("delay.cancelled", "delay.expired", "publish.failed", "dlq.routed")
+SETTLED = ("consume.committed", "consume.acked", "consume.rejected")
 QUANTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 
 
@@ -116,7 +117,7 @@ def timelines(events: Any, now_us: int) -> Any:
         first("delay.scheduled", "priority.queued").alias("held_us"),
         last("delay.ready", "priority.released").alias("ready_us"),
         first("consume.fetched").alias("fetched_us"),
-        first("consume.committed").alias("committed_us"),
+        first(*SETTLED).alias("committed_us"),
         first(*OVER).isNotNull().alias("over"),
         f.max("time_us").alias("last_us"),
         f.expr("max_by(event, time_us)").alias("last_event"),

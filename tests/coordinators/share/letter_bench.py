@@ -112,7 +112,7 @@ class LetterBench(Bench):
         publishing = Publishing.compose(directory, self.releases, NoTransactions(), tracing, settings, clock, workers)
         publishing.deliver = self._stepping(publishing.deliver)  # type: ignore[method-assign]
         writing = LetterWriting(controller, ProducerIds(self.desk.catalogue), clock, publishing)
-        self.letters = ShareDeadLetters(writing, tracing)
+        self.letters = ShareDeadLetters(writing)
         self.letters.start()
         self.shares = []
 

@@ -138,3 +138,16 @@ def check(window: ShareWindow) -> None:
     assert head is None or head.state not in FINAL, "invariant 2"
     assert (available, complete, acquired) == (window.available, window.complete, window.acquired), "invariant 5"
     assert dict(held) == window.held, "invariant 5"
+    check_schedule(window)
+
+
+def check_schedule(window: ShareWindow) -> None:
+    """Invariant 8, by walking the runs."""
+    free = [run for run in window.runs if run.state is AVAILABLE]
+    waits = [run for run in free if run.not_before_ms]
+    locks = [run.lock_until for run in window.runs if run.state is ACQUIRED and run.write == SETTLED]
+    assert window.schedule.waiting == sum(run.length for run in waits), "invariant 8"
+    assert window.schedule.next_lock == min(locks, default=None), "invariant 8"
+    assert window.schedule.next_wait_ms == min((run.not_before_ms for run in waits), default=None), "invariant 8"
+    ready = window.schedule.first_ready(0)
+    assert ready is next((run for run in free if not run.not_before_ms), None), "invariant 8"

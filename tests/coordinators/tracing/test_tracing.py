@@ -277,16 +277,3 @@ def test_the_sinks_are_told_of_the_end() -> None:
     world.tracing.close()
     assert (world.heard.flushed, world.heard.closed) == (1, 1)
     assert world.tracing.statistics()["heard"] == 0
-
-
-def test_a_record_that_a_share_group_gave_up() -> None:
-    world = World()
-    world.produce([(b"a", b"1", PLAIN), (b"b", b"2", TRACED)])
-    world.sync()
-    for offset in (0, 1, 2):
-        world.tracing.dead_lettered("mail", "orders", 0, offset, "Offset rejected by client.")
-    world.tracing.dead_lettered("mail", "others", 0, 1, "Offset rejected by client.")
-    (trace,) = world.traces()
-    assert world.kinds(trace)[-1:] == ["dlq.routed"]
-    assert trace.events[-1].attributes == {"group": "mail", "reason": "Offset rejected by client."}
-    assert trace.outcome is Outcome.DEAD_LETTERED
