@@ -185,7 +185,7 @@ class Followers:
         followed.told_high_watermark = NOT_TOLD
         try:
             partition = self._partition(session.node_id, followed)
-            followed.follower = self.in_sync.follower(asked.replica, session.node_id)
+            followed.follower = self.in_sync.follower(asked.replica, session.node_id, partition.leader_epoch)
             self._attach(session, followed, partition)
             given = self._compare(followed, asked, partition)
         except BrokerError as error:

@@ -40,8 +40,9 @@ GATHERED_S = 0.005
 
 
 class Follower(Struct):
-    """How well one follower keeps up with one log."""
+    """How well one follower keeps up with one log, in one leader epoch."""
 
+    leader_epoch: int = -1
     offset: int = -1
     behind_since: float | None = None
     """Since when the log has reached further than the follower; None while it does not."""
@@ -112,9 +113,13 @@ class InSyncReplicas:
         """It has just fetched."""
         self._heard[node_id] = self.clock.monotonic()
 
-    def follower(self, replica: Replica, node_id: int) -> Follower:
-        """What is known of a follower's log."""
-        return self._followers.setdefault(replica, {}).setdefault(node_id, Follower())
+    def follower(self, replica: Replica, node_id: int, leader_epoch: int) -> Follower:
+        """What is known of a follower's log in this epoch."""
+        known = self._followers.setdefault(replica, {})
+        found = known.get(node_id)
+        if found is None or found.leader_epoch != leader_epoch:
+            found = known[node_id] = Follower(leader_epoch)
+        return found
 
     def told_end(self, replica: Replica, node_id: int) -> int | None:
         """Up to where a follower has a log durable; None if it has not told."""
@@ -122,15 +127,22 @@ class InSyncReplicas:
         return None if known is None or known.offset < 0 else known.offset
 
     def began(self, partition: Partition) -> None:
-        """This node leads a partition in a new epoch: nothing is known of its followers yet."""
-        self.ended(partition.topic_id, partition.index)
-        self._led_since[partition.topic_id, partition.index] = self.clock.monotonic()
+        """This node leads a partition in a new epoch: only what followers have said in that counts. Who was quick has
+        done so already, and of a partition that nobody writes to it does not tell again."""
+        place = partition.topic_id, partition.index
+        told = {replica: self._followers.get(replica, {}) for replica in _replicas(place)}
+        self.ended(*place)
+        self._led_since[place] = self.clock.monotonic()
+        for replica, followers in told.items():
+            self._followers[replica] = {
+                node_id: each for node_id, each in followers.items() if each.leader_epoch == partition.leader_epoch
+            }
 
     def ended(self, topic_id: bytes, index: int) -> None:
         """It does not any more."""
         place = topic_id, index
         self._led_since.pop(place, None)
-        for replica in (Replica(*place), Replica(*place, is_stage=True)):
+        for replica in _replicas(place):
             self._followers.pop(replica, None)
         self._wanted.pop(place, None)
         self._doubtful.discard(place)
@@ -279,3 +291,7 @@ class InSyncReplicas:
                 self._want(partition, change.joining, change.leaving)
             else:
                 self._doubtful.discard((partition.topic_id, partition.index))
+
+
+def _replicas(place: PartitionPlace) -> tuple[Replica, Replica]:
+    return Replica(*place), Replica(*place, is_stage=True)

@@ -80,6 +80,17 @@ async def test_a_follower_stays_in_sync_when_its_leader_leads_in_a_new_epoch(jum
         assert leader.replication.in_sync.shrinks == 0
 
 
+@trio_test
+async def test_a_follower_that_was_quicker_than_its_leader_is_in_sync_though_nobody_writes(jumping: MockClock) -> None:
+    """A partition is there, and can be followed, a moment before those are told who act when it is led."""
+    async with replication(1, 2, replicas=(1, 2)) as world:
+        leader = world.nodes[1]
+        await trio.sleep(1)
+        leader.replication.in_sync.began(leader.partition)
+        await trio.sleep(5 * LAG_S)
+        assert (world.row.isr, leader.replication.in_sync.shrinks) == ((1, 2), 0)
+
+
 async def deafen(world: ReplicationWorld, node: ReplicaNode) -> None:
     """The node does not hear of what is committed any more."""
     await trio.sleep(1)
