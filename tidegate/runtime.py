@@ -21,7 +21,7 @@ from coordinators.transaction.orphans import INTERVAL_S, Orphans
 from coordinators.waiting import in_worker
 from engine.catalogue.catalogue import Catalogue
 from engine.catalogue.records import NodeRecord
-from engine.errors import BrokerError
+from engine.errors import BrokerError, StorageError
 from engine.log.types import LogExtent
 from engine.metrics import Metrics
 from engine.records.walk import is_compiled
@@ -122,7 +122,7 @@ class NodeRuntime:
                 then=partial(node.releases.open_all, clean=clean),
                 leads=node.services[Clustering].is_alone,
             )
-        under.journal.start(under.rounds.settle)
+        node.controller.replicas.later.when_none(partial(under.journal.start, under.rounds.settle))
 
     @asynccontextmanager
     async def _serving(self, parts: Parts) -> AsyncIterator[None]:
@@ -183,6 +183,7 @@ class NodeRuntime:
         nursery.start_soon(pulse.drive_syncs, self.foundation.rounds)
         nursery.start_soon(pulse.drive_timers)
         nursery.start_soon(self._expire_waiters, node)
+        node.controller.replicas.open_later()
         nursery.start_soon(node.controller.replicas.follow)
         nursery.start_soon(node.controller.replicas.keep_watermarks)
         nursery.start_soon(node.services[Deletions].finish_all)
@@ -208,6 +209,8 @@ class NodeRuntime:
         await node.controller.replicas.note_watermarks()
         try:
             await in_worker(self.world.workers, lambda: node.partitions.close(clean=True))
+            if node.controller.replicas.later.keys:
+                raise StorageError("not all of them were opened, for lack of room on the disk")
             self.directory.leave_clean_mark(node.partitions.extents())
         except (BrokerError, OSError) as error:
             logger.error("a log could not be closed cleanly; the next start will recover: %s", error)

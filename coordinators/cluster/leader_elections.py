@@ -21,7 +21,8 @@ from coordinators.cluster.elections import (
     settled,
     withdrawn,
 )
-from coordinators.cluster.replica_manager import PartitionKey, ReplicaManager
+from coordinators.cluster.opening import PartitionKey
+from coordinators.cluster.replica_manager import ReplicaManager
 from coordinators.cluster.rows import ChangedRow, PartitionRow, change_partitions, read_nodes, read_rows
 from coordinators.topic_view import Topic
 from coordinators.waiting import Breathing, in_worker

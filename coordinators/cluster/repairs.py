@@ -43,7 +43,7 @@ class Repairs:
         """No stage in the place of the one that failed; raises the error where there is no other copy."""
         await self._leave_isr(partition.topic_id, partition.index, error)
         logger.error("the stage of %s failed its checks and is copied anew from others: %s", partition.log.name, error)
-        await self.replicas.in_thread(self._put_aside, partition.topic_id, f"{partition.index}/{STAGE}")
+        await self.replicas.in_thread(self._put_stage_aside, partition)
 
     async def _leave_isr(self, topic_id: TopicId, index: int, error: StorageError) -> None:
         """Raise the error unless others have everything, and this node counts no more."""
@@ -55,12 +55,21 @@ class Repairs:
             raise error
 
     def _put_aside(self, topic_id: TopicId, place: str) -> None:
-        """[thread] What the journal holds of it goes too, or it would come back with the next start."""
+        """[thread] What the journal holds of it goes too, or it would come back with the next start. If the disk has no
+        room for saying so, whoever opens an empty log of which the journal knows something says it."""
         partitions = self.replicas.partitions
         directory = f"{partitions.directory(topic_id)}/{place}"
         parent, name = os.path.split(directory)
         put_aside(partitions.files, parent, name, partitions.clock.now_ms())
         partitions.forget_journaled(directory)
+
+    def _put_stage_aside(self, partition: Partition) -> None:
+        """[thread] The same for a stage. What the journal holds goes first, the partition's with it, which lies in its
+        files since it was opened: nothing has changed if the disk is full."""
+        partitions = self.replicas.partitions
+        directory = partitions.directory(partition.topic_id, partition.index)
+        partitions.forget_journaled(directory)
+        put_aside(partitions.files, directory, STAGE, partitions.clock.now_ms())
 
 
 def without(row: PartitionRecord, node: int) -> PartitionRecord | None:

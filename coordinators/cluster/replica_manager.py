@@ -10,6 +10,7 @@ Nothing is put in force while somebody plans against what is known (`steady`).
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
+from functools import partial
 from typing import Any
 
 import trio
@@ -18,6 +19,20 @@ from attrs import define, evolve, field
 from coordinators.background import Background
 from coordinators.cluster.news import News, RowFollower, read_news, read_whole
 from coordinators.cluster.nodes import Nodes
+from coordinators.cluster.opening import (
+    FIRST_RETRY_S,
+    OPENING_TOGETHER,
+    LeftForLater,
+    PartitionKey,
+    min_insync,
+    new_logs,
+    open_logs,
+    retried,
+    specs_of,
+    syncs,
+    unled,
+    waiting,
+)
 from coordinators.cluster.strays import Strays
 from coordinators.topic_view import Topic, TopicUpdate
 from coordinators.topics import Topics
@@ -26,16 +41,15 @@ from engine.catalogue.catalogue import Catalogue, CatalogueCompacted, Lasting, W
 from engine.catalogue.records import CONTROLLER, NODES, PartitionRecord
 from engine.config.topic_parts import log_config
 from engine.errors import BrokerError, StorageError, fresh
+from engine.files.reserve import is_full
 from engine.ids import TopicId
 from engine.log.log import Log
 from engine.partition.partition import Partition
 from engine.partition.partitions import Partitions, PartitionSpec
-from engine.partition.replicas import Replicas
 from engine.workers import Workers
 
 logger = logging.getLogger("tidegate.replicas")
 
-OPENING_TOGETHER = 8
 MADE_AT_ONCE = 50
 """So many partitions are made or removed in one go: some milliseconds."""
 LOGS_MADE_TOGETHER = 250
@@ -45,10 +59,8 @@ LOOK_AGAIN_S = 0.5
 """So long is news waited for before the catalogue is looked at all the same."""
 IN_FORCE_S = 10.0
 """So long may it take until a revision that was committed is in force here, where the catalogue is elsewhere."""
-FIRST_RETRY_S = 1.0
-LONGEST_RETRY_S = 60.0
-
-PartitionKey = tuple[TopicId, int]
+LATER_RETRY_S = 5.0
+"""At most so long after the last time is it tried again to open what there was no room for."""
 
 
 @define(eq=False)
@@ -96,6 +108,8 @@ class ReplicaManager:
     _prepared: dict[PartitionKey, int] = field(factory=dict, init=False)
     """In which epoch this node can lead which partitions, as soon as their rows are in force."""
     _opening: set[PartitionKey] = field(factory=set, init=False)
+    later: LeftForLater = field(factory=LeftForLater, init=False)
+    """What could not be opened when the node started."""
     unable: dict[PartitionKey, float] = field(factory=dict, init=False)
     """What this node is to lead and cannot, and since when."""
 
@@ -230,17 +244,7 @@ class ReplicaManager:
 
     def specs(self, topic: Topic) -> list[PartitionSpec]:
         """The partitions of a topic that lie on this node, as its rows say."""
-        node_id = self.topics.node_id
-        held = [(index, row) for index, row in enumerate(topic.partitions) if node_id in row.replicas]
-        if not held:
-            return []
-        config = log_config(topic.config, self.topics.settings)
-        return [
-            PartitionSpec(
-                topic.topic_id, index, config, _syncs(topic), topic.name, Replicas(node_id, row, _min_insync(topic))
-            )
-            for index, row in held
-        ]
+        return specs_of(topic, self.topics.node_id, self.topics.settings)
 
     def _spec(self, topic: Topic, index: int) -> PartitionSpec | None:
         return next((spec for spec in self.specs(topic) if spec.index == index), None)
@@ -260,23 +264,12 @@ class ReplicaManager:
                     self._open_soon(topic.topic_id, spec.index)
         for start in range(0, len(new), LOGS_MADE_TOGETHER):
             some = new[start : start + LOGS_MADE_TOGETHER]
-            for spec, log in zip(some, await self.in_thread(self._new_logs, some), strict=True):
+            for spec, log in zip(some, await self.in_thread(new_logs, self.partitions, some), strict=True):
                 if log is None:
                     self._open_soon(spec.topic_id, spec.index)
                 else:
                     self._tell_role(self.partitions.add(spec, log))
                 await breathing.did()
-
-    def _new_logs(self, specs: Sequence[PartitionSpec]) -> list[Log | None]:
-        """[thread] None for one that cannot be made now: it is tried again, and what else is new goes on."""
-        logs: list[Log | None] = []
-        for spec in specs:
-            try:
-                logs.append(self.partitions.new_log(spec))
-            except (BrokerError, OSError) as error:
-                logger.error("%s-%d cannot be made, tried again: %s", spec.topic, spec.index, error)
-                logs.append(None)
-        return logs
 
     async def _apply(self, update: TopicUpdate, breathing: Breathing) -> None:
         before, after = update.before, update.after
@@ -290,11 +283,12 @@ class ReplicaManager:
             logger.info("topic created", extra={"topic": after.name, "partitions": after.partition_count})
         elif before.config is not after.config:
             config = log_config(after.config, self.topics.settings)
-            self.partitions.configure(after.topic_id, config, sync_writes=_syncs(after), min_insync=_min_insync(after))
+            self.partitions.configure(after.topic_id, config, sync_writes=syncs(after), min_insync=min_insync(after))
         if before is None or before.partitions is not after.partitions:
             await self._assume_roles(after, breathing)
 
     async def _assume_roles(self, topic: Topic, breathing: Breathing) -> None:
+        self._note_unopened(topic)
         for partition in self.partitions.of_topic(topic.topic_id):
             row = topic.partitions[partition.index]
             if self.topics.node_id not in row.replicas:
@@ -304,6 +298,15 @@ class ReplicaManager:
             else:
                 await self._assume(topic, partition)
             await breathing.did()
+
+    def _note_unopened(self, topic: Topic) -> None:
+        """This node may be elected to lead what it could not open yet: others may, if there are any."""
+        for index, row in enumerate(topic.partitions):
+            key = topic.topic_id, index
+            if key in self._opening and row.leader == self.topics.node_id:
+                self.unable.setdefault(key, trio.current_time())
+            elif key in self._opening:
+                self.unable.pop(key, None)
 
     async def _assume(self, topic: Topic, partition: Partition) -> None:
         row = topic.partitions[partition.index]
@@ -329,6 +332,9 @@ class ReplicaManager:
         """Lead nothing any more until rows come that say so: this node may no longer be who they were meant for."""
         async with self._lock:
             for topic in list(self.topics.view):
+                for index, row in enumerate(topic.partitions):
+                    if row.leader == self.topics.node_id and self.partitions.get(topic.topic_id, index) is None:
+                        self.later.earlier[topic.topic_id, index] = row.leader_epoch
                 for partition in self.partitions.of_topic(topic.topic_id):
                     if partition.replicas.leads:
                         row = partition.replicas.row
@@ -434,6 +440,8 @@ class ReplicaManager:
     async def _open_one(self, topic_id: TopicId, index: int) -> None:
         """A replica of an older topic comes here: what may lie on the disk of it is looked at."""
 
+        key = topic_id, index
+
         async def attempt() -> None:
             async with self._lock:
                 topic = self.topics.by_id.get(topic_id)
@@ -443,20 +451,68 @@ class ReplicaManager:
                 else:
                     # It has gone again before it was here, and may have left files when it was here before.
                     self.background.start_soon(self._remove_files, topic_id, index)
+                self._opening.discard(key)
+                self.later.done(key)
 
+        trouble = f"partition {index} of the topic {topic_id.hex()} cannot be opened"
         try:
-            await _until_done(attempt, f"partition {index} of the topic {topic_id.hex()} cannot be opened")
+            if key in self.later.keys:
+                await retried(attempt, trouble, longest_s=LATER_RETRY_S)
+            else:
+                await retried(attempt, trouble)
         finally:
-            self._opening.discard((topic_id, index))
+            self._opening.discard(key)
 
     async def _arrive(self, topic: Topic, spec: PartitionSpec) -> None:
         partition = self.partitions.get(spec.topic_id, spec.index)
         if partition is None:
-            log = await self.in_thread(self.partitions.open_arrived, spec)
-            partition = self.partitions.add(_unled(spec), log)
-        for opened in self.on_opened:
-            await opened(partition)
+            is_earlier = self.later.is_of_earlier_life(spec)
+            log = await self._open_arriving(spec)
+            partition = self.partitions.add(waiting(spec) if is_earlier else unled(spec), log)
+            try:
+                for opened in self.on_opened:
+                    await opened(partition)
+            except BaseException:
+                # Nobody may take it for whole without its stage.
+                self._close(partition)
+                raise
+            if is_earlier:
+                self._tell_role(partition)
         await self._assume(topic, partition)
+
+    async def _open_arriving(self, spec: PartitionSpec) -> Log:
+        """What was here when the node started, or was not and may have been before."""
+        log: Log
+        if (spec.topic_id, spec.index) not in self.later.keys:
+            log = await self.in_thread(self.partitions.open_arrived, spec)
+            return log
+        try:
+            log = await self.in_thread(partial(self.partitions.open_log, spec, clean=False))
+        except StorageError as error:
+            if is_full(error):
+                self.partitions.disk_is_full("partitions that are to be opened")
+                raise
+            log = await self._repaired(spec, error)
+        return log
+
+    def _close(self, partition: Partition) -> None:
+        for taken in self.partitions.take_out(partition.topic_id, partition.index):
+            self.partitions.retire(taken)
+
+    def leave_for_later(self, partition: Partition, error: BaseException) -> None:
+        """Close a partition again, as the node starts: there is no room to open all of it."""
+        self._close(partition)
+        self._leave(partition.topic_id, partition.index, partition.log.name, error)
+
+    def _leave(self, topic_id: TopicId, index: int, name: str, error: BaseException) -> None:
+        logger.error("%s cannot be opened, tried again: %s", name, error)
+        self.later.keys.add((topic_id, index))
+        self.partitions.disk_is_full("partitions that are to be opened")
+
+    def open_later(self) -> None:
+        """The node serves: try again to open what could not be."""
+        for topic_id, index in sorted(self.later.keys):
+            self._open_soon(topic_id, index)
 
     async def _remove_files(self, topic_id: TopicId, index: int) -> None:
         """Of a partition that lies here no longer; unless it has come back."""
@@ -468,7 +524,7 @@ class ReplicaManager:
                     directory = self.partitions.directory(topic_id, index)
                     await self.in_thread(self.partitions.files.remove_tree, directory)
 
-        await _until_done(attempt, "the files of a partition that has moved cannot be removed")
+        await retried(attempt, "the files of a partition that has moved cannot be removed")
 
     # -- starting
 
@@ -479,7 +535,8 @@ class ReplicaManager:
         node `leads` by the rows that it found, they are of an earlier life: it waits for newer ones."""
         specs = [spec for topic in self.topics.view for spec in self.specs(topic)]
         if not leads:
-            specs = [_waiting(spec) if spec.replicas.leads else spec for spec in specs]
+            self.later.note_earlier(specs)
+            specs = [waiting(spec) if spec.replicas.leads else spec for spec in specs]
         strays = Strays(self.topics, self.partitions, self.has_own_catalogue)
         await self.in_thread(strays.look, bool(specs))
         await self.in_thread(self.partitions.recall_watermarks)
@@ -505,27 +562,13 @@ class ReplicaManager:
             logger.error("high watermarks cannot be noted, tried again: %s", error)
 
     async def _open(self, specs: list[PartitionSpec], *, clean: bool) -> None:
-        logs: dict[int, Log] = {}
-        numbers = iter(range(len(specs)))
-
-        def open_log(number: int) -> StorageError | None:
-            try:
-                logs[number] = self.partitions.open_log(specs[number], clean=clean)
-            except StorageError as error:
-                return error
-            return None
-
-        async def open_some() -> None:
-            for number in numbers:
-                error = await self.in_thread(open_log, number)
-                if error is not None:
-                    logs[number] = await self._repaired(specs[number], error)
-
-        async with trio.open_nursery() as nursery:
-            for _ in range(OPENING_TOGETHER):
-                nursery.start_soon(open_some)
-        for number, spec in enumerate(specs):
-            self.partitions.add(spec, logs[number])
+        """Where the disk has no room for it, a log is left for later; the others go on."""
+        open_log = partial(self.partitions.open_log, clean=clean)
+        for spec, log in await open_logs(specs, partial(self.in_thread, open_log), self._repaired):
+            if isinstance(log, Log):
+                self.partitions.add(spec, log)
+            else:
+                self._leave(spec.topic_id, spec.index, f"{spec.topic}-{spec.index}", log)
 
     async def repair_stage(self, partition: Partition, error: StorageError) -> None:
         """Put a stage that cannot be opened out of the way; raises the error where nobody can."""
@@ -539,38 +582,6 @@ class ReplicaManager:
         for repair in self.on_damaged:
             return await repair(spec, error)
         raise error
-
-
-async def _until_done(attempt: Callable[[], Awaitable[None]], trouble: str) -> None:
-    delay_s = FIRST_RETRY_S
-    while True:
-        try:
-            return await attempt()
-        except (BrokerError, OSError) as error:
-            logger.error("%s, tried again: %s", trouble, error)
-        await trio.sleep(delay_s)
-        delay_s = min(2 * delay_s, LONGEST_RETRY_S)
-
-
-def _unled(spec: PartitionSpec) -> PartitionSpec:
-    """The same as if nobody led it: whoever is to lead it prepares for that first."""
-    known = spec.replicas
-    row = evolve(known.row, leader=-1, leader_epoch=known.row.leader_epoch - 1)
-    return evolve(spec, replicas=Replicas(known.node_id, row, known.min_insync))
-
-
-def _waiting(spec: PartitionSpec) -> PartitionSpec:
-    """The same until a newer row says who leads it."""
-    known = spec.replicas
-    return evolve(spec, replicas=Replicas(known.node_id, evolve(known.row, leader=-1), known.min_insync))
-
-
-def _syncs(topic: Topic) -> bool:
-    return topic.config["flush.mode"] != "os"
-
-
-def _min_insync(topic: Topic) -> int:
-    return topic.config.integer("min.insync.replicas")
 
 
 def _nothing() -> None:

@@ -3,7 +3,8 @@
 A log goes offline when a write or a sync failed, and comes back by itself when its end was verified. Where others are
 in sync, one of them leads meanwhile; this node follows it, and is taken back once it has caught up. If its end was
 lost, it leads nothing until an election has given it a new epoch, or another the lead: followers may have what it lost.
-The same goes for who was elected and cannot begin to lead, because its stage is damaged or its disk is full.
+The same goes for who was elected and cannot begin to lead, because its stage is damaged or its disk is full, so that
+it could not even open its log.
 """
 
 import logging
@@ -12,7 +13,8 @@ import trio
 from attrs import define, field
 
 from coordinators.cluster.leader_elections import LeaderElections
-from coordinators.cluster.replica_manager import PartitionKey, ReplicaManager
+from coordinators.cluster.opening import PartitionKey
+from coordinators.cluster.replica_manager import ReplicaManager
 from engine.errors import BrokerError
 from engine.partition.partition import Partition
 
@@ -67,12 +69,13 @@ class Withdrawals:
 
     async def _withdraw(self, key: PartitionKey) -> None:
         node_id = self.replicas.topics.node_id
-        partition = self.replicas.partitions.get(*key)
-        if partition is None:
+        topic, partition = self.replicas.topics.by_id.get(key[0]), self.replicas.partitions.get(*key)
+        if topic is None or (partition is None and key not in self.replicas.unable):
             return
-        logger.warning("%s: this node withdraws, its log has failed", partition.log.name)
+        why = "its log cannot be opened" if partition is None else "its log has failed"
+        logger.warning("%s-%d: this node withdraws, %s", topic.name, key[1], why)
         self.count += 1
-        await self.elections.withdraw(key, node_id, renews=has_lost_end(partition))
+        await self.elections.withdraw(key, node_id, renews=partition is not None and has_lost_end(partition))
 
 
 def has_lost_end(partition: Partition) -> bool:

@@ -16,8 +16,8 @@ from coordinators.topics import Topics
 from coordinators.tracing.tracing import Tracing
 from engine.clock import Clock
 from engine.config.topic_parts import extension_config
-from engine.errors import PolicyViolation, StorageError, fresh
-from engine.files.reserve import Reserve
+from engine.errors import BrokerError, PolicyViolation, StorageError, fresh
+from engine.files.reserve import Reserve, is_full
 from engine.log.log import Log, LogConfig
 from engine.log.recovery import STAGE, new_state
 from engine.partition.durable_log import DurableLog
@@ -120,7 +120,13 @@ class Releases:
         """Open the stages that there are, before anything is served."""
         for topic in self.topics.view:
             for partition in self.partitions.of_topic(topic.topic_id):
-                await self._open_stage_log(partition, clean=clean)
+                try:
+                    await self._open_stage_log(partition, clean=clean)
+                except (BrokerError, OSError) as error:
+                    if not is_full(error):
+                        raise
+                    self.controller.replicas.leave_for_later(partition, error)
+                    continue
                 if partition.replicas.leads:
                     await self._load_stage(topic, partition)
         self.rates.start()
@@ -137,7 +143,7 @@ class Releases:
             try:
                 log = await in_thread(self._open_log, partition, clean)
             except StorageError as error:
-                if is_loading:
+                if is_loading or is_full(error):
                     raise
                 await self.controller.replicas.repair_stage(partition, error)
                 return

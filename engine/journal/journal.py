@@ -127,6 +127,10 @@ class Journal:
             found = read_journal(self._files, self._directory, self._root)
         return found.get(directory, ())
 
+    def left(self, directory: str) -> bool:
+        """[thread] Whether the last broker left something of a log in it, before it is started."""
+        return self._read is not None and directory in self._read
+
     @property
     def place(self) -> int:
         """[thread] All that is journaled so far has a lower place, what is under way included."""

@@ -23,6 +23,7 @@ from engine.log.jobs import Job
 from engine.log.log import Log, LogConfig
 from engine.log.producer_room import ProducerRoom
 from engine.log.recovery import STAGE, new_state, parents, write_journal_birth, write_journal_floor
+from engine.log.segment import LOG_SUFFIX
 from engine.log.types import LogExtent
 from engine.partition.durable_log import DurableLog
 from engine.partition.partition import Partition
@@ -118,6 +119,7 @@ class Partitions:
 
     def open_log(self, spec: PartitionSpec, *, clean: bool) -> Log:
         """[thread] Open and recover one log; its leader notes its epoch before anything else."""
+        self._forget_left_behind(self.directory(spec.topic_id, spec.index))
         log = Log.open(
             self.directory(spec.topic_id, spec.index),
             files=self.files,
@@ -138,6 +140,15 @@ class Partitions:
         if not self.files.list(directory):
             self.forget_journaled(directory)
         return self.open_log(spec, clean=False)
+
+    def _forget_left_behind(self, directory: str) -> None:
+        """[thread] A log that the journal knows has a segment. If not, it was put aside, and its node ended before
+        that was said."""
+        stage = f"{directory}/{STAGE}"
+        if self.journal is not None and (self.journal.left(directory) or self.journal.left(stage)):
+            names = [*self.files.list(directory), *self.files.list(stage)]
+            if not any(name.endswith(LOG_SUFFIX) for name in names):
+                self.forget_journaled(directory)
 
     def forget_journaled(self, directory: str) -> None:
         """[thread] The files of a log are gone, or its stage's: what the journal holds of them must not come back."""

@@ -83,6 +83,12 @@ def test_a_follower_gives_up_a_stage_that_its_leader_never_had() -> None:
     assert simulate(100_594, 3).anomalies == ()
 
 
+@pytest.mark.parametrize("seed", [101_169, 101_252])
+def test_a_node_does_not_end_because_its_disk_is_full_when_it_recovers(seed: int) -> None:
+    """It set damaged bytes aside, or put a damaged copy aside: that takes room."""
+    assert simulate(seed, 3).anomalies == ()
+
+
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("nodes", [1, 3])
 def test_the_same_seed_gives_the_same_run_in_any_process(nodes: int) -> None:
