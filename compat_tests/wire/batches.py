@@ -40,9 +40,11 @@ def build(
     producer_id: int = -1,
     producer_epoch: int = -1,
     sequence: int = -1,
+    transactional: bool = False,
 ) -> bytes:
     """One batch of the given values."""
-    builder = DefaultRecordBatchBuilder(2, CODEC_NUMBERS[codec], False, producer_id, producer_epoch, sequence, 1 << 30)
+    producer = (transactional, producer_id, producer_epoch, sequence)
+    builder = DefaultRecordBatchBuilder(2, CODEC_NUMBERS[codec], *producer, 1 << 30)
     now = int(time.time() * 1000)
     for index, value in enumerate(values):
         stamp = now if timestamps_ms is None else timestamps_ms[index]

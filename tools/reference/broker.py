@@ -60,6 +60,7 @@ def reference_kafka(
     port: int | None = None,
     heap: str = "1g",
     log_level: str = "warn",
+    java_options: tuple[str, ...] = (),
 ) -> Iterator[ReferenceBroker]:
     """Starts Kafka on a free port (or `port`) with `settings` over the defaults, and stops it at the end."""
     with tempfile.TemporaryDirectory(prefix="reference-kafka-") as work:
@@ -71,7 +72,10 @@ def reference_kafka(
                 _wait_until_ready(chosen, log_file, None)
                 yield ReferenceBroker(chosen, directory, log_file, None)
         else:
-            with _process(directory, properties, heap, log_level) as (kafka, log_file):
+            with _process(directory, properties, (f"-Xmx{heap}", f"-Xms{heap}", *java_options), log_level) as (
+                kafka,
+                log_file,
+            ):
                 _wait_until_ready(chosen, log_file, kafka)
                 yield ReferenceBroker(chosen, directory, log_file, kafka.pid)
 
@@ -114,7 +118,7 @@ def _properties(directory: Path, port: int, settings: Mapping[str, str]) -> dict
 
 @contextmanager
 def _process(
-    directory: Path, properties: Mapping[str, str], heap: str, log_level: str
+    directory: Path, properties: Mapping[str, str], java_options: tuple[str, ...], log_level: str
 ) -> Iterator[tuple["subprocess.Popen[bytes]", Path]]:
     file = directory / "server.properties"
     file.write_text("".join(f"{key}={value}\n" for key, value in properties.items()))
@@ -124,7 +128,7 @@ def _process(
         raise ReferenceFailed(f"formatting failed: {formatted.stdout}{formatted.stderr}")
     log_file = directory / "kafka.log"
     level = f"-Dorg.slf4j.simpleLogger.defaultLogLevel={log_level}"
-    options = (*SERVER_OPTIONS, f"-Xmx{heap}", f"-Xms{heap}", level)
+    options = (*SERVER_OPTIONS, *java_options, level)
     with log_file.open("wb") as log:
         command = java_command("Kafka", str(file), options=options, logging=True)
         kafka = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL)

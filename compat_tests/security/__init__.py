@@ -1,0 +1,1 @@
+"""Who may come in and do what: the same secured broker of either kind, raw requests, and real clients."""
