@@ -20,6 +20,7 @@ class Sent:
 
     place: Place
     mark: str
+    key: bytes | None = b"k"
     due_s: float = 0.0
     """Nobody may read it earlier."""
     is_ordered: bool = True

@@ -1,6 +1,6 @@
 """Bugs to be planted in a node, each of which a simulation must find."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
@@ -10,6 +10,11 @@ from coordinators.cluster import elections, leader_elections
 from coordinators.replication.followers import Followers
 from coordinators.replication.following import FollowedReplica, Following, Then
 from coordinators.replication.ports import Asked
+from coordinators.share.dead_letters import ShareDeadLetters, _Post
+from coordinators.share.ports import ShareState
+from coordinators.share.runs import OffsetRun
+from coordinators.share.share_partition import SharePartition
+from coordinators.share.window import ShareWindow
 from coordinators.transaction.machine import TransactionMachine
 from coordinators.transaction.markers import LocalMarkers
 from engine.catalogue.records import PartitionRecord
@@ -149,6 +154,57 @@ def released_twice_after_failover(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Stage, "unwritten", again)
 
 
+# -- of share groups
+
+
+def share_state_forgotten(patch: pytest.MonkeyPatch) -> None:
+    """Who leads next, or begins again, knows where a group stands and nothing of the records above."""
+    begin = SharePartition._begin
+
+    def forgetful(self: SharePartition, state: ShareState) -> None:
+        begin(self, evolve(state, batches=()))
+
+    patch.setattr(SharePartition, "_begin", forgetful)
+
+
+def letters_without_an_intent(patch: pytest.MonkeyPatch) -> None:
+    """What the last leader had begun to send goes under new numbers: where it had arrived, it is there twice."""
+    deliver = ShareDeadLetters._deliver_some
+
+    async def anew(self: ShareDeadLetters, share: SharePartition, post: _Post) -> None:
+        if post.producer is not None and post.producer.intended:
+            await self._begin_anew(share, post, post.producer.target)
+        await deliver(self, share, post)
+
+    patch.setattr(ShareDeadLetters, "_deliver_some", anew)
+
+
+def order_of_keys_ignored(patch: pytest.MonkeyPatch) -> None:
+    """A key's next record is handed out whatever became of the one before it."""
+    acquire = SharePartition.acquire_in_order
+
+    def keyless(
+        self: SharePartition, spans: Any, position: int, wanted: Any, keys: Mapping[int, bytes | None], last: int
+    ) -> Any:
+        return acquire(self, spans, position, wanted, dict.fromkeys(keys), last)
+
+    patch.setattr(SharePartition, "acquire_in_order", keyless)
+
+
+def lock_for_nobody(patch: pytest.MonkeyPatch) -> None:
+    """Locks run out much too early."""
+    acquire = ShareWindow._acquire
+
+    def hasty(self: ShareWindow, run: OffsetRun, member_id: str, lock_until: float, now_ms: int) -> None:
+        acquire(self, run, member_id, lock_until - 0.9, now_ms)
+
+    patch.setattr(ShareWindow, "_acquire", hasty)
+
+
+PLANTED_IN_SHARES: dict[str, Plant] = {
+    plant.__name__: plant
+    for plant in (share_state_forgotten, letters_without_an_intent, order_of_keys_ignored, lock_for_nobody)
+}
 PLANTED_IN_CLUSTER: dict[str, Plant] = {
     plant.__name__: plant
     for plant in (

@@ -1,13 +1,13 @@
 """Readers of a simulation: whole partitions as a consumer of committed records sees them."""
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import trio
 from attrs import define, field
 
-from engine.records.layout import record_section, split_batches, walk_records
+from engine.records.layout import RecordSpan, record_section, split_batches, walk_records
 from tests.simulation.client import Disconnected, SimulatedClient
 from tests.simulation.history import History, Place
 from tests.simulation.running import sleep
@@ -20,6 +20,13 @@ LATEST = -1
 FETCHED_BYTES = 4096
 GIVE_UP_S = 60.0
 AGAIN_S = 0.05
+
+Describe = Callable[[RecordSpan], str]
+
+
+def value_of(span: RecordSpan) -> str:
+    """Records are known by their values, mostly."""
+    return bytes(span.value or b"").decode()
 
 
 async def end_of(client: SimulatedClient, place: Place, history: History, *, committed: bool = True) -> int:
@@ -78,7 +85,9 @@ class Follower:
         self._end = end
 
 
-async def read_all(client: SimulatedClient, place: Place, history: History) -> dict[int, str]:
+async def read_all(
+    client: SimulatedClient, place: Place, history: History, describe: Describe = value_of
+) -> dict[int, str]:
     """The marks of all committed records of a partition by offset, up to its end as it is now."""
     position, end = 0, await end_of(client, place, history)
     marks: dict[int, str] = {}
@@ -87,7 +96,7 @@ async def read_all(client: SimulatedClient, place: Place, history: History) -> d
         if trio.current_time() > deadline:
             history.wrong("stuck", f"{place} at {position} before {end}")
             break
-        following, found = await fetch(client, place, position)
+        following, found = await fetch(client, place, position, describe)
         marks |= found
         history.saw(place, found)
         if following < position:
@@ -99,7 +108,9 @@ async def read_all(client: SimulatedClient, place: Place, history: History) -> d
     return marks
 
 
-async def fetch(client: SimulatedClient, place: Place, offset: int) -> tuple[int, dict[int, str]]:
+async def fetch(
+    client: SimulatedClient, place: Place, offset: int, describe: Describe = value_of
+) -> tuple[int, dict[int, str]]:
     """Where to go on, and the committed records from `offset` that one answer holds."""
     try:
         epoch = await client.epoch_of(place)
@@ -118,10 +129,10 @@ async def fetch(client: SimulatedClient, place: Place, offset: int) -> tuple[int
         await client.again(place)
     if found.error_code != 0 or not found.records:
         return offset, {}
-    return _committed(bytes(found.records), offset, found.aborted_transactions or ())
+    return _committed(bytes(found.records), offset, found.aborted_transactions or (), describe)
 
 
-def _committed(data: bytes, offset: int, aborted: Sequence[Any]) -> tuple[int, dict[int, str]]:
+def _committed(data: bytes, offset: int, aborted: Sequence[Any], describe: Describe) -> tuple[int, dict[int, str]]:
     """Where to go on, and the values of records from `offset` that are not of aborted transactions."""
     begins = sorted(((one.first_offset, one.producer_id) for one in aborted), reverse=True)
     dropped: set[int] = set()
@@ -137,7 +148,7 @@ def _committed(data: bytes, offset: int, aborted: Sequence[Any]) -> tuple[int, d
             spans = walk_records(section, header.record_count)
             for span in spans:
                 if header.base_offset + span.offset_delta >= offset:
-                    marks[header.base_offset + span.offset_delta] = bytes(span.value or b"").decode()
+                    marks[header.base_offset + span.offset_delta] = describe(span)
     return following, marks
 
 

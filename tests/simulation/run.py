@@ -28,10 +28,11 @@ from tests.simulation.client import Disconnected, SimulatedClient
 from tests.simulation.cluster import SimulatedCluster
 from tests.simulation.faults import Faults
 from tests.simulation.history import Anomaly, History, Place, Show, torn
-from tests.simulation.planted import PLANTED, PLANTED_IN_CLUSTER
+from tests.simulation.planted import PLANTED, PLANTED_IN_CLUSTER, PLANTED_IN_SHARES
 from tests.simulation.reader import Follower, end_of, read_all
 from tests.simulation.replicas import compare_replicas
 from tests.simulation.running import JumpingClock, collected_at_the_end, deterministic, sleep
+from tests.simulation.share_workers import JOBS, SETTINGS, ShareSide
 from tests.simulation.workloads import (
     Committer,
     DelayedProducer,
@@ -51,6 +52,7 @@ PLAIN: tuple[Place, ...] = (("plain", 0), ("plain", 1))
 TRANSACTED: tuple[Place, ...] = (("transacted", 0), ("transacted", 1))
 DELAYED: tuple[Place, ...] = (("delayed", 0),)
 PRIORITISED: tuple[Place, ...] = (("prioritised", 0),)
+TOPICS = (("plain", 2), ("transacted", 2), ("delayed", 1), ("prioritised", 1))
 LONGEST_DELAY_MS = 1500
 MOST_CRASHES = 5
 CRASHES_WITHIN_S = 0.3
@@ -59,6 +61,7 @@ ASKED_FOR_END = 0.1
 MOST_REPLICAS = 3
 TOLD_EVERY = 100
 OK, TOPIC_ALREADY_EXISTS = 0, 36
+ALL_PLANTED = PLANTED | PLANTED_IN_CLUSTER | PLANTED_IN_SHARES
 
 
 @frozen
@@ -76,25 +79,26 @@ class Outcome:
         return f"seed {self.seed}: {self.lives} lives, {self.events} events, {self.trace_hash[:16]}: {found}"
 
 
-def simulate(seed: int, node_count: int = 1, show: Show | None = None) -> Outcome:
-    """One run."""
+def simulate(seed: int, node_count: int = 1, show: Show | None = None, *, shares: bool = False) -> Outcome:
+    """One run; with share groups beside the others where that is asked for."""
     chance = random.Random(seed)
     history = History(show=show)
-    cluster = SimulatedCluster(random.Random(chance.random()), node_count)
+    cluster = SimulatedCluster(random.Random(chance.random()), node_count, SETTINGS if shares else {})
+    side = ShareSide(cluster, history, random.Random(seed)) if shares else None
     with collected_at_the_end(), deterministic(chance.random()), cluster.pauses.in_force():
-        trio.run(_run, cluster, history, chance, clock=JumpingClock().clock)
+        trio.run(_run, cluster, history, chance, side, clock=JumpingClock().clock)
     return Outcome(seed, tuple(history.anomalies), cluster.lives, history.events, history.trace_hash)
 
 
-async def _run(cluster: SimulatedCluster, history: History, chance: random.Random) -> None:
+async def _run(cluster: SimulatedCluster, history: History, chance: random.Random, side: ShareSide | None) -> None:
     async with trio.open_nursery() as nursery:
         nursery.start_soon(cluster.live)
         with trio.move_on_after(GIVE_UP_S) as given:
             followed = [place for place in (*PLAIN, *DELAYED, *PRIORITISED) if chance.random() < 0.7]
             ends = ASKED_FOR_END if cluster.node_count > 1 else 0.0
             followers = [Follower(cluster.client(), history, chance, place, ends) for place in followed]
-            await _work(cluster, history, chance, followers)
-            await _judge(cluster, history, chance, followers)
+            await _work(cluster, history, chance, followers, side)
+            await _judge(cluster, history, chance, followers, side)
         for failure in [failure for node in cluster.nodes for failure in node.failures]:
             history.wrong("node failed", failure)
         cluster.stop()
@@ -104,10 +108,16 @@ async def _run(cluster: SimulatedCluster, history: History, chance: random.Rando
 
 
 async def _work(
-    cluster: SimulatedCluster, history: History, chance: random.Random, followers: Sequence[Follower]
+    cluster: SimulatedCluster,
+    history: History,
+    chance: random.Random,
+    followers: Sequence[Follower],
+    side: ShareSide | None,
 ) -> None:
     """Clients and cuts of power, until the clients have done their part."""
-    await _create_topics(cluster)
+    await _create_topics(cluster, TOPICS if side is None else (*TOPICS, (JOBS[0], 1)))
+    if side is not None:
+        await side.begin()
     async with trio.open_nursery() as meanwhile:
         if cluster.node_count == 1:
             meanwhile.start_soon(_crash_now_and_then, cluster, chance, history)
@@ -116,7 +126,7 @@ async def _work(
         for follower in followers:
             meanwhile.start_soon(follower.run)
         async with trio.open_nursery() as clients:
-            for workload in _workloads(cluster, history, chance):
+            for workload in (*_workloads(cluster, history, chance), *(side.workloads if side else ())):
                 clients.start_soon(workload.run)
         await sleep(chance.random() * LONGEST_DELAY_MS / 1000)
         meanwhile.cancel_scope.cancel()
@@ -137,11 +147,11 @@ def _workloads(cluster: SimulatedCluster, history: History, chance: random.Rando
     ]
 
 
-async def _create_topics(cluster: SimulatedCluster) -> None:
+async def _create_topics(cluster: SimulatedCluster, topics: Sequence[tuple[str, int]]) -> None:
     client = cluster.client()
     factor = min(cluster.node_count, MOST_REPLICAS)
     configs = [CreatableTopicConfig("min.insync.replicas", "2")] if factor == 3 else []
-    for name, count in (("plain", 2), ("transacted", 2), ("delayed", 1), ("prioritised", 1)):
+    for name, count in topics:
         topic = CreatableTopic(name=name, num_partitions=count, replication_factor=factor, configs=configs)
         await _insist(client, CREATE_TOPICS, 5, CreateTopicsRequest(topics=[topic], timeout_ms=5000))
         if client.others:
@@ -172,14 +182,22 @@ async def _crash_now_and_then(cluster: SimulatedCluster, chance: random.Random, 
 
 
 async def _judge(
-    cluster: SimulatedCluster, history: History, chance: random.Random, followers: Sequence[Follower]
+    cluster: SimulatedCluster,
+    history: History,
+    chance: random.Random,
+    followers: Sequence[Follower],
+    side: ShareSide | None,
 ) -> None:
     """Read everything, once what was held back is due, and compare."""
     # A new leader knows by its wall clock alone when its predecessor, by another, took a record.
     await sleep(LONGEST_DELAY_MS / 1000 + 0.5 + history.wall_slack_s)
     client = cluster.client()
     read: set[str] = set()
-    for place in (*PLAIN, *TRANSACTED, *DELAYED, *PRIORITISED):
+    places = (*PLAIN, *TRANSACTED, *DELAYED, *PRIORITISED)
+    if side is not None:
+        await side.judge()
+        places = (*places, JOBS)
+    for place in places:
         found = await read_all(client, place, history)
         history.note("read", place, len(found))
         history.judge(place, found, await end_of(client, place, history, committed=False))
@@ -192,7 +210,7 @@ async def _judge(
         history.wrong("torn transaction", mark)
     await client.close()
     if cluster.node_count > 1:
-        await compare_replicas(cluster, history, (*PLAIN, *TRANSACTED, *DELAYED, *PRIORITISED))
+        await compare_replicas(cluster, history, places)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -201,12 +219,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--first", type=int, default=1)
     parser.add_argument("--minutes", type=float, default=float("inf"), help="no seed begins later than that")
     parser.add_argument("--nodes", type=int, default=1)
+    parser.add_argument("--shares", action="store_true", help="with share groups beside the others")
     parser.add_argument("--jobs", type=int, default=1, help="so many processes")
-    parser.add_argument("--plant", choices=sorted(PLANTED | PLANTED_IN_CLUSTER), help="a bug that should be found")
+    parser.add_argument("--plant", choices=sorted(ALL_PLANTED), help="a bug that should be found")
     parser.add_argument("--trace", action="store_true", help="show every event")
     parser.add_argument("--logs", action="store_true", help="show what the nodes log")
     options = parser.parse_args(arguments)
-    run = partial(_one, node_count=options.nodes, plant=options.plant, trace=options.trace, logs=options.logs)
+    run = partial(
+        _one,
+        node_count=options.nodes,
+        shares=options.shares,
+        plant=options.plant,
+        trace=options.trace,
+        logs=options.logs,
+    )
     began_s = time.monotonic()
     due = takewhile(
         lambda _: time.monotonic() - began_s < 60 * options.minutes,
@@ -243,14 +269,14 @@ def _rate(count: int, began_s: float) -> str:
     return f"{count / max(time.monotonic() - began_s, 1e-9):.2f} seeds per second"
 
 
-def _one(seed: int, *, node_count: int, plant: str | None, trace: bool, logs: bool) -> Outcome:
+def _one(seed: int, *, node_count: int, shares: bool, plant: str | None, trace: bool, logs: bool) -> Outcome:
     """In this process, or in one of several."""
     gc.freeze()
     logging.disable(logging.NOTSET if logs else logging.CRITICAL)
     with pytest.MonkeyPatch.context() as patch:
         if plant is not None:
-            (PLANTED | PLANTED_IN_CLUSTER)[plant](patch)
-        return simulate(seed, node_count, print if trace else None)
+            ALL_PLANTED[plant](patch)
+        return simulate(seed, node_count, print if trace else None, shares=shares)
 
 
 if __name__ == "__main__":

@@ -352,7 +352,7 @@ def _batch(
     packed = []
     for place, (record, headers, expect) in enumerate(sent):
         expect(record)
-        packed.append(pack_record(place, 0, b"k", record.mark.encode(), headers))
+        packed.append(pack_record(place, 0, record.key, record.mark.encode(), headers))
     now_ms = SimulatedClock().now_ms()
     return pack_batch(
         packed,
