@@ -8,6 +8,7 @@ from attrs import define
 
 from coordinators.release.inspection import Inspection
 from coordinators.release.listing import Order, Window
+from coordinators.share.sharing import SharedPart, Sharing
 from engine.errors import BrokerError
 from tidegate.admin_results import (
     DelayedRecord,
@@ -30,6 +31,7 @@ class EmbeddedAdmin:
     """See `tidegate.admin`."""
 
     inspection: Inspection
+    sharing: Sharing
 
     @classmethod
     def of(cls, broker: "Broker") -> "EmbeddedAdmin":
@@ -37,7 +39,7 @@ class EmbeddedAdmin:
         node = getattr(broker, "node", None)
         if node is None:
             raise RuntimeError("the broker does not run yet: use it inside its `async with`")
-        return cls(Inspection(node.releases, node.workers))
+        return cls(Inspection(node.releases, node.workers), node.services[Sharing])
 
     # -- seeing
 
@@ -101,6 +103,23 @@ class EmbeddedAdmin:
     async def release_now(self, topic: str, partition: int, record_id: str) -> None:
         """Have a record that waits be due now; it is in the log, or its lane, a moment later."""
         await _told(self.inspection.release_now(topic, partition, record_id))
+
+    async def release_shared(
+        self,
+        group: str,
+        member: str | None = None,
+        *,
+        topic: str | None = None,
+        partition: int | None = None,
+        first_offset: int | None = None,
+        last_offset: int | None = None,
+        delay_ms: int = 0,
+    ) -> int:
+        """Take back what a member of a share group has, or all of them, or some of it: how many records that are. With
+        a delay nobody is given them before it is over."""
+        with _refusals():
+            held = SharedPart.of(topic, partition, first_offset, last_offset)
+            return self.sharing.release(group, member, delay_ms, held)
 
     # -- figures
 

@@ -128,6 +128,30 @@ class RemoteAdmin:
         due_ms: int = self._ask("PATCH", _record_path(topic, partition, record_id), given)["due_ms"]
         return due_ms
 
+    def release_shared(
+        self,
+        group: str,
+        member: str | None = None,
+        *,
+        topic: str | None = None,
+        partition: int | None = None,
+        first_offset: int | None = None,
+        last_offset: int | None = None,
+        delay_ms: int = 0,
+    ) -> int:
+        """Take back what a member of a share group has, or all of them, or some of it: how many records that are. With
+        a delay nobody is given them before it is over."""
+        order = {
+            "member": member,
+            "topic": topic,
+            "partition": partition,
+            "first_offset": first_offset,
+            "last_offset": last_offset,
+            "delay_ms": delay_ms or None,
+        }
+        given = {name: value for name, value in order.items() if value is not None}
+        return int(self._ask("POST", _path("share-groups", group, "release"), given)["released"])
+
     # -- figures
 
     def delay_statistics(self) -> DelayReport:

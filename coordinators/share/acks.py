@@ -23,6 +23,7 @@ class AckType(IntEnum):
 
 MAX_BATCHES = 20_000
 """Of one partition in one request: twice as many as a window has offsets."""
+MAX_BACKOFF_MS = 2**31 - 1
 LAST_TYPE = int(AckType.RENEW)
 
 
@@ -71,6 +72,8 @@ def check_acks(batches: Sequence[AckBatch], *, renewing: bool) -> None:
             raise InvalidRequest(f"{len(types)} acknowledgements for {last - first + 1} offsets")
         if min(types) < 0 or max(types) > LAST_TYPE:
             raise InvalidRequest("there is no such type of acknowledgement")
+        if batch.backoff_ms is not None and batch.backoff_ms > MAX_BACKOFF_MS:
+            raise InvalidRequest(f"a back-off of {batch.backoff_ms} ms")
         if not renewing and AckType.RENEW in types:
             raise InvalidRequest("a renewal in a request that does not say that it renews")
         end = last

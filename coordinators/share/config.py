@@ -176,6 +176,17 @@ SHARE_CONFIGS = (
     ),
     GroupKey(
         ConfigKey(
+            "share.release.backoff.max.ms",
+            ConfigType.INT,
+            900_000,
+            "Tidegate's own key. The longest wait that a worker may ask for when it releases a record, in "
+            "milliseconds: longer ones are cut to it. 0: what a worker asks for does not count, but the group's own "
+            "waits.",
+            at_least(0),
+        )
+    ),
+    GroupKey(
+        ConfigKey(
             "share.consumer.max.in.flight",
             ConfigType.INT,
             1_000,
@@ -250,6 +261,7 @@ class ShareGroupSettings:
     retry_backoff_ms: int = 1_000
     retry_backoff_multiplier: float = 2.0
     retry_backoff_max_ms: int = 60_000
+    release_backoff_max_ms: int = 900_000
     max_in_flight: int = 1_000
     order_by_key: bool = False
     priority_lanes: tuple[str, ...] = ()
@@ -296,6 +308,7 @@ class ShareGroupSettings:
             retry_backoff_ms=number("share.retry.backoff.ms"),
             retry_backoff_multiplier=multiplier,
             retry_backoff_max_ms=number("share.retry.backoff.max.ms"),
+            release_backoff_max_ms=number("share.release.backoff.max.ms"),
             max_in_flight=number("share.consumer.max.in.flight"),
             order_by_key=text("share.order") == "key",
             priority_lanes=lanes,

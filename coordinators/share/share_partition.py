@@ -20,7 +20,7 @@ from coordinators.share.looks import LookedFor, Looks
 from coordinators.share.ports import UNINITIALISED, LetterProducer, ShareChange, SharePlace, ShareState, ShareStates
 from coordinators.share.runs import ACQUIRED, ARCHIVING, OffsetRun
 from coordinators.share.share_traces import Notings, ShareTraces
-from coordinators.share.window import Moment, ShareWindow
+from coordinators.share.window import Moment, Offsets, ShareWindow
 from coordinators.topic_view import Topic
 from coordinators.tracing.tracing import Tracing
 from engine.clock import Clock
@@ -270,12 +270,13 @@ class SharePartition:
         self._write()
         return answer
 
-    def release(self, member_id: str, backoff_ms: int = 0) -> int:
-        """Give others what this member has, after a while if there is a back-off; how many offsets that are."""
+    def release(self, member_id: str, backoff_ms: int = 0, offsets: Offsets | None = None) -> int:
+        """Give others what this member has, or of it what lies within some offsets, after a while if there is a
+        back-off; how many offsets that are."""
         released = 0
         if self.window is not None and self.closed is None:
-            traced = self.traces.taken_back(self.window.taken_by(member_id)) if self.traces.any else ()
-            released = self.window.release(member_id, self.rules, self._around.now(), backoff_ms)
+            traced = self.traces.taken_back(self.window.taken_by(member_id, offsets)) if self.traces.any else ()
+            released = self.window.release(member_id, self.rules, self._around.now(), backoff_ms, offsets)
             if released:
                 self.traces.note(traced)
                 self._after_change()

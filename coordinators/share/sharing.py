@@ -22,6 +22,7 @@ from coordinators.share.runs import OffsetRun
 from coordinators.share.sessions import FINAL_EPOCH, INITIAL_EPOCH, PartitionKey, ShareSession, ShareSessions
 from coordinators.share.share_partition import SharePartition, ShareSurroundings
 from coordinators.share.share_reads import SharePortion, ShareRead, Steps
+from coordinators.share.window import Offsets
 from coordinators.topic_view import Topic
 from engine.deferred import Deferred
 from engine.errors import (
@@ -102,6 +103,34 @@ class ShareAnswer:
 
     lock_duration_ms: int
     portions: list[SharePortion]
+
+
+@frozen
+class SharedPart:
+    """Some of what members hold: of a topic, of one of its partitions, of some of its offsets."""
+
+    topic: str
+    index: int | None = None
+    offsets: Offsets | None = None
+
+    @classmethod
+    def of(cls, topic: str | None, index: int | None, first: int | None, last: int | None) -> "SharedPart | None":
+        """What is meant by them, None for all; raises if that is not clear. Without a last offset it is the first."""
+        if (topic is None and index is not None) or (index is None and first is not None):
+            raise InvalidRequest("offsets are of a partition, and that is of a topic: name all three")
+        if first is None and last is not None:
+            raise InvalidRequest("a last offset without a first one")
+        if topic is None:
+            return None
+        if first is None:
+            return cls(topic, index)
+        if last is not None and last < first:
+            raise InvalidRequest(f"offsets from {first} to {last}")
+        return cls(topic, index, (first, first if last is None else last))
+
+    def is_of(self, share: SharePartition) -> bool:
+        """Whether some of it may lie there."""
+        return share.topic == self.topic and self.index in (None, share.place.partition_index)
 
 
 @define(eq=False)
@@ -432,14 +461,22 @@ class Sharing:
 
     # -- for those who look after it
 
-    def release(self, group_id: str, member_id: str | None = None, backoff_ms: int = 0) -> int:
+    def release(
+        self, group_id: str, member_id: str | None = None, backoff_ms: int = 0, of: SharedPart | None = None
+    ) -> int:
         """Give others what a member of a group holds, or what all of them do; how many offsets that are. With a
-        back-off nobody is given them before that time is over."""
-        released = 0
+        back-off, which `share.release.backoff.max.ms` bounds, nobody is given them before that time is over."""
+        released, backoff_ms = 0, self.allowed_backoff_ms(group_id, backoff_ms)
         for share in self.find(group_id):
-            owners = {run.owner for run in share.in_flight()} if member_id is None else {member_id}
-            released += sum(share.release(owner, backoff_ms) for owner in owners)
+            if of is None or of.is_of(share):
+                owners = {run.owner for run in share.in_flight()} if member_id is None else {member_id}
+                offsets = None if of is None else of.offsets
+                released += sum(share.release(owner, backoff_ms, offsets) for owner in owners)
         return released
+
+    def allowed_backoff_ms(self, group_id: str, backoff_ms: int) -> int:
+        """So much of a back-off as a group allows those to choose who give records back."""
+        return max(min(backoff_ms, self._settings(group_id).release_backoff_max_ms), 0)
 
     def statistics(self) -> dict[str, int]:
         """What was counted, and what is under way on this node."""

@@ -36,6 +36,8 @@ EXHAUSTED = "Offset delivery count exceeded the threshold."
 EXPIRED = "The record expired before it could be delivered."
 
 Piece = tuple[OffsetRun, int, int, AckType, int | None]
+Offsets = tuple[int, int]
+"""The first and the last."""
 
 
 class Moment(NamedTuple):
@@ -243,7 +245,9 @@ class ShareWindow:
         elif kind is AckType.REJECT:
             run.target, run.reason = _dead(rules), REJECTED
         else:
-            self._let_go(run, rules, now, _backoff_ms(run, rules) if backoff_ms is None else backoff_ms)
+            most_ms = rules.release_backoff_max_ms
+            is_own = backoff_ms is not None and most_ms > 0
+            self._let_go(run, rules, now, min(backoff_ms or 0, most_ms) if is_own else _backoff_ms(run, rules))
         self._hold(run, -1)
         run.write, run.unwritten = self._gathering, False
         self._changed.append(run)
@@ -274,16 +278,33 @@ class ShareWindow:
         """What is taken back when locks that have run out are looked for next."""
         return [run for run in self.runs if _is_taken(run) and run.lock_until <= now.monotonic]
 
-    def taken_by(self, member_id: str) -> list[OffsetRun]:
-        """What a member has, and has not said anything of."""
+    def taken_by(self, member_id: str, offsets: Offsets | None = None) -> list[OffsetRun]:
+        """What a member has, and has not said anything of; only what of it lies within some offsets, if they are
+        given, which it is cut for."""
         if member_id not in self.held:
             return []
-        return [run for run in self.runs if _is_taken(run) and run.owner == member_id]
+        if offsets is None:
+            return [run for run in self.runs if _is_taken(run) and run.owner == member_id]
+        first, last = max(offsets[0], self.start), min(offsets[1], self.end - 1)
+        found = self.runs.within(first, last) if first <= last else []
+        return [
+            self._cut(run, max(run.first, first), min(run.last, last))
+            for run in found
+            if _is_taken(run) and run.owner == member_id
+        ]
 
-    def release(self, member_id: str, rules: ShareGroupSettings, now: Moment, backoff_ms: int = 0) -> int:
-        """Take back what a member has, who is gone; how many offsets that are. What it acknowledged goes its way."""
+    def release(
+        self,
+        member_id: str,
+        rules: ShareGroupSettings,
+        now: Moment,
+        backoff_ms: int = 0,
+        offsets: Offsets | None = None,
+    ) -> int:
+        """Take back what a member has, who is gone, or of it what lies within some offsets; how many offsets that are.
+        What it acknowledged goes its way."""
         released = 0
-        for run in self.taken_by(member_id):
+        for run in self.taken_by(member_id, offsets):
             released += run.length
             self._take_back(run, rules, now, backoff_ms)
         if released:

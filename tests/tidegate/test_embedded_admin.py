@@ -10,8 +10,9 @@ import trio
 from trio.testing import trio_test
 
 from tests.engine.stage.world import client_batch, record
+from tests.wire.kafka.apis.test_share_fetch import shared_topic
 from tests.wire.kafka.door import Client, config, open_door
-from tests.wire.kafka.requests import create_topic, fetched, produced
+from tests.wire.kafka.requests import batch, create_topic, fetched, produced
 from tidegate.admin_results import AdminError, Fate, Header, NoSuchRecord, NoSuchTopic, TooLate
 from tidegate.broker import Broker
 from tidegate.embedded_admin import EmbeddedAdmin
@@ -96,3 +97,16 @@ async def test_refusals_are_those_of_the_administration(tmp_path: Path) -> None:
 def test_a_broker_that_does_not_run_has_no_administration(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError, match="does not run yet"):
         EmbeddedAdmin.of(Broker(config(tmp_path)))
+
+
+@trio_test
+async def test_what_members_of_a_share_group_have_is_taken_back(tmp_path: Path) -> None:
+    async with shared_topic(tmp_path) as (door, client, member):
+        await produced(client, "t", batch(3))
+        assert await member.take() == [(0, 2, 1)]
+        admin = EmbeddedAdmin.of(door.broker)
+        assert await admin.release_shared("g", "m1", topic="t", partition=0, first_offset=1, delay_ms=60_000) == 1
+        with pytest.raises(AdminError):
+            await admin.release_shared("g", partition=0)
+        assert await admin.release_shared("g") == 2
+        assert await member.take() == [(0, 0, 2), (2, 2, 2)]

@@ -26,7 +26,7 @@ class _Door(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(answer)
 
-    do_GET = do_DELETE = do_PATCH = _answer  # noqa: N815
+    do_GET = do_DELETE = do_PATCH = do_POST = _answer  # noqa: N815
 
     def log_message(self, *_: Any) -> None:
         """Keep quiet."""
@@ -47,6 +47,21 @@ def door(*answers: tuple[int, Any]) -> Iterator[tuple[str, list[Any]]]:
         finally:
             server.shutdown()
             thread.join()
+
+
+def test_what_members_of_a_share_group_have_is_taken_back() -> None:
+    with door((200, {"released": 3, "delay_ms": 0}), (200, {"released": 1, "delay_ms": 60_000})) as (url, asked):
+        admin = RemoteAdmin(url)
+        assert admin.release_shared("a/b") == 3
+        assert admin.release_shared("g", "m", topic="t", partition=0, first_offset=7, delay_ms=60_000) == 1
+    assert [(each[0], each[1], json.loads(each[3])) for each in asked] == [
+        ("POST", "/share-groups/a%2Fb/release", {}),
+        (
+            "POST",
+            "/share-groups/g/release",
+            {"member": "m", "topic": "t", "partition": 0, "first_offset": 7, "delay_ms": 60_000},
+        ),
+    ]
 
 
 RECORD = {

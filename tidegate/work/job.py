@@ -30,6 +30,9 @@ class Settlement(IntEnum):
     RENEW = 4
 
 
+MAX_DELAY_S = 7 * 24 * 3600
+"""However long a group allows (`share.release.backoff.max.ms`)."""
+
 Place = tuple[bytes, int]
 """A partition: the id of its topic, and its number."""
 Settle = Callable[["Job", Settlement], Awaitable[None]]
@@ -55,6 +58,8 @@ class Job:
     _settle: Settle = field(repr=False)
     settled: Settlement | None = field(default=None, init=False)
     """What it was, or is being, settled as."""
+    delay_ms: int | None = field(default=None, init=False)
+    """For how long it is to wait, where it is released and not as long as the group's keys say."""
     is_lost: bool = field(default=False, init=False)
     """Whether it is known that somebody else may have it by now."""
 
@@ -72,8 +77,13 @@ class Job:
         """It is done. Returns when the broker has made that durable; `JobLost` if it may come again."""
         await self._settle(self, Settlement.ACCEPT)
 
-    async def release(self) -> None:
-        """Somebody should try it again, this worker perhaps."""
+    async def release(self, delay: float | None = None) -> None:
+        """Somebody should try it again, this worker perhaps; with a delay, not before so many seconds are over. Without
+        one the group's keys say when. A broker that is not Tidegate gives it out at once."""
+        if delay is not None and not 0 <= delay <= MAX_DELAY_S:
+            raise ValueError(f"a delay of {delay} s: from 0 to {MAX_DELAY_S} are possible")
+        if self.settled is None:
+            self.delay_ms = None if delay is None else round(delay * 1000)
         await self._settle(self, Settlement.RELEASE)
 
     async def reject(self) -> None:

@@ -22,6 +22,7 @@ from wire.kafka.messages.share_fetch import ForgottenTopic, ShareFetchRequest
 OPENING, CLOSING = 0, -1
 LAST_EPOCH = 2**31 - 1
 RECORD_LIMIT = 1
+NO_DELAY = -1
 FETCH_WAIT_MS, BUSY_WAIT_MS = 500, 100
 FETCH_BYTES = 16 * 1024 * 1024
 RETRY_S = 0.1
@@ -199,7 +200,12 @@ class Lending:
         topics = [
             share_acknowledge.AcknowledgeTopic(
                 topic,
-                [share_acknowledge.AcknowledgePartition(index, _batches(acks[topic, index])) for index in indexes],
+                [
+                    share_acknowledge.AcknowledgePartition(
+                        index, _batches(acks[topic, index], self._delays((topic, index), acks[topic, index]))
+                    )
+                    for index in indexes
+                ],
             )
             for topic, indexes in _by_topic(acks)
         ]
@@ -207,6 +213,11 @@ class Lending:
         self._known |= set(acks)
         self._sent, self._is_last = acks, epoch == CLOSING
         return ShareAcknowledgeRequest(self.group, self.member_id, epoch, renews, topics), 0.0
+
+    def _delays(self, place: Place, kinds: dict[int, Settlement]) -> dict[int, int]:
+        """For how long those are to wait that are released and say so."""
+        released = (self._loans[place, offset] for offset, kind in kinds.items() if kind is Settlement.RELEASE)
+        return {loan.job.offset: loan.job.delay_ms for loan in released if loan.job.delay_ms is not None}
 
     # -- answers
 
@@ -331,13 +342,15 @@ def _by_topic(places: Iterable[Place]) -> list[tuple[bytes, list[int]]]:
     return list(found.items())
 
 
-def _batches(kinds: dict[int, Settlement]) -> list[Any]:
-    """Runs of offsets, each with what becomes of every one."""
+def _batches(kinds: dict[int, Settlement], delays: dict[int, int]) -> list[Any]:
+    """Runs of offsets, each with what becomes of every one; one delay is for all of a run."""
     batches: list[share_acknowledge.AcknowledgementBatch] = []
     for offset in sorted(kinds):
-        if batches and batches[-1].last_offset == offset - 1:
+        delay_ms = delays.get(offset, NO_DELAY)
+        is_next = batches and batches[-1].last_offset == offset - 1
+        if is_next and batches[-1].tidegate_backoff_ms == delay_ms:
             batches[-1].last_offset = offset
             batches[-1].acknowledge_types.append(int(kinds[offset]))
         else:
-            batches.append(share_acknowledge.AcknowledgementBatch(offset, offset, [int(kinds[offset])]))
+            batches.append(share_acknowledge.AcknowledgementBatch(offset, offset, [int(kinds[offset])], delay_ms))
     return batches

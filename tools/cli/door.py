@@ -34,11 +34,6 @@ class Door(RemoteAdmin):
         """Have everything on disk looked at; False if that is under way."""
         return bool(self._ask("POST", "/scrub")["started"])
 
-    def release_shared(self, group: str, member: str | None) -> int:
-        """Take back what a member of a share group has, or all of them; how many records that are."""
-        order = {} if member is None else {"member": member}
-        return int(self._ask("POST", f"/share-groups/{quote(group, safe='')}/release", order)["released"])
-
     def health(self) -> Json:
         """How the broker is; also if it is not well, which the door tells by a status other than 200."""
         parts = urlsplit(self.url)

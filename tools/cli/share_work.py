@@ -3,6 +3,9 @@
 A program (`--exec`) is started for each record, without a shell: it gets the value on its standard input and the rest
 in variables (`TIDEGATE_TOPIC`, ...). Its exit status decides: 0 accepts the record, 75 (EX_TEMPFAIL, as mail systems
 have it) gives it back to be tried again, anything else rejects it. The lock is renewed for as long as it runs.
+
+By the rule `renew` records are printed and kept in hand: their locks are renewed until the command ends, by silence or
+by Ctrl-C, and then they are given back. Meanwhile nobody else works on them.
 """
 
 import asyncio
@@ -19,6 +22,8 @@ from tools.cli.formats import Record
 from tools.cli.profiles import Profile
 
 TRY_AGAIN = 75
+MOST_KEPT = 1000
+"""Records that are kept in hand at a time."""
 
 
 class Settling(StrEnum):
@@ -27,6 +32,8 @@ class Settling(StrEnum):
     ACCEPT = "accept"
     RELEASE = "release"
     REJECT = "reject"
+    RENEW = "renew"
+    """It is kept in hand, and given back at the end."""
 
 
 @define(eq=False)
@@ -42,9 +49,12 @@ class ShareWork:
     write: Callable[[Record], None]
     count: int | None = None
     idle_s: float | None = None
+    delay_s: float | None = None
+    """How long what is given back waits; None: as the group's keys say."""
     handled: dict[str, int] = field(factory=dict, init=False)
     """How many records there were, by what became of them."""
     _left: int = field(init=False)
+    _kept: list[Any] = field(factory=list, init=False)
 
     def __attrs_post_init__(self) -> None:
         if self.profile.security_protocol not in ("PLAINTEXT", "SSL"):
@@ -57,13 +67,16 @@ class ShareWork:
         """Until it has had `count` records, or `idle_s` have passed in silence."""
         from tidegate.work import WorkError, worker
 
+        keeps = self.settling is Settling.RENEW and self.command is None
         at_once = self.at_once if self.count is None else min(self.at_once, self.count)
+        if keeps:
+            at_once = MOST_KEPT if self.count is None else min(self.count, MOST_KEPT)
         jobs = worker(
             *self.topics, group=self.group, bootstrap=self.profile.bootstrap, max_in_flight=at_once, tls=self._tls()
         )
         try:
             async with jobs, asyncio.TaskGroup() as tasks:
-                for _ in range(at_once):
+                for _ in range(1 if keeps else at_once):
                     tasks.create_task(self._one_after_the_other(jobs))
         except BaseExceptionGroup as errors:
             error = _first(errors)
@@ -74,13 +87,15 @@ class ShareWork:
             raise error from None
 
     async def _one_after_the_other(self, jobs: Any) -> None:
-        while self._left != 0:
+        while self._left != 0 or self._kept:
             self._left -= 1
             try:
                 job = await asyncio.wait_for(anext(jobs), self.idle_s)
             except (TimeoutError, StopAsyncIteration):
                 break
             await self._settle(job, await self._handled(job))
+        for job in self._kept:
+            await self._settle(job, Settling.RELEASE)
         jobs.stop()
 
     async def _handled(self, job: Any) -> Settling:
@@ -124,9 +139,14 @@ class ShareWork:
     async def _settle(self, job: Any, settling: Settling) -> None:
         from tidegate.work import JobLost
 
-        settle = {Settling.ACCEPT: job.ack, Settling.RELEASE: job.release, Settling.REJECT: job.reject}[settling]
+        if settling is Settling.RENEW:
+            self._kept.append(job)
+            return
         try:
-            await settle()
+            if settling is Settling.RELEASE:
+                await job.release(self.delay_s)
+            else:
+                await (job.ack() if settling is Settling.ACCEPT else job.reject())
         except JobLost:
             self._note("lost")
         else:

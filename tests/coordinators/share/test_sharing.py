@@ -3,15 +3,18 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
+import pytest
 from attrs import evolve
 from trio.testing import trio_test
 
 from coordinators.share.acks import AckBatch
 from coordinators.share.ports import SharePlace, ShareStates
-from coordinators.share.sharing import ShareAnswer, ShareAsked, ShareBudget, ShareClient, Sharing
+from coordinators.share.sharing import ShareAnswer, ShareAsked, ShareBudget, ShareClient, SharedPart, Sharing
 from coordinators.waiting import result_of
 from engine.deferred import Deferred
+from engine.errors import InvalidRequest
 from tests.wire.kafka.apis.test_share_fetch import shared_topic
 from tests.wire.kafka.door import Client, Door
 from tests.wire.kafka.requests import batch, produced
@@ -68,6 +71,39 @@ async def test_what_a_member_holds_can_be_released_by_others(tmp_path: Path) -> 
         assert sharing.release("g") == 3
         assert sharing.release("g") == 0
         assert share.in_flight() == []
+
+
+@trio_test
+async def test_some_of_it_can_be_released_after_a_while(tmp_path: Path) -> None:
+    async with sharing_of(tmp_path, share_release_backoff_max_ms=60_000) as (_, client, sharing, topic_id):
+        await produced(client, "t", batch(9))
+        await told(sharing.fetch(ONE, asked(0, topic_id)))
+        (share,) = sharing.find("g")
+        for held in (SharedPart("other"), SharedPart("t", 1), SharedPart("t", 0, (9, 12))):
+            assert sharing.release("g", None, 0, held) == 0
+        assert sharing.release("g", "m2", 0, SharedPart("t", 0, (2, 4))) == 0
+        assert sharing.release("g", "m1", 10**9, SharedPart("t", 0, (2, 4))) == 3
+        assert [(run.first, run.last) for run in share.in_flight()] == [(0, 1), (5, 8)]
+        assert share.window is not None
+        waits_ms = share.window.runs.at(3).not_before_ms - sharing.reading.clock.now_ms()
+        assert 50_000 < waits_ms <= 60_000, "no longer than the group allows"
+        assert share.statistics()["backed_off"] == 3
+
+
+@pytest.mark.parametrize("given", [(None, 0, None, None), ("t", None, 3, None), ("t", 0, None, 3), ("t", 0, 3, 2)])
+def test_what_is_to_be_released_must_be_clear(given: tuple[Any, Any, Any, Any]) -> None:
+    with pytest.raises(InvalidRequest):
+        SharedPart.of(*given)
+
+
+def test_what_is_to_be_released_is_named_by_parts() -> None:
+    assert SharedPart.of(None, None, None, None) is None
+    assert SharedPart.of("t", None, None, None) == SharedPart("t")
+    assert SharedPart.of("t", 1, None, None) == SharedPart("t", 1)
+    assert (SharedPart.of("t", 1, 5, None), SharedPart.of("t", 1, 5, 8)) == (
+        SharedPart("t", 1, (5, 5)),
+        SharedPart("t", 1, (5, 8)),
+    )
 
 
 @trio_test

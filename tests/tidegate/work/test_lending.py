@@ -4,7 +4,7 @@ import pytest
 
 from tests.tidegate.work.fake_brokers import LOCK_MS, TOPIC_ID, FakeBrokers, handed_out
 from tests.tidegate.work.test_core import ACCEPT, REJECT, begun, settle
-from tidegate.work.job import JobLost, WorkError
+from tidegate.work.job import JobLost, Settlement, WorkError
 from tidegate.work.lending import Lending
 from wire.kafka.messages.share_fetch import AcquiredRecords, ShareFetchableTopicResponse, ShareFetchResponse
 
@@ -18,6 +18,19 @@ def test_neighbours_are_acknowledged_as_one_batch() -> None:
         settle(brokers, job, kind)
     brokers.run(1)
     assert brokers.settled == [(0, 0, 1), (0, 1, 3), (0, 2, 1), (0, 3, 1)]
+
+
+def test_what_is_released_after_a_delay_is_a_batch_of_its_own() -> None:
+    lending, _ = lent([AcquiredRecords(0, 4, 1)], [0, 1, 2, 3, 4])
+    for job, delay_ms in zip(lending.fresh, (None, 5_000, 5_000, 0, None), strict=True):
+        job.delay_ms = delay_ms
+        lending.note(job, Settlement.RELEASE, None)
+    asked = lending.request(1.0, 0)
+    assert asked is not None
+    (partition,) = asked[0].topics[0].partitions
+    assert [
+        (each.first_offset, each.last_offset, each.tidegate_backoff_ms) for each in partition.acknowledgement_batches
+    ] == [(0, 0, -1), (1, 2, 5_000), (3, 3, 0), (4, 4, -1)]
 
 
 def test_one_that_was_lost_takes_no_other_with_it() -> None:

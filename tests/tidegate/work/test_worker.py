@@ -1,6 +1,7 @@
 """A worker as a program sees it, on both event loops and a real broker."""
 
 import asyncio
+import time
 import uuid
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -52,6 +53,31 @@ async def pause() -> None:
         await trio.sleep(0.05)
     else:
         await asyncio.sleep(0.05)
+
+
+def test_a_job_waits_as_long_as_its_worker_says(broker: testing.RunningBroker, run: Run, name: str) -> None:
+    prepare(broker.bootstrap, name, VALUES[:2])
+    seen: list[tuple[int, int]] = []
+    times: dict[int, float] = {}
+
+    async def program() -> None:
+        async with working(broker, name) as jobs:
+            async for job in jobs:
+                seen.append((job.offset, job.delivery_count))
+                if job.delivery_count > 1:
+                    times[job.offset] = time.monotonic() - times[job.offset]
+                    await job.ack()
+                else:
+                    times[job.offset] = time.monotonic()
+                    with pytest.raises(ValueError, match="a delay of -1"):
+                        await job.release(-1)
+                    await job.release(0.0 if job.offset else 1.5)
+                if len(seen) == 4:
+                    break
+
+    run(program)
+    assert sorted(seen) == [(0, 1), (0, 2), (1, 1), (1, 2)]
+    assert times[0] >= 1.5
 
 
 def test_jobs_are_accepted_released_and_rejected(broker: testing.RunningBroker, run: Run, name: str) -> None:

@@ -34,7 +34,8 @@ _numbers = count()
 
 @pytest.fixture(scope="session")
 def broker() -> Iterator[RunningBroker]:
-    with testing.broker({"group.initial.rebalance.delay.ms": "0"}, timeout_s=60) as running:
+    keys = {"group.initial.rebalance.delay.ms": "0", "group.share.min.record.lock.duration.ms": "1000"}
+    with testing.broker(keys, timeout_s=60) as running:
         yield running
 
 

@@ -1,5 +1,7 @@
 """Working from a share group by command: records printed and settled, or given to a program."""
 
+import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -37,6 +39,35 @@ def test_what_is_released_comes_again(tidegate: Tidegate, topic: str, group: str
     for _ in range(2):
         assert tidegate("consume", topic, "--share", group, "--count", "1", "--settle", "release").out == "a\n"
     assert tidegate("consume", topic, "--share", group, "--count", "1").out == "a\n"
+
+
+def test_what_is_released_waits_as_long_as_one_likes(tidegate: Tidegate, topic: str, group: str) -> None:
+    tidegate("produce", topic, "a")
+    assert tidegate("consume", topic, "--share", group, "--count", "1", "--release", "--retry-in", "10m").out == "a\n"
+    assert tidegate("consume", topic, "--share", group, "--idle", "1").out == ""
+
+
+def test_what_is_rejected_is_a_dead_letter(tidegate: Tidegate, topic: str, group: str) -> None:
+    tidegate("produce", topic, "a")
+    assert tidegate("consume", topic, "--share", group, "--count", "1", "--reject").out == "a\n"
+    assert tidegate("consume", f"{topic}.dlq", "--count", "1").out == "a\n"
+
+
+def test_what_is_renewed_is_nobody_elses_until_the_end(tidegate: Tidegate, topic: str, group: str) -> None:
+    tidegate("config", "set", "group", group, "share.record.lock.duration.ms=1000")
+    tidegate("produce", topic, "a", "b", "c")
+    command = [sys.executable, "-m", "tidegate", "consume", topic, "--share", group, "--renew", "--count", "2"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as holder:
+        assert holder.stdout is not None
+        assert [holder.stdout.readline() for _ in range(2)] == [b"a\n", b"b\n"]
+        assert tidegate("consume", topic, "--share", group, "--idle", "3").out == "c\n", "longer than a lock lasts"
+        holder.send_signal(signal.SIGINT)
+    assert tidegate("consume", topic, "--share", group, "--count", "2").out == "a\nb\n"
+
+
+def test_a_record_is_settled_in_one_way(tidegate: Tidegate, topic: str) -> None:
+    ended = tidegate("consume", topic, "--share", "g", "--accept", "--renew")
+    assert (ended.code, "--accept and --renew exclude each other" in ended.err) == (2, True)
 
 
 def test_a_programs_exit_status_decides(tidegate: Tidegate, topic: str, group: str, tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from tools.cli.output import printable
 from tools.cli.progress import progress, waiting
 from tools.cli.reading import Filter, Reading, joined, pattern, read, set_out
 from tools.cli.share_work import Settling, ShareWork
-from tools.cli.times import moment_ms
+from tools.cli.times import duration_ms, moment_ms
 
 EXAMPLES = (
     "tidegate consume orders -e",
@@ -96,7 +96,20 @@ Share = Annotated[
     str | None,
     _in(SHARE, "--share", help="Its name; each record is settled on its own.", autocompletion=group_names),
 ]
-Settle = Annotated[Settling, _in(SHARE, "--settle", help="What becomes of each record.")]
+Settle = Annotated[
+    Settling | None,
+    _in(SHARE, "--settle", help="What becomes of each record: accept unless told otherwise.", show_default=False),
+]
+Accepts = Annotated[bool, _in(SHARE, "--accept", help="Each is done.")]
+Releases = Annotated[bool, _in(SHARE, "--release", help="Each is given back, to be tried again.")]
+Rejects = Annotated[bool, _in(SHARE, "--reject", help="Each goes to the dead letters.")]
+Renews = Annotated[
+    bool, _in(SHARE, "--renew", help="Each is kept in hand, its lock renewed, until the end; then given back.")
+]
+RetryIn = Annotated[
+    str | None,
+    _in(SHARE, "--retry-in", metavar="SPAN", help="How long what is given back waits; else as the group's keys say."),
+]
 Exec = Annotated[
     str | None,
     _in(
@@ -131,7 +144,12 @@ def consume(
     commit: Commit = True,
     commit_interval: CommitInterval = 5_000,
     share: Share = None,
-    settle: Settle = Settling.ACCEPT,
+    settle: Settle = None,
+    accepts: Accepts = False,
+    releases: Releases = False,
+    rejects: Rejects = False,
+    renews: Renews = False,
+    retry_in: RetryIn = None,
     command: Exec = None,
     workers: Workers = 1,
     fetch_bytes: FetchBytes = 1 << 20,
@@ -143,21 +161,17 @@ def consume(
     at = session(context)
     if share is not None:
         _check_alone(context)
-        _work(at, ShareWork(at.profile, topics, share, settle, command, workers, _writer(at, form), count, idle))
+        settling = _settling(settle, accepts, releases, rejects, renews)
+        shared = ShareWork(at.profile, topics, share, settling, command, workers, _writer(at, form), count, idle)
+        _work(at, shared, retry_in)
         return
     begin, stop = _bound(begin, since, "--from", "--since"), _bound(stop, until, "--to", "--until")
     if group is not None and (partitions or stop is not None or begin not in (None, "earliest", "latest")):
         raise UsageMistake(*GROUP_DECIDES)
     chosen = Filter(pattern(key), pattern(value), tuple(_wanted(each) for each in headers or ()))
-    options = {
-        "isolation_level": isolation.value,
-        "max_partition_fetch_bytes": fetch_bytes,
-        "fetch_max_bytes": max(fetch_bytes, 1 << 20),
-        "auto_offset_reset": begin if begin in ("earliest", "latest") else "earliest",
-    }
+    options = _options(isolation, fetch_bytes, begin)
     # A bar beside records on the same terminal would only be in the way.
     with progress("read", draws=not sys.stdout.isatty()) as shown:
-        lost = f"the broker at {at.profile.bootstrap} has gone; trying again"
         reading = Reading(
             _writer(at, form),
             chosen,
@@ -165,7 +179,7 @@ def consume(
             count,
             idle_s=idle,
             on_end=_waiting_note(at, topics),
-            on_lost=lambda: at.output.note(lost),
+            on_lost=lambda: at.output.note(f"the broker at {at.profile.bootstrap} has gone; trying again"),
             timeout_s=at.profile.timeout_s,
         )
         work = _Work(at, topics, is_regex, options, reading, exit_at_end, isolation is Isolation.COMMITTED)
@@ -178,15 +192,35 @@ def consume(
         at.output.note("no records" if chosen == Filter() else "no record matches")
 
 
-def _work(at: Session, shared: ShareWork) -> None:
+def _options(isolation: Isolation, fetch_bytes: int, begin: str | None) -> dict[str, Any]:
+    return {
+        "isolation_level": isolation.value,
+        "max_partition_fetch_bytes": fetch_bytes,
+        "fetch_max_bytes": max(fetch_bytes, 1 << 20),
+        "auto_offset_reset": begin if begin in ("earliest", "latest") else "earliest",
+    }
+
+
+def _work(at: Session, shared: ShareWork, retry_in: str | None) -> None:
+    shared.delay_s = None if retry_in is None else duration_ms(retry_in) / 1000
     run(shared.work(), waits=False)
     if shared.command is not None and at.output.is_for_people:
         at.output.note(", ".join(f"{number} {what}" for what, number in shared.handled.items()) or "no records")
 
 
+def _settling(settle: Settling | None, *flags: bool) -> Settling:
+    given = [each for each, is_given in zip(Settling, flags, strict=True) if is_given] + ([settle] if settle else [])
+    if len(set(given)) > 1:
+        raise UsageMistake(
+            f"--{given[0]} and --{given[1]} exclude each other", "each record is settled in one way; --exec decides it"
+        )
+    return given[0] if given else Settling.ACCEPT
+
+
 def _check_alone(context: typer.Context) -> None:
     """A share group decides what is read, and remembers what was."""
-    allowed = {"topics", "share", "settle", "command", "workers", "form", "count", "idle"}
+    allowed = {"topics", "share", "settle", "accepts", "releases", "rejects", "renews", "retry_in"}
+    allowed |= {"command", "workers", "form", "count", "idle"}
     sources = {name: context.get_parameter_source(name) for name in context.params if name not in allowed}
     wrong = [name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"]
     options = {each.name: each.opts[0] for each in context.command.params}

@@ -12,7 +12,7 @@ from tools.cli.framework import Session, command, confirm, group, session
 from tools.cli.kafka import connected, run
 from tools.cli.offsets import Place, bounds, goals
 from tools.cli.output import Column
-from tools.cli.times import moment_text, span_text
+from tools.cli.times import duration_ms, moment_text, span_text
 
 app = group("Share groups: work queues over topics. Members, lag, what is in hand; begin elsewhere.")
 
@@ -187,20 +187,37 @@ def in_flight(context: typer.Context, name: Name) -> None:
 
 
 @command(
-    app, "release", examples=("tidegate share release mail --yes", "tidegate share release mail --member 3f2b --yes")
+    app,
+    "release",
+    examples=(
+        "tidegate share release mail --yes",
+        "tidegate share release mail --member 3f2b --yes",
+        "tidegate share release mail --topic jobs --partition 0 --offset 17 --delay 5m --yes",
+    ),
 )
 def release(
     context: typer.Context,
     name: Name,
     member: Annotated[str | None, typer.Option("--member", "-m", help="What this member has; else all.")] = None,
+    topic: Annotated[
+        str | None, typer.Option("--topic", "-t", help="Only of this topic.", autocompletion=topic_names)
+    ] = None,
+    partition: Annotated[int | None, typer.Option("--partition", "-p", min=0, help="Only of this partition.")] = None,
+    offset: Annotated[int | None, typer.Option("--offset", min=0, help="Only this record.")] = None,
+    delay: Annotated[
+        str | None, typer.Option("--delay", metavar="SPAN", help="Nobody is given it before, e.g. 90s or 5m.")
+    ] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
 ) -> None:
     """Take back what members have in hand, so that others get it; a member that goes on with it cannot finish it."""
     at = session(context)
+    delay_ms = 0 if delay is None else duration_ms(delay)
     whose = "all members" if member is None else member
     confirm(f"Take back what {whose} of share group {name} have?", yes=yes)
     with opened(at.profile) as door:
-        released = door.release_shared(name, member)
+        released = door.release_shared(
+            name, member, topic=topic, partition=partition, first_offset=offset, delay_ms=delay_ms
+        )
     if at.output.is_for_people:
         at.output.heading(f"{released} records of {name} are there for others")
     else:

@@ -14,7 +14,7 @@ from coordinators.group.share.requests import DescribedShareMember
 from coordinators.share.dead_letters import ShareDeadLetters
 from coordinators.share.runs import OffsetRun
 from coordinators.share.share_partition import SharePartition
-from coordinators.share.sharing import Sharing
+from coordinators.share.sharing import SharedPart, Sharing
 from coordinators.topics import Topics
 from coordinators.waiting import Breathing, result_of
 from engine.clock import Clock
@@ -105,15 +105,23 @@ class InHandPage(Page):
 
 
 class ReleaseOrder(msgspec.Struct, forbid_unknown_fields=True):
-    """Whose records to take back; without a member, all that members of the group have."""
+    """Which records to take back: of a member, else of all; of a topic, else of all; of one of its partitions; from one
+    offset of that to another, which is the same one unless it is given. `delay_ms` is for how long nobody gets them, at
+    most `share.release.backoff.max.ms` of the group."""
 
     member: Annotated[str, msgspec.Meta(min_length=1, max_length=1_000)] | None = None
+    topic: Annotated[str, msgspec.Meta(min_length=1, max_length=1_000)] | None = None
+    partition: Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)] | None = None
+    first_offset: Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)] | None = None
+    last_offset: Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)] | None = None
+    delay_ms: Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)] = 0
 
 
 class ReleasedRecords(msgspec.Struct):
-    """How many offsets were taken back, and are there for others."""
+    """How many offsets were taken back, and are there for others; `delay_ms` from now on, as the group allows it."""
 
     released: Count
+    delay_ms: Count
 
 
 class ReliabilityStatistics(msgspec.Struct):
@@ -182,7 +190,9 @@ async def release_in_hand(call: Call, sharing: Sharing) -> ReleasedRecords:
     """Take back what a member of a share group has, or all of them; others get it."""
     place: GroupPlace = call.place
     order: ReleaseOrder = call.body
-    return ReleasedRecords(sharing.release(place.group, order.member))
+    held = SharedPart.of(order.topic, order.partition, order.first_offset, order.last_offset)
+    delay_ms = sharing.allowed_backoff_ms(place.group, order.delay_ms)
+    return ReleasedRecords(sharing.release(place.group, order.member, delay_ms, held), delay_ms)
 
 
 async def reliability_statistics(_call: Call, sharing: Sharing, letters: ShareDeadLetters) -> ReliabilityStatistics:
@@ -263,6 +273,7 @@ ROUTES = (
         answer=ReleasedRecords,
         place=GroupPlace,
         body=ReleaseOrder,
+        problems=(422,),
     ),
     Route(
         "GET",

@@ -11,6 +11,7 @@ from coordinators.share.sharing import ShareAnswer, ShareClient, Sharing
 from engine.errors import BrokerError, StaleLeader
 from wire.kafka.errors import error_code
 from wire.kafka.messages.share_acknowledge import (
+    AcknowledgementBatch,
     LeaderIdAndEpoch,
     NodeEndpoint,
     PartitionData,
@@ -40,7 +41,7 @@ def handle(
     for topic in request.topics:
         for each in topic.partitions:
             acks.setdefault((topic.topic_id, each.partition_index), []).extend(
-                AckBatch(batch.first_offset, batch.last_offset, batch.acknowledge_types)
+                AckBatch(batch.first_offset, batch.last_offset, batch.acknowledge_types, _backoff_ms(batch))
                 for batch in each.acknowledgement_batches
             )
     epoch, renewing = request.share_session_epoch, request.is_renew_ack
@@ -51,6 +52,11 @@ def handle(
         return _told(sharing.acknowledge(sharer, epoch, acks, renewing=renewing), context, nodes)
     except BrokerError as error:
         return _refusal(error)
+
+
+def _backoff_ms(batch: AcknowledgementBatch) -> int | None:
+    """For how long the member wants what it releases to wait, where it is a client that says so."""
+    return batch.tidegate_backoff_ms if batch.tidegate_backoff_ms >= 0 else None
 
 
 def _acknowledge_many(steps: Steps[Taken], context: Context, nodes: ToldNodes) -> Steps[Answer]:

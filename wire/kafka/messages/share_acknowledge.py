@@ -11,6 +11,7 @@ class AcknowledgementBatch(Struct):
     first_offset: int = 0
     last_offset: int = 0
     acknowledge_types: list[int] = []
+    tidegate_backoff_ms: int = -1
 
 
 class AcknowledgePartition(Struct):

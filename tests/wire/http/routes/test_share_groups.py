@@ -66,11 +66,28 @@ async def test_what_is_in_hand_is_listed_and_taken_back(tmp_path: Path) -> None:
         assert (held["member_id"], held["delivery_count"]) == ("m1", 1)
         assert 0 < held["lock_ms"] <= 30_000
         nobody = await http.ask("POST", "/share-groups/g/release", CHANGE, {"member": "m2"})
-        assert nobody.json() == {"released": 0}
+        assert nobody.json() == {"released": 0, "delay_ms": 0}
         done = await http.ask("POST", "/share-groups/g/release", CHANGE, {})
-        assert done.json() == {"released": 3}
+        assert done.json() == {"released": 3, "delay_ms": 0}
         assert (await http.get("/share-groups/g/in-flight"))["total"] == 0
         assert await member.take(max_records=3) == [(0, 2, 2)]
+
+
+@trio_test
+async def test_one_record_is_taken_back_and_waits(tmp_path: Path) -> None:
+    async with working(tmp_path) as (http, _, member):
+        order = {"member": "m1", "topic": "t", "partition": 0, "first_offset": 1, "delay_ms": 10**9}
+        done = await http.ask("POST", "/share-groups/g/release", CHANGE, order)
+        assert done.json() == {"released": 1, "delay_ms": 900_000}
+        held = (await http.get("/share-groups/g/in-flight"))["items"]
+        assert [(each["first_offset"], each["last_offset"]) for each in held] == [(0, 0), (2, 2)]
+        assert await member.take(max_records=3) == [(3, 4, 1)]
+        for wrong, status in (
+            ({"partition": 0}, 422),
+            ({"topic": "t", "first_offset": 1}, 422),
+            ({"delay_ms": -1}, 422),
+        ):
+            assert (await http.ask("POST", "/share-groups/g/release", CHANGE, wrong)).status == status
 
 
 @trio_test

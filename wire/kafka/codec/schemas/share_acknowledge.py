@@ -44,6 +44,7 @@ REQUEST = StructRows(
                                             FieldRow("first_offset", "int64", 1, 2, default=0),
                                             FieldRow("last_offset", "int64", 1, 2, default=0),
                                             FieldRow("acknowledge_types", "int8", 1, 2, default=[], is_array=True),
+                                            FieldRow("tidegate_backoff_ms", "int64", 1, 2, default=-1, tag=10000),
                                         ),
                                     ),
                                 ),
