@@ -39,7 +39,9 @@ from engine.log.producer_room import ProducerRoom
 from engine.metrics import Metrics
 from engine.partition.partitions import Partitions
 from engine.partition.sync import SyncRounds
+from engine.timers import Timers
 from engine.workers import Workers
+from tidegate.access import compose_access
 from tidegate.cleaning import Cleaning
 from tidegate.clustering import Clustering
 from tidegate.config import BrokerConfig
@@ -114,6 +116,7 @@ async def compose_node(
     nodes = await in_worker(workers, Nodes.load, catalogue)
     replicas = ReplicaManager(catalogue, topics, partitions, workers, under.background, nodes, world.catalogue_workers)
     controller = ClusterController(replicas)
+    access = await compose_access(world, replicas)
     clustering = Clustering.compose(world, controller)
     internal_topics = InternalTopics(controller)
     clustering.look_after(internal_topics)
@@ -139,9 +142,7 @@ async def compose_node(
     clean_ups: list[CleanUp] = [groups.forget_topics, sharing.local_states.forget_topics]
     deletions = Deletions(controller, clean_ups, clustering.acts_for_all)
     identity = await _identity(under, config.node_id, catalogue, topics.settings)
-    followers: FollowerReads = NoFollowers()
-    if links is not None:
-        followers = clustering.replicate(world, controller, releases, timers, links.replicas)
+    followers = _followers(world, clustering, controller, releases, timers, links)
     domain = (
         identity,
         nodes,
@@ -151,6 +152,7 @@ async def compose_node(
         partitions,
         directory,
         controller,
+        *access,
         clustering,
         *clustering.parts,
         deletions,
@@ -199,6 +201,17 @@ def _verification(
     transactions: Transactions, directory: PartitionDirectory, links: "ClusterLinks | None"
 ) -> TransactionVerification:
     return transactions if links is None else links.verification(transactions, directory)
+
+
+def _followers(
+    world: World,
+    clustering: Clustering,
+    controller: ClusterController,
+    releases: Releases,
+    timers: Timers,
+    links: "ClusterLinks | None",
+) -> FollowerReads:
+    return NoFollowers() if links is None else clustering.replicate(world, controller, releases, timers, links.replicas)
 
 
 def _partitions(under: Foundation, settings: BrokerSettings) -> Partitions:

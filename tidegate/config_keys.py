@@ -6,6 +6,7 @@ Each part declares the keys that it obeys; here they are put together, and hande
 
 import re
 
+from coordinators.access.quotas.config import QUOTA_KEYS
 from coordinators.cluster.config import CLUSTER_KEYS
 from coordinators.config import THROTTLE_KEYS, TOPIC_CREATION_KEYS
 from coordinators.group.config import CONSUMER_GROUP_KEYS, GROUP_KEYS
@@ -193,6 +194,7 @@ BROKER_KEYS: dict[str, ConfigKey] = by_name(
         *ENGINE_KEYS.values(),
         *CONNECTION_KEYS,
         *FETCH_KEYS,
+        *QUOTA_KEYS,
         *GROUP_KEYS,
         *CONSUMER_GROUP_KEYS,
         *SHARE_GROUP_KEYS,

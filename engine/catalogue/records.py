@@ -10,6 +10,7 @@ Keys:
   deleting/<id>                   a topic whose files are being removed; its name is free already
   configs/brokers/<node|default>  dynamic broker config
   configs/groups/<group>          what a group is configured to
+  quotas/<entity>                 how much a user, a client id or an address may
   producer-ids                    where the next block of producer ids begins
 Values are JSON; a reader ignores members that it does not know.
 """
@@ -34,6 +35,7 @@ DELETING = "deleting/"
 BROKER_CONFIGS = "configs/brokers/"
 BROKER_DEFAULT = "default"
 GROUP_CONFIGS = "configs/groups/"
+QUOTAS = "quotas/"
 PRODUCER_IDS = "producer-ids"
 SECRET_BYTES = 32
 

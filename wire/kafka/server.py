@@ -19,6 +19,7 @@ from typing import Any
 
 import trio
 
+from coordinators.access.quotas.quotas import Quotas
 from coordinators.tracing.tracing import Tracing
 from engine.clock import Clock
 from engine.metrics import Histogram
@@ -34,6 +35,7 @@ from wire.kafka.large_requests import EXEMPT_BYTES, LargeRequests
 from wire.kafka.request import Context, Deferred, Endpoint, Peer
 from wire.kafka.served_apis import ServedApi, ServedApis
 from wire.kafka.steps import Steps, TooLarge, Work
+from wire.kafka.throttling import Throttling
 from wire.kafka.transmit import Pumped, Transmitter
 from wire.services import Services
 from wire.transport import Transport
@@ -70,6 +72,9 @@ class KafkaConnection:
         self._transmitter = Transmitter(transport, server.workers, self.flush)
         self._scope = trio.CancelScope()
         self._sending = False
+        self._muted_until = 0.0
+        # Whether nothing is read now, for either of these reasons.
+        self._held = False
         self._handling = False
         self._is_busy = False
         self._began = self.last_active
@@ -111,6 +116,8 @@ class KafkaConnection:
         readable, receive_into = self._transport.readable, self._transport.receive_into
         while True:
             await readable()
+            if self._held:
+                await self._wait_until_sent()
             self.last_active = now = self._now()
             self._turn_ends = now + TURN_S
             for _ in range(READS_PER_TURN):
@@ -191,10 +198,29 @@ class KafkaConnection:
         return (
             len(self._outbox) >= limits.max_requests_in_flight
             or self._outbox.held_bytes > limits.max_bytes_in_flight
-            or self._sending
+            or self._held
         )
 
+    def mute(self, wait_s: float) -> None:
+        """Read nothing for so long: its client was told to wait."""
+        self._muted_until = max(self._muted_until, self._now() + wait_s)
+        self._held = True
+
+    def is_muted(self, now: float) -> bool:
+        """Whether the client was told to wait, and still is."""
+        return self._muted_until > now
+
+    async def _stay_muted(self) -> None:
+        # It may be told again meanwhile, for a request that was answered late.
+        while (rest_s := self._muted_until - self._now()) > 0:  # noqa: ASYNC110
+            await trio.sleep(rest_s)
+        self._muted_until = 0.0
+        self._held = self._sending
+        self.last_active = self._now()
+
     async def _wait_until_sent(self) -> None:
+        if self._muted_until:
+            await self._stay_muted()
         while self._is_backed_up():
             self._resume = trio.Event()
             await self._resume.wait()
@@ -221,7 +247,11 @@ class KafkaConnection:
             size *= CONTROL_WEIGHT
         self._began = began = self._now()
         server.requests[api_key] += 1
-        response = api.handle(request, self._context_of(version, client_id))
+        if server.quotas.is_metering and self.peer.node_id is None:
+            context = self._context_of(version, client_id)
+            response = server.throttling.handle(api.handle, api_key, request, context, len(frame), self.mute)
+        else:
+            response = api.handle(request, self._context_of(version, client_id))
         if response is None:
             api.latencies.observe(self._now() - began)
             return None
@@ -385,7 +415,7 @@ class KafkaConnection:
             self._scope.cancel()
             return
         if pumped is Pumped.TRANSPORT_FULL and self._nursery is not None:
-            self._sending = True
+            self._sending = self._held = True
             try:
                 self._nursery.start_soon(self._send_rest)
             except RuntimeError:
@@ -404,6 +434,7 @@ class KafkaConnection:
                 self._scope.cancel()
                 return
         self._sending = False
+        self._held = self._muted_until > 0.0
         self.flush()
         self._wake_reader()
 
@@ -414,7 +445,7 @@ class KafkaConnection:
 
     def is_stuck(self, now: float, patience_s: float) -> bool:
         """Whether the client has begun a request and does not go on with it."""
-        if self._is_busy or self._resume is not None or self.last_active == math.inf:
+        if self._is_busy or self._resume is not None or self.last_active == math.inf or self.is_muted(now):
             self._frames.reset_progress()
             return False
         return self._frames.is_stuck(now, patience_s)
@@ -462,6 +493,8 @@ class KafkaServer:
         self.rounds = rounds
         self.cork = cork
         self.tracing = tracing
+        self.quotas = services[Quotas]
+        self.throttling = Throttling(self.quotas, clock)
         self.apis = {key: api.bound(services) for key, api in registered().items()}
         self.requests: Counter[int] = Counter()
         # From when a request was decoded to when its answer is handed out, by API.
@@ -499,6 +532,8 @@ class KafkaServer:
             await trio.sleep(max(min(idle_s, patience_s, 10) / 2, IDLE_CHECK_LEAST_S))
             now = self.clock.monotonic()
             for connection in tuple(self.connections.values()):
+                if connection.is_muted(now):
+                    continue
                 if connection.last_active < now - idle_s:
                     connection.close(f"idle for connections.max.idle.ms={limits.max_idle_ms}")
                 elif connection.is_stuck(now, patience_s):

@@ -1,0 +1,1 @@
+"""Quotas, as clients and Kafka's own tools see them."""
