@@ -10,7 +10,7 @@ from attrs import frozen
 
 from engine.config.keys import Value
 from tidegate.config import BrokerConfig
-from wire.http.config import Access
+from wire.http.config import OPERATOR, Access, parse_principal
 from wire.kafka.listeners import Listener
 from wire.kafka.request import Endpoint
 from wire.kafka.server import KafkaServer
@@ -119,15 +119,16 @@ def with_door(given: Mapping[str, Value], bound: BoundHttp | None) -> Mapping[st
 def _access(config: BrokerConfig, host: str, bound: str) -> Access:
     token = config["http.token"]
     assert token is None or isinstance(token, str)
+    principal = parse_principal(config.settings.text("http.token.principal")) or OPERATOR
     if bound.startswith("127.") or bound == "::1":
-        return Access(token, frozenset({"localhost", "127.0.0.1", "::1", bound, host.lower()}))
+        return Access(token, frozenset({"localhost", "127.0.0.1", "::1", bound, host.lower()}), principal)
     if token is None:
         raise CannotListen(
             f"http.host={host} is not loopback, so others could reach the operations door: set http.token to a "
             f"secret that callers must send, or http.port=0 to switch it off",
             is_configuration=True,
         )
-    return Access(token)
+    return Access(token, token_principal=principal)
 
 
 def _address(sock: socket.socket) -> str:

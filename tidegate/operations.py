@@ -19,6 +19,7 @@ from tidegate.descriptors import DescriptorPlan
 from tidegate.listening import BoundHttp, Listening
 from tidegate.metrics import ScrubMetrics, StartMetrics, register_node
 from tidegate.node import Node
+from wire.http.callers import Reception
 from wire.http.config import HttpLimits
 from wire.http.life import Life, Phase
 from wire.http.server import HttpServer
@@ -57,7 +58,7 @@ class Operations:
         life = Life(node.clock, _version, addresses, lambda: len(kafka.connections))
         server = None
         if bound is not None:
-            shown: tuple[object, ...] = (life, bound.access, metrics, scrubbing)
+            shown: tuple[object, ...] = (life, Reception(bound.access), metrics, scrubbing)
             services = node.services.extended({type(each): each for each in shown})
             server = HttpServer(services, node.workers, limits)
         start = StartMetrics(_version, node.identity.node_id, server)

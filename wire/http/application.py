@@ -2,19 +2,22 @@
 
 import logging
 from collections import Counter
+from functools import partial
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import parse_qsl, unquote
 
 import msgspec
 
+from coordinators.access.callers import ANONYMOUS, Caller
 from coordinators.release.inspection import Inspection
 from coordinators.release.releases import Releases
 from engine.errors import BrokerError
 from engine.workers import Workers
-from wire.http.config import Access, HttpLimits
+from wire.http.callers import LOCAL, Origin, Reception
+from wire.http.config import HttpLimits
 from wire.http.connection import HttpConnection
-from wire.http.guard import check_changing, check_host, check_token
+from wire.http.guard import check_changing, check_host
 from wire.http.life import Life, Phase
 from wire.http.messages import Call, Request, Response
 from wire.http.problems import Problem, of_broker_error
@@ -26,30 +29,35 @@ logger = logging.getLogger("tidegate.http")
 
 MAX_QUERY_FIELDS = 32
 UNKNOWN_PATH = "other"
+Found = dict[str, tuple[Route, dict[str, str]]]
+"""The routes of a path by method, with its parameters."""
 
 
 class Application:
     """The operations door behind its socket."""
 
-    def __init__(self, routes: Routes, life: Life, access: Access) -> None:
+    def __init__(self, routes: Routes, life: Life, reception: Reception) -> None:
         self._routes = routes
         self._life = life
-        self._access = access
+        self._reception = reception
         self.answered: Counter[tuple[str, str, int]] = Counter()
 
-    def connection(self, transport: Transport, limits: HttpLimits) -> HttpConnection:
+    def connection(self, transport: Transport, limits: HttpLimits, origin: Origin) -> HttpConnection:
         """One connection, to be run."""
-        return HttpConnection(TransportStream(transport), limits, self.respond)
+        return HttpConnection(TransportStream(transport), limits, partial(self.respond, origin=origin))
 
-    async def respond(self, request: Request) -> Response:
+    async def respond(self, request: Request, origin: Origin = LOCAL) -> Response:
         """The answer to a request; whatever happens there is one."""
         path, _, query = request.target.partition("?")
         label = UNKNOWN_PATH
         try:
-            check_host(request, self._access)
-            route, place = self._find(request, path)
-            label = route.path
-            response = await self._answer(route, place, request, query)
+            check_host(request, self._reception.access)
+            found = self._find(path)
+            if (method := _method(request, found)) in found:
+                label = found[method][0].path
+            caller = await self._caller(found, request, origin)
+            route, place = _chosen(found, request, path)
+            response = await self._answer(route, place, request, query, caller)
         except Problem as problem:
             response = problem.response(path)
         except BrokerError as error:
@@ -61,29 +69,24 @@ class Application:
         self.answered[_known_method(request.method), label, response.status] += 1
         return response
 
-    def _find(self, request: Request, path: str) -> tuple[Route, dict[str, str]]:
+    def _find(self, path: str) -> Found:
         if not path.startswith("/"):
             raise Problem(HTTPStatus.BAD_REQUEST, "the request's target must be a path")
         try:
             segments = tuple(unquote(segment, errors="strict") for segment in path.split("/")[1:])
         except UnicodeDecodeError:
             raise Problem(HTTPStatus.BAD_REQUEST, "the path is not UTF-8") from None
-        found = self._routes.find(segments)
-        if not found:
-            if self._access.token is not None:
-                check_token(request, self._access)
-            raise Problem(HTTPStatus.NOT_FOUND, f"there is nothing at {path}; /openapi.json lists what there is")
-        method = "GET" if request.method == "HEAD" and "HEAD" not in found else request.method
-        if method not in found:
-            allowed = ", ".join(sorted({*found, *(("HEAD",) if "GET" in found else ())}))
-            raise Problem(
-                HTTPStatus.METHOD_NOT_ALLOWED, f"{path} takes {allowed}, not {method}", headers={"Allow": allowed}
-            )
-        return found[method]
+        return self._routes.find(segments)
 
-    async def _answer(self, route: Route, place: dict[str, str], request: Request, query: str) -> Response:
-        if route.needs_token:
-            check_token(request, self._access)
+    async def _caller(self, found: Found, request: Request, origin: Origin) -> Caller:
+        """Who calls. It is asked before anything is told, of what there is not too; but what is open is open."""
+        if found and not any(route.needs_token for route, _ in found.values()):
+            return Caller(ANONYMOUS, origin.host)
+        return await self._reception.caller(request, origin)
+
+    async def _answer(
+        self, route: Route, place: dict[str, str], request: Request, query: str, caller: Caller
+    ) -> Response:
         if route.changes:
             check_changing(request)
         if route.needs_readiness and self._life.phase is not Phase.READY:
@@ -97,8 +100,25 @@ class Application:
             _converted(_query_fields(query), route.query, "the query"),
             _body(request, route),
             request,
+            caller,
         )
         return route.answered(await route.handle(call))
+
+
+def _chosen(found: Found, request: Request, path: str) -> tuple[Route, dict[str, str]]:
+    if not found:
+        raise Problem(HTTPStatus.NOT_FOUND, f"there is nothing at {path}; /openapi.json lists what there is")
+    method = _method(request, found)
+    if method not in found:
+        allowed = ", ".join(sorted({*found, *(("HEAD",) if "GET" in found else ())}))
+        raise Problem(
+            HTTPStatus.METHOD_NOT_ALLOWED, f"{path} takes {allowed}, not {method}", headers={"Allow": allowed}
+        )
+    return found[method]
+
+
+def _method(request: Request, found: Found) -> str:
+    return "GET" if request.method == "HEAD" and "HEAD" not in found else request.method
 
 
 def _known_method(method: str) -> str:
@@ -146,4 +166,4 @@ def load_application(services: Services) -> Application:
     """[thread] The application with every route, each given the services that it names."""
     inspection = Inspection(services[Releases], services[Workers])  # type: ignore[type-abstract]
     routes = load_routes().bound(services.extended({Inspection: inspection}))
-    return Application(routes, services[Life], services[Access])
+    return Application(routes, services[Life], services[Reception])

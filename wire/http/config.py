@@ -2,7 +2,17 @@
 
 from attrs import field, frozen
 
+from coordinators.access.callers import USER, Principal
 from engine.config.keys import ConfigKey, ConfigType, Importance, Rule, at_least, between
+
+OPERATOR = Principal("operator")
+
+
+def parse_principal(text: str) -> Principal | None:
+    """`User:alice`; None if it is nobody."""
+    kind, _, name = text.partition(":")
+    return Principal(name) if kind == USER and name else None
+
 
 HTTP_KEYS = (
     ConfigKey(
@@ -43,6 +53,15 @@ HTTP_KEYS = (
         dynamic=False,
         sensitive=True,
         importance=Importance.HIGH,
+    ),
+    ConfigKey(
+        "http.token.principal",
+        ConfigType.STRING,
+        str(OPERATOR),
+        "Tidegate's own key. Who whoever sends `http.token` is, for rules, quotas and the audit log. With "
+        "`authorizer.enable` it may do what rules permit it, or everything if `super.users` names it.",
+        Rule(lambda text: parse_principal(text) is not None, "like User:operator"),
+        dynamic=False,
     ),
     ConfigKey(
         "http.max.connections",
@@ -108,3 +127,5 @@ class Access:
 
     token: str | None = field(default=None, repr=False)
     hosts: frozenset[str] | None = None
+    token_principal: Principal = OPERATOR
+    """Who whoever sends the token is."""

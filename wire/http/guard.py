@@ -1,11 +1,10 @@
-"""Who may call: by the right name, with the token, and not from a web page that somebody else made.
+"""Who may call at all: by the right name, and not from a web page that somebody else made.
 
 A page in a browser on this machine can reach a loopback port. It cannot read answers (no CORS headers are sent), and
 it can send neither the header `X-Tidegate` nor JSON without asking first, which is not granted. By a name of its own
 that it lets point here (DNS rebinding) it would pass for us: so only our own names are answered to.
 """
 
-import hmac
 from http import HTTPStatus
 
 from wire.http.config import Access
@@ -34,20 +33,6 @@ def host_name(host: str) -> str:
     if host.startswith("["):
         return host[1:].partition("]")[0]
     return host.partition(":")[0]
-
-
-def check_token(request: Request, access: Access) -> None:
-    """Refuse a caller without the token, if one is asked for."""
-    if access.token is None:
-        return
-    scheme, _, given = request.headers.get("authorization", "").partition(" ")
-    is_right = hmac.compare_digest(given.strip().encode("latin-1"), access.token.encode())
-    if scheme.lower() != "bearer" or not is_right:
-        raise Problem(
-            HTTPStatus.UNAUTHORIZED,
-            "this needs the header 'Authorization: Bearer ...' with the token of http.token",
-            headers={"WWW-Authenticate": 'Bearer realm="tidegate"'},
-        )
 
 
 def check_changing(request: Request) -> None:

@@ -9,6 +9,10 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 from attrs import define, field, frozen
 
+from coordinators.access.callers import ANONYMOUS, Caller
+
+NOBODY = Caller(ANONYMOUS, "")
+
 
 @frozen
 class Request:
@@ -39,6 +43,8 @@ class Call:
     query: Any
     body: Any
     request: Request
+    caller: Caller = NOBODY
+    """Whose call it is."""
 
 
 T = TypeVar("T")

@@ -11,6 +11,7 @@ from trio.testing import trio_test
 from engine.clock import ManualClock
 from engine.errors import UnknownTopicOrPartition
 from wire.http.application import Application
+from wire.http.callers import Reception
 from wire.http.config import Access
 from wire.http.life import Life, Phase
 from wire.http.messages import Call, Request, Response
@@ -58,7 +59,7 @@ ROUTES = Routes(
 def application(access: Access | None = None, phase: Phase = Phase.READY) -> Application:
     life = Life(ManualClock(), lambda: "1", (), lambda: 0)
     life.phase = phase
-    return Application(ROUTES, life, access or Access())
+    return Application(ROUTES, life, Reception(access or Access()))
 
 
 async def ask(

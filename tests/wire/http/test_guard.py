@@ -5,7 +5,7 @@ from http import HTTPStatus
 import pytest
 
 from wire.http.config import Access
-from wire.http.guard import check_changing, check_host, check_token, host_name
+from wire.http.guard import check_changing, check_host, host_name
 from wire.http.messages import Request
 from wire.http.problems import Problem
 
@@ -35,26 +35,6 @@ def test_behind_a_token_any_name_will_do() -> None:
 
 def test_the_name_stands_before_the_port() -> None:
     assert [host_name(text) for text in ("A:1", "[::1]:2", " b ")] == ["a", "::1", "b"]
-
-
-@pytest.mark.parametrize("given", ["Bearer secret", "bearer secret", "Bearer  secret "])
-def test_the_token_lets_in(given: str) -> None:
-    check_token(request(authorization=given), Access("secret"))
-
-
-@pytest.mark.parametrize(
-    "given", ["", "Bearer", "Bearer secre", "Bearer secret2", "Basic secret", "secret", "Bearer \xff"]
-)
-def test_anything_else_is_kept_out_and_told_how(given: str) -> None:
-    with pytest.raises(Problem) as caught:
-        check_token(request(authorization=given), Access("secret"))
-    assert caught.value.status is HTTPStatus.UNAUTHORIZED
-    assert caught.value.headers["WWW-Authenticate"].startswith("Bearer")
-    assert "secret2" not in caught.value.detail
-
-
-def test_without_a_token_nobody_is_asked() -> None:
-    check_token(request(), Access())
 
 
 @pytest.mark.parametrize(

@@ -2,16 +2,16 @@
 
 from coordinators.waiting import in_worker
 from engine.workers import Workers
-from wire.http.config import Access
+from wire.http.callers import Reception
 from wire.http.life import Life
 from wire.http.messages import Call, Response
 from wire.http.openapi import document
 from wire.http.routing import Route
 
 
-async def openapi(_: Call, life: Life, access: Access, workers: Workers) -> Response:
+async def openapi(_: Call, life: Life, reception: Reception, workers: Workers) -> Response:
     """The OpenAPI document of every route."""
-    return Response(200, await in_worker(workers, document, life.version(), access.token is not None))
+    return Response(200, await in_worker(workers, document, life.version(), reception.asks))
 
 
 ROUTES = (

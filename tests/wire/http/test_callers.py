@@ -1,0 +1,179 @@
+"""Who calls the operations door, shown in every way that there is."""
+
+import re
+from base64 import b64encode
+from http import HTTPStatus
+from typing import Any
+
+import pytest
+import trio
+import trio.testing
+from trio.testing import trio_test
+
+from coordinators.access.callers import ANONYMOUS, Caller, Principal
+from engine.clock import ManualClock
+from wire.http.application import Application
+from wire.http.callers import MOST_CHECKED, MOST_CREDENTIAL_BYTES, Origin, Reception
+from wire.http.config import OPERATOR, Access
+from wire.http.life import Life, Phase
+from wire.http.messages import Request
+from wire.http.problems import Problem
+from wire.http.routing import load_routes
+
+HERE = Origin("::ffff:10.0.0.1")
+SHOWN = Origin("10.0.0.1", Principal("by-certificate"))
+
+
+def request(said: str | None = None) -> Request:
+    return Request("GET", "/", {} if said is None else {"authorization": said})
+
+
+def basic(name: str, password: str) -> str:
+    return "Basic " + b64encode(f"{name}:{password}".encode()).decode()
+
+
+async def check_password(name: str, password: str) -> bool:
+    return (name, password) in (("alice", "open:sesame"), ("bob", "\u00e9"))
+
+
+async def check_token(token: str) -> Principal | None:
+    return Principal("robot") if token == "jwt" else None
+
+
+def reception(**options: Any) -> Reception:
+    ways: dict[str, Any] = {"check_password": check_password, "check_token": check_token, **options}
+    return Reception(Access("secret"), **ways)
+
+
+async def refused(at: Reception, said: str | None, origin: Origin = HERE) -> Problem:
+    with pytest.raises(Problem) as caught:
+        await at.caller(request(said), origin)
+    assert caught.value.status is HTTPStatus.UNAUTHORIZED
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("said", "who"),
+    [
+        ("Bearer secret", OPERATOR),
+        ("bearer  secret ", OPERATOR),
+        ("Bearer jwt", Principal("robot")),
+        (basic("alice", "open:sesame"), Principal("alice")),
+        (basic("bob", "\u00e9"), Principal("bob")),
+    ],
+)
+@trio_test
+async def test_whoever_shows_it_is_let_in(said: str, who: Principal) -> None:
+    assert await reception().caller(request(said), HERE) == Caller(who, "10.0.0.1")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "",
+        "Bearer",
+        "Bearer secre",
+        "Bearer secret2",
+        "Bearer \xff",
+        "Basic secret",
+        "secret",
+        "Digest secret",
+        "Basic !!!",
+        "Basic " + b64encode(b"\xff\xfe:x").decode(),
+        basic("alice", ""),
+        basic("", "open:sesame"),
+        basic("alice", "wrong"),
+        basic("nobody", "open:sesame"),
+        "Basic " + b64encode(b"alice").decode(),
+        "Bearer " + "x" * (MOST_CREDENTIAL_BYTES + 1),
+    ],
+)
+@trio_test
+async def test_what_is_wrong_is_refused_later_and_alike(said: str) -> None:
+    at = reception()
+    begun = trio.current_time()
+    problem = await refused(at, said)
+    assert trio.current_time() - begun >= at.delay_s
+    assert at.refused == 1
+    assert problem.detail == (await refused(at, "Bearer other")).detail
+    assert problem.headers["WWW-Authenticate"] == 'Basic realm="tidegate", charset="UTF-8", Bearer realm="tidegate"'
+
+
+@trio_test
+async def test_whoever_says_nothing_is_refused_wherever_anybody_is_asked() -> None:
+    for ways in ({"check_password": None}, {"check_token": None}, {"check_password": None, "check_token": None}):
+        await refused(reception(**ways), None)
+    await refused(Reception(Access(), check_password=check_password), None)
+    await refused(Reception(Access(), check_token=check_token), None)
+    await refused(Reception(Access(), certificates=True), None)
+
+
+@trio_test
+async def test_where_nobody_is_asked_it_does_not_matter_what_is_said() -> None:
+    at = Reception(Access())
+    for said in (None, "Bearer anything", "Basic !!!"):
+        assert await at.caller(request(said), HERE) == Caller(ANONYMOUS, "10.0.0.1")
+
+
+@trio_test
+async def test_a_way_that_is_not_offered_is_none() -> None:
+    await refused(Reception(Access("secret")), basic("alice", "open:sesame"))
+    await refused(Reception(Access("secret")), "Bearer jwt")
+    await refused(Reception(Access(), check_password=check_password), "Bearer secret")
+
+
+@trio_test
+async def test_a_certificate_is_enough_but_does_not_mend_what_is_said_wrongly() -> None:
+    at = reception(certificates=True)
+    assert (await at.caller(request(), SHOWN)).principal == Principal("by-certificate")
+    assert (await at.caller(request("Bearer secret"), SHOWN)).principal == OPERATOR
+    await refused(at, "Bearer wrong", SHOWN)
+
+
+@trio_test
+async def test_so_many_at_once_are_checked_and_no_more() -> None:
+    release = trio.Event()
+
+    async def slow(name: str, password: str) -> bool:
+        await release.wait()
+        return True
+
+    at = reception(check_password=slow)
+    let_in: list[Caller] = []
+
+    async def call() -> None:
+        let_in.append(await at.caller(request(basic("alice", "x")), HERE))
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(MOST_CHECKED):
+            nursery.start_soon(call)
+        await trio.testing.wait_all_tasks_blocked()
+        with pytest.raises(Problem) as caught:
+            await at.caller(request(basic("alice", "x")), HERE)
+        assert caught.value.status is HTTPStatus.SERVICE_UNAVAILABLE
+        # The door's own token takes no checking.
+        assert (await at.caller(request("Bearer secret"), HERE)).principal == OPERATOR
+        release.set()
+    assert len(let_in) == MOST_CHECKED
+
+
+def test_only_probes_are_open() -> None:
+    assert {route.path for route in load_routes() if not route.needs_token} == {"/health/live", "/health/ready"}
+
+
+@pytest.mark.parametrize("said", [None, "Bearer wrong", basic("alice", "wrong")])
+@trio_test
+async def test_every_route_asks_before_it_tells_anything(said: str | None) -> None:
+    life = Life(ManualClock(), lambda: "1", (), lambda: 0)
+    life.phase = Phase.READY
+    served = Application(load_routes(), life, reception(delay_s=0))
+    asked = 0
+    for route in load_routes():
+        if route.needs_token:
+            path = re.sub(r"\{\w+\}", "1", route.path)
+            for method in (route.method, "HEAD", "BREW"):
+                answer = await served.respond(Request(method, path, request(said).headers), HERE)
+                assert answer.status == HTTPStatus.UNAUTHORIZED, (method, path)
+                asked += 1
+    assert asked > 100
+    assert (await served.respond(Request("GET", "/no/such/thing", request(said).headers), HERE)).status == 401

@@ -1,0 +1,156 @@
+"""Who calls: shown by the door's token, a token of the issuer that the broker trusts, a user's password, a certificate.
+
+What a caller says counts before its certificate, and what is wrong is refused even if the certificate is right. Who
+says nothing is nobody in particular where nobody is asked, else it is refused. Whoever says something wrong waits for
+the answer, and is not told what was wrong.
+"""
+
+import binascii
+import hmac
+from base64 import b64decode
+from collections.abc import Awaitable, Callable
+from http import HTTPStatus
+
+import trio
+from attrs import define, field, frozen
+
+from coordinators.access.callers import ANONYMOUS, Caller, Principal
+from wire.http.config import Access
+from wire.http.messages import Request
+from wire.http.problems import Problem
+
+CheckPassword = Callable[[str, str], Awaitable[bool]]
+"""Whether a user has a password."""
+CheckToken = Callable[[str], Awaitable[Principal | None]]
+"""Whose token it is; None if it is nobody's, or not any longer."""
+
+MOST_CHECKED = 16
+"""Logins that are checked or wait for that; the next caller is asked to come again."""
+MOST_CREDENTIAL_BYTES = 8 * 1024
+MAPPED = "::ffff:"
+"""What an IPv4 address begins with where it is carried in IPv6."""
+
+
+@frozen
+class Origin:
+    """Where a connection comes from, and whose certificate it has shown, if it has."""
+
+    host: str
+    principal: Principal | None = None
+
+
+LOCAL = Origin("127.0.0.1")
+
+
+@define(eq=False)
+class Reception:
+    """See the module."""
+
+    access: Access
+    check_password: CheckPassword | None = None
+    check_token: CheckToken | None = None
+    certificates: bool = False
+    """Whether a certificate can be shown."""
+    delay_s: float = 0.1
+    refused: int = field(default=0, init=False)
+    """Logins that were wrong."""
+    _checking: int = field(default=0, init=False)
+
+    @property
+    def asks(self) -> bool:
+        """Whether callers are asked at all who they are."""
+        ways = (self.access.token, self.check_password, self.check_token)
+        return self.certificates or any(way is not None for way in ways)
+
+    async def caller(self, request: Request, origin: Origin) -> Caller:
+        """Who sends the request; a `Problem` if that must be known and is not."""
+        host = origin.host.removeprefix(MAPPED)
+        if not self.asks:
+            return Caller(ANONYMOUS, host)
+        said = request.headers.get("authorization")
+        if said is None and origin.principal is not None:
+            return Caller(origin.principal, host)
+        if said is None:
+            raise self._unknown()
+        principal = await self._principal(said)
+        if principal is None:
+            self.refused += 1
+            await trio.sleep(self.delay_s)
+            raise self._unknown()
+        return Caller(principal, host)
+
+    async def _principal(self, said: str) -> Principal | None:
+        scheme, _, given = said.partition(" ")
+        given = given.strip()
+        if not given or len(given) > MOST_CREDENTIAL_BYTES:
+            return None
+        if scheme.lower() == "bearer":
+            return await self._of_token(given)
+        if scheme.lower() == "basic" and self.check_password is not None:
+            return await self._of_password(self.check_password, given)
+        return None
+
+    async def _of_token(self, given: str) -> Principal | None:
+        token = self.access.token
+        if token is not None and hmac.compare_digest(given.encode("latin-1"), token.encode()):
+            return self.access.token_principal
+        if self.check_token is None:
+            return None
+        with self._place():
+            return await self.check_token(given)
+
+    async def _of_password(self, check: CheckPassword, given: str) -> Principal | None:
+        try:
+            name, colon, password = b64decode(given, validate=True).decode().partition(":")
+        except (binascii.Error, UnicodeDecodeError):
+            return None
+        if not colon or not name or not password:
+            return None
+        with self._place():
+            return Principal(name) if await check(name, password) else None
+
+    def _place(self) -> "_Place":
+        if self._checking >= MOST_CHECKED:
+            raise Problem(
+                HTTPStatus.SERVICE_UNAVAILABLE, "too many callers show who they are", headers={"Retry-After": "1"}
+            )
+        return _Place(self)
+
+    def _unknown(self) -> Problem:
+        return Problem(
+            HTTPStatus.UNAUTHORIZED,
+            f"this needs {' or '.join(self._ways())}, and what is given must be right",
+            headers={"WWW-Authenticate": ", ".join(self._challenges())},
+        )
+
+    def _ways(self) -> list[str]:
+        ways = []
+        if self.access.token is not None or self.check_token is not None:
+            what = "the token of http.token" if self.check_token is None else "a token"
+            ways.append(f"the header 'Authorization: Bearer ...' with {what}")
+        if self.check_password is not None:
+            ways.append("'Authorization: Basic ...' with a user's name and password")
+        if self.certificates:
+            ways.append("a client certificate")
+        return ways
+
+    def _challenges(self) -> list[str]:
+        found = []
+        if self.check_password is not None:
+            found.append('Basic realm="tidegate", charset="UTF-8"')
+        if self.access.token is not None or self.check_token is not None or not found:
+            found.append('Bearer realm="tidegate"')
+        return found
+
+
+@frozen
+class _Place:
+    """One of those whose login is checked."""
+
+    reception: Reception
+
+    def __enter__(self) -> None:
+        self.reception._checking += 1
+
+    def __exit__(self, *_: object) -> None:
+        self.reception._checking -= 1
