@@ -14,7 +14,7 @@ from coordinators.release.inspection import Inspection
 from coordinators.release.releases import Releases
 from engine.errors import BrokerError
 from engine.workers import Workers
-from wire.http.callers import LOCAL, Origin, Reception
+from wire.http.callers import LOCAL, Visitor, Reception
 from wire.http.config import HttpLimits
 from wire.http.connection import HttpConnection
 from wire.http.guard import check_changing, check_host
@@ -42,11 +42,11 @@ class Application:
         self._reception = reception
         self.answered: Counter[tuple[str, str, int]] = Counter()
 
-    def connection(self, transport: Transport, limits: HttpLimits, origin: Origin) -> HttpConnection:
+    def connection(self, transport: Transport, limits: HttpLimits, visitor: Visitor) -> HttpConnection:
         """One connection, to be run."""
-        return HttpConnection(TransportStream(transport), limits, partial(self.respond, origin=origin))
+        return HttpConnection(TransportStream(transport), limits, partial(self.respond, visitor=visitor))
 
-    async def respond(self, request: Request, origin: Origin = LOCAL) -> Response:
+    async def respond(self, request: Request, visitor: Visitor = LOCAL) -> Response:
         """The answer to a request; whatever happens there is one."""
         path, _, query = request.target.partition("?")
         label = UNKNOWN_PATH
@@ -55,7 +55,7 @@ class Application:
             found = self._find(path)
             if (method := _method(request, found)) in found:
                 label = found[method][0].path
-            caller = await self._caller(found, request, origin)
+            caller = await self._caller(found, request, visitor)
             route, place = _chosen(found, request, path)
             response = await self._answer(route, place, request, query, caller)
         except Problem as problem:
@@ -78,11 +78,11 @@ class Application:
             raise Problem(HTTPStatus.BAD_REQUEST, "the path is not UTF-8") from None
         return self._routes.find(segments)
 
-    async def _caller(self, found: Found, request: Request, origin: Origin) -> Caller:
+    async def _caller(self, found: Found, request: Request, visitor: Visitor) -> Caller:
         """Who calls. It is asked before anything is told, of what there is not too; but what is open is open."""
         if found and not any(route.needs_token for route, _ in found.values()):
-            return Caller(ANONYMOUS, origin.host)
-        return await self._reception.caller(request, origin)
+            return Caller(ANONYMOUS, visitor.host)
+        return await self._reception.caller(request, visitor)
 
     async def _answer(
         self, route: Route, place: dict[str, str], request: Request, query: str, caller: Caller

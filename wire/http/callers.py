@@ -32,14 +32,14 @@ MAPPED = "::ffff:"
 
 
 @frozen
-class Origin:
+class Visitor:
     """Where a connection comes from, and whose certificate it has shown, if it has."""
 
     host: str
     principal: Principal | None = None
 
 
-LOCAL = Origin("127.0.0.1")
+LOCAL = Visitor("127.0.0.1")
 
 
 @define(eq=False)
@@ -62,14 +62,14 @@ class Reception:
         ways = (self.access.token, self.check_password, self.check_token)
         return self.certificates or any(way is not None for way in ways)
 
-    async def caller(self, request: Request, origin: Origin) -> Caller:
+    async def caller(self, request: Request, visitor: Visitor) -> Caller:
         """Who sends the request; a `Problem` if that must be known and is not."""
-        host = origin.host.removeprefix(MAPPED)
+        host = visitor.host.removeprefix(MAPPED)
         if not self.asks:
             return Caller(ANONYMOUS, host)
         said = request.headers.get("authorization")
-        if said is None and origin.principal is not None:
-            return Caller(origin.principal, host)
+        if said is None and visitor.principal is not None:
+            return Caller(visitor.principal, host)
         if said is None:
             raise self._unknown()
         principal = await self._principal(said)

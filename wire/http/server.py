@@ -15,7 +15,7 @@ from attrs import define, field
 from coordinators.waiting import in_worker
 from engine.workers import Workers
 from wire.acceptor import Acceptor, ConnectionLimits
-from wire.http.callers import Origin
+from wire.http.callers import Visitor
 from wire.http.config import HttpLimits
 from wire.services import Services
 from wire.transport import Transport
@@ -67,7 +67,7 @@ class HttpServer:
     async def connection(self, transport: Transport) -> "HttpConnection":
         """A connection, to be run; the first has what serves it loaded."""
         application = await self._loaded()
-        return application.connection(transport, self._limits, Origin(transport.address[0]))
+        return application.connection(transport, self._limits, Visitor(transport.address[0]))
 
     def _displace(self) -> bool:
         """Take its place from the caller that we wait for longest; False if all of them wait for us."""

@@ -13,15 +13,15 @@ from trio.testing import trio_test
 from coordinators.access.callers import ANONYMOUS, Caller, Principal
 from engine.clock import ManualClock
 from wire.http.application import Application
-from wire.http.callers import MOST_CHECKED, MOST_CREDENTIAL_BYTES, Origin, Reception
+from wire.http.callers import MOST_CHECKED, MOST_CREDENTIAL_BYTES, Visitor, Reception
 from wire.http.config import OPERATOR, Access
 from wire.http.life import Life, Phase
 from wire.http.messages import Request
 from wire.http.problems import Problem
 from wire.http.routing import load_routes
 
-HERE = Origin("::ffff:10.0.0.1")
-SHOWN = Origin("10.0.0.1", Principal("by-certificate"))
+HERE = Visitor("::ffff:10.0.0.1")
+SHOWN = Visitor("10.0.0.1", Principal("by-certificate"))
 
 
 def request(said: str | None = None) -> Request:
@@ -45,9 +45,9 @@ def reception(**options: Any) -> Reception:
     return Reception(Access("secret"), **ways)
 
 
-async def refused(at: Reception, said: str | None, origin: Origin = HERE) -> Problem:
+async def refused(at: Reception, said: str | None, visitor: Visitor = HERE) -> Problem:
     with pytest.raises(Problem) as caught:
-        await at.caller(request(said), origin)
+        await at.caller(request(said), visitor)
     assert caught.value.status is HTTPStatus.UNAUTHORIZED
     return caught.value
 

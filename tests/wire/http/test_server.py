@@ -54,7 +54,7 @@ async def test_one_caller_too_many_is_closed_and_counted_if_all_others_are_being
 ) -> None:
     go_on, answer = trio.Event(), Application.respond
 
-    async def slow(application: Application, request: Request, origin: object) -> Response:
+    async def slow(application: Application, request: Request, visitor: object) -> Response:
         await go_on.wait()
         return await answer(application, request)
 
