@@ -13,6 +13,7 @@ from coordinators.transaction.transactions import Transactions
 from engine.config.resolve import BrokerSettings
 from tidegate.world import World
 from wire.kafka.nodes.coordinators import ClusterCoordinators
+from wire.kafka.nodes.letter_calls import ClusterLetterCalls
 from wire.kafka.nodes.letters import LetterLinks
 from wire.kafka.nodes.links import NodeLinks, SharedLinks
 from wire.kafka.nodes.markers import ClusterMarkers
@@ -61,6 +62,10 @@ class ClusterLinks:
         node_id = local.internal_topics.controller.topics.node_id
         attempts = StateAttempts(local, self.states, self.background, node_id)
         return OrderlyAsking(attempts.ask, local.clock, local.timers, patience_s)
+
+    def letter_calls(self) -> ClusterLetterCalls:
+        """Leaders elsewhere, to be told of letters that wait for them."""
+        return ClusterLetterCalls(self.questions, self.background)
 
     def share_records(self, local: LocalShareRecords) -> ClusterShareRecords:
         """The ends of partitions, wherever they are led."""

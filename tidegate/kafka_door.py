@@ -14,9 +14,11 @@ from coordinators.records.nearest import NearestReplicas
 from coordinators.records.offset_lookup import OffsetLookup
 from coordinators.records.reading import Reading
 from coordinators.share.dead_letters import ShareDeadLetters
-from coordinators.share.ports import ShareStates
+from coordinators.share.letter_search import LetterSearch
+from coordinators.share.ports import LetterCalls, ShareStates
 from coordinators.share.sessions import ShareSessions
 from coordinators.share.sharing import Sharing
+from coordinators.share.states import LocalShareStates
 from coordinators.tracing.tracing import Tracing
 from engine.clock import Clock
 from engine.config.resolve import BrokerSettings
@@ -53,8 +55,10 @@ def door_services(
     reading = Reading(directory, tracing, clock, services[Timers], long_polls, limits.max_fetch_bytes, nearest)
     sharing, letters = _sharing(services, reading, workers), ShareDeadLetters(services[LetterWriting])
     sharing.on_letters.append(letters.wake)
+    calls: LetterCalls = services[LetterCalls]  # type: ignore[type-abstract]
+    search = LetterSearch(services[LocalShareStates], sharing, calls, clock, services[Timers])
     deleting, lookup = Deleting(directory), OffsetLookup(directory, clock, workers)
-    made = (limits, sessions, long_polls, reading, sharing, letters, deleting, lookup)
+    made = (limits, sessions, long_polls, reading, sharing, letters, search, deleting, lookup)
     return {type(each): each for each in made}
 
 

@@ -17,6 +17,7 @@ from coordinators.cluster.deletions import Deletions
 from coordinators.release.dead_letters import DeadLetters
 from coordinators.scrubbing import Scrubbing
 from coordinators.share.dead_letters import ShareDeadLetters
+from coordinators.share.letter_search import LetterSearch
 from coordinators.transaction.orphans import INTERVAL_S, Orphans
 from coordinators.waiting import in_worker
 from engine.catalogue.catalogue import Catalogue
@@ -189,6 +190,7 @@ class NodeRuntime:
         nursery.start_soon(node.services[Deletions].finish_all)
         node.services[DeadLetters].start()
         node.services[ShareDeadLetters].start()
+        node.services[LetterSearch].start()
         nursery.start_soon(server.close_idle)
         parts.cleaning.start(nursery)
         nursery.start_soon(parts.scrubbing.run)

@@ -7,7 +7,8 @@ from attrs import frozen
 from coordinators.internal_topics import InternalTopics
 from coordinators.records.directory import PartitionDirectory
 from coordinators.share.ends import LocalShareRecords
-from coordinators.share.ports import ShareRecords, ShareStates
+from coordinators.share.letter_search import NoCalls
+from coordinators.share.ports import LetterCalls, ShareRecords, ShareStates
 from coordinators.share.states import LocalShareStates
 from engine.clock import Clock
 from engine.timers import Timers
@@ -26,6 +27,7 @@ class ShareParts:
     states: ShareStates
     """Of all."""
     records: ShareRecords
+    calls: LetterCalls
 
     @classmethod
     def compose(
@@ -44,11 +46,16 @@ class ShareParts:
             LocalShareRecords(directory),
         )
         if links is None:
-            return cls(local, local, records)
+            return cls(local, local, records, NoCalls())
         patience_s = settings.integer("share.coordinator.write.timeout.ms") / 1000
-        return cls(local, links.share_states(local, patience_s), links.share_records(records))
+        return cls(local, links.share_states(local, patience_s), links.share_records(records), links.letter_calls())
 
     @property
     def services(self) -> dict[type[Any], object]:
         """What handlers and routes may ask for by its type."""
-        return {LocalShareStates: self.local_states, ShareStates: self.states, ShareRecords: self.records}
+        return {
+            LocalShareStates: self.local_states,
+            ShareStates: self.states,
+            ShareRecords: self.records,
+            LetterCalls: self.calls,
+        }

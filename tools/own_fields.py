@@ -26,6 +26,7 @@ def _number(name: str, default: int) -> FieldSchema:
 OWN_FIELDS: dict[tuple[str, Direction, str], tuple[FieldSchema, ...]] = {
     ("write_share_group_state", "request", "PartitionData"): (_bytes("tidegate_change"),),
     ("read_share_group_state", "response", "PartitionResult"): (_bytes("tidegate_state"),),
+    ("read_share_group_state_summary", "request", "PartitionData"): (_number("tidegate_letters", 0),),
     ("share_acknowledge", "request", "AcknowledgementBatch"): (_number("tidegate_backoff_ms", -1),),
 }
 """By the API's module, the message, and the struct that they are added to."""

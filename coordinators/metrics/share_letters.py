@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from attrs import define
 
 from coordinators.share.dead_letters import ShareDeadLetters
-from coordinators.share.window import EXHAUSTED, EXPIRED, REJECTED
+from coordinators.share.ports import EXHAUSTED, EXPIRED, REJECTED
 from engine.metrics import Family
 
 REASONS = {REJECTED: "rejected", EXHAUSTED: "delivery_count", EXPIRED: "expired"}

@@ -13,7 +13,7 @@ of the partition's leader, and rises when a leader reads. Whoever comes with an 
 
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from functools import partial
 from typing import Any
 
@@ -28,6 +28,7 @@ from coordinators.share.ports import (
     ShareChange,
     SharePlace,
     ShareState,
+    StateBatch,
 )
 from coordinators.share.record_formats import SNAPSHOT, ShareSnapshot, ShareStateRecord, ShareUpdate
 from coordinators.state_machine import Record, ShardTimers, Verdict
@@ -138,6 +139,8 @@ class ShareStateMachine:
     """Where the log begins, as far as is known."""
     _gone: dict[SharePlace, None] = field(factory=dict, init=False)
     """Places that were forgotten and that nobody has read since: a leader that does not know it may still write."""
+    _lettered: dict[SharePlace, None] = field(factory=dict, init=False)
+    """Places that may have dead letters which are not sent yet; those that have any are among them."""
     _missing_since: dict[TopicId, float] = field(factory=dict, init=False)
     """Topics that were not there when they were last looked for."""
 
@@ -168,8 +171,12 @@ class ShareStateMachine:
         if isinstance(record, ShareStateRecord):
             assert isinstance(record.content, ShareSnapshot), "by its key"
             kept.snapshot = record.content
+            has_letters = _has_letters(record.content.state.batches)
         else:
             kept.unopened.append(value)
+            has_letters = formats.may_have_letters(value)
+        if has_letters:
+            self._lettered[place] = None
         self.places[place] = kept
         self.places.move_to_end(place)
         self._by_topic.setdefault(place.topic_id, set()).add(place)
@@ -183,15 +190,20 @@ class ShareStateMachine:
         kept.update_count += 1
         if kept.snapshot is None and not isinstance(record, ShareStateRecord):
             kept.unopened.append(value)
+            if formats.may_have_letters(value):
+                self._lettered[place] = None
             return
         kept.opened()
         update = record.content if isinstance(record, ShareStateRecord) else formats.decode_update(value)
         assert isinstance(update, ShareUpdate), "by its key"
         kept.apply(update)
+        if _has_letters(update.change.batches):
+            self._lettered[place] = None
 
     def _forget(self, place: SharePlace) -> None:
         if self.places.pop(place, None) is not None:
             self._gone[place] = None
+            self._lettered.pop(place, None)
             if len(self._gone) > GONE_REMEMBERED:
                 del self._gone[next(iter(self._gone))]
             others = self._by_topic[place.topic_id]
@@ -273,6 +285,14 @@ class ShareStateMachine:
         known = self._known(place)
         return Verdict(response=ShareState() if known is None else evolve(known.state, batches=()))
 
+    def with_letters(self) -> list[SharePlace]:
+        """Those with dead letters that are not known to be in the dead-letter topic."""
+        for place in list(self._lettered):
+            known = self._known(place)
+            if known is None or not _has_letters(known.state.batches):
+                del self._lettered[place]
+        return list(self._lettered)
+
     def forget_topics(self, ids: Collection[TopicId]) -> Verdict[bool]:
         """Forget some of the places of topics that are gone; whether there are more."""
         some: list[Record] = []
@@ -351,6 +371,10 @@ class ShareStateMachine:
         self._missing_since = {topic_id: before.get(topic_id, now) for topic_id in missing}
         gone = [topic_id for topic_id, since in self._missing_since.items() if now - since >= MISSING_S]
         return list(self.forget_topics(gone).records)
+
+
+def _has_letters(batches: Iterable[StateBatch]) -> bool:
+    return any(batch.state is DeliveryState.ARCHIVING for batch in batches)
 
 
 def _check_offsets(state_epoch: int, start_offset: int) -> None:

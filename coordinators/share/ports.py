@@ -21,6 +21,12 @@ UNINITIALISED = -1
 """The start of a share partition before anybody has decided where it begins."""
 UNCHANGED = -1
 
+REJECTED = "Offset rejected by client."
+EXHAUSTED = "Offset delivery count exceeded the threshold."
+EXPIRED = "The record expired before it could be delivered."
+LETTER_REASONS = (REJECTED, EXHAUSTED, EXPIRED)
+"""Why a record is a dead letter; every one has one of these. The first two are KIP-1191's."""
+
 
 class SharePlace(NamedTuple):
     """A share partition: a partition as one group sees it."""
@@ -133,6 +139,14 @@ class ShareStates(Protocol):
 
     def summary(self, place: SharePlace) -> Deferred[ShareState]:
         """What there is, without its batches, for those who only look."""
+        ...
+
+
+class LetterCalls(Protocol):
+    """How the leader of a share partition is told that it has dead letters to send, where that is another node."""
+
+    def call(self, leader: int, place: SharePlace) -> None:
+        """Tell it; whether it hears is not known."""
         ...
 
 

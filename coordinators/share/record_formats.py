@@ -24,6 +24,7 @@ from coordinators.record_fields import (
     write_unsigned_varint,
 )
 from coordinators.share.ports import (
+    LETTER_REASONS,
     UNINITIALISED,
     DeliveryState,
     LetterProducer,
@@ -123,6 +124,13 @@ def decode_key(key: bytes) -> tuple[int, SharePlace] | None:
 
 
 # -- values
+
+_REASONS = tuple(reason.encode() for reason in LETTER_REASONS)
+
+
+def may_have_letters(value: bytes) -> bool:
+    """Whether a snapshot or an update may tell of dead letters, by a search: most do not, and are not opened for it."""
+    return any(reason in value for reason in _REASONS)
 
 
 def encode_snapshot(snapshot: ShareSnapshot) -> bytes:

@@ -412,6 +412,10 @@ class Sharing:
         share.load()
         return share
 
+    def is_known(self, place: SharePlace) -> bool:
+        """Whether it is in memory here."""
+        return place.group_id in self._shares.get((place.topic_id, place.partition_index), {})
+
     def find(self, group_id: str) -> list[SharePartition]:
         """Those of a group that are in memory."""
         group = self._groups.get(group_id)

@@ -26,14 +26,19 @@ from typing import NamedTuple
 from coordinators.share.acks import AckBatch, AckType
 from coordinators.share.config import ShareGroupSettings
 from coordinators.share.counters import ShareCounters
-from coordinators.share.ports import UNCHANGED, DeliveryState, ShareChange, ShareState, StateBatch
+from coordinators.share.ports import (
+    EXHAUSTED,
+    EXPIRED,
+    REJECTED,
+    UNCHANGED,
+    DeliveryState,
+    ShareChange,
+    ShareState,
+    StateBatch,
+)
 from coordinators.share.runs import ACQUIRED, ARCHIVED, ARCHIVING, AVAILABLE, FINAL, SETTLED, OffsetRun, OffsetRuns
 from coordinators.share.schedule import Schedule
 from engine.errors import InvalidRecordState, InvalidRequest
-
-REJECTED = "Offset rejected by client."
-EXHAUSTED = "Offset delivery count exceeded the threshold."
-EXPIRED = "The record expired before it could be delivered."
 
 Piece = tuple[OffsetRun, int, int, AckType, int | None]
 Offsets = tuple[int, int]

@@ -6,6 +6,7 @@ import pytest
 
 from coordinators.share.machine import MOST_BATCHES, MOST_TEXT, RECORDS_TO_SPARE, ShareStateSettings
 from coordinators.share.ports import (
+    REJECTED,
     UNINITIALISED,
     DeliveryState,
     LetterProducer,
@@ -344,3 +345,42 @@ def test_a_state_of_a_later_version_is_not_guessed(shard: StateShard, kind: int)
     shard.settle()
     shard.open()
     assert isinstance(shard.read(), StorageError)
+
+
+# -- dead letters that nobody has sent yet
+
+
+def dead(first: int, last: int, state: DeliveryState = DeliveryState.ARCHIVING) -> ShareChange:
+    reason = REJECTED if state is DeliveryState.ARCHIVING else ""
+    return ShareChange(batches=(StateBatch(first, last, state, 1, reason=reason, member_id="m"),))
+
+
+def test_places_with_letters_are_known_until_all_of_them_have_arrived(shard: StateShard) -> None:
+    for number in range(3):
+        shard.initialize(other(number), 1, 0)
+    shard.write(other(1), dead(3, 5), state_epoch=1)
+    assert shard.machine.with_letters() == [other(1)]
+    shard.write(other(1), dead(3, 4, DeliveryState.ARCHIVED), state_epoch=1)
+    assert shard.machine.with_letters() == [other(1)]
+    shard.write(other(1), dead(5, 5, DeliveryState.ARCHIVED), state_epoch=1)
+    assert shard.machine.with_letters() == []
+
+
+@pytest.mark.parametrize("updates_per_snapshot", [0, 500])
+def test_places_with_letters_are_found_after_a_restart_and_no_others_are_opened(updates_per_snapshot: int) -> None:
+    shard = StateShard(ShareStateSettings(updates_per_snapshot))
+    for number in range(4):
+        shard.initialize(other(number), 1, 0)
+    for number in (1, 2):
+        shard.write(other(number), dead(3, 5), state_epoch=1)
+    shard.write(other(2), dead(3, 5, DeliveryState.ARCHIVED), state_epoch=1)
+    shard.open()
+    assert shard.machine.with_letters() == [other(1)]
+    assert [place.partition_index for place, kept in shard.machine.places.items() if kept.snapshot is None] == [0, 3]
+
+
+def test_a_place_that_is_forgotten_has_no_letters(shard: StateShard) -> None:
+    shard.initialize(PLACE, 1, 0)
+    shard.write(PLACE, dead(3, 5), state_epoch=1)
+    shard.delete(PLACE)
+    assert shard.machine.with_letters() == []

@@ -3,8 +3,8 @@
 import pytest
 
 from coordinators.share.acks import AckBatch
-from coordinators.share.ports import UNCHANGED, DeliveryState, ShareState, StateBatch
-from coordinators.share.window import EXHAUSTED, EXPIRED, REJECTED, ShareWindow
+from coordinators.share.ports import EXHAUSTED, EXPIRED, REJECTED, UNCHANGED, DeliveryState, ShareState, StateBatch
+from coordinators.share.window import ShareWindow
 from engine.errors import InvalidRecordState, InvalidRequest
 from tests.coordinators.share.windows import NOW_MS, Bench, rules
 

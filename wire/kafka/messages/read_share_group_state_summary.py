@@ -10,6 +10,7 @@ from wire.kafka.messages.base import ZERO_UUID
 class PartitionData(Struct):
     partition: int = 0
     leader_epoch: int = 0
+    tidegate_letters: int = 0
 
 
 class ReadStateSummaryData(Struct):

@@ -29,6 +29,7 @@ REQUEST = StructRows(
                             (
                                 FieldRow("partition", "int32", 0, 1, default=0),
                                 FieldRow("leader_epoch", "int32", 0, 1, default=0),
+                                FieldRow("tidegate_letters", "int64", 0, 1, default=0, tag=10000),
                             ),
                         ),
                     ),
