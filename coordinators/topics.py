@@ -17,6 +17,7 @@ from attrs import define, evolve, field
 from coordinators.cluster.news import News, read_whole
 from coordinators.configs import ConfigAlteration, ConfigPlanner, ConfigResource
 from coordinators.group_configs import GroupConfigs
+from coordinators.tenants.tenants import Tenants
 from coordinators.topic_creation import PartitionsSpec, TopicPlanner, TopicSpec
 from coordinators.topic_deletion import plan_delete, plan_finish
 from coordinators.topic_view import Plan, Topic, TopicUpdate, TopicView
@@ -50,6 +51,9 @@ class Topics:
     _dynamic_revisions: dict[int | None, int] = field(factory=dict)
     groups: GroupConfigs = field(init=False)
     """What groups are configured to."""
+
+    tenants: Tenants = field(factory=Tenants, init=False)
+    """Whose namespaces there are."""
 
     def __attrs_post_init__(self) -> None:
         self.groups = GroupConfigs(self.settings)
@@ -124,6 +128,7 @@ class Topics:
                 self.deleting[topic_id] = record
         is_reconfigured = self._take_broker_configs(news)
         self.groups.take(news.group_configs)
+        self.tenants.take(news.tenants)
         for name, (record, revision) in news.topics.items():
             before = self.view.by_name.get(name)
             if before is not None and (record is None or record.id != before.topic_id):
@@ -147,6 +152,7 @@ class Topics:
         for node_id in self._dynamic:
             yield broker_configs_key(node_id)
         yield from self.groups.keys()
+        yield from self.tenants.keys()
 
     # -- internals
 

@@ -51,6 +51,7 @@ from tidegate.node import Node
 from tidegate.operations import Operations
 from tidegate.pulse import Pulse
 from tidegate.sharing import ShareParts
+from tidegate.tenants import tenant_services
 from tidegate.tracing import open_tracing, publish_events
 from tidegate.world import World
 from wire.kafka.cork import Cork
@@ -172,7 +173,7 @@ async def compose_node(
         timers,
     )
     ports = {Clock: clock, Workers: workers, TransactionVerification: verification, FollowerReads: followers}
-    services = Services(ports | {type(each): each for each in domain} | sharing.services)
+    services = Services(ports | {type(each): each for each in domain} | sharing.services | tenant_services(controller))
     services = services.extended(door_services(services, clock, workers, world.chance, descriptors))
     return Node(services, clock, workers)
 

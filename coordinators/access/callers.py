@@ -27,6 +27,8 @@ class Caller:
     principal: Principal
     host: str
     """The address as text, of IPv4 where that is carried in IPv6."""
+    tenant: str | None = None
+    """The tenant that its token names; None where none was shown, or it names none."""
 
 
 NODE = Caller(Principal("tidegate", "Node"), "")

@@ -10,6 +10,7 @@ from typing import Protocol
 
 from attrs import Factory, define
 
+from coordinators.tenants.rows import TenantRecord
 from engine.catalogue.catalogue import Entry, Event
 from engine.catalogue.records import (
     BROKER_CONFIGS,
@@ -19,6 +20,7 @@ from engine.catalogue.records import (
     GROUP_CONFIGS,
     NODES,
     PARTITIONS,
+    TENANTS,
     TOPICS,
     ControllerRecord,
     NodeRecord,
@@ -44,6 +46,8 @@ class News:
     """By node, with the row's revision; None is the default of all nodes."""
     group_configs: dict[str, tuple[dict[str, str], int]] = Factory(dict)
     """By group, with the row's revision; 0 where it is gone."""
+    tenants: dict[str, tuple[TenantRecord | None, int]] = Factory(dict)
+    """By name, with the row's revision."""
     nodes: dict[int, NodeRecord | None] = Factory(dict)
     controllers: tuple[ControllerRecord | None, int] | None = None
     """Who is the controller now, with the row's revision; None if that has not changed."""
@@ -111,6 +115,9 @@ def _note(news: News, event: Event) -> None:
             news.group_configs[group_id] = {}, 0
         else:
             news.group_configs[group_id] = decode_configs(Entry(key, value, event.revision)), event.revision
+    elif key.startswith(TENANTS):
+        tenant = None if value is None else TenantRecord.decode(value)
+        news.tenants[key.removeprefix(TENANTS)] = tenant, event.revision
     elif key.startswith(NODES):
         news.nodes[int(key.removeprefix(NODES))] = None if value is None else NodeRecord.decode(value)
     elif key == CONTROLLER:

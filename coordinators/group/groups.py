@@ -333,6 +333,9 @@ class Groups:
     ) -> Deferred[R]:
         if needs_name and not group_id:
             return Deferred.refused(InvalidGroupId("a group needs a name"))
+        if "\0" in group_id:
+            # What stands behind a NUL is outside the namespace of the tenant that asks (wire/kafka/tenancy/view.py).
+            return Deferred.refused(InvalidGroupId("this group is not within the tenant's namespace"))
         try:
             index = self.internal_topics.shard_of(OFFSETS_TOPIC, group_id)
         except BrokerError as error:

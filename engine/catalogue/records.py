@@ -11,6 +11,7 @@ Keys:
   configs/brokers/<node|default>  dynamic broker config
   configs/groups/<group>          what a group is configured to
   quotas/<entity>                 how much a user, a client id or an address may
+  tenants/<name>                  a tenant: who belongs to it, and its limits
   producer-ids                    where the next block of producer ids begins
 Values are JSON; a reader ignores members that it does not know.
 """
@@ -36,6 +37,7 @@ BROKER_CONFIGS = "configs/brokers/"
 BROKER_DEFAULT = "default"
 GROUP_CONFIGS = "configs/groups/"
 QUOTAS = "quotas/"
+TENANTS = "tenants/"
 PRODUCER_IDS = "producer-ids"
 SECRET_BYTES = 32
 

@@ -49,6 +49,8 @@ class Peer:
     """The number of the listener that it came by."""
     caller: Caller = field(init=False)
     """Whose requests these are; nobody's in particular before it has shown who it is."""
+    tenant: str | None = field(default=None, init=False)
+    """The tenant whose namespace its requests are served in; None if it is nobody's."""
     reader: tuple[str, str] | None = None
     """What tracing knows it by, once it has sent a Fetch."""
     node_id: int | None = field(default=None, init=False)

@@ -79,5 +79,8 @@ class ServedApis(dict[tuple[int, int], "ServedApi | None"]):
         api = self._apis.get(key)
         if api is None or not api.serves(version):
             return None  # not kept: a client could ask for 2^32 of them
-        served = self[place] = ServedApi(api, version, self._latencies[key], self._max_elements)
+        served = self[place] = self._made(api, version)
         return served
+
+    def _made(self, api: Api, version: int) -> ServedApi:
+        return ServedApi(api, version, self._latencies[api.key], self._max_elements)

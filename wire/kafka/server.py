@@ -12,7 +12,7 @@ import logging
 import math
 import socket
 from collections import Counter
-from collections.abc import Awaitable, Coroutine, Iterator
+from collections.abc import Awaitable, Coroutine, Iterator, Mapping
 from functools import partial
 from types import CoroutineType, GeneratorType
 from typing import Any
@@ -20,6 +20,8 @@ from typing import Any
 import trio
 
 from coordinators.access.quotas.quotas import Quotas
+from coordinators.tenants.usage import Usages
+from coordinators.topics import Topics
 from coordinators.tracing.tracing import Tracing
 from engine.clock import Clock
 from engine.metrics import Histogram
@@ -36,6 +38,7 @@ from wire.kafka.request import Context, Deferred, Endpoint, Peer
 from wire.kafka.served_apis import ServedApi, ServedApis
 from wire.kafka.steps import Steps, TooLarge, Work
 from wire.kafka.throttling import Throttling
+from wire.kafka.tenancy.door import TenantDoor
 from wire.kafka.transmit import Pumped, Transmitter
 from wire.services import Services
 from wire.transport import Transport
@@ -65,6 +68,7 @@ class KafkaConnection:
         self._rounds = server.rounds
         self._cork = server.cork
         self._context = Context(peer, -1, None)
+        self._served: Mapping[tuple[int, int], ServedApi | None] = server.served
         self._transport = transport
         self._limits = server.limits
         self._frames = FrameBuffer(self._limits.max_frame_bytes, self._limits.max_control_frame_bytes)
@@ -90,6 +94,7 @@ class KafkaConnection:
             with self._scope:
                 async with trio.open_nursery() as nursery:
                     self._nursery = nursery
+                    self.rebind()
                     await self._read_requests()
                     nursery.cancel_scope.cancel()
         except* WireError as errors:
@@ -101,6 +106,7 @@ class KafkaConnection:
             self.peer.gone = True
             self._outbox.abandon()
             self._server.large_requests.release(self)
+            self._server.tenancy.unbind(self.peer)
             self.peer.leave()
             if self.peer.reader is not None:
                 self._server.tracing.stops_reading(self.peer.reader)
@@ -110,6 +116,11 @@ class KafkaConnection:
         self._server.ended["idle"] += 1
         logger.info("connection closed: %s", reason, extra=self._address())
         self._scope.cancel()
+
+    def rebind(self) -> None:
+        """Have its requests served as to the tenant that it is now known to belong to."""
+        served = self._server.tenancy.bind(self.peer)
+        self._served = self._server.served if served is None else served
 
     async def _read_requests(self) -> None:
         frames, shared, large_requests = self._frames, self._server.receive_buffer, self._server.large_requests
@@ -233,7 +244,7 @@ class KafkaConnection:
         """Run one request, which is decoded already if it is given; an awaitable if the handler needs the task."""
         api_key, version, correlation_id, client_id, position = decode_request_header(frame, 0)
         server = self._server
-        api = server.served[api_key, version]
+        api = self._served[api_key, version]
         if api is None:
             self._refuse(api_key, version, correlation_id)
             return None
@@ -308,7 +319,7 @@ class KafkaConnection:
 
     def _refuse(self, api_key: int, version: int, correlation_id: int) -> None:
         """Answer ApiVersions of an unknown version in version 0 (KIP-511); end the connection for all else."""
-        api = self._server.served[api_key, 0]
+        api = self._served[api_key, 0]
         if api_key != API_VERSIONS_KEY or api is None:
             raise WireError(f"API key {api_key} version {version} is not served")
         response = api.handle(None, Context(self.peer, version, None))
@@ -500,6 +511,10 @@ class KafkaServer:
         # From when a request was decoded to when its answer is handed out, by API.
         self.latencies = {key: Histogram() for key in self.apis}
         self.served = ServedApis(self.apis, self.latencies, limits.max_request_elements)
+        self.tenancy = TenantDoor(
+            self.apis, self.latencies, services[Topics], services[Usages], limits.max_request_elements
+        )
+        services[Topics].tenants.on_change.append(self._rebind_all)
         self.received_bytes = 0
         self.sent_bytes = 0
         self.receive_buffer = memoryview(bytearray(RECEIVE_BUFFER_BYTES))
@@ -541,6 +556,12 @@ class KafkaServer:
             for holder in self.large_requests.overdue(now - idle_s):
                 assert isinstance(holder, KafkaConnection)
                 holder.close("its request has not arrived whole for connections.max.idle.ms, and others wait")
+
+    def _rebind_all(self) -> None:
+        """Tenants came, went or were altered."""
+        self.tenancy.forget_gone()
+        for connection in tuple(self.connections.values()):
+            connection.rebind()
 
     def under_way(self) -> tuple[int, int, int]:
         """As each connection tells it, over all of them."""

@@ -80,6 +80,7 @@ class DecoderGenerator:
     max_elements: int = MAX_REQUEST_ELEMENTS
     in_steps: bool = False
     run: Run = field(factory=Run)
+    signature: str = "decode(buffer, p)"
 
     @property
     def is_bounded(self) -> bool:
@@ -88,7 +89,7 @@ class DecoderGenerator:
 
     def generate(self, schema: StructSchema) -> None:
         source = self.source
-        with source.block("def decode(buffer, p):"):
+        with source.block(f"def {self.signature}:"):
             with source.block("try:"):
                 source.add("end = len(buffer)")
                 if self.is_bounded:
@@ -346,6 +347,7 @@ def compile_decoder(
     max_elements: int = MAX_REQUEST_ELEMENTS,
     *,
     in_steps: bool = False,
+    generator: type[DecoderGenerator] = DecoderGenerator,
 ) -> Any:
     """The reader of one message version, a generator function if `in_steps`; `label` names it in errors."""
     source = Source(f"<decoder of {label}>")
@@ -363,5 +365,5 @@ def compile_decoder(
     source.names["TOO_MANY"] = f"more than {max_elements} elements in one request (socket.request.max.elements)"
     if _has_records(schema):
         source.names["TOO_MANY"] = f"more elements than so many bytes of records, or {max_elements}, can have"
-    DecoderGenerator(source, messages, direction, max_elements, in_steps).generate(schema)
+    generator(source, messages, direction, max_elements, in_steps).generate(schema)
     return source.compile("decode")

@@ -43,10 +43,11 @@ class EncoderGenerator:
     run: PackRun = field(factory=PackRun)
     append: str = "a"
     in_steps: bool = False
+    signature: str = "encode(m)"
 
     def generate(self, schema: StructSchema) -> None:
         source = self.source
-        with source.block("def encode(m):"):
+        with source.block(f"def {self.signature}:"):
             with source.block("try:"):
                 source.add("parts = []")
                 source.add("pieces = []")
@@ -263,7 +264,9 @@ BYTES_LIKE = frozenset((bytes, bytearray, memoryview))
 FAILURES = (struct.error, AttributeError, TypeError, UnicodeEncodeError)
 
 
-def compile_encoder(schema: StructSchema, label: str, *, in_steps: bool = False) -> Any:
+def compile_encoder(
+    schema: StructSchema, label: str, *, in_steps: bool = False, generator: type[EncoderGenerator] = EncoderGenerator
+) -> Any:
     """The writer of one message version, a generator function if `in_steps`; `label` names it in errors."""
     source = Source(f"<encoder of {label}>")
 
@@ -273,5 +276,5 @@ def compile_encoder(schema: StructSchema, label: str, *, in_steps: bool = False)
     helpers = (finish, uvarint, regions_size, shortened, explain, struct.pack)
     source.names.update({helper.__name__: helper for helper in helpers})
     source.names.update(FAILURES=FAILURES, ONE_BYTE_VARINTS=ONE_BYTE_VARINTS, BYTES_LIKE=BYTES_LIKE)
-    EncoderGenerator(source, in_steps=in_steps).generate(schema)
+    generator(source, in_steps=in_steps).generate(schema)
     return source.compile("encode")

@@ -1,0 +1,1 @@
+"""Tenants: namespaces with principals and limits of their own, which never see each other."""

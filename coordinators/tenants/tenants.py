@@ -1,0 +1,136 @@
+"""The tenants that there are, as the catalogue tells: whose a name is, and who belongs to whom. Only the event loop
+touches it; changes are planned against it while nothing is put in force."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from attrs import define, evolve, field
+
+from coordinators.access.callers import Caller
+from coordinators.tenants.rows import SEPARATOR, TenantLimits, TenantRecord, default_principals
+from engine.catalogue.catalogue import Commit, Compare, Delete, Put
+from engine.errors import InvalidRequest, PolicyViolation
+
+TENANT_COUNT_MAX = 10_000
+
+
+class UnknownTenant(InvalidRequest):
+    """No tenant has this name."""
+
+
+class TenantExists(InvalidRequest):
+    """A tenant of this name exists."""
+
+
+class TenantHasTopics(InvalidRequest):
+    """It cannot go while it has some."""
+
+
+@define(eq=False)
+class Tenants:
+    """Rows by name."""
+
+    on_change: list[Callable[[], object]] = field(factory=list, init=False)
+    """Told when a tenant came, went or was altered."""
+    _rows: dict[str, TenantRecord] = field(factory=dict, init=False)
+    _revisions: dict[str, int] = field(factory=dict, init=False)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __iter__(self) -> Iterator[TenantRecord]:
+        return iter(self._rows.values())
+
+    def get(self, name: str) -> TenantRecord | None:
+        """The tenant of this name."""
+        return self._rows.get(name)
+
+    def named(self, name: str) -> TenantRecord:
+        """The same; `UnknownTenant` if there is none."""
+        found = self._rows.get(name)
+        if found is None:
+            raise UnknownTenant(f"there is no tenant {name!r}; 'tidegate tenant list' tells which there are")
+        return found
+
+    # -- whose it is
+
+    def owner(self, name: str) -> TenantRecord | None:
+        """The tenant in whose namespace a topic, a group or a transactional id of this name is."""
+        if not self._rows:
+            return None
+        first, dot, _rest = name.partition(SEPARATOR)
+        return self._rows.get(first) if dot else None
+
+    def of(self, caller: Caller) -> str | None:
+        """The name of the tenant that a caller belongs to: that which its token names, whether or not there is such
+        a one, or the one whose row lists it; None if it is nobody's. Of several that list it, the first by name."""
+        if caller.tenant is not None:
+            return caller.tenant
+        if not self._rows:
+            return None
+        return min((row.name for row in self._rows.values() if row.includes(caller.principal)), default=None)
+
+    # -- changes: planned in a thread, nothing is written
+
+    def plan_create(
+        self, name: str, principals: Iterable[str] | None = None, *, rewrite: bool = False, limits: TenantLimits
+    ) -> tuple[TenantRecord, Commit]:
+        """A new tenant; without principals, those that are named after it."""
+        chosen = default_principals(name) if principals is None else tuple(dict.fromkeys(principals))
+        row = TenantRecord(name, chosen, rewrite, limits)
+        row.check()
+        if name in self._rows:
+            raise TenantExists(f"there is a tenant {name!r} already")
+        if len(self._rows) >= TENANT_COUNT_MAX:
+            raise PolicyViolation(f"there are {TENANT_COUNT_MAX} tenants, which is the most")
+        return row, Commit((Compare(row.key, 0),), (Put(row.key, row.encode()),))
+
+    def plan_alter(
+        self,
+        name: str,
+        *,
+        limits: Mapping[str, int | None],
+        principals: Iterable[str] | None = None,
+        rewrite: bool | None = None,
+    ) -> tuple[TenantRecord, Commit]:
+        """Other limits, principals or manner; what is not named stays."""
+        before = self.named(name)
+        after = evolve(before, limits=before.limits.changed(limits))
+        if principals is not None:
+            after = evolve(after, principals=tuple(dict.fromkeys(principals)))
+        if rewrite is not None:
+            after = evolve(after, rewrite=rewrite)
+        after.check()
+        if after == before:
+            return before, Commit()
+        return after, Commit((Compare(before.key, self._revisions[name]),), (Put(after.key, after.encode()),))
+
+    def plan_delete(self, name: str, topics: Iterable[str], *, force: bool) -> Commit:
+        """The tenant is no more; of the `topics` that exist none may be its own, unless it is forced: then they stay
+        as anybody's."""
+        before = self.named(name)
+        held = sorted(each for each in topics if each.startswith(before.prefix))
+        if held and not force:
+            shown = ", ".join(held[:3]) + (", ..." if len(held) > 3 else "")
+            raise TenantHasTopics(
+                f"tenant {name!r} has {len(held)} topics ({shown}): delete them first, or say --force to leave them "
+                "to whoever may have topics without a tenant"
+            )
+        return Commit((Compare(before.key, self._revisions[name]),), (Delete(before.key),))
+
+    # -- following the catalogue
+
+    def take(self, news: Mapping[str, tuple[TenantRecord | None, int]]) -> None:
+        """What the catalogue says now of some tenants, with the revisions of their rows."""
+        for name, (row, revision) in news.items():
+            if row is None:
+                self._rows.pop(name, None)
+                self._revisions.pop(name, None)
+            else:
+                self._rows[name], self._revisions[name] = row, revision
+        if news:
+            for follow in self.on_change:
+                follow()
+
+    def keys(self) -> Iterable[str]:
+        """The rows of the catalogue that are known."""
+        return [row.key for row in self._rows.values()]

@@ -1,0 +1,49 @@
+"""A broker with tenants in this process: a listener of each, and one of nobody's."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import trio
+from attrs import define
+
+from coordinators.tenants.administration import TenantAdministration
+from tests.wire.kafka.door import Client, Door, open_door
+from wire.kafka.tenancy.door import ListenerTenancy
+
+LISTENERS = ",".join(["PLAINTEXT://127.0.0.1:0"] * 4)
+OPERATOR, ACME, ZULU, ACME_PREFIXED = range(4)
+
+
+@define(eq=False)
+class TenantDoor:
+    """The door, and by whom it is entered."""
+
+    door: Door
+
+    @property
+    def administration(self) -> TenantAdministration:
+        return self.door.broker.node.services[TenantAdministration]
+
+    async def connect(self, listener: int) -> Client:
+        """A client that comes by a listener."""
+        sock = trio.socket.socket()
+        host, port = self.door.broker.listeners[listener].address.rsplit(":", 1)
+        await sock.connect((host, int(port)))
+        client = Client(trio.SocketStream(sock))
+        self.door._clients.append(client)
+        return client
+
+
+@asynccontextmanager
+async def open_tenants(data_dir: Path, settings: dict[str, object] | None = None) -> AsyncIterator[TenantDoor]:
+    """Tenants `acme`, whose names are rewritten by one listener and not by another, and `zulu`, whose are."""
+    async with open_door(data_dir, {"listeners": LISTENERS, **(settings or {})}) as door:
+        bound = door.broker.server.tenancy.listeners
+        bound[ACME] = ListenerTenancy("acme", rewrite=True)
+        bound[ZULU] = ListenerTenancy("zulu", rewrite=True)
+        bound[ACME_PREFIXED] = ListenerTenancy("acme", rewrite=False)
+        opened = TenantDoor(door)
+        await opened.administration.create("acme")
+        await opened.administration.create("zulu")
+        yield opened

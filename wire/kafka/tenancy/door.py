@@ -1,0 +1,130 @@
+"""Which tenant a connection belongs to, and how its requests are served therefore.
+
+The tenant is the one that the listener is bound to, that the caller's token names, or whose row lists the caller. Two
+that differ, or one that there is not, end the connection at its first request: nobody is served as somebody else, nor
+as nobody's, because something is missing.
+"""
+
+import logging
+from collections.abc import Mapping
+
+from attrs import define, field, frozen
+
+from coordinators.tenants.rows import TenantRecord
+from coordinators.tenants.tenants import Tenants
+from coordinators.tenants.usage import Usages
+from coordinators.topics import Topics
+from engine.metrics import Histogram
+from wire.kafka.apis import Api
+from wire.kafka.codec import WireError
+from wire.kafka.request import Peer
+from wire.kafka.served_apis import ServedApi
+from wire.kafka.tenancy.served import TenantServedApis
+from wire.kafka.tenancy.view import VIEWS
+
+logger = logging.getLogger("tidegate.tenants")
+
+Served = Mapping[tuple[int, int], ServedApi | None]
+
+
+@frozen
+class ListenerTenancy:
+    """What a listener says of the tenants that come by it."""
+
+    tenant: str | None = None
+    """All who come by it belong to this one."""
+    rewrite: bool | None = None
+    """Whether names are without the prefix here; None is as the tenant's row says."""
+
+
+class _Refused(dict[tuple[int, int], ServedApi | None]):
+    """Serves nothing, and says why."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__()
+        self._reason = reason
+
+    def __missing__(self, _: tuple[int, int]) -> ServedApi | None:
+        raise WireError(self._reason)
+
+
+@define(eq=False)
+class TenantDoor:
+    """See the module."""
+
+    apis: Mapping[int, Api]
+    latencies: Mapping[int, Histogram]
+    topics: Topics
+    usages: Usages
+    max_elements: int
+    listeners: dict[int, ListenerTenancy] = field(factory=dict, init=False)
+    """By their numbers, those that say something."""
+    _served: dict[tuple[str, bool], TenantServedApis] = field(factory=dict, init=False)
+    _bound: dict[int, str] = field(factory=dict, init=False)
+    """By the ids of connections, for which tenant they are counted."""
+
+    @property
+    def tenants(self) -> Tenants:
+        """Those that there are."""
+        return self.topics.tenants
+
+    def forget_gone(self) -> None:
+        """Keep nothing of tenants that are no more."""
+        for name, rewrite in tuple(self._served):
+            if self.tenants.get(name) is None:
+                del self._served[name, rewrite]
+                self.usages.forget(name)
+
+    def bind(self, peer: Peer) -> Served | None:
+        """How the requests of a connection are served from now on; None if it belongs to no tenant."""
+        if peer.node_id is not None or (not len(self.tenants) and not self.listeners and peer.caller.tenant is None):
+            self.unbind(peer)
+            return None
+        here = self.listeners.get(peer.listener, ListenerTenancy())
+        own = self.tenants.of(peer.caller)
+        name = here.tenant or own
+        if name is None:
+            self.unbind(peer)
+            return None
+        if own is not None and own != name:
+            return self._refuse(peer, f"{peer.caller.principal} belongs to another tenant than the listener's, {name}")
+        row = self.tenants.get(name)
+        if row is None:
+            return self._refuse(peer, f"there is no tenant {name!r}: 'tidegate tenant create {name}' makes it")
+        if not self._count(peer, row):
+            return self._refuse(peer, f"tenant {name} has {row.limits.connections} connections, which is its limit")
+        peer.tenant = name
+        return self._served_to(row, row.rewrite if here.rewrite is None else here.rewrite)
+
+    def unbind(self, peer: Peer) -> None:
+        """The connection is gone, or no tenant's any more."""
+        peer.tenant = None
+        name = self._bound.pop(peer.connection_id, None)
+        if name is not None:
+            self.usages.of(name).connections -= 1
+
+    def _count(self, peer: Peer, row: TenantRecord) -> bool:
+        """Count a connection as the tenant's; whether it may have one more."""
+        if self._bound.get(peer.connection_id) == row.name:
+            return True
+        self.unbind(peer)
+        usage, most = self.usages.of(row.name), row.limits.connections
+        if most is not None and usage.connections >= most:
+            usage.refused_connections += 1
+            return False
+        usage.connections += 1
+        self._bound[peer.connection_id] = row.name
+        return True
+
+    def _refuse(self, peer: Peer, reason: str) -> Served:
+        self.unbind(peer)
+        return _Refused(reason)
+
+    def _served_to(self, row: TenantRecord, rewrite: bool) -> Served:
+        place = row.name, rewrite
+        served = self._served.get(place)
+        if served is None:
+            view = VIEWS[rewrite](row.name, row.prefix, self.topics.view)
+            usage = self.usages.of(row.name)
+            served = self._served[place] = TenantServedApis(self.apis, self.latencies, view, usage, self.max_elements)
+        return served
