@@ -18,6 +18,7 @@ from engine.config.broker import ENGINE_KEYS
 from engine.config.keys import ConfigKey, ConfigType, Importance, Rule, at_least, by_name, one_of
 from wire.http.config import HTTP_KEYS
 from wire.kafka.config import CONNECTION_KEYS, FETCH_KEYS, LISTENER_KEYS
+from wire.kafka.tenancy.config import TENANT_KEYS
 
 _ENDPOINT = re.compile(r"(https?://)?(\[[0-9a-fA-F:]+\]|[\w.-]+)(:\d+)?/?")
 _PREFIX = re.compile(r"(/[\w.-]+)+")
@@ -188,6 +189,7 @@ BROKER_KEYS: dict[str, ConfigKey] = by_name(
         *NODE_KEYS,
         *ETCD_KEYS,
         *LISTENER_KEYS,
+        *TENANT_KEYS,
         *CLUSTER_KEYS,
         *TOPIC_CREATION_KEYS,
         *THROTTLE_KEYS,

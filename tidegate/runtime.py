@@ -37,6 +37,7 @@ from tidegate.kafka_door import kafka_server
 from tidegate.listening import BoundHttp, Listening, with_door
 from tidegate.node import Node
 from tidegate.operations import Operations, http_limits
+from tidegate.tenants import bind_listeners
 from tidegate.tracing import close_tracing
 from tidegate.world import World
 from wire.http.life import Phase
@@ -173,6 +174,7 @@ class NodeRuntime:
             node.partitions, under.journal, self.other_files, workers, world.clock, settings
         )
         server = kafka_server(node, under.cork)
+        bind_listeners(server.tenancy, config)
         limits = http_limits(settings, self.descriptors)
         operations = Operations.compose(node, self.metrics, scrubbing, server, self.listeners, self.http, limits)
         cleaning = Cleaning.make(node.partitions, world.cleaner_workers, world.clock, settings, world.pause)

@@ -23,6 +23,11 @@ _NAME = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?")
 LONG_MAX = 2**63 - 1
 
 
+def is_tenant_name(name: str) -> bool:
+    """Whether a tenant may be called so."""
+    return _NAME.fullmatch(name) is not None and len(name) <= NAME_LENGTH_MAX
+
+
 @frozen
 class TenantLimits:
     """What a tenant may use; None is no limit. Rates are of each node, as Kafka's quotas are."""
@@ -91,7 +96,7 @@ class TenantRecord:
 
     def check(self) -> None:
         """`InvalidRequest` if it cannot be."""
-        if not _NAME.fullmatch(self.name) or len(self.name) > NAME_LENGTH_MAX:
+        if not is_tenant_name(self.name):
             raise InvalidRequest(
                 f"a tenant cannot be called {self.name!r}: letters, digits and '-' within, up to "
                 f"{NAME_LENGTH_MAX} characters"

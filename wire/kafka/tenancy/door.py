@@ -33,8 +33,8 @@ class ListenerTenancy:
 
     tenant: str | None = None
     """All who come by it belong to this one."""
-    rewrite: bool | None = None
-    """Whether names are without the prefix here; None is as the tenant's row says."""
+    rewrite: bool = False
+    """Whether names are without the prefix here, for tenants whose row does not say so anyhow."""
 
 
 class _Refused(dict[tuple[int, int], ServedApi | None]):
@@ -94,7 +94,7 @@ class TenantDoor:
         if not self._count(peer, row):
             return self._refuse(peer, f"tenant {name} has {row.limits.connections} connections, which is its limit")
         peer.tenant = name
-        return self._served_to(row, row.rewrite if here.rewrite is None else here.rewrite)
+        return self._served_to(row, row.rewrite or here.rewrite)
 
     def unbind(self, peer: Peer) -> None:
         """The connection is gone, or no tenant's any more."""

@@ -9,9 +9,17 @@ from attrs import define
 
 from coordinators.tenants.administration import TenantAdministration
 from tests.wire.kafka.door import Client, Door, open_door
-from wire.kafka.tenancy.door import ListenerTenancy
 
-LISTENERS = ",".join(["PLAINTEXT://127.0.0.1:0"] * 4)
+NAMES = ("PLAINTEXT", "ACME", "ZULU", "PREFIXED")
+SETTINGS: dict[str, object] = {
+    "listeners": ",".join(f"{name}://127.0.0.1:0" for name in NAMES),
+    "listener.security.protocol.map": ",".join(f"{name}:PLAINTEXT" for name in NAMES),
+    "listener.name.acme.tenant": "acme",
+    "listener.name.acme.tenant.rewrite": True,
+    "listener.name.zulu.tenant": "zulu",
+    "listener.name.zulu.tenant.rewrite": True,
+    "listener.name.prefixed.tenant": "acme",
+}
 OPERATOR, ACME, ZULU, ACME_PREFIXED = range(4)
 
 
@@ -38,11 +46,7 @@ class TenantDoor:
 @asynccontextmanager
 async def open_tenants(data_dir: Path, settings: dict[str, object] | None = None) -> AsyncIterator[TenantDoor]:
     """Tenants `acme`, whose names are rewritten by one listener and not by another, and `zulu`, whose are."""
-    async with open_door(data_dir, {"listeners": LISTENERS, **(settings or {})}) as door:
-        bound = door.broker.server.tenancy.listeners
-        bound[ACME] = ListenerTenancy("acme", rewrite=True)
-        bound[ZULU] = ListenerTenancy("zulu", rewrite=True)
-        bound[ACME_PREFIXED] = ListenerTenancy("acme", rewrite=False)
+    async with open_door(data_dir, {**SETTINGS, **(settings or {})}) as door:
         opened = TenantDoor(door)
         await opened.administration.create("acme")
         await opened.administration.create("zulu")
