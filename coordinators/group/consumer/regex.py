@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from coordinators.tenants.patterns import TenantPattern
 from engine.errors import InvalidRegularExpression
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ def check(expression: str) -> None:
     """Raises if it is no regular expression."""
     import re2
 
+    expression = TenantPattern.read(expression).expression
     try:
         _compiled(expression)
     except re2.error as error:
@@ -41,5 +43,7 @@ def check(expression: str) -> None:
 
 def matching(expression: str, names: Iterable[str]) -> tuple[str, ...]:
     """The names that it stands for, sorted."""
-    pattern = _compiled(expression)
-    return tuple(sorted(name for name in names if pattern.fullmatch(name) is not None))
+    scope = TenantPattern.read(expression)
+    pattern = _compiled(scope.expression)
+    subjects = ((name, scope.subject(name)) for name in names)
+    return tuple(sorted(name for name, each in subjects if each is not None and pattern.fullmatch(each) is not None))

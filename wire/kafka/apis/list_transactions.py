@@ -4,8 +4,9 @@ Filtered by state and producer id; from version 1 by how long the transaction ha
 RE2's syntax, which no pattern can make slow.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
+from coordinators.tenants.patterns import TenantPattern
 from coordinators.transaction.transaction import BY_LABEL
 from coordinators.transaction.transactions import Transactions
 from engine.errors import BrokerError
@@ -33,6 +34,18 @@ def handle(request: ListTransactionsRequest, _: Context, transactions: Transacti
     return ListTransactionsResponse(unknown_state_filters=unknown, transaction_states=states)
 
 
+class _Scoped(NamedTuple):
+    """A pattern of the ids of one tenant, or of all."""
+
+    scope: TenantPattern
+    pattern: Any
+
+    def fullmatch(self, transactional_id: str) -> object | None:
+        """As a pattern does it."""
+        subject = self.scope.subject(transactional_id)
+        return None if subject is None else self.pattern.fullmatch(subject)
+
+
 def _compiled(pattern: str | None) -> Any:
     """The pattern, None if there is none; `ValueError` if it is not one."""
     if not pattern:
@@ -42,7 +55,8 @@ def _compiled(pattern: str | None) -> Any:
 
     options = re2.Options()
     options.log_errors = False
+    scope = TenantPattern.read(pattern)
     try:
-        return re2.compile(pattern, options)
+        return _Scoped(scope, re2.compile(scope.expression, options))
     except re2.error as error:
         raise ValueError(str(error)) from error

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from coordinators.configs import ResourceType
+from coordinators.tenants.patterns import TenantPattern
 from coordinators.topic_view import TopicView
 from engine.ids import TopicId
 from wire.kafka.codec.primitives import MAX_STRING_BYTES, WireError
@@ -41,6 +42,8 @@ WITHHELD_REASON = "this resource is the operator's: a tenant configures its topi
 
 class TenantView:
     """What both manners have in common. `topics` are the broker's, of all tenants and of none."""
+
+    is_rewriting = False
 
     def __init__(self, tenant: str, prefix: str, topics: TopicView) -> None:
         self.tenant = tenant
@@ -93,10 +96,10 @@ class TenantView:
     # -- what holds names
 
     def pattern_read(self, expression: str | None) -> str | None:
-        return expression
+        return TenantPattern(self.prefix, expression, self.is_rewriting).text if expression else expression
 
     def pattern_written(self, expression: str | None) -> str | None:
-        return expression
+        return TenantPattern.read(expression).expression if expression else expression
 
     def subscription_read(self, data: bytes) -> bytes:
         return renamed_subscription(data, self.name_read)
@@ -162,28 +165,13 @@ class TenantView:
 class RewritingView(TenantView):
     """Names without the prefix."""
 
+    is_rewriting = True
+
     def name_read(self, name: str | None) -> str | None:
         return self.prefix + self._checked(name) if name else name
 
     def name_written(self, name: str | None) -> str | None:
         return name.removeprefix(self.prefix) if name else name
-
-    def pattern_read(self, expression: str | None) -> str | None:
-        if not expression:
-            return expression
-        if not _is_expression(expression):
-            return expression  # whoever compiles it says so; within brackets it might have become one
-        return f"{self._pattern_head}{self._checked(expression)})"
-
-    def pattern_written(self, expression: str | None) -> str | None:
-        head = self._pattern_head
-        if expression and expression.startswith(head) and expression.endswith(")"):
-            return expression[len(head) : -1]
-        return expression
-
-    @property
-    def _pattern_head(self) -> str:
-        return re.escape(self.prefix) + "(?:"
 
     def reason_written(self, reason: str | None) -> str | None:
         return self._prefix_in_words.sub("", reason) if reason else reason
@@ -209,17 +197,6 @@ class PrefixedView(TenantView):
 def _other_id(topic_id: TopicId) -> TopicId:
     """An id that no topic has, for as long as ids are drawn by chance; of that id it is the first one again."""
     return bytes(byte ^ 0xFF for byte in topic_id)
-
-
-def _is_expression(text: str) -> bool:
-    from coordinators.group.consumer import regex
-    from engine.errors import InvalidRegularExpression
-
-    try:
-        regex.check(text)
-    except InvalidRegularExpression:
-        return False
-    return True
 
 
 VIEWS: Mapping[bool, type[TenantView]] = {True: RewritingView, False: PrefixedView}

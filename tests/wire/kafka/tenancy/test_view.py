@@ -77,17 +77,11 @@ def test_ids_of_others_become_nobodys_and_come_back() -> None:
         assert [each.topic_id_written(topic_id) for topic_id in (read, MINE, UNKNOWN)] == [THEIRS, MINE, UNKNOWN]
 
 
-def test_a_pattern_stays_within_the_namespace() -> None:
-    rewriting = view(RewritingView)
-    read = rewriting.pattern_read("or.*|pay")
-    assert read == r"acme\.(?:or.*|pay)"
-    assert rewriting.pattern_written(read) == "or.*|pay"
-    assert rewriting.pattern_read("") == ""
-
-
-def test_a_pattern_that_is_none_stays_none() -> None:
-    """In brackets it would be one, and match everything."""
-    assert view(RewritingView).pattern_read("x)|(?:.*") == "x)|(?:.*"
+def test_a_pattern_is_kept_with_whose_it_is() -> None:
+    for each, kept in ((view(RewritingView), "(*tenant acme)^or.*"), (view(PrefixedView), "(*within acme)^or.*")):
+        assert each.pattern_read("^or.*") == kept
+        assert each.pattern_written(kept) == "^or.*"
+        assert each.pattern_read("") == ""
 
 
 def test_reasons_name_what_the_client_named() -> None:
