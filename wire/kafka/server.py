@@ -37,8 +37,8 @@ from wire.kafka.large_requests import EXEMPT_BYTES, LargeRequests
 from wire.kafka.request import Context, Deferred, Endpoint, Peer
 from wire.kafka.served_apis import ServedApi, ServedApis
 from wire.kafka.steps import Steps, TooLarge, Work
-from wire.kafka.throttling import Throttling
 from wire.kafka.tenancy.door import TenantDoor
+from wire.kafka.throttling import Throttling
 from wire.kafka.transmit import Pumped, Transmitter
 from wire.services import Services
 from wire.transport import Transport

@@ -211,9 +211,16 @@ OFFERED = frozenset(number for first, last in _OFFERED_RANGES for number in rang
 
 WITHHELD = {
     27: "nodes tell each other how transactions ended",
+    29: "rules are the operator's: they name principals and resources of all tenants",
+    30: "rules are the operator's: they name principals and resources of all tenants",
+    31: "rules are the operator's: they name principals and resources of all tenants",
     35: "disks are all tenants'",
     43: "who leads is the operator's affair",
     45: "where partitions lie is the operator's affair",
+    48: "quotas are the operator's",
+    49: "quotas are the operator's",
+    50: "users are the operator's",
+    51: "users are the operator's",
     59: "nodes alone fetch snapshots",
     83: "nodes alone ask for the states of share groups",
     84: "nodes alone ask for the states of share groups",
