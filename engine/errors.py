@@ -320,7 +320,19 @@ class NotEnoughReplicasAfterAppend(BrokerError):
 
 
 class ClusterAuthorizationFailed(BrokerError):
-    """Only a node of the cluster may ask this."""
+    """Whoever asks may not do that to the cluster; or only a node of it may."""
+
+
+class TopicAuthorizationFailed(BrokerError):
+    """Whoever asks may not do that to the topic, whether or not it exists."""
+
+
+class GroupAuthorizationFailed(BrokerError):
+    """Whoever asks may not do that to the group, whether or not it exists."""
+
+
+class SecurityDisabled(BrokerError):
+    """There are no rules, for nobody is asked for rights."""
 
 
 class UnsupportedSaslMechanism(BrokerError):

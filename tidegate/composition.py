@@ -117,7 +117,7 @@ async def compose_node(
     nodes = await in_worker(workers, Nodes.load, catalogue)
     replicas = ReplicaManager(catalogue, topics, partitions, workers, under.background, nodes, world.catalogue_workers)
     controller = ClusterController(replicas)
-    access = await compose_access(world, replicas)
+    access = await compose_access(world, controller, timers, under.data_dir)
     clustering = Clustering.compose(world, controller)
     internal_topics = InternalTopics(controller)
     clustering.look_after(internal_topics)

@@ -6,6 +6,7 @@ Each part declares the keys that it obeys; here they are put together, and hande
 
 import re
 
+from coordinators.access.config import ACCESS_KEYS
 from coordinators.access.quotas.config import QUOTA_KEYS
 from coordinators.cluster.config import CLUSTER_KEYS
 from coordinators.config import THROTTLE_KEYS, TOPIC_CREATION_KEYS
@@ -190,6 +191,7 @@ BROKER_KEYS: dict[str, ConfigKey] = by_name(
         *ETCD_KEYS,
         *LISTENER_KEYS,
         *TENANT_KEYS,
+        *ACCESS_KEYS,
         *CLUSTER_KEYS,
         *TOPIC_CREATION_KEYS,
         *THROTTLE_KEYS,

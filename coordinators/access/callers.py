@@ -5,7 +5,7 @@ from attrs import frozen
 USER = "User"
 
 
-@frozen
+@frozen(cache_hash=True)
 class Principal:
     """Somebody that rules, quotas and logs can name, as Kafka writes it: `User:alice`."""
 
@@ -20,7 +20,7 @@ ANONYMOUS = Principal("ANONYMOUS")
 """Whoever came by a listener that asks nobody who it is."""
 
 
-@frozen
+@frozen(cache_hash=True)
 class Caller:
     """Whose request it is. One for as long as a connection lives: whoever shows anew who it is must be the same."""
 

@@ -1,6 +1,6 @@
 """What a reader asks of one partition, and what it gets: the same words for every door."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
@@ -12,6 +12,9 @@ from engine.partition.partition import Partition
 
 NO_EPOCH = -1
 NOT_TOLD = -1
+
+TopicJudge = Callable[[str | TopicId], BrokerError | None]
+"""Tells of a topic, by its name or its id, why a reader may not read it; None if it may, or if nobody has the id."""
 
 
 class Wanted(Struct):

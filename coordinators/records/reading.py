@@ -23,7 +23,7 @@ from msgspec import Struct
 from coordinators.records.directory import PartitionDirectory
 from coordinators.records.long_polls import LongPolls
 from coordinators.records.nearest import NearestReplicas
-from coordinators.records.portions import NO_EPOCH, Portion, Wanted
+from coordinators.records.portions import NO_EPOCH, Portion, TopicJudge, Wanted
 from coordinators.tracing.members import Client
 from coordinators.tracing.tracing import Tracing
 from engine.clock import Clock
@@ -86,6 +86,8 @@ class Read(Struct, eq=False):
     """Where the reader stands, if it says so."""
     reads_followers: bool = False
     """Whether it may be given what a follower has (KIP-392)."""
+    refusal: TopicJudge | None = None
+    """Asked whenever the partition is looked at, so that a right that was taken away meanwhile is not used."""
 
     portions: list[Portion] = []
     found: list[Partition] = []
@@ -172,6 +174,11 @@ class Read(Struct, eq=False):
         """Adds no portion if there is nothing to read and nothing new, as of most partitions of a reader at the end of
         its topic."""
         directory = self.reading.directory
+        if self.refusal is not None:
+            refusal = self.refusal(wanted.topic)
+            if refusal is not None:
+                self.portions.append(Portion(wanted, aborted=(), error=refusal))
+                return
         try:
             topic = directory.topic(wanted.topic)
             if self.reads_followers:

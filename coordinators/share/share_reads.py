@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import Struct
 
+from coordinators.records.portions import TopicJudge
 from coordinators.share.acquiring import Acquired, ShareWanted
 from coordinators.share.log_batches import LogBatch, batches_of, region_of
 from coordinators.share.looks import LookedFor, Looks, SpanJudge, look_at_all, look_quickly
@@ -65,6 +66,8 @@ class ShareRead(Struct, eq=False):
     wait_s: float
     client_id: str | None = None
     address: str = ""
+    refusal: TopicJudge | None = None
+    """Tells of a topic why the member may not read it."""
 
     portions: list[SharePortion] = []
     shares: list[SharePartition] = []
@@ -148,6 +151,10 @@ class ShareRead(Struct, eq=False):
 
     def _find(self, key: PartitionKey) -> None:
         topic_id, index = key
+        refusal = None if self.refusal is None else self.refusal(topic_id)
+        if refusal is not None:
+            self._refuse(topic_id, index, refusal)
+            return
         try:
             share = self.sharing.share_partition(self.group_id, topic_id, index)
         except BrokerError as error:
@@ -185,6 +192,13 @@ class ShareRead(Struct, eq=False):
         """As much as this partition's part of the budget allows."""
         if share.closed is not None:
             self._lost(share)
+            return
+        refusal = None if self.refusal is None else self.refusal(share.place.topic_id)
+        if refusal is not None:
+            # It was taken away while the member waited.
+            self.shares = [each for each in self.shares if each is not share]
+            self._refuse(share.place.topic_id, share.place.partition_index, refusal)
+            self.must_answer = True
             return
         for _ in range(HOLES_AT_ONCE):
             position = self._position(share)

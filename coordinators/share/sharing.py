@@ -13,6 +13,7 @@ from typing import TypeVar, cast
 
 from attrs import define, field, frozen
 
+from coordinators.records.portions import TopicJudge
 from coordinators.records.reading import Reading
 from coordinators.share.acks import AckBatch, check_acks
 from coordinators.share.acquiring import ShareWanted
@@ -35,6 +36,7 @@ from engine.errors import (
     UnknownTopicOrPartition,
     kept,
 )
+from engine.ids import TopicId
 from engine.partition.partition import Partition
 from engine.workers import Workers
 
@@ -58,6 +60,13 @@ class ShareClient:
     connection: object
     client_id: str | None = None
     address: str = ""
+    refusal: TopicJudge | None = None
+    """Tells of a topic why the member may not read it; without one it may read all. Asked whenever something is about
+    to be handed out or acknowledged, for rights may have changed since."""
+
+    def refused(self, topic_id: TopicId) -> BrokerError | None:
+        """Why it may not read this topic, if it may not."""
+        return None if self.refusal is None else self.refusal(topic_id)
 
     @property
     def key(self) -> tuple[str, str]:
@@ -251,6 +260,7 @@ class Sharing:
             wait_s,
             sharer.client_id,
             sharer.address,
+            sharer.refusal,
         )
 
     def _acknowledged_then_read(
@@ -325,6 +335,9 @@ class Sharing:
     ) -> "_AckResult":
         """Of one partition: all of it or nothing."""
         try:
+            refusal = sharer.refused(key[0])
+            if refusal is not None:
+                raise refusal
             self.reading.directory.find(*key)
             check_acks(batches, renewing=renewing)
             share = self._shares.get(key, {}).get(sharer.group_id)

@@ -12,10 +12,12 @@ Keys:
   configs/groups/<group>          what a group is configured to
   quotas/<entity>                 how much a user, a client id or an address may
   tenants/<name>                  a tenant: who belongs to it, and its limits
+  acls/<digest>                   a rule: who may do what to which resource
   producer-ids                    where the next block of producer ids begins
 Values are JSON; a reader ignores members that it does not know.
 """
 
+import hashlib
 import json
 from collections.abc import Mapping
 from contextlib import suppress
@@ -38,6 +40,7 @@ BROKER_DEFAULT = "default"
 GROUP_CONFIGS = "configs/groups/"
 QUOTAS = "quotas/"
 TENANTS = "tenants/"
+ACLS = "acls/"
 PRODUCER_IDS = "producer-ids"
 SECRET_BYTES = 32
 
@@ -197,6 +200,50 @@ class ControllerRecord:
     def decode(cls, value: bytes) -> "ControllerRecord":
         fields = json.loads(value)
         return cls(fields["node_id"], fields["epoch"])
+
+
+@frozen
+class AclRecord:
+    """A rule: what somebody may, or may not, do to a resource, in Kafka's codes. A rule has no identity but what it
+    says, so its key is made of that: one that is made twice is there once, and none can stand for another."""
+
+    resource_type: int
+    name: str
+    pattern: int
+    principal: str
+    host: str
+    operation: int
+    permission: int
+
+    @property
+    def key(self) -> str:
+        return ACLS + hashlib.sha256(self.encode()).hexdigest()[:32]
+
+    def encode(self) -> bytes:
+        return encode(
+            {
+                "resource_type": self.resource_type,
+                "name": self.name,
+                "pattern": self.pattern,
+                "principal": self.principal,
+                "host": self.host,
+                "operation": self.operation,
+                "permission": self.permission,
+            }
+        )
+
+    @classmethod
+    def decode(cls, value: bytes) -> "AclRecord":
+        fields = json.loads(value)
+        return cls(
+            fields["resource_type"],
+            fields["name"],
+            fields["pattern"],
+            fields["principal"],
+            fields["host"],
+            fields["operation"],
+            fields["permission"],
+        )
 
 
 def broker_configs_key(node_id: int | None) -> str:

@@ -14,7 +14,7 @@ from coordinators.release.inspection import Inspection
 from coordinators.release.releases import Releases
 from engine.errors import BrokerError
 from engine.workers import Workers
-from wire.http.callers import LOCAL, Visitor, Reception
+from wire.http.callers import LOCAL, Reception, Visitor
 from wire.http.config import HttpLimits
 from wire.http.connection import HttpConnection
 from wire.http.guard import check_changing, check_host

@@ -75,6 +75,7 @@ class ErrorCode(IntEnum):
     CONCURRENT_TRANSACTIONS = 51
     TRANSACTION_COORDINATOR_FENCED = 52
     TRANSACTIONAL_ID_AUTHORIZATION_FAILED = 53
+    SECURITY_DISABLED = 54
     OPERATION_NOT_ATTEMPTED = 55
     PRODUCER_FENCED = 90
     TRANSACTIONAL_ID_NOT_FOUND = 105
@@ -85,6 +86,8 @@ class ErrorCode(IntEnum):
     STALE_MEMBER_EPOCH = 113
     INVALID_REGULAR_EXPRESSION = 128
     NOT_ENOUGH_REPLICAS_AFTER_APPEND = 20
+    TOPIC_AUTHORIZATION_FAILED = 29
+    GROUP_AUTHORIZATION_FAILED = 30
     CLUSTER_AUTHORIZATION_FAILED = 31
     UNSUPPORTED_SASL_MECHANISM = 33
     ILLEGAL_SASL_STATE = 34
@@ -178,7 +181,10 @@ _CODES: Final[dict[type[errors.BrokerError], ErrorCode]] = {
     errors.UnsupportedAssignor: ErrorCode.UNSUPPORTED_ASSIGNOR,
     errors.InvalidRegularExpression: ErrorCode.INVALID_REGULAR_EXPRESSION,
     errors.NotEnoughReplicasAfterAppend: ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+    errors.TopicAuthorizationFailed: ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+    errors.GroupAuthorizationFailed: ErrorCode.GROUP_AUTHORIZATION_FAILED,
     errors.ClusterAuthorizationFailed: ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
+    errors.SecurityDisabled: ErrorCode.SECURITY_DISABLED,
     errors.UnsupportedSaslMechanism: ErrorCode.UNSUPPORTED_SASL_MECHANISM,
     errors.IllegalSaslState: ErrorCode.ILLEGAL_SASL_STATE,
     errors.SaslAuthenticationFailed: ErrorCode.SASL_AUTHENTICATION_FAILED,

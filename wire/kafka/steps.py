@@ -6,10 +6,13 @@ than a slice of time goes on when the others have had their turn. While a handle
 further request: effects stay in order.
 """
 
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator
+from types import CoroutineType, GeneratorType
 from typing import Any, Generic, TypeVar, cast
 
 import trio
+
+from engine.deferred import Deferred
 
 T = TypeVar("T")
 S = TypeVar("S")
@@ -59,6 +62,26 @@ class Work(Generic[T]):
         return self.result
 
 
+def then(answer: Any, convert: Callable[[Any], Any]) -> Any:
+    """What a handler has returned, in whichever way it is given, converted on its way; steps stay steps."""
+    kind = type(answer)
+    if kind is Deferred:
+        return answer.map(convert)
+    if kind is CoroutineType:
+        return _then_later(answer, convert)
+    if kind is GeneratorType:
+        return _then_in_steps(answer, convert)
+    return convert(answer)
+
+
+async def _then_later(answer: Awaitable[Any], convert: Callable[[Any], Any]) -> Any:
+    return then(await answer, convert)
+
+
+def _then_in_steps(answer: Steps[Any], convert: Callable[[Any], Any]) -> Steps[Any]:
+    return then((yield from answer), convert)
+
+
 class _Lazily(Generic[S, T]):
     __slots__ = ("_items", "_make")
 
@@ -71,6 +94,28 @@ class _Lazily(Generic[S, T]):
 
     def __iter__(self) -> Iterator[T]:
         return map(self._make, self._items)
+
+
+class _Chained(Generic[T]):
+    __slots__ = ("_first", "_second")
+
+    def __init__(self, first: list[T], second: list[T]) -> None:
+        self._first = first
+        self._second = second
+
+    def __len__(self) -> int:
+        return len(self._first) + len(self._second)
+
+    def __iter__(self) -> Iterator[T]:
+        yield from self._first
+        yield from self._second
+
+
+def chained(first: list[T], second: list[T]) -> list[T]:
+    """A list for a response's field, of two; the first may be one that is made lazily."""
+    if type(first) is list:
+        return first + second
+    return cast("list[T]", _Chained(first, second))
 
 
 def lazily(items: Iterable[S], make: Callable[[S], T]) -> list[T]:

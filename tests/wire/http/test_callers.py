@@ -13,7 +13,7 @@ from trio.testing import trio_test
 from coordinators.access.callers import ANONYMOUS, Caller, Principal
 from engine.clock import ManualClock
 from wire.http.application import Application
-from wire.http.callers import MOST_CHECKED, MOST_CREDENTIAL_BYTES, Visitor, Reception
+from wire.http.callers import MOST_CHECKED, MOST_CREDENTIAL_BYTES, Reception, Visitor
 from wire.http.config import OPERATOR, Access
 from wire.http.life import Life, Phase
 from wire.http.messages import Request

@@ -1,6 +1,7 @@
 """The Kafka APIs, one file each: what it serves, in which versions, with its quirks.
 
-Each module has `KEY`, `VERSIONS` (first and last) and `handle`; this package collects them, and the answer
+Each module has `KEY`, `VERSIONS` (first and last), `RIGHTS` (`wire/kafka/rights.py`: what it asks its callers for; one
+that does not say is an error at import) and `handle`; this package collects them, and the answer
 to ApiVersions is made from what it found. A module may have `FIRST_ADVERTISED_VERSION` and `LAST_ADVERTISED_VERSION`
 where clients are told of others than are served, and `ADVERTISED = False` where only nodes ask. Two files with one key
 are an error at import.
@@ -9,10 +10,13 @@ are an error at import.
 from collections.abc import Callable
 from importlib import import_module
 from pkgutil import iter_modules
+from types import ModuleType
 from typing import Any
 
 from attrs import evolve, frozen
 
+from coordinators.access.access import AccessControl
+from wire.kafka.rights import Rights, guarded
 from wire.services import Services
 
 HANDLED = 2
@@ -28,6 +32,7 @@ class Api:
     first_version: int
     last_version: int
     handle: Callable[..., Any]
+    rights: Rights
     first_advertised_version: int
     last_advertised_version: int
     advertised: bool = True
@@ -39,7 +44,8 @@ class Api:
 
     def bound(self, services: Services) -> "Api":
         """The same with its handler given the services that it names."""
-        return evolve(self, handle=services.bound(self.handle, HANDLED))
+        handle = services.bound(self.handle, HANDLED)
+        return evolve(self, handle=guarded(self.name, self.rights, handle, services[AccessControl]))
 
 
 def _load() -> dict[int, Api]:
@@ -53,6 +59,7 @@ def _load() -> dict[int, Api]:
             first_version=first,
             last_version=last,
             handle=module.handle,
+            rights=_rights(found.name, module),
             first_advertised_version=getattr(module, "FIRST_ADVERTISED_VERSION", first),
             last_advertised_version=getattr(module, "LAST_ADVERTISED_VERSION", last),
             advertised=getattr(module, "ADVERTISED", True),
@@ -61,6 +68,16 @@ def _load() -> dict[int, Api]:
             raise ImportError(f"{found.name} and {apis[api.key].name} both serve API key {api.key}")
         apis[api.key] = api
     return apis
+
+
+def _rights(name: str, module: ModuleType) -> Rights:
+    """What the module declares. That its handler asks for rights where it says so shows in its signature."""
+    rights = getattr(module, "RIGHTS", None)
+    if not isinstance(rights, Rights) or not (rights.checks or rights.reason):
+        raise ImportError(f"{name} does not say by RIGHTS what rights it asks for")
+    if rights.asks_within and not rights.of_nodes and AccessControl not in module.handle.__annotations__.values():
+        raise ImportError(f"{name} declares rights that its handler asks for, which does not name AccessControl")
+    return rights
 
 
 _apis: dict[int, Api] = {}

@@ -4,6 +4,8 @@ The partition in which the group keeps its offsets becomes part of the transacti
 (KIP-588).
 """
 
+from operator import attrgetter
+
 from coordinators.group.groups import OFFSETS_TOPIC
 from coordinators.internal_topics import InternalTopics
 from coordinators.transaction.transaction import ProducerIdentity
@@ -13,9 +15,15 @@ from engine.errors import BrokerError
 from wire.kafka.errors import error_code, producer_error_code
 from wire.kafka.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
 from wire.kafka.request import Context, Deferred, Later
+from wire.kafka.rights import READ_GROUP, WRITE_TRANSACTION, Need, Rights
 
 KEY = 25
 VERSIONS = (0, 4)
+RIGHTS = Rights(
+    Need(WRITE_TRANSACTION, attrgetter("transactional_id")),
+    Need(READ_GROUP, attrgetter("group_id")),
+    refuse=lambda _request, _version, error: AddOffsetsToTxnResponse(error_code=error_code(error)),
+)
 
 FIRST_FENCED_VERSION = 2
 

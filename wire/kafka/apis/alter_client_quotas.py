@@ -19,11 +19,18 @@ from wire.kafka.messages.alter_client_quotas import (
     ResponseEntryData,
 )
 from wire.kafka.request import Context
+from wire.kafka.rights import ALTER_CLUSTER_CONFIGS, Need, Rights
 from wire.kafka.slices import change_in_slices
 from wire.kafka.steps import lazily
 
 KEY = 49
 VERSIONS = (0, 1)
+RIGHTS = Rights(
+    Need(ALTER_CLUSTER_CONFIGS),
+    refuse=lambda request, _, error: AlterClientQuotasResponse(
+        entries=[_entry((each, error)) for each in request.entries]
+    ),
+)
 
 
 async def handle(

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from coordinators.cluster.controller import ClusterController
 from coordinators.configs import ConfigResource
 from engine.errors import BrokerError
+from wire.kafka.config_rights import cluster_of, group_of, topic_of
 from wire.kafka.errors import error_code
 from wire.kafka.messages.alter_configs import (
     AlterConfigsRequest,
@@ -13,11 +14,38 @@ from wire.kafka.messages.alter_configs import (
     AlterConfigsResponse,
 )
 from wire.kafka.request import Context
+from wire.kafka.rights import ALTER_CLUSTER_CONFIGS, ALTER_GROUP_CONFIGS, ALTER_TOPIC_CONFIGS, Each, Rights
 from wire.kafka.slices import change_in_slices
 from wire.kafka.steps import lazily
 
 KEY = 33
 VERSIONS = (0, 2)
+RIGHTS = Rights(
+    Each(
+        ALTER_TOPIC_CONFIGS,
+        "resources",
+        topic_of,
+        "responses",
+        lambda each, error: _denied(each, error),
+        AlterConfigsResponse,
+    ),
+    Each(
+        ALTER_GROUP_CONFIGS,
+        "resources",
+        group_of,
+        "responses",
+        lambda each, error: _denied(each, error),
+        AlterConfigsResponse,
+    ),
+    Each(
+        ALTER_CLUSTER_CONFIGS,
+        "resources",
+        cluster_of,
+        "responses",
+        lambda each, error: _denied(each, error),
+        AlterConfigsResponse,
+    ),
+)
 
 
 async def handle(request: AlterConfigsRequest, _: Context, controller: ClusterController) -> AlterConfigsResponse:
@@ -43,3 +71,7 @@ def _entry(outcome: tuple[AlterConfigsResource, ConfigResource | BrokerError]) -
     if isinstance(result, BrokerError):
         entry.error_code, entry.error_message = error_code(result), str(result)
     return entry
+
+
+def _denied(resource: AlterConfigsResource, error: BrokerError) -> AlterConfigsResourceResponse:
+    return _entry((resource, error))

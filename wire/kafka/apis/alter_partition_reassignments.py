@@ -19,10 +19,12 @@ from wire.kafka.messages.alter_partition_reassignments import (
     ReassignableTopicResponse,
 )
 from wire.kafka.request import Context
+from wire.kafka.rights import ALTER_CLUSTER, Need, Rights
 from wire.kafka.slices import change_in_slices
 
 KEY = 45
 VERSIONS = (0, 1)
+RIGHTS = Rights(Need(ALTER_CLUSTER), refuse=lambda request, _, error: _refused(request, error))
 
 
 async def handle(
@@ -53,3 +55,14 @@ def _entry(index: int, result: PartitionRecord | BrokerError) -> ReassignablePar
     if isinstance(result, BrokerError):
         return ReassignablePartitionResponse(index, error_code(result), str(result))
     return ReassignablePartitionResponse(index)
+
+
+def _refused(request: AlterPartitionReassignmentsRequest, error: BrokerError) -> AlterPartitionReassignmentsResponse:
+    """The whole, and each partition, as Kafka does it."""
+    responses = [
+        ReassignableTopicResponse(topic.name, [_entry(each.partition_index, error) for each in topic.partitions])
+        for topic in request.topics
+    ]
+    return AlterPartitionReassignmentsResponse(
+        error_code=error_code(error), error_message=str(error), responses=responses
+    )

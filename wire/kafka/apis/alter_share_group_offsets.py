@@ -4,19 +4,37 @@ A group that does not exist is made. What was acknowledged past the new beginnin
 leaves it to the group's configuration; one below that is refused, which Kafka takes.
 """
 
+from operator import attrgetter
+
 from coordinators.group.share.administration import ShareGroupAdministration, ShareOutcome
 from engine.errors import BrokerError
 from wire.kafka.errors import error_code
 from wire.kafka.messages.alter_share_group_offsets import (
     AlterShareGroupOffsetsRequest,
+    AlterShareGroupOffsetsRequestTopic,
     AlterShareGroupOffsetsResponse,
     AlterShareGroupOffsetsResponsePartition,
     AlterShareGroupOffsetsResponseTopic,
 )
 from wire.kafka.request import Context
+from wire.kafka.rights import READ_GROUP, READ_TOPIC, Each, Need, Rights
 
 KEY = 91
 VERSIONS = (0, 0)
+RIGHTS = Rights(
+    Need(READ_GROUP, attrgetter("group_id")),
+    Each(
+        READ_TOPIC,
+        "topics",
+        lambda topic, _: topic.topic_name,
+        "responses",
+        lambda topic, error: _denied(topic, error),
+        AlterShareGroupOffsetsResponse,
+    ),
+    refuse=lambda _request, _version, error: AlterShareGroupOffsetsResponse(
+        error_code=error_code(error), error_message=str(error)
+    ),
+)
 
 
 async def handle(
@@ -45,3 +63,11 @@ def _partition(outcome: ShareOutcome) -> AlterShareGroupOffsetsResponsePartition
     if outcome.error is not None:
         answer.error_code, answer.error_message = error_code(outcome.error), str(outcome.error)
     return answer
+
+
+def _denied(topic: AlterShareGroupOffsetsRequestTopic, error: BrokerError) -> AlterShareGroupOffsetsResponseTopic:
+    code = error_code(error)
+    entries = [
+        AlterShareGroupOffsetsResponsePartition(each.partition_index, code, str(error)) for each in topic.partitions
+    ]
+    return AlterShareGroupOffsetsResponseTopic(topic_name=topic.topic_name, partitions=entries)

@@ -19,9 +19,11 @@ from wire.kafka.messages.api_versions import (
     SupportedFeatureKey,
 )
 from wire.kafka.request import Context
+from wire.kafka.rights import free
 
 KEY = 18
 VERSIONS = (0, 4)
+RIGHTS = free("clients ask it before they have shown who they are")
 
 KEPT_CHARACTERS = 100
 

@@ -5,6 +5,8 @@ The answer has an assignment only if it is new or was asked for by a request tha
 client makes its member id (KIP-1082) and may subscribe by a regular expression.
 """
 
+from operator import attrgetter
+
 from coordinators.group.consumer.requests import HeartbeatAnswer, HeartbeatRequest
 from coordinators.group.groups import Groups
 from engine.errors import BrokerError
@@ -17,9 +19,15 @@ from wire.kafka.messages.consumer_group_heartbeat import (
     ResponseTopicPartitions,
 )
 from wire.kafka.request import Context, Deferred
+from wire.kafka.rights import DESCRIBE_TOPIC, READ_GROUP, Need, NeedEvery, Rights
 
 KEY = 68
 VERSIONS = (0, 1)
+RIGHTS = Rights(
+    Need(READ_GROUP, attrgetter("group_id")),
+    NeedEvery(DESCRIBE_TOPIC, lambda request: request.subscribed_topic_names or ()),
+    refuse=lambda _request, _version, error: _refused(error),
+)
 
 FIRST_VERSION_WITH_CLIENT_IDS = 1
 

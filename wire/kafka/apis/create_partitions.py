@@ -11,9 +11,20 @@ from wire.kafka.messages.create_partitions import (
     CreatePartitionsTopicResult,
 )
 from wire.kafka.request import Context
+from wire.kafka.rights import ALTER_TOPIC, Each, Rights, by_name
 
 KEY = 37
 VERSIONS = (0, 3)
+RIGHTS = Rights(
+    Each(
+        ALTER_TOPIC,
+        "topics",
+        by_name,
+        "results",
+        lambda topic, error: CreatePartitionsTopicResult(topic.name, error_code(error), str(error)),
+        CreatePartitionsResponse,
+    )
+)
 
 
 async def handle(

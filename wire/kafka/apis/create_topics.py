@@ -5,6 +5,7 @@ From version 5 the answer carries the topic's configuration (KIP-525), from 7 it
 succeeds or fails for itself; those of one request are made in one step. The answer comes when the topics can be used.
 """
 
+from coordinators.access.access import AccessControl
 from coordinators.cluster.controller import ClusterController
 from coordinators.topic_creation import TopicSpec
 from coordinators.topic_view import Topic
@@ -21,15 +22,29 @@ from wire.kafka.messages.create_topics import (
     CreateTopicsResponse,
 )
 from wire.kafka.request import Context
+from wire.kafka.rights import CREATE_CLUSTER, CREATE_TOPIC, DESCRIBE_TOPIC_CONFIGS, Each, Rights, Within, by_name
 
 KEY = 19
 VERSIONS = (2, 7)
+RIGHTS = Rights(
+    Each(
+        (CREATE_TOPIC, CREATE_CLUSTER),
+        "topics",
+        by_name,
+        "topics",
+        lambda topic, error: CreatableTopicResult(
+            name=topic.name, error_code=error_code(error), error_message=str(error)
+        ),
+        CreateTopicsResponse,
+    ),
+    Within(DESCRIBE_TOPIC_CONFIGS),
+)
 
 DESCRIBED_TOPICS = 200
 
 
 async def handle(
-    request: CreateTopicsRequest, _: Context, controller: ClusterController, topics: Topics
+    request: CreateTopicsRequest, context: Context, controller: ClusterController, topics: Topics, access: AccessControl
 ) -> CreateTopicsResponse:
     """Make what can be made."""
     specs = [_spec(topic) for topic in request.topics]
@@ -38,7 +53,10 @@ async def handle(
     described = len(results) <= DESCRIBED_TOPICS
     for spec, result in zip(specs, results, strict=True):
         # A name that was given twice is refused twice and answered once.
-        entries[spec.name] = _entry(spec.name, result, request.validate_only, described, topics)
+        entry = entries[spec.name] = _entry(spec.name, result, request.validate_only, described, topics)
+        if not entry.error_code and not access.permits(context.caller, DESCRIBE_TOPIC_CONFIGS, spec.name):
+            entry.topic_config_error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+            entry.num_partitions, entry.replication_factor, entry.configs = -1, -1, None
     return CreateTopicsResponse(topics=list(entries.values()))
 
 

@@ -4,9 +4,20 @@ from coordinators.group.share.administration import ShareGroupAdministration
 from wire.kafka.errors import error_code
 from wire.kafka.messages.delete_groups import DeletableGroupResult, DeleteGroupsRequest, DeleteGroupsResponse
 from wire.kafka.request import Context
+from wire.kafka.rights import DELETE_GROUP, Each, Rights, by_text
 
 KEY = 42
 VERSIONS = (0, 2)
+RIGHTS = Rights(
+    Each(
+        DELETE_GROUP,
+        "groups_names",
+        by_text,
+        "results",
+        lambda name, error: DeletableGroupResult(name, error_code(error)),
+        DeleteGroupsResponse,
+    )
+)
 
 
 async def handle(request: DeleteGroupsRequest, _: Context, shares: ShareGroupAdministration) -> DeleteGroupsResponse:

@@ -19,13 +19,25 @@ from wire.kafka.messages.delete_records import (
     DeleteRecordsPartitionResult,
     DeleteRecordsRequest,
     DeleteRecordsResponse,
+    DeleteRecordsTopic,
     DeleteRecordsTopicResult,
 )
 from wire.kafka.request import Context
+from wire.kafka.rights import DELETE_TOPIC, Each, Rights, by_name
 from wire.kafka.slices import in_slices
 
 KEY = 21
 VERSIONS = (0, 2)
+RIGHTS = Rights(
+    Each(
+        DELETE_TOPIC,
+        "topics",
+        by_name,
+        "topics",
+        lambda topic, error: _denied(topic, error),
+        DeleteRecordsResponse,
+    )
+)
 
 HIGH_WATERMARK = -1
 
@@ -61,3 +73,12 @@ async def _delete(
     except BrokerError as error:
         entry.error_code = error_code(error)
     return entry
+
+
+def _denied(topic: DeleteRecordsTopic, error: BrokerError) -> DeleteRecordsTopicResult:
+    code = error_code(error)
+    entries = [
+        DeleteRecordsPartitionResult(partition_index=each.partition_index, low_watermark=-1, error_code=code)
+        for each in topic.partitions
+    ]
+    return DeleteRecordsTopicResult(name=topic.name, partitions=entries)

@@ -5,10 +5,11 @@ The name is free as soon as the answer is there; files are removed afterwards.
 
 import trio
 
+from coordinators.access.access import AccessControl
 from coordinators.cluster.controller import ClusterController
 from coordinators.topic_view import Topic
 from coordinators.topics import TopicDeletionDisabled
-from engine.errors import BrokerError, InvalidRequest
+from engine.errors import BrokerError, InvalidRequest, kept
 from wire.kafka.errors import ErrorCode, error_code
 from wire.kafka.messages.base import ZERO_UUID
 from wire.kafka.messages.delete_topics import (
@@ -18,25 +19,29 @@ from wire.kafka.messages.delete_topics import (
     DeleteTopicState,
 )
 from wire.kafka.request import Context
+from wire.kafka.rights import DELETE_TOPIC, DESCRIBE_TOPIC, Rights, Within
 from wire.kafka.slices import slices_of
 from wire.kafka.steps import lazily
 
 KEY = 20
 VERSIONS = (1, 6)
+RIGHTS = Rights(Within(DELETE_TOPIC), Within(DESCRIBE_TOPIC))
 
 FIRST_ID_VERSION = 6
 NAME_AND_ID = InvalidRequest("You may not specify both topic name and topic id.")
 NEITHER = InvalidRequest("Neither topic name nor id were specified.")
 
 
-async def handle(request: DeleteTopicsRequest, context: Context, controller: ClusterController) -> DeleteTopicsResponse:
+async def handle(
+    request: DeleteTopicsRequest, context: Context, controller: ClusterController, access: AccessControl
+) -> DeleteTopicsResponse:
     """Delete what can be deleted."""
     states = request.topics
     if context.version < FIRST_ID_VERSION:
         states = [DeleteTopicState(name=name) for name in request.topic_names]
     wanted: list[str | bytes | BrokerError] = []
     for some in slices_of(states):
-        wanted += [_wanted(state) for state in some]
+        wanted += [_wanted(state, context, access) for state in some]
         await trio.lowlevel.checkpoint()
     legal = [each for each in wanted if not isinstance(each, BrokerError)]
     results = iter(await controller.delete_topics(legal))
@@ -46,13 +51,23 @@ async def handle(request: DeleteTopicsRequest, context: Context, controller: Clu
     return DeleteTopicsResponse(responses=lazily(places, lambda place: _entry(states[place], outcomes[place])))
 
 
-def _wanted(state: DeleteTopicState) -> str | bytes | BrokerError:
+def _wanted(state: DeleteTopicState, context: Context, access: AccessControl) -> str | bytes | BrokerError:
     by_id = state.topic_id != ZERO_UUID
     if by_id and state.name is not None:
         return NAME_AND_ID
     if not by_id and state.name is None:
         return NEITHER
+    name = access.name_of(state.topic_id) if state.name is None else state.name
+    if name is not None and not access.allows(context.caller, DELETE_TOPIC, name, "delete_topics"):
+        return _denied(state, name, context, access)
     return state.topic_id if state.name is None else state.name
+
+
+def _denied(state: DeleteTopicState, name: str, context: Context, access: AccessControl) -> BrokerError:
+    """Whoever may see a topic that it named by its id is told its name."""
+    if state.name is None and access.permits(context.caller, DESCRIBE_TOPIC, name):
+        state.name = name
+    return kept(DELETE_TOPIC.refusal(state.name or state.topic_id.hex()))
 
 
 def _entry(state: DeleteTopicState, result: Topic | BrokerError) -> DeletableTopicResult:

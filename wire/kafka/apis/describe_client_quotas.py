@@ -16,10 +16,17 @@ from wire.kafka.messages.describe_client_quotas import (
     ValueData,
 )
 from wire.kafka.request import Context
+from wire.kafka.rights import DESCRIBE_CLUSTER_CONFIGS, Need, Rights
 from wire.kafka.steps import lazily
 
 KEY = 48
 VERSIONS = (0, 1)
+RIGHTS = Rights(
+    Need(DESCRIBE_CLUSTER_CONFIGS),
+    refuse=lambda _request, _version, error: DescribeClientQuotasResponse(
+        error_code=error_code(error), error_message=str(error), entries=None
+    ),
+)
 
 
 def handle(request: DescribeClientQuotasRequest, _: Context, quotas: Quotas) -> DescribeClientQuotasResponse:

@@ -12,6 +12,7 @@ from engine.config.keys import ConfigType
 from engine.config.resolve import ConfigEntry
 from engine.errors import BrokerError, InvalidRequest
 from wire.kafka.config import Limits
+from wire.kafka.config_rights import cluster_of, group_of, topic_of
 from wire.kafka.errors import error_code
 from wire.kafka.messages.describe_configs import (
     DescribeConfigsRequest,
@@ -22,10 +23,37 @@ from wire.kafka.messages.describe_configs import (
     DescribeConfigsSynonym,
 )
 from wire.kafka.request import Context
+from wire.kafka.rights import DESCRIBE_CLUSTER_CONFIGS, DESCRIBE_GROUP_CONFIGS, DESCRIBE_TOPIC_CONFIGS, Each, Rights
 from wire.kafka.steps import Steps, lazily
 
 KEY = 32
 VERSIONS = (1, 4)
+RIGHTS = Rights(
+    Each(
+        DESCRIBE_TOPIC_CONFIGS,
+        "resources",
+        topic_of,
+        "results",
+        lambda each, error: _denied(each, error),
+        DescribeConfigsResponse,
+    ),
+    Each(
+        DESCRIBE_GROUP_CONFIGS,
+        "resources",
+        group_of,
+        "results",
+        lambda each, error: _denied(each, error),
+        DescribeConfigsResponse,
+    ),
+    Each(
+        DESCRIBE_CLUSTER_CONFIGS,
+        "resources",
+        cluster_of,
+        "results",
+        lambda each, error: _denied(each, error),
+        DescribeConfigsResponse,
+    ),
+)
 
 ENTRY_BYTES = 24
 """What an entry or a synonym takes besides its texts, at most."""
@@ -122,3 +150,9 @@ def _entry(entry: ConfigEntry, request: DescribeConfigsRequest) -> DescribeConfi
         config_type=_TYPES[entry.key.type],
         documentation=entry.key.documentation if request.include_documentation else None,
     )
+
+
+def _denied(resource: DescribeConfigsResource, error: BrokerError) -> DescribeConfigsResult:
+    result = DescribeConfigsResult(resource_type=resource.resource_type, resource_name=resource.resource_name)
+    result.error_code, result.error_message = error_code(error), str(error)
+    return result

@@ -12,6 +12,7 @@ import trio
 from coordinators.records.directory import PartitionDirectory
 from coordinators.waiting import in_worker
 from engine.workers import Workers
+from wire.kafka.errors import error_code
 from wire.kafka.messages.describe_log_dirs import (
     DescribeLogDirsPartition,
     DescribeLogDirsRequest,
@@ -20,10 +21,15 @@ from wire.kafka.messages.describe_log_dirs import (
     DescribeLogDirsTopic,
 )
 from wire.kafka.request import Context
+from wire.kafka.rights import DESCRIBE_CLUSTER, Need, Rights
 from wire.kafka.slices import slices_of
 
 KEY = 35
 VERSIONS = (1, 4)
+RIGHTS = Rights(
+    Need(DESCRIBE_CLUSTER),
+    refuse=lambda _request, _version, error: DescribeLogDirsResponse(error_code=error_code(error)),
+)
 
 
 async def handle(

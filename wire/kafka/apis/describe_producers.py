@@ -10,13 +10,25 @@ from wire.kafka.messages.describe_producers import (
     DescribeProducersResponse,
     PartitionResponse,
     ProducerState,
+    TopicRequest,
     TopicResponse,
 )
 from wire.kafka.request import Context
+from wire.kafka.rights import READ_TOPIC, Each, Rights, by_name
 from wire.kafka.steps import lazily
 
 KEY = 61
 VERSIONS = (0, 0)
+RIGHTS = Rights(
+    Each(
+        READ_TOPIC,
+        "topics",
+        by_name,
+        "topics",
+        lambda topic, error: _denied(topic, error),
+        DescribeProducersResponse,
+    )
+)
 
 
 def handle(request: DescribeProducersRequest, _: Context, directory: PartitionDirectory) -> DescribeProducersResponse:
@@ -51,3 +63,9 @@ def _describe(name: str, index: int, directory: PartitionDirectory) -> Partition
         for producer in partition.log.producers()
     ]
     return entry
+
+
+def _denied(topic: TopicRequest, error: BrokerError) -> TopicResponse:
+    code = error_code(error)
+    entries = [PartitionResponse(index, code, str(error)) for index in topic.partition_indexes]
+    return TopicResponse(name=topic.name, partitions=entries)

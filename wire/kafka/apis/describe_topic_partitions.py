@@ -4,11 +4,12 @@ Topics come sorted by name; a cursor says where the next page begins. No topics 
 they are not in sync (ELR) are told. There are none besides that were the last to be: the ISR keeps its last member.
 """
 
+from coordinators.access.access import AccessControl
+from coordinators.access.acls import ResourceKind
 from coordinators.topic_names import check_topic_name
 from coordinators.topic_view import Topic
 from coordinators.topics import Topics
 from engine.errors import BrokerError, InvalidRequest, UnknownTopicOrPartition
-from wire.kafka.authorized_operations import TOPIC_OPERATIONS
 from wire.kafka.errors import error_code
 from wire.kafka.messages.describe_topic_partitions import (
     DescribeTopicPartitionsRequest,
@@ -18,31 +19,39 @@ from wire.kafka.messages.describe_topic_partitions import (
     ResponseCursor,
 )
 from wire.kafka.request import Context
+from wire.kafka.rights import DESCRIBE_TOPIC, Rights, Within
 from wire.kafka.told_nodes import ToldNodes
 
 KEY = 75
 VERSIONS = (0, 0)
+RIGHTS = Rights(Within(DESCRIBE_TOPIC))
 
 MAX_PARTITIONS_PER_PAGE = 2000
 NO_LEADER = -1
 
 
 def handle(
-    request: DescribeTopicPartitionsRequest, context: Context, topics: Topics, nodes: ToldNodes
+    request: DescribeTopicPartitionsRequest, context: Context, topics: Topics, nodes: ToldNodes, access: AccessControl
 ) -> DescribeTopicPartitionsResponse:
     """One page."""
     alive = frozenset(node.node_id for node in nodes.all(context.peer))
     response = DescribeTopicPartitionsResponse()
     room = min(max(request.response_partition_limit, 1), MAX_PARTITIONS_PER_PAGE)
     cursor = request.cursor
-    for name in _names(request, topics):
+    for name in _names(request, topics, context, access):
         first = 0
         if cursor is not None and name == cursor.topic_name:
             first = cursor.partition_index
         if room == 0:
             response.next_cursor = ResponseCursor(topic_name=name, partition_index=first)
             break
+        if request.topics and not access.allows(context.caller, DESCRIBE_TOPIC, name, "describe_topic_partitions"):
+            response.topics.append(_refused(name, DESCRIBE_TOPIC.refusal(name)))
+            room -= 1
+            continue
         entry, following = _topic(name, first, room, topics, alive)
+        if not entry.error_code:
+            entry.topic_authorized_operations = access.operations(context.caller, ResourceKind.TOPIC, name)
         response.topics.append(entry)
         room -= max(1, len(entry.partitions))
         if following is not None:
@@ -51,10 +60,16 @@ def handle(
     return response
 
 
-def _names(request: DescribeTopicPartitionsRequest, topics: Topics) -> list[str]:
+def _names(
+    request: DescribeTopicPartitionsRequest, topics: Topics, context: Context, access: AccessControl
+) -> list[str]:
+    """Sorted; of all topics those that the caller may describe."""
     names = {topic.name for topic in request.topics} if request.topics else set(topics.by_name)
     start = request.cursor.topic_name if request.cursor is not None else ""
-    return sorted(name for name in names if name >= start)
+    asked = [name for name in names if name >= start]
+    if not request.topics:
+        asked = [name for name in asked if access.permits(context.caller, DESCRIBE_TOPIC, name)]
+    return sorted(asked)
 
 
 def _topic(
@@ -66,16 +81,19 @@ def _topic(
             raise InvalidRequest(f"the cursor names partition {first} of {name!r}")
         topic = _find(name, topics)
     except BrokerError as error:
-        return DescribeTopicPartitionsResponseTopic(error_code=error_code(error), name=name), None
+        return _refused(name, error), None
     last = min(first + room, len(topic.partitions))
     entry = DescribeTopicPartitionsResponseTopic(
         name=name,
         topic_id=topic.topic_id,
         is_internal=topic.hidden,
         partitions=[_partition(topic, index, alive) for index in range(first, last)],
-        topic_authorized_operations=TOPIC_OPERATIONS,
     )
     return entry, last if last < len(topic.partitions) else None
+
+
+def _refused(name: str, error: BrokerError) -> DescribeTopicPartitionsResponseTopic:
+    return DescribeTopicPartitionsResponseTopic(error_code=error_code(error), name=name)
 
 
 def _find(name: str, topics: Topics) -> Topic:

@@ -20,9 +20,11 @@ from wire.kafka.messages.elect_leaders import (
     TopicPartitions,
 )
 from wire.kafka.request import Context
+from wire.kafka.rights import ALTER_CLUSTER, Need, Rights
 
 KEY = 43
 VERSIONS = (0, 2)
+RIGHTS = Rights(Need(ALTER_CLUSTER), refuse=lambda request, _, error: _refused(request, error))
 
 PREFERRED = 0
 UNCLEAN = 1

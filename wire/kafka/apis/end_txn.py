@@ -5,6 +5,8 @@ next request wait. Version 5 is sent where `transaction.version` 2 is finalised 
 producer's epoch and tells the identity to go on with. PRODUCER_FENCED from version 2 (KIP-588).
 """
 
+from operator import attrgetter
+
 from coordinators.cluster.controller import ClusterController
 from coordinators.producer_ids import ProducerIds
 from coordinators.transaction.transaction import V0, V2, ProducerIdentity
@@ -14,9 +16,14 @@ from engine.errors import BrokerError
 from wire.kafka.errors import error_code, producer_error_code
 from wire.kafka.messages.end_txn import EndTxnRequest, EndTxnResponse
 from wire.kafka.request import Context, Deferred, Later
+from wire.kafka.rights import WRITE_TRANSACTION, Need, Rights
 
 KEY = 26
 VERSIONS = (0, 5)
+RIGHTS = Rights(
+    Need(WRITE_TRANSACTION, attrgetter("transactional_id")),
+    refuse=lambda _request, _version, error: EndTxnResponse(error_code=error_code(error)),
+)
 
 FIRST_FENCED_VERSION = 2
 FIRST_BUMPING_VERSION = 5

@@ -10,6 +10,7 @@ fetch as replicas (`wire/kafka/nodes/following.py`). The reading itself is `coor
 from collections.abc import Sequence
 from functools import partial
 
+from coordinators.access.access import AccessControl
 from coordinators.records.portions import Portion
 from coordinators.records.reading import Read, Reading
 from coordinators.replication.ports import FollowerReads
@@ -28,11 +29,13 @@ from wire.kafka.messages.fetch import (
 )
 from wire.kafka.nodes.following import replica_of, serve_replica
 from wire.kafka.request import Context, Deferred
+from wire.kafka.rights import CLUSTER_ACTION, READ_TOPIC, Rights, Within
 from wire.kafka.steps import Steps
 from wire.kafka.told_nodes import ToldNodes, add_endpoint
 
 KEY = 1
 VERSIONS = (4, 18)
+RIGHTS = Rights(Within(READ_TOPIC), Within(CLUSTER_ACTION))
 
 FIRST_TOPIC_ID_VERSION = 13
 FIRST_HINT_VERSION = 16
@@ -50,6 +53,7 @@ def handle(
     sessions: FetchSessions,
     nodes: ToldNodes,
     followers: FollowerReads,
+    access: AccessControl,
 ) -> Answer | Steps[Answer]:
     """Answer at once if there is enough, an error, or no wish to wait; else when there is enough or it is time."""
     if replica_of(request) >= 0:
@@ -75,6 +79,7 @@ def handle(
         request.rack_id,
         # Whoever says nothing of its rack was never sent to a follower: it is wrong about the leader.
         bool(request.rack_id),
+        access.topic_judge(context.caller, READ_TOPIC, "fetch") if access.is_enforced else None,
     )
     if len(partitions) > FEW_PARTITIONS:
         return _fetch_many(read, session, context, nodes)

@@ -8,10 +8,12 @@ from coordinators.replication.ports import FollowerReads
 from wire.kafka.messages.fetch_snapshot import FetchSnapshotRequest, FetchSnapshotResponse
 from wire.kafka.nodes.following import serve_snapshots
 from wire.kafka.request import Context, Deferred
+from wire.kafka.rights import OF_NODES
 
 KEY = 59
 VERSIONS = (1, 1)
 ADVERTISED = False
+RIGHTS = OF_NODES
 
 
 def handle(

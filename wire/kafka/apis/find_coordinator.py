@@ -11,16 +11,20 @@ import re
 from collections.abc import Coroutine
 from typing import Any
 
+from coordinators.access.access import AccessControl, Right
+from coordinators.access.acls import CLUSTER_NAME
 from coordinators.internal_topics import InternalTopics
 from engine.errors import BrokerError, CoordinatorNotAvailable, InvalidRequest, fresh
 from wire.kafka.errors import error_code
 from wire.kafka.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
 from wire.kafka.request import Context
+from wire.kafka.rights import CLUSTER_ACTION, DESCRIBE_GROUP, DESCRIBE_TRANSACTION, Rights, Within
 from wire.kafka.steps import lazily
 from wire.kafka.told_nodes import ToldNodes
 
 KEY = 10
 VERSIONS = (0, 6)
+RIGHTS = Rights(Within(DESCRIBE_GROUP), Within(DESCRIBE_TRANSACTION), Within(CLUSTER_ACTION))
 
 GROUP = 0
 TRANSACTION = 1
@@ -28,17 +32,30 @@ SHARE = 2
 FIRST_BATCHED_VERSION = 4
 FIRST_SHARE_VERSION = 6
 TOPICS = {GROUP: "__consumer_offsets", TRANSACTION: "__transaction_state", SHARE: "__share_group_state"}
+RIGHT_BY_TYPE = {GROUP: DESCRIBE_GROUP, TRANSACTION: DESCRIBE_TRANSACTION, SHARE: CLUSTER_ACTION}
 _SHARE_KEY = re.compile(r".+:[A-Za-z0-9_-]{22}:[0-9]{1,10}", re.DOTALL)
 
 
 def handle(
-    request: FindCoordinatorRequest, context: Context, nodes: ToldNodes, internal_topics: InternalTopics
+    request: FindCoordinatorRequest,
+    context: Context,
+    nodes: ToldNodes,
+    internal_topics: InternalTopics,
+    access: AccessControl,
 ) -> FindCoordinatorResponse | Coroutine[Any, Any, FindCoordinatorResponse]:
     """Name the coordinator of each key; make its topic before, if need be."""
     topic = _topic(request, context)
-    if topic is not None and internal_topics.is_missing(topic):
-        return _after_making(topic, request, context, nodes, internal_topics)
-    return _answer(request, context, nodes, internal_topics, None)
+    keys = request.coordinator_keys if context.version >= FIRST_BATCHED_VERSION else [request.key]
+    right = RIGHT_BY_TYPE.get(request.key_type)
+    denied = frozenset(key for key in keys if right is not None and not _may_find(right, key, context, access))
+    if topic is not None and internal_topics.is_missing(topic) and not denied.issuperset(keys):
+        return _after_making(topic, request, context, nodes, internal_topics, denied)
+    return _answer(request, context, nodes, internal_topics, None, denied)
+
+
+def _may_find(right: Right, key: str, context: Context, access: AccessControl) -> bool:
+    name = CLUSTER_NAME if right is CLUSTER_ACTION else key
+    return access.allows(context.caller, right, name, "find_coordinator")
 
 
 def _topic(request: FindCoordinatorRequest, context: Context) -> str | None:
@@ -47,13 +64,18 @@ def _topic(request: FindCoordinatorRequest, context: Context) -> str | None:
 
 
 async def _after_making(
-    topic: str, request: FindCoordinatorRequest, context: Context, nodes: ToldNodes, internal_topics: InternalTopics
+    topic: str,
+    request: FindCoordinatorRequest,
+    context: Context,
+    nodes: ToldNodes,
+    internal_topics: InternalTopics,
+    denied: frozenset[str],
 ) -> FindCoordinatorResponse:
     try:
         await internal_topics.ensure(topic)
     except BrokerError as error:
-        return _answer(request, context, nodes, internal_topics, error)
-    return _answer(request, context, nodes, internal_topics, None)
+        return _answer(request, context, nodes, internal_topics, error, denied)
+    return _answer(request, context, nodes, internal_topics, None, denied)
 
 
 def _answer(
@@ -62,6 +84,7 @@ def _answer(
     nodes: ToldNodes,
     internal_topics: InternalTopics,
     refusal: BrokerError | None,
+    denied: frozenset[str],
 ) -> FindCoordinatorResponse:
     topic = _topic(request, context)
     if topic is None:
@@ -70,6 +93,8 @@ def _answer(
 
     def find(key: str) -> Coordinator:
         try:
+            if key in denied:
+                raise RIGHT_BY_TYPE[request.key_type].refusal(key)
             if refusal is not None:
                 raise fresh(refusal)
             assert topic is not None, "else it is refused"

@@ -3,14 +3,21 @@
 While the group's shard is being loaded the answer is that all is well, as in Kafka.
 """
 
+from operator import attrgetter
+
 from coordinators.group.groups import Groups
 from engine.errors import BrokerError, InvalidGroupId
 from wire.kafka.errors import error_code
 from wire.kafka.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from wire.kafka.request import Context
+from wire.kafka.rights import READ_GROUP, Need, Rights
 
 KEY = 12
 VERSIONS = (0, 4)
+RIGHTS = Rights(
+    Need(READ_GROUP, attrgetter("group_id")),
+    refuse=lambda _request, _version, error: HeartbeatResponse(error_code=error_code(error)),
+)
 
 
 def handle(request: HeartbeatRequest, _: Context, groups: Groups) -> HeartbeatResponse:

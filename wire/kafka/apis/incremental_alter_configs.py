@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from coordinators.cluster.controller import ClusterController
 from coordinators.configs import ConfigAlteration, ConfigResource
 from engine.errors import BrokerError
+from wire.kafka.config_rights import cluster_of, group_of, topic_of
 from wire.kafka.errors import error_code
 from wire.kafka.messages.incremental_alter_configs import (
     AlterConfigsResource,
@@ -13,11 +14,38 @@ from wire.kafka.messages.incremental_alter_configs import (
     IncrementalAlterConfigsResponse,
 )
 from wire.kafka.request import Context
+from wire.kafka.rights import ALTER_CLUSTER_CONFIGS, ALTER_GROUP_CONFIGS, ALTER_TOPIC_CONFIGS, Each, Rights
 from wire.kafka.slices import change_in_slices
 from wire.kafka.steps import lazily
 
 KEY = 44
 VERSIONS = (0, 1)
+RIGHTS = Rights(
+    Each(
+        ALTER_TOPIC_CONFIGS,
+        "resources",
+        topic_of,
+        "responses",
+        lambda each, error: _denied(each, error),
+        IncrementalAlterConfigsResponse,
+    ),
+    Each(
+        ALTER_GROUP_CONFIGS,
+        "resources",
+        group_of,
+        "responses",
+        lambda each, error: _denied(each, error),
+        IncrementalAlterConfigsResponse,
+    ),
+    Each(
+        ALTER_CLUSTER_CONFIGS,
+        "resources",
+        cluster_of,
+        "responses",
+        lambda each, error: _denied(each, error),
+        IncrementalAlterConfigsResponse,
+    ),
+)
 
 
 async def handle(
@@ -45,3 +73,7 @@ def _entry(outcome: tuple[AlterConfigsResource, ConfigResource | BrokerError]) -
     if isinstance(result, BrokerError):
         entry.error_code, entry.error_message = error_code(result), str(result)
     return entry
+
+
+def _denied(resource: AlterConfigsResource, error: BrokerError) -> AlterConfigsResourceResponse:
+    return _entry((resource, error))

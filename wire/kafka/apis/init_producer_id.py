@@ -6,8 +6,10 @@ their transaction is being ended the answer is CONCURRENT_TRANSACTIONS. PRODUCER
 """
 
 from collections.abc import Coroutine
+from operator import attrgetter
 from typing import Any
 
+from coordinators.access.access import AccessControl
 from coordinators.cluster.controller import ClusterController
 from coordinators.producer_ids import ProducerIds
 from coordinators.transaction.transaction import NO_EPOCH, NO_ID, ProducerIdentity
@@ -17,9 +19,16 @@ from engine.errors import BrokerError
 from wire.kafka.errors import ErrorCode, error_code, producer_error_code
 from wire.kafka.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from wire.kafka.request import Context, Deferred
+from wire.kafka.rights import IDEMPOTENT_WRITE, WRITE_TOPIC, WRITE_TRANSACTION, Need, Rights, Within
 
 KEY = 22
 VERSIONS = (0, 5)
+RIGHTS = Rights(
+    Need(WRITE_TRANSACTION, attrgetter("transactional_id")),
+    Within(IDEMPOTENT_WRITE),
+    Within(WRITE_TOPIC),
+    refuse=lambda _request, _version, error: _refused(error_code(error)),
+)
 
 FIRST_FENCED_VERSION = 4
 Answer = InitProducerIdResponse | Deferred[InitProducerIdResponse]
@@ -31,13 +40,22 @@ def handle(
     transactions: Transactions,
     producer_ids: ProducerIds,
     controller: ClusterController,
+    access: AccessControl,
 ) -> Answer | Coroutine[Any, Any, Answer]:
     """Hand out an identity; a new block of producer ids is reserved in a thread."""
+    if request.transactional_id is None and not _may_be_idempotent(context, access):
+        return _refused(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     if request.transactional_id == "" or (request.producer_id == NO_ID) != (request.producer_epoch == NO_EPOCH):
         return _refused(ErrorCode.INVALID_REQUEST)
     if not producer_ids.available:
         return _after_reserving(request, context, transactions, producer_ids, controller)
     return _answer(request, context, transactions, producer_ids)
+
+
+def _may_be_idempotent(context: Context, access: AccessControl) -> bool:
+    """Whoever may write to some topic may be idempotent there (KIP-679)."""
+    caller = context.caller
+    return access.permits(caller, IDEMPOTENT_WRITE) or access.allows_any(caller, WRITE_TOPIC, "init_producer_id")
 
 
 def _answer(

@@ -12,10 +12,12 @@ from wire.kafka.messages.initialize_share_group_state import (
 from wire.kafka.nodes.share_asked import answer_about_states
 from wire.kafka.nodes.trust import NodeTrust
 from wire.kafka.request import Context, Later
+from wire.kafka.rights import OF_NODES
 
 KEY = 83
 VERSIONS = (0, 0)
 ADVERTISED = False
+RIGHTS = OF_NODES
 
 
 def handle(

@@ -5,15 +5,22 @@ one (version 5, KIP-345) keeps its place under a new id. Version 0 has one timeo
 version 9 a static leader that comes back can be told not to assign anew (KIP-814).
 """
 
+from operator import attrgetter
+
 from coordinators.group.groups import Groups
 from coordinators.group.requests import JoinAnswer, JoinRequest
 from engine.errors import BrokerError, MemberIdRequired
 from wire.kafka.errors import error_code
 from wire.kafka.messages.join_group import JoinGroupRequest, JoinGroupResponse, JoinGroupResponseMember
 from wire.kafka.request import Context, Deferred
+from wire.kafka.rights import READ_GROUP, Need, Rights
 
 KEY = 11
 VERSIONS = (0, 9)
+RIGHTS = Rights(
+    Need(READ_GROUP, attrgetter("group_id")),
+    refuse=lambda request, version, error: _refused(error, request.member_id, version),
+)
 
 FIRST_VERSION_WITH_TWO_TIMEOUTS = 1
 FIRST_VERSION_THAT_TAKES_AN_ID = 4

@@ -5,6 +5,7 @@ reason from version 5 (KIP-800). Before version 3 the one member's error is the 
 """
 
 from collections.abc import Sequence
+from operator import attrgetter
 
 import trio
 
@@ -15,10 +16,15 @@ from engine.errors import BrokerError
 from wire.kafka.errors import error_code
 from wire.kafka.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity, MemberResponse
 from wire.kafka.request import Context, Deferred, Later
+from wire.kafka.rights import READ_GROUP, Need, Rights
 from wire.kafka.slices import SLICE, slices_of
 
 KEY = 13
 VERSIONS = (0, 5)
+RIGHTS = Rights(
+    Need(READ_GROUP, attrgetter("group_id")),
+    refuse=lambda _request, _version, error: LeaveGroupResponse(error_code=error_code(error)),
+)
 
 FIRST_BATCHED_VERSION = 3
 

@@ -9,17 +9,22 @@ from collections.abc import Callable, Iterable
 from coordinators.cluster.nodes import Nodes
 from coordinators.configs import ResourceType
 from coordinators.topics import Topics
-from wire.kafka.errors import ErrorCode
+from wire.kafka.errors import ErrorCode, error_code
 from wire.kafka.messages.list_config_resources import (
     ConfigResource,
     ListConfigResourcesRequest,
     ListConfigResourcesResponse,
 )
 from wire.kafka.request import Context
+from wire.kafka.rights import DESCRIBE_CLUSTER_CONFIGS, Need, Rights
 from wire.kafka.steps import lazily
 
 KEY = 74
 VERSIONS = (0, 1)
+RIGHTS = Rights(
+    Need(DESCRIBE_CLUSTER_CONFIGS),
+    refuse=lambda _request, _version, error: ListConfigResourcesResponse(error_code=error_code(error)),
+)
 
 BROKER_LOGGER, CLIENT_METRICS = 8, 16
 """Types that there are none of here."""

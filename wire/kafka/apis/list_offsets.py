@@ -13,20 +13,32 @@ from functools import partial
 from typing import Any
 
 from coordinators.records.offset_lookup import FoundOffset, OffsetLookup, Sought, Spot
-from engine.errors import InvalidRequest, UnsupportedVersion
+from engine.errors import BrokerError, InvalidRequest, UnsupportedVersion
 from wire.kafka.errors import ErrorCode, error_code
 from wire.kafka.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsPartitionResponse,
     ListOffsetsRequest,
     ListOffsetsResponse,
+    ListOffsetsTopic,
     ListOffsetsTopicResponse,
 )
 from wire.kafka.request import Context
+from wire.kafka.rights import DESCRIBE_TOPIC, Each, Rights, by_name
 from wire.kafka.slices import in_slices
 
 KEY = 2
 VERSIONS = (1, 11)
+RIGHTS = Rights(
+    Each(
+        DESCRIBE_TOPIC,
+        "topics",
+        by_name,
+        "topics",
+        lambda topic, error: _denied(topic, error),
+        ListOffsetsResponse,
+    )
+)
 
 FIRST_NOT_AVAILABLE_VERSION = 5
 """Before it clients are told that there is no leader yet."""
@@ -116,3 +128,9 @@ def _entry(wanted: ListOffsetsPartition, version: int, found: FoundOffset) -> Li
         offset=found.offset,
         leader_epoch=found.leader_epoch,
     )
+
+
+def _denied(topic: ListOffsetsTopic, error: BrokerError) -> ListOffsetsTopicResponse:
+    code = error_code(error)
+    entries = [ListOffsetsPartitionResponse(each.partition_index, code) for each in topic.partitions]
+    return ListOffsetsTopicResponse(name=topic.name, partitions=entries)

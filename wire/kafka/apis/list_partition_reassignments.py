@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from coordinators.cluster.reassignments import is_moving
 from coordinators.topics import Topics
+from wire.kafka.errors import error_code
 from wire.kafka.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,
@@ -14,10 +15,17 @@ from wire.kafka.messages.list_partition_reassignments import (
     OngoingTopicReassignment,
 )
 from wire.kafka.request import Context
+from wire.kafka.rights import DESCRIBE_CLUSTER, Need, Rights
 from wire.kafka.steps import Steps
 
 KEY = 46
 VERSIONS = (0, 0)
+RIGHTS = Rights(
+    Need(DESCRIBE_CLUSTER),
+    refuse=lambda _request, _version, error: ListPartitionReassignmentsResponse(
+        error_code=error_code(error), error_message=str(error)
+    ),
+)
 
 
 def handle(

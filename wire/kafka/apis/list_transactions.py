@@ -6,6 +6,7 @@ RE2's syntax, which no pattern can make slow.
 
 from typing import Any, NamedTuple
 
+from coordinators.access.access import AccessControl
 from coordinators.tenants.patterns import TenantPattern
 from coordinators.transaction.transaction import BY_LABEL
 from coordinators.transaction.transactions import Transactions
@@ -13,12 +14,16 @@ from engine.errors import BrokerError
 from wire.kafka.errors import ErrorCode, error_code
 from wire.kafka.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse, TransactionState
 from wire.kafka.request import Context
+from wire.kafka.rights import DESCRIBE_TRANSACTION, Rights, Within
 
 KEY = 66
 VERSIONS = (0, 2)
+RIGHTS = Rights(Within(DESCRIBE_TRANSACTION), reason="transactional ids that may not be described are left out")
 
 
-def handle(request: ListTransactionsRequest, _: Context, transactions: Transactions) -> ListTransactionsResponse:
+def handle(
+    request: ListTransactionsRequest, context: Context, transactions: Transactions, access: AccessControl
+) -> ListTransactionsResponse:
     """List what passes all filters."""
     unknown = [name for name in request.state_filters if name not in BY_LABEL]
     try:
@@ -30,7 +35,11 @@ def handle(request: ListTransactionsRequest, _: Context, transactions: Transacti
         return ListTransactionsResponse(error_code=ErrorCode.INVALID_REGULAR_EXPRESSION)
     except BrokerError as error:
         return ListTransactionsResponse(error_code=error_code(error), unknown_state_filters=unknown)
-    states = [TransactionState(each.transactional_id, each.producer_id, each.state.label) for each in found]
+    states = [
+        TransactionState(each.transactional_id, each.producer_id, each.state.label)
+        for each in found
+        if access.permits(context.caller, DESCRIBE_TRANSACTION, each.transactional_id)
+    ]
     return ListTransactionsResponse(unknown_state_filters=unknown, transaction_states=states)
 
 

@@ -9,17 +9,19 @@ takes such requests, as every broker of Kafka's does since KRaft. librdkafka, to
 to reach it for long. DescribeCluster tells which node the controller is.
 """
 
-from collections.abc import Coroutine, Iterable
+from collections.abc import Coroutine, Iterable, Mapping
 from typing import Any
 
+from coordinators.access.access import AccessControl
+from coordinators.access.acls import ResourceKind
 from coordinators.cluster.controller import ClusterController
 from coordinators.internal_topics import InternalTopics
 from coordinators.topic_creation import TopicSpec
 from coordinators.topic_names import check_topic_name, is_legal_topic_name
 from coordinators.topic_view import Topic
 from coordinators.topics import Topics
-from engine.errors import BrokerError, TopicAlreadyExists, UnknownTopicId, UnknownTopicOrPartition, fresh
-from wire.kafka.authorized_operations import CLUSTER_OPERATIONS, NOT_ASKED, TOPIC_OPERATIONS
+from engine.errors import BrokerError, TopicAlreadyExists, UnknownTopicId, UnknownTopicOrPartition, fresh, kept
+from wire.kafka.authorized_operations import NOT_ASKED, cluster_operations
 from wire.kafka.errors import ErrorCode, error_code
 from wire.kafka.messages.base import ZERO_UUID
 from wire.kafka.messages.metadata import (
@@ -31,12 +33,15 @@ from wire.kafka.messages.metadata import (
     MetadataResponseTopic,
 )
 from wire.kafka.request import Context
+from wire.kafka.rights import CREATE_CLUSTER, CREATE_TOPIC, DESCRIBE_CLUSTER, DESCRIBE_TOPIC, Rights, Within
 from wire.kafka.steps import lazily
 from wire.kafka.told_nodes import ToldNodes
 
 KEY = 3
 VERSIONS = (0, 13)
+RIGHTS = Rights(Within(DESCRIBE_TOPIC), Within(CREATE_TOPIC), Within(CREATE_CLUSTER), Within(DESCRIBE_CLUSTER))
 
+ASKED = "metadata"
 FIRST_CHOICE_OF_CREATION_VERSION = 4
 NO_LEADER = -1
 
@@ -48,21 +53,48 @@ def handle(
     topics: Topics,
     controller: ClusterController,
     internal_topics: InternalTopics,
+    access: AccessControl,
 ) -> MetadataResponse | Coroutine[Any, Any, MetadataResponse]:
     """Describe what is asked for; make missing topics first where that is wanted."""
-    missing = _to_create(request, context, topics)
+    denied = _denied(request, context, access) if access.is_enforced else {}
+    missing = _to_create(request, context, topics, denied)
+    if missing and access.is_enforced:
+        uncreated = {name: CREATE_TOPIC.refusal(name) for name in missing if not _may_create(name, context, access)}
+        missing = [name for name in missing if name not in uncreated]
+        denied |= uncreated
     if missing:
-        return _create_then_describe(missing, request, context, nodes, controller, internal_topics)
-    return _describe(request, context, nodes, topics, {})
+        return _create_then_describe(missing, request, context, nodes, controller, internal_topics, access, denied)
+    return _describe(request, context, nodes, topics, access, denied)
 
 
-def _to_create(request: MetadataRequest, context: Context, topics: Topics) -> list[str]:
+def _denied(request: MetadataRequest, context: Context, access: AccessControl) -> dict[str, BrokerError]:
+    """Of the topics that are named those that the caller may not describe. Whether they exist is not looked at."""
+    names = {topic.name for topic in request.topics or () if topic.topic_id == ZERO_UUID and topic.name is not None}
+    return {
+        name: kept(DESCRIBE_TOPIC.refusal(name))
+        for name in names
+        if not access.allows(context.caller, DESCRIBE_TOPIC, name, ASKED)
+    }
+
+
+def _may_create(name: str, context: Context, access: AccessControl) -> bool:
+    caller = context.caller
+    return access.permits(caller, CREATE_CLUSTER) or access.allows(caller, CREATE_TOPIC, name, ASKED)
+
+
+def _to_create(
+    request: MetadataRequest, context: Context, topics: Topics, denied: Mapping[str, BrokerError]
+) -> list[str]:
     allowed = context.version < FIRST_CHOICE_OF_CREATION_VERSION or request.allow_auto_topic_creation
     if not request.topics or not allowed or not topics.settings.flag("auto.create.topics.enable"):
         return []
     known = topics.by_name
     named = {topic.name: None for topic in request.topics if topic.topic_id == ZERO_UUID}
-    return [name for name in named if name is not None and name not in known and is_legal_topic_name(name)]
+    return [
+        name
+        for name in named
+        if name is not None and name not in known and name not in denied and is_legal_topic_name(name)
+    ]
 
 
 async def _create_then_describe(
@@ -72,6 +104,8 @@ async def _create_then_describe(
     nodes: ToldNodes,
     controller: ClusterController,
     internal_topics: InternalTopics,
+    access: AccessControl,
+    denied: Mapping[str, BrokerError],
 ) -> MetadataResponse:
     specs = [internal_topics.spec(name) or TopicSpec(name) for name in names]
     results = await controller.create_topics(specs)
@@ -80,11 +114,16 @@ async def _create_then_describe(
         for name, result in zip(names, results, strict=True)
         if isinstance(result, BrokerError) and not isinstance(result, TopicAlreadyExists)
     }
-    return _describe(request, context, nodes, controller.topics, refused)
+    return _describe(request, context, nodes, controller.topics, access, {**denied, **refused})
 
 
 def _describe(
-    request: MetadataRequest, context: Context, nodes: ToldNodes, topics: Topics, refused: dict[str, BrokerError]
+    request: MetadataRequest,
+    context: Context,
+    nodes: ToldNodes,
+    topics: Topics,
+    access: AccessControl,
+    refused: Mapping[str, BrokerError],
 ) -> MetadataResponse:
     told = nodes.all(context.peer)
     known = frozenset(node.node_id for node in told)
@@ -93,8 +132,8 @@ def _describe(
         brokers=[MetadataResponseBroker(node.node_id, node.host, node.port, node.rack) for node in told],
         cluster_id=nodes.identity.cluster_id,
         controller_id=nodes.identity.node_id,
-        topics=_topics(request, context, topics, refused, known),
-        cluster_authorized_operations=CLUSTER_OPERATIONS if asks_cluster else NOT_ASKED,
+        topics=_topics(request, context, topics, access, refused, known),
+        cluster_authorized_operations=cluster_operations(access, context.caller) if asks_cluster else NOT_ASKED,
     )
 
 
@@ -102,20 +141,32 @@ def _topics(
     request: MetadataRequest,
     context: Context,
     topics: Topics,
-    refused: dict[str, BrokerError],
+    access: AccessControl,
+    refused: Mapping[str, BrokerError],
     known: frozenset[int],
 ) -> list[MetadataResponseTopic]:
-    operations = TOPIC_OPERATIONS if request.include_topic_authorized_operations else NOT_ASKED
+    caller = context.caller
+
+    def operations(topic: Topic) -> int:
+        asked = request.include_topic_authorized_operations
+        return access.operations(caller, ResourceKind.TOPIC, topic.name) if asked else NOT_ASKED
+
     if request.topics is None or (context.version == 0 and not request.topics):
-        # Who asks for all is told of all that are the broker's own, so that no pattern takes them in.
-        return lazily(topics.by_name.values(), lambda topic: _topic(topic, operations, topic.internal, known))
+        # Who asks for all is told of all that are the broker's own, so that no pattern takes them in; but of nothing
+        # that it may not describe.
+        seen: Iterable[Topic] = topics.by_name.values()
+        if access.is_enforced:
+            seen = [topic for topic in seen if access.permits(caller, DESCRIBE_TOPIC, topic.name)]
+        return lazily(seen, lambda topic: _topic(topic, operations(topic), topic.internal, known))
 
     def describe(wanted: MetadataRequestTopic) -> MetadataResponseTopic:
         try:
             topic = _find(wanted, topics, refused)
+            if wanted.topic_id != ZERO_UUID:
+                access.require(caller, DESCRIBE_TOPIC, topic.name, ASKED)
         except BrokerError as error:
             return _missing_topic(wanted, error, context.version)
-        return _topic(topic, operations, topic.hidden, known)
+        return _topic(topic, operations(topic), topic.hidden, known)
 
     return lazily(_unique(request.topics), describe)
 
@@ -134,7 +185,7 @@ def _missing_topic(wanted: MetadataRequestTopic, error: BrokerError, version: in
     )
 
 
-def _find(wanted: MetadataRequestTopic, topics: Topics, refused: dict[str, BrokerError]) -> Topic:
+def _find(wanted: MetadataRequestTopic, topics: Topics, refused: Mapping[str, BrokerError]) -> Topic:
     if wanted.topic_id != ZERO_UUID:
         topic = topics.by_id.get(wanted.topic_id)
         if topic is None:

@@ -5,6 +5,7 @@ their own retention. Leader epochs from version 6 (KIP-320), static members from
 """
 
 from functools import partial
+from operator import attrgetter
 
 from coordinators.group.groups import Groups
 from coordinators.group.requests import CommitAnswer, CommitRequest, OffsetToCommit
@@ -19,10 +20,23 @@ from wire.kafka.messages.offset_commit import (
     OffsetCommitResponseTopic,
 )
 from wire.kafka.request import Context, Deferred, Later
+from wire.kafka.rights import READ_GROUP, READ_TOPIC, Each, Need, Rights, by_name_or_id
 from wire.kafka.slices import in_slices
 
 KEY = 8
 VERSIONS = (2, 10)
+RIGHTS = Rights(
+    Need(READ_GROUP, attrgetter("group_id")),
+    Each(
+        READ_TOPIC,
+        "topics",
+        by_name_or_id,
+        "topics",
+        lambda topic, error: _denied(topic, error),
+        OffsetCommitResponse,
+    ),
+    refuse=lambda request, _, error: OffsetCommitResponse(topics=[_denied(each, error) for each in request.topics]),
+)
 
 FIRST_VERSION_WITH_NO_GROUP = 9
 FIRST_TOPIC_ID_VERSION = 10
@@ -95,3 +109,9 @@ def _checked(
             entry.error_code = error_code(error)
         result.append((entry, offset))
     return result
+
+
+def _denied(topic: OffsetCommitRequestTopic, error: BrokerError) -> OffsetCommitResponseTopic:
+    code = error_code(error)
+    entries = [OffsetCommitResponsePartition(each.partition_index, code) for each in topic.partitions]
+    return OffsetCommitResponseTopic(topic_id=topic.topic_id, name=topic.name, partitions=entries)

@@ -1,6 +1,7 @@
 """OffsetDelete (47), version 0: forget offsets of topics that a group does not read (KIP-496)."""
 
 from functools import partial
+from operator import attrgetter
 
 from coordinators.group.groups import Groups
 from coordinators.group.requests import CommitAnswer
@@ -9,15 +10,22 @@ from engine.errors import BrokerError
 from wire.kafka.errors import error_code
 from wire.kafka.messages.offset_delete import (
     OffsetDeleteRequest,
+    OffsetDeleteRequestTopic,
     OffsetDeleteResponse,
     OffsetDeleteResponsePartition,
     OffsetDeleteResponseTopic,
 )
 from wire.kafka.request import Context, Deferred, Later
+from wire.kafka.rights import DELETE_GROUP, READ_TOPIC, Each, Need, Rights, by_name
 from wire.kafka.slices import in_slices
 
 KEY = 47
 VERSIONS = (0, 0)
+RIGHTS = Rights(
+    Need(DELETE_GROUP, attrgetter("group_id")),
+    Each(READ_TOPIC, "topics", by_name, "topics", lambda topic, error: _denied(topic, error), OffsetDeleteResponse),
+    refuse=lambda _request, _version, error: OffsetDeleteResponse(error_code=error_code(error)),
+)
 
 
 def handle(
@@ -57,3 +65,9 @@ def _forget(
         return response
 
     return groups.delete_offsets(request.group_id, places).map(finish, refuse)
+
+
+def _denied(topic: OffsetDeleteRequestTopic, error: BrokerError) -> OffsetDeleteResponseTopic:
+    code = error_code(error)
+    entries = [OffsetDeleteResponsePartition(each.partition_index, code) for each in topic.partitions]
+    return OffsetDeleteResponseTopic(name=topic.name, partitions=entries)

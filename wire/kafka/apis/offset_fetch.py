@@ -6,9 +6,11 @@ has no error of the whole response: each partition carries it. No offset is -1 w
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import trio
 
+from coordinators.access.access import AccessControl
 from coordinators.group.groups import Groups
 from coordinators.group.requests import FetchedOffset
 from coordinators.topics import Topics
@@ -29,17 +31,22 @@ from wire.kafka.messages.offset_fetch import (
     OffsetFetchResponseTopics,
 )
 from wire.kafka.request import Context, Deferred, Later
+from wire.kafka.rights import DESCRIBE_GROUP, DESCRIBE_TOPIC, Rights, Within
 from wire.kafka.slices import for_each, is_large, join_topics, topic_slices
 
 KEY = 9
 VERSIONS = (1, 10)
+RIGHTS = Rights(Within(DESCRIBE_GROUP), Within(DESCRIBE_TOPIC))
 
+ASKED = "offset_fetch"
 FIRST_VERSION_WITH_AN_ERROR = 2
 FIRST_BATCHED_VERSION = 8
 FIRST_TOPIC_ID_VERSION = 10
 
 
-def handle(request: OffsetFetchRequest, context: Context, groups: Groups, topics: Topics) -> Later[OffsetFetchResponse]:
+def handle(
+    request: OffsetFetchRequest, context: Context, groups: Groups, topics: Topics, access: AccessControl
+) -> Later[OffsetFetchResponse]:
     """Answer with the offsets of each group."""
     is_batched = context.version >= FIRST_BATCHED_VERSION
     by_id = context.version >= FIRST_TOPIC_ID_VERSION
@@ -48,7 +55,11 @@ def handle(request: OffsetFetchRequest, context: Context, groups: Groups, topics
         wanted = [OffsetFetchRequestGroup(group_id=request.group_id, topics=_as_batched(request.topics))]
 
     def fetch(group: OffsetFetchRequestGroup) -> Deferred[OffsetFetchResponseGroup]:
-        return _fetch(group, request.require_stable, by_id, groups, topics)
+        if not access.allows(context.caller, DESCRIBE_GROUP, group.group_id, ASKED):
+            return _refused(group)
+        if not access.is_enforced:
+            return _fetch(group, request.require_stable, by_id, groups, topics)
+        return _fetch_seen(group, request.require_stable, by_id, groups, topics, partial(_may_see, context, access))
 
     def response(answers: list[OffsetFetchResponseGroup]) -> OffsetFetchResponse:
         if is_batched:
@@ -82,6 +93,50 @@ async def _fetch_in_slices(
             whole = await result_of(fetch(group))
         answers.append(whole)
     return response(answers)
+
+
+def _refused(group: OffsetFetchRequestGroup) -> Deferred[OffsetFetchResponseGroup]:
+    code = error_code(DESCRIBE_GROUP.refusal(group.group_id))
+    answer: Deferred[OffsetFetchResponseGroup] = Deferred()
+    answer.resolve(OffsetFetchResponseGroup(group_id=group.group_id, error_code=code))
+    return answer
+
+
+def _may_see(context: Context, access: AccessControl, topic: str) -> bool:
+    return access.permits(context.caller, DESCRIBE_TOPIC, topic)
+
+
+def _fetch_seen(
+    wanted: OffsetFetchRequestGroup,
+    require_stable: bool,
+    by_id: bool,
+    groups: Groups,
+    known: Topics,
+    is_seen: Callable[[str], bool],
+) -> Deferred[OffsetFetchResponseGroup]:
+    """Of topics that the caller may describe. Of all topics the others are left out; named ones are refused."""
+    if wanted.topics is None:
+
+        def keep(group: OffsetFetchResponseGroup) -> OffsetFetchResponseGroup:
+            group.topics = [topic for topic in group.topics if is_seen(topic.name)]
+            return group
+
+        return _fetch(wanted, require_stable, by_id, groups, known).map(keep)
+    names = [_name(topic, by_id, known) for topic in wanted.topics]
+    hidden = {place for place, name in enumerate(names) if name is not None and not is_seen(name)}
+    if not hidden:
+        return _fetch(wanted, require_stable, by_id, groups, known)
+    code = error_code(DESCRIBE_TOPIC.refusal(""))
+    denied = [_unanswered(topic, code) for place, topic in enumerate(wanted.topics) if place in hidden]
+    permitted = [topic for place, topic in enumerate(wanted.topics) if place not in hidden]
+    seen = OffsetFetchRequestGroup(wanted.group_id, wanted.member_id, wanted.member_epoch, permitted)
+
+    def add(group: OffsetFetchResponseGroup) -> OffsetFetchResponseGroup:
+        if not group.error_code:
+            group.topics = [*group.topics, *denied]
+        return group
+
+    return _fetch(seen, require_stable, by_id, groups, known).map(add)
 
 
 def _as_batched(topics: Sequence[OffsetFetchRequestTopic] | None) -> list[OffsetFetchRequestTopics] | None:
@@ -149,9 +204,12 @@ def _partition(offset: FetchedOffset) -> OffsetFetchResponsePartitions:
 
 
 def _unknown(topic: OffsetFetchRequestTopics) -> OffsetFetchResponseTopics:
-    code = error_code(UnknownTopicId(topic.topic_id.hex()))
+    return _unanswered(topic, error_code(UnknownTopicId(topic.topic_id.hex())))
+
+
+def _unanswered(topic: OffsetFetchRequestTopics, code: int) -> OffsetFetchResponseTopics:
     entries = [OffsetFetchResponsePartitions(index, -1, -1, "", code) for index in topic.partition_indexes]
-    return OffsetFetchResponseTopics(topic_id=topic.topic_id, partitions=entries)
+    return OffsetFetchResponseTopics(topic_id=topic.topic_id, name=topic.name, partitions=entries)
 
 
 def _single(group: OffsetFetchResponseGroup, wanted: OffsetFetchRequestGroup, version: int) -> OffsetFetchResponse:

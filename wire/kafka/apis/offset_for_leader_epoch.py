@@ -16,13 +16,25 @@ from wire.kafka.messages.offset_for_leader_epoch import (
     OffsetForLeaderEpochRequest,
     OffsetForLeaderEpochResponse,
     OffsetForLeaderPartition,
+    OffsetForLeaderTopic,
     OffsetForLeaderTopicResult,
 )
 from wire.kafka.request import Context
+from wire.kafka.rights import CLUSTER_ACTION, DESCRIBE_TOPIC, Each, Rights, by_topic
 from wire.kafka.slices import in_slices
 
 KEY = 23
 VERSIONS = (2, 4)
+RIGHTS = Rights(
+    Each(
+        (DESCRIBE_TOPIC, CLUSTER_ACTION),
+        "topics",
+        by_topic,
+        "topics",
+        lambda topic, error: _denied(topic, error),
+        OffsetForLeaderEpochResponse,
+    )
+)
 
 
 def handle(
@@ -53,3 +65,8 @@ def _end(name: str, wanted: OffsetForLeaderPartition, directory: PartitionDirect
     except BrokerError as error:
         entry.error_code = error_code(error)
     return entry
+
+
+def _denied(topic: OffsetForLeaderTopic, error: BrokerError) -> OffsetForLeaderTopicResult:
+    code = error_code(error)
+    return OffsetForLeaderTopicResult(topic.topic, [EpochEndOffset(code, each.partition) for each in topic.partitions])

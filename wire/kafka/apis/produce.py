@@ -16,6 +16,7 @@ no sum looks like an offset.
 
 from collections.abc import Coroutine
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 import trio
@@ -65,11 +66,25 @@ from wire.kafka.messages.produce import (
 )
 from wire.kafka.nodes.letters_taken import take_letters
 from wire.kafka.request import Context, Deferred
+from wire.kafka.rights import WRITE_TOPIC, WRITE_TRANSACTION, Each, Need, Rights, by_name_or_id
 from wire.kafka.told_nodes import ToldNodes, add_endpoint
 
 KEY = 0
 VERSIONS = (3, 13)
 FIRST_ADVERTISED_VERSION = 0
+RIGHTS = Rights(
+    Need(WRITE_TRANSACTION, attrgetter("transactional_id")),
+    Each(
+        WRITE_TOPIC,
+        "topic_data",
+        by_name_or_id,
+        "responses",
+        lambda topic, error: _denied(topic, error),
+        ProduceResponse,
+    ),
+    refuse=lambda request, _, error: ProduceResponse([_denied(topic, error) for topic in request.topic_data]),
+    has_answer=lambda request: request.acks != 0,
+)
 
 FIRST_ZSTD_VERSION = 7
 FIRST_HINT_VERSION = 10
@@ -299,3 +314,12 @@ def _told(version: int, error: BrokerError) -> BrokerError:
     if isinstance(error, TransactionAbortable) and version < FIRST_ABORTABLE_VERSION:
         return InvalidTxnState(str(error))
     return error
+
+
+def _denied(topic: TopicProduceData, error: BrokerError) -> TopicProduceResponse:
+    answered = TopicProduceResponse(topic_id=topic.topic_id, name=topic.name)
+    for data in topic.partition_data:
+        entry = PartitionProduceResponse(data.index)
+        _refuse(entry, error)
+        answered.partition_responses.append(entry)
+    return answered

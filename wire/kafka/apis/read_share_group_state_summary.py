@@ -14,10 +14,12 @@ from wire.kafka.nodes.letter_calls import take_calls
 from wire.kafka.nodes.share_asked import answer_about_states
 from wire.kafka.nodes.trust import NodeTrust
 from wire.kafka.request import Context, Later
+from wire.kafka.rights import OF_NODES
 
 KEY = 87
 VERSIONS = (0, 1)
 ADVERTISED = False
+RIGHTS = OF_NODES
 
 
 def handle(

@@ -8,9 +8,11 @@ from wire.kafka.errors import error_code
 from wire.kafka.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from wire.kafka.nodes.trust import Answering
 from wire.kafka.request import Context
+from wire.kafka.rights import free
 
 KEY = 36
 VERSIONS = (0, 2)
+RIGHTS = free("by it clients show who they are")
 
 
 def handle(request: SaslAuthenticateRequest, context: Context) -> SaslAuthenticateResponse:

@@ -10,9 +10,11 @@ from wire.kafka.errors import error_code
 from wire.kafka.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from wire.kafka.nodes.trust import MECHANISM, NodeTrust
 from wire.kafka.request import Context
+from wire.kafka.rights import free
 
 KEY = 17
 VERSIONS = (0, 1)
+RIGHTS = free("by it clients show who they are")
 
 FIRST_EXCHANGE_VERSION = 1
 

@@ -5,6 +5,7 @@ renew what it holds (KIP-1222) and is told for how long. Epoch 0 opens no sessio
 still holds is for others. Version 0 was never released for use, and is not served.
 """
 
+from coordinators.access.access import AccessControl
 from coordinators.share.acks import AckBatch
 from coordinators.share.sessions import PartitionKey
 from coordinators.share.sharing import ShareAnswer, ShareClient, Sharing
@@ -20,11 +21,17 @@ from wire.kafka.messages.share_acknowledge import (
     ShareAcknowledgeTopicResponse,
 )
 from wire.kafka.request import Context, Deferred
+from wire.kafka.rights import READ_GROUP, READ_TOPIC, Need, Rights, Within
 from wire.kafka.steps import Steps
 from wire.kafka.told_nodes import ToldNodes, add_endpoint
 
 KEY = 79
 VERSIONS = (1, 2)
+RIGHTS = Rights(
+    Need(READ_GROUP, lambda request: request.group_id or None),
+    Within(READ_TOPIC),
+    refuse=lambda _request, _version, error: _refusal(error),
+)
 
 
 Taken = ShareAnswer | Deferred[ShareAnswer]
@@ -32,11 +39,14 @@ Answer = ShareAcknowledgeResponse | Deferred[ShareAcknowledgeResponse]
 
 
 def handle(
-    request: ShareAcknowledgeRequest, context: Context, sharing: Sharing, nodes: ToldNodes
+    request: ShareAcknowledgeRequest, context: Context, sharing: Sharing, nodes: ToldNodes, access: AccessControl
 ) -> Answer | Steps[Answer]:
     """Answer when it is durable."""
     peer = context.peer
-    sharer = ShareClient(request.group_id or "", request.member_id or "", peer, context.client_id, peer.address)
+    refusal = access.topic_judge(context.caller, READ_TOPIC, "share_acknowledge")
+    sharer = ShareClient(
+        request.group_id or "", request.member_id or "", peer, context.client_id, peer.address, refusal
+    )
     acks: dict[PartitionKey, list[AckBatch]] = {}
     for topic in request.topics:
         for each in topic.partitions:

@@ -8,6 +8,7 @@ to acknowledge is fetched from then on, as in Kafka. Version 0 was never release
 
 from collections.abc import Iterable
 
+from coordinators.access.access import AccessControl
 from coordinators.share.acks import AckBatch
 from coordinators.share.sessions import INITIAL_EPOCH, PartitionKey
 from coordinators.share.share_reads import SharePortion
@@ -25,21 +26,32 @@ from wire.kafka.messages.share_fetch import (
     ShareFetchResponse,
 )
 from wire.kafka.request import Context, Deferred
+from wire.kafka.rights import READ_GROUP, READ_TOPIC, Need, Rights, Within
 from wire.kafka.steps import Steps
 from wire.kafka.told_nodes import ToldNodes, add_endpoint
 
 KEY = 78
 VERSIONS = (1, 2)
+RIGHTS = Rights(
+    Need(READ_GROUP, lambda request: request.group_id or None),
+    Within(READ_TOPIC),
+    refuse=lambda _request, _version, error: _refusal(error),
+)
 
 RECORD_LIMIT = 1
 
 Answer = ShareFetchResponse | Deferred[ShareFetchResponse]
 
 
-def handle(request: ShareFetchRequest, context: Context, sharing: Sharing, nodes: ToldNodes) -> Answer | Steps[Answer]:
+def handle(
+    request: ShareFetchRequest, context: Context, sharing: Sharing, nodes: ToldNodes, access: AccessControl
+) -> Answer | Steps[Answer]:
     """Answer at once if there is something, or no wish to wait; else when there is or it is time."""
     peer = context.peer
-    sharer = ShareClient(request.group_id or "", request.member_id or "", peer, context.client_id, peer.address)
+    refusal = access.topic_judge(context.caller, READ_TOPIC, "share_fetch")
+    sharer = ShareClient(
+        request.group_id or "", request.member_id or "", peer, context.client_id, peer.address, refusal
+    )
     if request.share_session_epoch == INITIAL_EPOCH:
         peer.when_gone(sharing.connection_lost)
     asked = _asked(request)

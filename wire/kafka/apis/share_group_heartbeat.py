@@ -4,6 +4,8 @@ Epoch 0 joins, -1 leaves. Fields that are null are as they were. The client make
 assignment only if it is new, or the request told what the member wants. Version 0 was of a trial and is not served.
 """
 
+from operator import attrgetter
+
 from coordinators.group.consumer.requests import HeartbeatAnswer
 from coordinators.group.groups import Groups
 from coordinators.group.share.requests import ShareHeartbeatRequest
@@ -16,9 +18,15 @@ from wire.kafka.messages.share_group_heartbeat import (
     TopicPartitions,
 )
 from wire.kafka.request import Context, Deferred
+from wire.kafka.rights import DESCRIBE_TOPIC, READ_GROUP, Need, NeedEvery, Rights
 
 KEY = 76
 VERSIONS = (1, 1)
+RIGHTS = Rights(
+    Need(READ_GROUP, attrgetter("group_id")),
+    NeedEvery(DESCRIBE_TOPIC, lambda request: request.subscribed_topic_names or ()),
+    refuse=lambda _request, _version, error: _refused(error),
+)
 
 
 def handle(

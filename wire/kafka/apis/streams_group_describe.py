@@ -5,43 +5,73 @@ A group that does not exist, or is of another protocol, is answered with GROUP_I
 
 from collections.abc import Sequence
 
+from coordinators.access.access import AccessControl
+from coordinators.access.acls import ResourceKind
 from coordinators.group.groups import Groups
 from coordinators.group.streams.requests import DescribedStreamsGroup, DescribedStreamsMember
 from coordinators.group.streams.tasks import TaskIds, Tasks
 from coordinators.group.streams.topology import NeededTopic, Subtopology
 from coordinators.group.streams.topology import Topology as KnownTopology
-from engine.errors import BrokerError
-from wire.kafka.authorized_operations import GROUP_OPERATIONS
+from engine.errors import BrokerError, TopicAuthorizationFailed
 from wire.kafka.errors import error_code
 from wire.kafka.messages import streams_group_describe as messages
 from wire.kafka.messages.streams_group_describe import StreamsGroupDescribeRequest, StreamsGroupDescribeResponse
 from wire.kafka.request import Context, Deferred, Later
+from wire.kafka.rights import DESCRIBE_GROUP, DESCRIBE_TOPIC, Each, Rights, Within, by_text
 from wire.kafka.slices import for_each
 
 KEY = 89
 VERSIONS = (0, 0)
+RIGHTS = Rights(
+    Each(
+        DESCRIBE_GROUP,
+        "group_ids",
+        by_text,
+        "groups",
+        lambda name, error: _refused(name, error),
+        StreamsGroupDescribeResponse,
+    ),
+    Within(DESCRIBE_TOPIC),
+)
+
+HIDDEN = "The group has described topic(s) that the client is not authorized to describe."
+"""As Kafka puts it."""
 
 
-def handle(request: StreamsGroupDescribeRequest, _: Context, groups: Groups) -> Later[StreamsGroupDescribeResponse]:
+def handle(
+    request: StreamsGroupDescribeRequest, context: Context, groups: Groups, access: AccessControl
+) -> Later[StreamsGroupDescribeResponse]:
     """Describe each group; one named twice is described once."""
     return for_each(
         list(dict.fromkeys(request.group_ids)),
-        lambda group_id: _describe(group_id, request, groups),
+        lambda group_id: _describe(group_id, request, context, groups, access),
         lambda described: StreamsGroupDescribeResponse(groups=described),
     )
 
 
-def _describe(group_id: str, request: StreamsGroupDescribeRequest, groups: Groups) -> Deferred[messages.DescribedGroup]:
-    def refuse(error: BrokerError) -> messages.DescribedGroup:
-        return messages.DescribedGroup(error_code=error_code(error), error_message=str(error), group_id=group_id)
+def _describe(
+    group_id: str, request: StreamsGroupDescribeRequest, context: Context, groups: Groups, access: AccessControl
+) -> Deferred[messages.DescribedGroup]:
+    caller = context.caller
 
     def response(found: DescribedStreamsGroup) -> messages.DescribedGroup:
+        if not all(access.permits(caller, DESCRIBE_TOPIC, topic) for topic in _told_topics(found)):
+            return _refused(group_id, TopicAuthorizationFailed(HIDDEN))
         group = _group(found)
         if request.include_authorized_operations:
-            group.authorized_operations = GROUP_OPERATIONS
+            group.authorized_operations = access.operations(caller, ResourceKind.GROUP, group_id)
         return group
 
-    return groups.describe_streams(group_id).map(response, refuse)
+    return groups.describe_streams(group_id).map(response, lambda error: _refused(group_id, error))
+
+
+def _told_topics(found: DescribedStreamsGroup) -> set[str]:
+    """Whatever the answer tells of."""
+    names = {place.topic for member in found.members for place in member.assignment}
+    for each in () if found.topology is None else found.topology.subtopologies:
+        names.update(each.source_topics, each.repartition_sinks)
+        names.update(topic.name for topic in (*each.changelog_topics, *each.repartition_sources))
+    return names
 
 
 def _group(found: DescribedStreamsGroup) -> messages.DescribedGroup:
@@ -105,3 +135,7 @@ def _assignment(tasks: Tasks) -> messages.Assignment:
 
 def _tasks(tasks: TaskIds) -> list[messages.TaskIds]:
     return [messages.TaskIds(name, sorted(partitions)) for name, partitions in sorted(tasks.items())]
+
+
+def _refused(group_id: str, error: BrokerError) -> messages.DescribedGroup:
+    return messages.DescribedGroup(error_code=error_code(error), error_message=str(error), group_id=group_id)

@@ -5,7 +5,8 @@ only if they are new; its status tells what keeps the application from running. 
 source topics by regular expression are refused with INVALID_REQUEST, as by Kafka 4.3.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from operator import attrgetter
 
 from coordinators.group.groups import Groups
 from coordinators.group.streams.record_formats import UserEndpoint
@@ -17,9 +18,15 @@ from wire.kafka.errors import error_code
 from wire.kafka.messages import streams_group_heartbeat as messages
 from wire.kafka.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest, StreamsGroupHeartbeatResponse
 from wire.kafka.request import Context, Deferred
+from wire.kafka.rights import DESCRIBE_TOPIC, READ_GROUP, Need, NeedEvery, Rights
 
 KEY = 88
 VERSIONS = (0, 0)
+RIGHTS = Rights(
+    Need(READ_GROUP, attrgetter("group_id")),
+    NeedEvery(DESCRIBE_TOPIC, lambda request: _named(request)),
+    refuse=lambda _request, _version, error: _refused(error),
+)
 
 
 def handle(
@@ -139,3 +146,12 @@ def _endpoint(found: EndpointPartitions) -> messages.EndpointToPartitions:
 
     endpoint = messages.ResponseEndpoint(found.endpoint.host, found.endpoint.port)
     return messages.EndpointToPartitions(endpoint, partitions(found.active), partitions(found.standby))
+
+
+def _named(request: StreamsGroupHeartbeatRequest) -> Iterator[str]:
+    """Every topic that the topology names."""
+    for each in () if request.topology is None else request.topology.subtopologies:
+        yield from each.source_topics
+        yield from each.repartition_sink_topics
+        yield from (topic.name for topic in each.repartition_source_topics)
+        yield from (topic.name for topic in each.state_changelog_topics)

@@ -4,15 +4,22 @@ The answer waits for the leader, and until the assignment is durable. From versi
 it believes to be selected (KIP-559).
 """
 
+from operator import attrgetter
+
 from coordinators.group.groups import Groups
 from coordinators.group.requests import SyncAnswer, SyncRequest
 from engine.errors import BrokerError
 from wire.kafka.errors import ErrorCode, error_code
 from wire.kafka.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from wire.kafka.request import Context, Deferred
+from wire.kafka.rights import READ_GROUP, Need, Rights
 
 KEY = 14
 VERSIONS = (0, 5)
+RIGHTS = Rights(
+    Need(READ_GROUP, attrgetter("group_id")),
+    refuse=lambda _request, _version, error: SyncGroupResponse(error_code=error_code(error)),
+)
 
 FIRST_VERSION_WITH_PROTOCOL = 5
 

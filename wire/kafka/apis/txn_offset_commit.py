@@ -5,6 +5,7 @@ version 5 adds it (KIP-890), the versions before are refused without AddOffsetsT
 """
 
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 from coordinators.group.groups import Groups
@@ -25,15 +26,30 @@ from engine.errors import (
 from wire.kafka.errors import error_code
 from wire.kafka.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestTopic,
     TxnOffsetCommitResponse,
     TxnOffsetCommitResponsePartition,
     TxnOffsetCommitResponseTopic,
 )
 from wire.kafka.request import Context, Deferred, Later
+from wire.kafka.rights import READ_GROUP, READ_TOPIC, WRITE_TRANSACTION, Each, Need, Rights, by_name
 from wire.kafka.slices import in_slices
 
 KEY = 28
 VERSIONS = (0, 5)
+RIGHTS = Rights(
+    Need(WRITE_TRANSACTION, attrgetter("transactional_id")),
+    Need(READ_GROUP, attrgetter("group_id")),
+    Each(
+        READ_TOPIC,
+        "topics",
+        by_name,
+        "topics",
+        lambda topic, error: _denied(topic, error),
+        TxnOffsetCommitResponse,
+    ),
+    refuse=lambda request, _, error: TxnOffsetCommitResponse(topics=[_denied(each, error) for each in request.topics]),
+)
 
 FIRST_ADDING_VERSION = 5
 
@@ -148,3 +164,9 @@ def _told(error: BrokerError, version: int) -> BrokerError:
     if isinstance(error, TransactionAbortable) and version < FIRST_ADDING_VERSION:
         return InvalidTxnState(str(error))
     return error
+
+
+def _denied(topic: TxnOffsetCommitRequestTopic, error: BrokerError) -> TxnOffsetCommitResponseTopic:
+    code = error_code(error)
+    entries = [TxnOffsetCommitResponsePartition(each.partition_index, code) for each in topic.partitions]
+    return TxnOffsetCommitResponseTopic(name=topic.name, partitions=entries)

@@ -9,10 +9,12 @@ from wire.kafka.messages.write_share_group_state import WriteShareGroupStateRequ
 from wire.kafka.nodes.share_asked import answer_about_states
 from wire.kafka.nodes.trust import NodeTrust
 from wire.kafka.request import Context, Later
+from wire.kafka.rights import OF_NODES
 
 KEY = 85
 VERSIONS = (0, 1)
 ADVERTISED = False
+RIGHTS = OF_NODES
 
 
 def handle(

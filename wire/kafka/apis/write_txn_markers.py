@@ -25,11 +25,13 @@ from wire.kafka.messages.write_txn_markers import (
 )
 from wire.kafka.nodes.trust import NodeTrust
 from wire.kafka.request import Context, Deferred
+from wire.kafka.rights import ALTER_CLUSTER, CLUSTER_ACTION, Need, Rights
 from wire.kafka.slices import for_each
 from wire.kafka.steps import Steps
 
 KEY = 27
 VERSIONS = (1, 2)
+RIGHTS = Rights(Need((CLUSTER_ACTION, ALTER_CLUSTER)), refuse=lambda request, _, error: _refused(request, error))
 
 Marker = tuple[ProducerIdentity, EndMarker]
 
@@ -75,3 +77,20 @@ def _write(
         entry.error_code = error_code(error)
 
     return markers.write((topic, index), producer, end).map(lambda _: None, refuse)
+
+
+def _refused(request: WriteTxnMarkersRequest, error: BrokerError) -> WriteTxnMarkersResponse:
+    code = error_code(error)
+    markers = [
+        WritableTxnMarkerResult(
+            each.producer_id,
+            [
+                WritableTxnMarkerTopicResult(
+                    topic.name, [WritableTxnMarkerPartitionResult(index, code) for index in topic.partition_indexes]
+                )
+                for topic in each.topics
+            ],
+        )
+        for each in request.markers
+    ]
+    return WriteTxnMarkersResponse(markers=markers)

@@ -1,0 +1,282 @@
+"""What rights an API asks its callers for: data, declared as `RIGHTS` in the file of each API.
+
+    RIGHTS = Rights(Need(READ_GROUP, attrgetter("group_id")), refuse=_refused)
+
+`Need` and `NeedEvery` are asked for the request as a whole; whoever lacks one gets what `refuse` makes. `Each` is asked
+for each of the things that a request names: what is denied is taken out before the handler sees it, and answered beside
+what the handler answers. `Within` is asked by the handler, or by the use case behind it, through the service
+`AccessControl`, which it must name. Several rights in one of these mean that any of them will do. They are asked in the
+order of declaration.
+
+Whether a thing exists is not looked up before its right is asked for: who may not know is told the same either way. A
+thing that a request names by an id that nobody has is passed on, for the handler to say so.
+
+A broker without an authorizer calls the handlers as they are. Nodes of the cluster are asked for nothing.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import msgspec
+from attrs import field, frozen
+
+from coordinators.access.access import AccessControl, Right
+from coordinators.access.acls import CLUSTER_NAME, Operation, ResourceKind
+from coordinators.access.callers import Caller
+from engine.errors import BrokerError
+from wire.kafka.codec import WireError
+from wire.kafka.request import Context
+from wire.kafka.steps import chained, then
+
+READ_TOPIC = Right(Operation.READ, ResourceKind.TOPIC)
+WRITE_TOPIC = Right(Operation.WRITE, ResourceKind.TOPIC)
+CREATE_TOPIC = Right(Operation.CREATE, ResourceKind.TOPIC)
+DELETE_TOPIC = Right(Operation.DELETE, ResourceKind.TOPIC)
+ALTER_TOPIC = Right(Operation.ALTER, ResourceKind.TOPIC)
+DESCRIBE_TOPIC = Right(Operation.DESCRIBE, ResourceKind.TOPIC)
+DESCRIBE_TOPIC_CONFIGS = Right(Operation.DESCRIBE_CONFIGS, ResourceKind.TOPIC)
+ALTER_TOPIC_CONFIGS = Right(Operation.ALTER_CONFIGS, ResourceKind.TOPIC)
+READ_GROUP = Right(Operation.READ, ResourceKind.GROUP)
+DELETE_GROUP = Right(Operation.DELETE, ResourceKind.GROUP)
+DESCRIBE_GROUP = Right(Operation.DESCRIBE, ResourceKind.GROUP)
+DESCRIBE_GROUP_CONFIGS = Right(Operation.DESCRIBE_CONFIGS, ResourceKind.GROUP)
+ALTER_GROUP_CONFIGS = Right(Operation.ALTER_CONFIGS, ResourceKind.GROUP)
+WRITE_TRANSACTION = Right(Operation.WRITE, ResourceKind.TRANSACTIONAL_ID)
+DESCRIBE_TRANSACTION = Right(Operation.DESCRIBE, ResourceKind.TRANSACTIONAL_ID)
+CREATE_CLUSTER = Right(Operation.CREATE, ResourceKind.CLUSTER)
+ALTER_CLUSTER = Right(Operation.ALTER, ResourceKind.CLUSTER)
+DESCRIBE_CLUSTER = Right(Operation.DESCRIBE, ResourceKind.CLUSTER)
+CLUSTER_ACTION = Right(Operation.CLUSTER_ACTION, ResourceKind.CLUSTER)
+DESCRIBE_CLUSTER_CONFIGS = Right(Operation.DESCRIBE_CONFIGS, ResourceKind.CLUSTER)
+ALTER_CLUSTER_CONFIGS = Right(Operation.ALTER_CONFIGS, ResourceKind.CLUSTER)
+IDEMPOTENT_WRITE = Right(Operation.IDEMPOTENT_WRITE, ResourceKind.CLUSTER)
+
+AnyOf = Right | tuple[Right, ...]
+NameOf = Callable[[Any], str | None]
+"""The name of a resource in a request; None where the right is not asked for."""
+
+
+def _as_tuple(rights: AnyOf) -> tuple[Right, ...]:
+    return rights if isinstance(rights, tuple) else (rights,)
+
+
+def the_cluster(_: Any) -> str:
+    """The resource of rights over the cluster."""
+    return CLUSTER_NAME
+
+
+@frozen
+class Need:
+    """A right that the whole request needs; see the module."""
+
+    rights: tuple[Right, ...] = field(converter=_as_tuple)
+    name: NameOf = the_cluster
+
+    def denial(self, request: Any, caller: Caller, access: AccessControl, asked: str) -> BrokerError | None:
+        """Why the request is denied, if it is."""
+        name = self.name(request)
+        if name is None or is_allowed(access, caller, self.rights, name, asked):
+            return None
+        return self.rights[0].refusal(name)
+
+
+@frozen
+class NeedEvery:
+    """A right that the whole request needs for every one of the resources that it names; see the module."""
+
+    right: Right
+    names: Callable[[Any], Iterable[str]]
+
+    @property
+    def rights(self) -> tuple[Right, ...]:
+        return (self.right,)
+
+    def denial(self, request: Any, caller: Caller, access: AccessControl, asked: str) -> BrokerError | None:
+        """Why the request is denied, if it is."""
+        for name in self.names(request):
+            if not access.allows(caller, self.right, name, asked):
+                return self.right.refusal(name)
+        return None
+
+
+@frozen
+class Each:
+    """A right for each of the things that a request names; see the module."""
+
+    rights: tuple[Right, ...] = field(converter=_as_tuple)
+    items: str
+    """The field of the request that lists them."""
+    name: Callable[[Any, AccessControl], str | None]
+    """Of a thing; None for an id that nobody has."""
+    into: str
+    """The field of the response that lists what became of them."""
+    deny: Callable[[Any, BrokerError], Any]
+    """What is answered of one that is denied."""
+    response: Callable[[], Any]
+    """Makes a response that says nothing yet, for when everything is denied."""
+
+    def split(
+        self, request: Any, caller: Caller, access: AccessControl, asked: str
+    ) -> tuple[list[Any], list[Any]] | None:
+        """What is permitted, and what is answered of the rest; None if everything is permitted."""
+        denied: list[Any] = []
+        places: set[int] = set()
+        rights, name_of = self.rights, self.name
+        items: Sequence[Any] = getattr(request, self.items) or ()
+        for place, item in enumerate(items):
+            name = name_of(item, access)
+            if name is not None and not is_allowed(access, caller, rights, name, asked):
+                places.add(place)
+                denied.append(self.deny(item, rights[0].refusal(name)))
+        if not denied:
+            return None
+        return [item for place, item in enumerate(items) if place not in places], denied
+
+
+@frozen(init=False)
+class Within:
+    """Rights that the handler itself asks for; see the module."""
+
+    rights: tuple[Right, ...]
+
+    def __init__(self, *rights: Right) -> None:
+        self.__attrs_init__(rights)
+
+
+Check = Need | NeedEvery | Each | Within
+
+
+def is_allowed(access: AccessControl, caller: Caller, rights: tuple[Right, ...], name: str, asked: str) -> bool:
+    """Whether the caller has any of these rights. Only the first is audited: the others would do as well."""
+    if len(rights) == 1:
+        return access.allows(caller, rights[0], name, asked)
+    for right in rights[1:]:
+        if access.permits(caller, right, _name_for(right, name)):
+            return access.allows(caller, right, _name_for(right, name), asked)
+    return access.allows(caller, rights[0], _name_for(rights[0], name), asked)
+
+
+def _name_for(right: Right, name: str) -> str:
+    return CLUSTER_NAME if right.resource is ResourceKind.CLUSTER else name
+
+
+def no_refusal(_request: Any, _version: int, error: BrokerError) -> Any:
+    """Of APIs that need nothing for the whole request."""
+    raise error
+
+
+def answered(_: Any) -> bool:
+    """Of APIs that answer everything."""
+    return True
+
+
+@frozen(init=False)
+class Rights:
+    """What an API asks for; see the module."""
+
+    checks: tuple[Check, ...]
+    refuse: Callable[[Any, int, BrokerError], Any]
+    """What a request, of which version, is answered that is denied as a whole."""
+    has_answer: Callable[[Any], bool] = answered
+    """Whether a request is answered at all; where it is not, the connection ends for whoever is denied."""
+    of_nodes: bool = False
+    """Whether only nodes of the cluster may ask at all, which the handler sees to."""
+    reason: str = ""
+    """Why nothing is asked for."""
+
+    def __init__(
+        self,
+        *checks: Check,
+        refuse: Callable[[Any, int, BrokerError], Any] = no_refusal,
+        has_answer: Callable[[Any], bool] = answered,
+        of_nodes: bool = False,
+        reason: str = "",
+    ) -> None:
+        self.__attrs_init__(checks, refuse, has_answer, of_nodes, reason)
+
+    @property
+    def asked(self) -> tuple[tuple[Right, ...], ...]:
+        """Everything that it may ask for, alternatives together."""
+        return tuple(check.rights for check in self.checks)
+
+    @property
+    def asks_within(self) -> bool:
+        """Whether its handler asks."""
+        return any(isinstance(check, Within) for check in self.checks)
+
+
+def free(reason: str) -> Rights:
+    """An API that everybody may ask, and why."""
+    return Rights(reason=reason)
+
+
+OF_NODES = Rights(Within(CLUSTER_ACTION), of_nodes=True)
+"""An API of nodes among themselves: whoever has not shown to be one is refused, whatever rights it has."""
+
+
+def by_name(item: Any, _: AccessControl) -> str | None:
+    """A thing that has its name in a field `name`."""
+    name: str | None = item.name
+    return name
+
+
+def by_topic(item: Any, _: AccessControl) -> str | None:
+    """One that has it in a field `topic`."""
+    name: str | None = item.topic
+    return name
+
+
+def by_text(item: Any, _: AccessControl) -> str | None:
+    """One that is its name."""
+    name: str = item
+    return name
+
+
+def by_name_or_id(item: Any, access: AccessControl) -> str | None:
+    """A topic that has a name or, in later versions, an id."""
+    return item.name or access.name_of(item.topic_id)
+
+
+def guarded(
+    asked: str, rights: Rights, handle: Callable[[Any, Context], Any], access: AccessControl
+) -> Callable[..., Any]:
+    """The handler of an API behind what it declares, for the rights that it does not ask for itself."""
+    checks = tuple(check for check in rights.checks if not isinstance(check, Within))
+    if not checks or not access.is_enforced:
+        return handle
+
+    def ask(request: Any, context: Context) -> Any:
+        if context.peer.node_id is not None or request is None:
+            return handle(request, context)
+        caller = context.peer.caller
+        answers: list[tuple[Each, list[Any]]] | None = None
+        for check in checks:
+            if not isinstance(check, Each):
+                error = check.denial(request, caller, access, asked)
+                if error is not None:
+                    if not rights.has_answer(request):
+                        raise WireError(f"a request that has no answer is denied: {error}")
+                    return rights.refuse(request, context.version, error)
+            else:
+                split = check.split(request, caller, access, asked)
+                if split is not None:
+                    permitted, denied = split
+                    answers = [*(answers or ()), (check, denied)]
+                    if not permitted and rights.has_answer(request):
+                        return _joined(answers, check.response())
+                    request = msgspec.structs.replace(request, **{check.items: permitted})
+        if answers is None:
+            return handle(request, context)
+        denials = answers
+        return then(handle(request, context), lambda response: _joined(denials, response))
+
+    return ask
+
+
+def _joined(answers: list[tuple[Each, list[Any]]], response: Any) -> Any:
+    """What the handler has answered, and what was denied before."""
+    if response is None:
+        raise WireError("a request that is not answered was denied in part")
+    for check, denied in answers:
+        setattr(response, check.into, chained(getattr(response, check.into), denied))
+    return response
