@@ -10,7 +10,7 @@ import trio
 from attrs import define, field
 
 from coordinators.cluster.controller import ClusterController
-from coordinators.cluster.controlling import ControllerRole
+from coordinators.cluster.controlling import SUSPECT_TIMEOUT_S, ControllerRole
 from coordinators.cluster.events import ClusterEvents
 from coordinators.cluster.leader_elections import LeaderElections
 from coordinators.cluster.membership import ClusterMembership
@@ -19,6 +19,7 @@ from coordinators.internal_topics import InternalTopics
 from coordinators.release.releases import Releases
 from coordinators.replication.lags import ReplicaLags
 from coordinators.replication.ports import FollowerReads, LeaderLinks
+from coordinators.topic_creation import DEFAULT_FACTOR
 from engine.catalogue.records import NodeRecord
 from engine.timers import Timers
 from tidegate.world import World
@@ -76,9 +77,18 @@ class Clustering:
     def look_after(self, internal_topics: InternalTopics) -> None:
         """Have the broker's own topics get the replicas that they should have."""
         if not self.is_alone:
-            from coordinators.cluster.raising import FactorRaising  # here: a node by itself need not wait for it
+            from coordinators.cluster.raising import FactorRaising  # here: a node by itself need not wait for them
+            from coordinators.tracing.event_topic import TRACE_EVENTS_TOPIC
 
-            self.role.chores.append(FactorRaising(self.membership.replicas, internal_topics.default_factors).look)
+            settings = internal_topics.controller.topics.settings
+
+            def wanted() -> dict[str, int]:
+                factors = internal_topics.default_factors()
+                if not settings.is_set(DEFAULT_FACTOR):
+                    factors[TRACE_EVENTS_TOPIC] = settings.integer(DEFAULT_FACTOR)
+                return factors
+
+            self.role.chores.append(FactorRaising(self.membership.replicas, wanted).look)
 
     def acts_for_all(self) -> bool:
         """Whether what only one node is to do is this one's to do."""
@@ -116,9 +126,22 @@ class Clustering:
 
 def _reach(world: World) -> Callable[[NodeRecord], Awaitable[object]]:
     async def reach(node: NodeRecord) -> None:
-        if node.listeners:
-            address = parse_listener(node.listeners[0])
-            stream = await world.dial(address.host, address.port)
-            await trio.aclose_forcefully(stream)
+        """By whichever of its listeners can be reached from here. It binds all of them together: where one refuses, and
+        none is reached, nobody is there."""
+        failure: OSError | None = None
+        for listener in node.listeners:
+            address = parse_listener(listener)
+            try:
+                with trio.fail_after(SUSPECT_TIMEOUT_S / (len(node.listeners) + 1)):
+                    stream = await world.dial(address.host, address.port)
+            except ConnectionRefusedError as error:
+                failure = error
+            except (OSError, trio.TooSlowError) as error:
+                failure = failure or OSError(str(error) or "it does not answer")
+            else:
+                await trio.aclose_forcefully(stream)
+                return
+        if failure is not None:
+            raise failure
 
     return reach

@@ -42,6 +42,7 @@ from engine.errors import (
     NotLeader,
     OffsetOutOfRange,
     StaleNodeEpoch,
+    StorageError,
     UnknownTopicId,
     fresh,
     kept,
@@ -75,6 +76,10 @@ class FollowedLog(Struct, eq=False):
     """Of which offset there is one on the disk."""
     checkpoint_due: float = 0.0
     """When it is looked for a newer checkpoint of a stage."""
+    start_checkpoint: tuple[int, int] | None = None
+    """A start of a stage, and the checkpoint that there was when it was new."""
+    is_looked_up: bool = False
+    """Whether that is being looked for."""
 
     @property
     def has_news(self) -> bool:
@@ -187,7 +192,10 @@ class Followers:
             partition = self._partition(session.node_id, followed)
             followed.follower = self.in_sync.follower(asked.replica, session.node_id, partition.leader_epoch)
             self._attach(session, followed, partition)
-            given = self._compare(followed, asked, partition)
+            if self._lacks_beginning(followed, asked):
+                self._give_checkpoint(session, followed, asked)
+                return
+            given = self._compare(followed, asked)
         except BrokerError as error:
             given = Given(asked.replica, kept(error))
             if followed.log is not None:
@@ -232,7 +240,30 @@ class Followers:
             else:
                 log.unwatch_tail(self._grew)
 
-    def _compare(self, followed: FollowedLog, asked: Asked, partition: Partition) -> Given | None:
+    def _lacks_beginning(self, followed: FollowedLog, asked: Asked) -> bool:
+        """Whether it has nothing of a stage that can be gone on from here."""
+        return followed.replica.is_stage and followed.log is not None and asked.offset < followed.log.log.start_offset
+
+    def _give_checkpoint(self, session: FollowerSession, followed: FollowedLog, asked: Asked) -> None:
+        """It takes over the stage's checkpoint, when it was found on the disk."""
+        log = followed.log
+        assert log is not None
+
+        def answer(given: Given) -> None:
+            is_asked = session.logs.get(asked.replica) is followed and followed.offset == asked.offset
+            if is_asked and not followed.may_send:
+                session.refused.append(given)
+                self._wake(session)
+
+        def found(offset: int) -> None:
+            answer(Given(asked.replica, start_offset=log.log.start_offset, snapshot=offset))
+
+        def failed() -> None:
+            answer(Given(asked.replica, kept(StorageError("the checkpoint of the stage cannot be read"))))
+
+        self.snapshots.look(log, found, failed)
+
+    def _compare(self, followed: FollowedLog, asked: Asked) -> Given | None:
         """What keeps the follower from going on where it is, if anything does (rule 2)."""
         log = followed.log
         if log is None:
@@ -241,9 +272,7 @@ class Followers:
             return Given(asked.replica, divergence=(-1, 0), start_offset=0) if has_some else None
         start, end = log.log.start_offset, log.log.end_offset
         if asked.offset < start:
-            if not followed.replica.is_stage:
-                raise OffsetOutOfRange(f"{log.log.name} begins at {start}, not at {asked.offset}")
-            return Given(asked.replica, start_offset=start, snapshot=self.snapshots.offset_of(partition))
+            raise OffsetOutOfRange(f"{log.log.name} begins at {start}, not at {asked.offset}")
         if asked.offset < asked.start_offset:
             # It cannot use what it has of a stage, and this one is whole.
             return Given(asked.replica, start_offset=start, divergence=(-1, start))
@@ -323,10 +352,37 @@ class Followers:
             followed.may_send = False
             return Given(followed.replica, kept(error))
         given.high_watermark = followed.told_high_watermark = log.high_watermark.offset
-        if followed.replica.is_stage and given.snapshot < 0 and log.log.start_offset != followed.told_start:
-            given.snapshot = self._snapshot_after(log)
-        given.start_offset = followed.told_start = log.log.start_offset
+        self._tell_start(session, followed, log, given)
         return given
+
+    def _tell_start(self, session: FollowerSession, followed: FollowedLog, log: DurableLog, given: Given) -> None:
+        """Where the log begins. Of a stage that has forgotten its beginning, with the checkpoint that lets a follower
+        do so too: when that has been found on the disk."""
+        start, known = log.log.start_offset, followed.start_checkpoint
+        is_new = followed.replica.is_stage and given.snapshot < 0 and start not in (0, followed.told_start)
+        if is_new and (known is None or known[0] != start):
+            given.start_offset = max(followed.told_start, 0)
+            self._look_for_start(session, followed, log, start)
+            return
+        if is_new and known is not None:
+            given.snapshot = known[1]
+        given.start_offset = followed.told_start = start
+
+    def _look_for_start(self, session: FollowerSession, followed: FollowedLog, log: DurableLog, start: int) -> None:
+        if followed.is_looked_up:
+            return
+        followed.is_looked_up = True
+
+        def failed() -> None:
+            followed.is_looked_up = False
+
+        def found(offset: int) -> None:
+            followed.is_looked_up, followed.start_checkpoint = False, (start, offset)
+            if session.logs.get(followed.replica) is followed:
+                session.hot[followed] = None
+                self._wake(session)
+
+        self.snapshots.look(log, found, failed)
 
     def _catching_up(self, node_id: int, log: DurableLog) -> Topic | None:
         """The topic of a log that a follower copies which is not in sync; None if it is."""
@@ -344,8 +400,7 @@ class Followers:
     def _look_for_checkpoint(self, session: FollowerSession, followed: FollowedLog, log: DurableLog) -> None:
         """Now and then, on the disk; what is found is told when the stage is looked at next."""
         now = self.clock.monotonic()
-        partition = self.partitions.get(log.topic_id, log.index)
-        if now < followed.checkpoint_due or partition is None:
+        if now < followed.checkpoint_due:
             return
         followed.checkpoint_due = now + CHECKPOINT_S
 
@@ -355,13 +410,7 @@ class Followers:
                 session.hot[followed] = None
                 self._wake(session)
 
-        self.snapshots.look(partition, found)
-
-    def _snapshot_after(self, log: DurableLog) -> int:
-        """The checkpoint that lets a follower forget the beginning of a stage."""
-        partition = self.partitions.get(log.topic_id, log.index)
-        assert partition is not None, "it was found just now"
-        return self.snapshots.offset_of(partition) if log.log.start_offset > 0 else -1
+        self.snapshots.look(log, found)
 
     # -- waiting
 

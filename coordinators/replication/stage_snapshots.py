@@ -14,11 +14,16 @@ from coordinators.replication.ports import NO_SNAPSHOT, SnapshotPiece
 from engine.deferred import Deferred
 from engine.errors import BrokerError, PositionOutOfRange, SnapshotNotFound, StorageError
 from engine.files.files import Files, read_whole
+from engine.partition.durable_log import DurableLog
 from engine.partition.partition import Partition
 from engine.stage import checkpoint
 from engine.workers import Workers
 
 PIECE_BYTES = 1024 * 1024
+
+
+def _nothing() -> None:
+    """Nobody wants to hear of it."""
 
 
 @define(eq=False)
@@ -28,22 +33,17 @@ class StageSnapshots:
     files: Files
     workers: Workers
 
-    def offset_of(self, partition: Partition) -> int:
-        """Of the checkpoint that lies on the disk; below 0, there is none."""
-        log = partition.stage_log
-        if log is None:
-            return NO_SNAPSHOT
-        found = checkpoint.offset_on_disk(self.files, log.log.directory)
-        return NO_SNAPSHOT if found is None else found
+    def look(self, log: DurableLog, found: Callable[[int], object], failed: Callable[[], object] = _nothing) -> None:
+        """Of which offset a stage has a checkpoint on the disk; below 0, there is none. `found` is told, or `failed` if
+        that cannot be read."""
 
-    def look(self, partition: Partition, found: Callable[[int], object]) -> None:
-        """The same from a thread: `found` is told."""
-
-        def done(offset: int, error: BaseException | None) -> None:
+        def done(offset: int | None, error: BaseException | None) -> None:
             if error is None:
-                found(offset)
+                found(NO_SNAPSHOT if offset is None else offset)
+            else:
+                failed()
 
-        self.workers.submit(partial(self.offset_of, partition), done)
+        self.workers.submit(partial(checkpoint.offset_on_disk, self.files, log.log.directory), done)
 
     def piece(self, partition: Partition, offset: int, position: int) -> Deferred[SnapshotPiece]:
         """A part of the checkpoint of that offset."""

@@ -7,7 +7,7 @@ are used as they are, but with a client's default patience; the others here are 
 import random
 import threading
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import Any
 
@@ -88,13 +88,14 @@ class Loop(Actor):
     ) -> None:
         super().__init__(bootstrap, seed)
         self.source, self.copies, self.name = source, copies, name
-        self.committed = self.aborted = self.restarts = 0
+        self.committed = self.given_up = self.aborted = self.restarts = 0
         self.troubles: list[str] = []
 
     def summary(self) -> str:
         """What it did, and what it was told last."""
-        told = "; ".join(self.troubles[-3:])
-        return f"{self.committed} transactions committed, {self.aborted} aborted, {self.restarts} producers lost {told}"
+        told = "; ".join(f"{count} x {text}" for text, count in Counter(self.troubles).most_common(3))
+        ends = f"{self.committed} transactions committed, {self.given_up} given up, {self.aborted} had to be aborted"
+        return f"{ends}, {self.restarts} producers lost {told}"
 
     def work(self) -> None:
         while not self.stopping.is_set():
@@ -149,8 +150,9 @@ class Loop(Actor):
                 if not error.args[0].txn_requires_abort():
                     raise
             self._patiently(producer.abort_transaction)
-            self.aborted += 1
-            _rewind(consumer)
+            self.given_up += isinstance(error, _ChangedMind)
+            self.aborted += isinstance(error, KafkaException)
+            self._patiently(lambda s: _rewind(consumer, s))
 
     def _patiently(self, call: Any) -> None:
         while True:
@@ -158,7 +160,7 @@ class Loop(Actor):
                 call(30.0)
                 return
             except KafkaException as error:
-                if not error.args[0].retriable():
+                if not error.args[0].retriable() and error.args[0].code() != KafkaError.NOT_COORDINATOR:
                     raise
                 time.sleep(RETRY_S)
 
@@ -172,9 +174,10 @@ def _next_places(messages: list[Message]) -> list[TopicPartition]:
     return [TopicPartition(topic or "", partition or 0, end) for (topic, partition), end in ends.items()]
 
 
-def _rewind(consumer: Consumer) -> None:
+def _rewind(consumer: Consumer, timeout_s: float) -> None:
+    """librdkafka asks for the coordinator anew when it is told NOT_COORDINATOR, and leaves trying again to its user."""
     assigned = consumer.assignment()
-    for place in consumer.committed(assigned, timeout=30):
+    for place in consumer.committed(assigned, timeout=timeout_s):
         if place.error is None:
             consumer.seek(TopicPartition(place.topic, place.partition, max(place.offset, 0)))
 

@@ -4,14 +4,17 @@ leader does, and takes over checkpoints of stages."""
 import errno
 import os
 
+import pytest
 import trio
 from attrs import evolve
 from trio.testing import MockClock, trio_test
 
 from coordinators.replication.followers import CHECKPOINT_S
+from engine.files.files import Files
 from engine.log.recovery import write_start_offset
 from engine.log.types import Origin
 from engine.stage import checkpoint
+from engine.workers import InlineWorkers
 from tests.coordinators.replication.world import STAGE, ReplicaNode, ReplicationWorld, replication, values
 from tests.engine.logs import batch, stored
 
@@ -225,6 +228,40 @@ async def test_a_follower_that_lacks_the_beginning_of_a_stage_takes_over_its_che
         staging = follower.partition.staging
         assert staging is not None
         assert staging.stage.state.table.row_count == 3
+
+
+@trio_test
+async def test_no_file_is_opened_on_the_loop_for_a_follower_that_lacks_a_beginning(
+    jumping: MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[object] = []
+    real = checkpoint.offset_on_disk
+
+    def counted(files: Files, directory: str) -> int | None:
+        opened.append(files)
+        return real(files, directory)
+
+    monkeypatch.setattr(checkpoint, "offset_on_disk", counted)
+    async with replication(1, 2, replicas=(1, 2)) as world:
+        leader, follower = world.nodes[1], world.nodes[2]
+        await staged(world, leader, "a", "b")
+        world.cuts.append({1, 2})
+        world.change_row(isr=(1,))
+        await world.until(lambda: leader.partition.replicas.row.isr == (1,))
+        await drop_front(leader)
+        await staged(world, leader, "c")
+        threads = leader.replication.followers.snapshots.workers = InlineWorkers(hold=True)
+        opened.clear()
+        follower.kill()
+        follower.files.remove_tree(follower.stage_log.directory)
+        world.cuts.clear()
+        await world.start(2)
+        await trio.sleep(1)
+        assert leader.files not in opened, "a thread has not come to it yet"
+        threads.hold = False
+        threads.run_held()
+        await world.until_alike(leader, follower, stage=True)
+        assert leader.files in opened
 
 
 @trio_test
