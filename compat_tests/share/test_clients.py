@@ -89,3 +89,41 @@ def test_clients_of_different_kinds_share_one_partition(
             send(bootstrap, topic, values[first : first + 20])
         wait_until(lambda: set(counts(*workers)) >= set(values), workers)
         assert {tuple(seen) for seen in counts(*workers).values()} == {(1,)}
+
+
+@pytest.mark.parametrize("kind", ["java", "confluent"])
+def test_going_on_accepts_what_was_given_before(bootstrap: str, group: str, make_topic: MakeTopic, kind: str) -> None:
+    """Acknowledgements in the implicit mode: nobody says anything, and nothing comes again."""
+    topic = make_topic()
+    values = [f"reject-{number}" for number in range(25)]
+    with crew(bootstrap, group, topic) as start:
+        worker = start(kind, "implicit")
+        send(bootstrap, topic, values)
+        wait_until(lambda: len(worker.settled) >= len(values), [worker])
+        worker.close()
+        assert (worker.failed, counts(worker)) == ([], {value: [1] for value in values})
+        later = start(kind)
+        send(bootstrap, topic, ["accept-last"])
+        wait_until(lambda: counts(later), [later])
+        assert counts(later) == {"accept-last": [1]}
+
+
+@pytest.mark.parametrize("kind", ["java", "franz"])
+def test_a_lock_that_is_renewed_does_not_run_out(bootstrap: str, group: str, make_topic: MakeTopic, kind: str) -> None:
+    """A job of two seconds and more under a lock of one."""
+    prepare_group(bootstrap, group, **{"share.record.lock.duration.ms": 1_000})
+    topic = make_topic()
+    with crew(bootstrap, group, topic) as start:
+        slow = start(kind)
+        send(bootstrap, topic, ["accept-first"])
+        wait_until(lambda: len(slow.settled) == 1, [slow])
+        send(bootstrap, topic, ["renew-1"])
+        wait_until(lambda: "renew-1" in counts(slow), [slow])
+        other = start("trio")
+        wait_until(lambda: len(slow.settled) == 2, [slow, other])
+        send(bootstrap, topic, ["accept-last"])
+        wait_until(lambda: "accept-last" in counts(slow, other), [slow, other])
+        # Java's client gives what was renewed with each poll again, and counts no further delivery.
+        assert counts(slow)["renew-1"] == ([1] * 4 if kind == "java" else [1])
+        assert "renew-1" not in counts(other)
+        assert not slow.failed

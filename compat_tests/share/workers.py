@@ -1,9 +1,10 @@
 """Workers of every client that has a share consumer, each in a process of its own.
 
 What a worker does with a record is said by the record's value: `release...` is released the first time and accepted
-then, `reject...` rejected, `hold...` kept without a word, and all others accepted. A worker says in lines what it
-was given (`record PARTITION OFFSET COUNT VALUE`), what the broker has taken note of (`settled PARTITION OFFSET`) or
-refused (`failed ...`), and `closed` at its end, which comes when its input ends.
+then, `reject...` rejected, `hold...` kept without a word, `renew...` renewed a few times before it is accepted (where
+the client can), and all others accepted. Some can also be told to accept implicitly, by going on. A worker says in
+lines what it was given (`record PARTITION OFFSET COUNT VALUE`), what the broker has taken note of (`settled PARTITION
+OFFSET`) or refused (`failed ...`), and `closed` at its end, which comes when its input ends.
 """
 
 import functools
@@ -99,16 +100,16 @@ def wait_until(
 
 
 @contextmanager
-def crew(bootstrap: str, group: str, topic: str) -> Iterator[Callable[[str], WorkerProcess]]:
+def crew(bootstrap: str, group: str, topic: str) -> Iterator[Callable[..., WorkerProcess]]:
     """Starts workers; those that are left are killed at the end."""
     started: list[WorkerProcess] = []
     with tempfile.TemporaryDirectory(prefix="compat-share-") as folder:
 
-        def start(kind: str) -> WorkerProcess:
+        def start(kind: str, *options: str) -> WorkerProcess:
             complaints = Path(folder) / f"{len(started)}.txt"
             with complaints.open("wb") as errors:
                 process = subprocess.Popen(
-                    [*_command(kind), bootstrap, group, topic],
+                    [*_command(kind), bootstrap, group, topic, *options],
                     cwd=PROJECT_ROOT,
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,

@@ -59,14 +59,15 @@ class OffsetRun(Struct, eq=False, gc=False):
         return self.state is AVAILABLE and self.not_before_ms <= now_ms and self.write == SETTLED
 
     def as_written(self, state: DeliveryState) -> StateBatch:
-        """What of it is durable; what is acquired is available after a restart."""
+        """What of it is durable; what is acquired is available after a restart, and that delivery does not count: the
+        last one that is allowed would otherwise be followed by another."""
         durable = AVAILABLE if state is ACQUIRED else state
         is_letter = durable is ARCHIVING
         return StateBatch(
             self.first,
             self.last,
             durable,
-            self.count,
+            self.count - 1 if state is ACQUIRED else self.count,
             self.not_before_ms if durable is AVAILABLE else 0,
             self.first_delivered_ms,
             self.last_delivered_ms,

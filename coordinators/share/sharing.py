@@ -208,7 +208,7 @@ class Sharing:
         partitions = session.in_turn()
         if asked.is_renewal or budget.max_records <= 0 or budget.max_bytes <= 0 or not partitions:
             return self._answer(sharer, [], results)
-        wait_s = 0.0 if results else budget.max_wait_ms / 1000
+        wait_s = 0.0 if results or budget.min_bytes <= 0 else budget.max_wait_ms / 1000
         read = self._read(sharer, asked, partitions, wait_s)
         portions = yield from read.begin_in_steps()
         if isinstance(portions, Deferred):

@@ -41,3 +41,8 @@ def test_every_job_is_accepted_or_one_dead_letter_whoever_leads(first: int) -> N
 def test_a_bug_planted_in_share_groups_is_found(bug: str, monkeypatch: pytest.MonkeyPatch) -> None:
     PLANTED_IN_SHARES[bug](monkeypatch)
     assert any(simulate(seed, shares=True).anomalies for seed in range(1, FOUND_WITHIN + 1))
+
+
+def test_a_delivery_that_a_crash_undid_does_not_count() -> None:
+    """What was handed out again before its release was written down came back with the limit reached, and once more."""
+    assert simulate(1_063, shares=True).anomalies == ()

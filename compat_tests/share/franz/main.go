@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 )
@@ -40,6 +41,15 @@ func main() {
 			switch {
 			case strings.HasPrefix(value, "hold"):
 				select {}
+			case strings.HasPrefix(value, "renew"):
+				for range 4 {
+					record.Ack(kgo.AckRenew)
+					if err := client.FlushAcks(ctx); err != nil {
+						panic(err)
+					}
+					time.Sleep(500 * time.Millisecond)
+				}
+				record.Ack(kgo.AckAccept)
 			case strings.HasPrefix(value, "release") && record.DeliveryCount() == 1:
 				record.Ack(kgo.AckRelease)
 			case strings.HasPrefix(value, "reject"):
