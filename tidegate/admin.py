@@ -37,6 +37,8 @@ from tidegate.admin_results import (
 from tidegate.remote_admin import TIMEOUT_S, RemoteAdmin
 
 if TYPE_CHECKING:
+    import ssl
+
     from tidegate.broker import Broker
     from tidegate.embedded_admin import EmbeddedAdmin
 
@@ -73,6 +75,14 @@ class Admin:
         return EmbeddedAdmin.of(broker)
 
     @staticmethod
-    def connect(url: str, token: str | None = None, *, timeout_s: float = TIMEOUT_S) -> RemoteAdmin:
-        """Of a broker behind its operations door; `token` is its `http.token`. Nothing is sent yet."""
-        return RemoteAdmin(url, token, timeout_s)
+    def connect(
+        url: str,
+        token: str | None = None,
+        *,
+        user: tuple[str, str] | None = None,
+        tls: "ssl.SSLContext | None" = None,
+        timeout_s: float = TIMEOUT_S,
+    ) -> RemoteAdmin:
+        """Of a broker behind its operations door; `token` is its `http.token` or one of the issuer that it trusts,
+        `user` a name and a password instead, `tls` what `https` goes by. Nothing is sent yet."""
+        return RemoteAdmin(url, token, timeout_s, user=user, tls=tls)

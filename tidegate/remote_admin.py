@@ -2,7 +2,8 @@
 
 import http.client
 import json
-from base64 import b64decode
+import ssl
+from base64 import b64decode, b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
@@ -41,6 +42,10 @@ class RemoteAdmin:
     url: str
     token: str | None = field(default=None, repr=False)
     timeout_s: float = TIMEOUT_S
+    user: tuple[str, str] | None = field(default=None, repr=False, kw_only=True)
+    """Name and password, for a door that takes those; a token goes before."""
+    tls: ssl.SSLContext | None = field(default=None, kw_only=True)
+    """For `https`: whose certificates are believed, and which one is shown. None: the system's authorities."""
 
     def __attrs_post_init__(self) -> None:
         parts = urlsplit(self.url)
@@ -181,13 +186,10 @@ class RemoteAdmin:
         return self._ask("GET", f"{path}?{urlencode(given)}" if given else path)
 
     def _ask(self, method: str, target: str, body: Json | None = None) -> Json:
-        parts = urlsplit(self.url)
-        assert parts.hostname is not None
-        kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
-        connection = kind(parts.hostname, parts.port, timeout=self.timeout_s)
+        connection = self._connection()
         sent = None if body is None else json.dumps(body).encode()
         try:
-            connection.request(method, parts.path.rstrip("/") + target, sent, self._headers(body is not None))
+            connection.request(method, self._base + target, sent, self._headers(body is not None))
             response = connection.getresponse()
             return _answer(response.status, response.read())
         except (OSError, http.client.HTTPException) as error:
@@ -195,12 +197,25 @@ class RemoteAdmin:
         finally:
             connection.close()
 
+    @property
+    def _base(self) -> str:
+        return urlsplit(self.url).path.rstrip("/")
+
+    def _connection(self) -> http.client.HTTPConnection:
+        parts = urlsplit(self.url)
+        assert parts.hostname is not None
+        if parts.scheme == "https":
+            return http.client.HTTPSConnection(parts.hostname, parts.port, timeout=self.timeout_s, context=self.tls)
+        return http.client.HTTPConnection(parts.hostname, parts.port, timeout=self.timeout_s)
+
     def _headers(self, has_body: bool) -> dict[str, str]:
         headers = {"Accept": "application/json", "X-Tidegate": "1"}
         if has_body:
             headers["Content-Type"] = "application/json"
         if self.token is not None:
             headers["Authorization"] = f"Bearer {self.token}"
+        elif self.user is not None:
+            headers["Authorization"] = "Basic " + b64encode(":".join(self.user).encode()).decode()
         return headers
 
 

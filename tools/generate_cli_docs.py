@@ -210,9 +210,9 @@ bootstrap = "kafka-1:9093,kafka-2:9093"
 http = "https://tidegate.example.org"
 token_file = "token.txt"                  # beside this file; or token = "..."
 security_protocol = "SASL_SSL"            # or PLAINTEXT, SSL, SASL_PLAINTEXT
-sasl_mechanism = "SCRAM-SHA-512"          # or PLAIN, SCRAM-SHA-256
+sasl_mechanism = "SCRAM-SHA-512"          # or PLAIN, SCRAM-SHA-256, OAUTHBEARER
 sasl_username = "tools"
-sasl_password_file = "password.txt"       # or sasl_password = "..."
+sasl_password_file = "password.txt"       # or sasl_password = "..."; for OAUTHBEARER sasl_token_file
 ssl_cafile = "ca.pem"                     # also ssl_certfile, ssl_keyfile, ssl_check_hostname
 timeout_s = 30
 ```

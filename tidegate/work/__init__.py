@@ -19,7 +19,8 @@ except _path.PackageClash as error:
         f"packages have ({', '.join(_path.PACKAGES)}): rename it, or use another client. {error}"
     ) from None
 
+from tidegate.work.credentials import Credentials
 from tidegate.work.job import Job, JobLost, JobSettled, WorkError
 from tidegate.work.worker import Worker, worker
 
-__all__ = ["Job", "JobLost", "JobSettled", "WorkError", "Worker", "worker"]
+__all__ = ["Credentials", "Job", "JobLost", "JobSettled", "WorkError", "Worker", "worker"]

@@ -17,6 +17,7 @@ from attrs import define, field, frozen
 
 from engine.errors import BrokerError
 from tidegate.work.conversation import Conversation
+from tidegate.work.credentials import Credentials
 from tidegate.work.job import Job, JobLost, JobSettled, Place, Settle, Settlement, WorkError
 from tidegate.work.lending import Done, Lending
 from tidegate.work.membership import WorkerMember
@@ -68,6 +69,7 @@ class WorkCore:
     settle: Settle
     max_in_flight: int
     software_version: str
+    credentials: Credentials | None = None
     ready: deque[Job] = field(factory=deque, init=False)
     failure: WorkError | None = field(default=None, init=False)
     has_ended: bool = field(default=False, init=False)
@@ -190,6 +192,11 @@ class WorkCore:
             for peer in self._peers.values()
             if peer.conversation is not None and (deadline := peer.conversation.deadline) is not None
         ]
+        times += [
+            renew_at
+            for peer in self._peers.values()
+            if peer.conversation is not None and (renew_at := peer.conversation.renew_at) is not None
+        ]
         for lending in self._lendings.values():
             times += [lending.not_before]
             if (renewal := lending.wake_at()) is not None:
@@ -204,6 +211,7 @@ class WorkCore:
             return
         try:
             self._expire(now)
+            self._renew(now)
             self._look_around(now)
             self._beat(now)
             self._align()
@@ -219,13 +227,19 @@ class WorkCore:
                 self._commands.append(Command(Act.HANG_UP, address))
                 self.lost(address, "the broker does not answer", now)
 
+    def _renew(self, now: float) -> None:
+        for peer in self._peers.values():
+            conversation = peer.conversation
+            if conversation is not None and conversation.renew_at is not None and now >= conversation.renew_at:
+                conversation.show(now)
+
     def _conversation(self, address: Address, now: float) -> Conversation | None:
         """The one with this address, if it can be used now; else it is begun."""
         peer = self._peers.setdefault(address, _Peer())
         if peer.conversation is not None:
             return peer.conversation if peer.conversation.is_ready else None
         if now >= peer.not_before:
-            peer.conversation = Conversation(self.software_version)
+            peer.conversation = Conversation(self.software_version, self.credentials)
             self._commands.append(Command(Act.CONNECT, address))
         return None
 

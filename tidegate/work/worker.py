@@ -12,6 +12,7 @@ from attrs import define, field
 
 from tidegate import _version
 from tidegate.work.core import Address, WorkCore
+from tidegate.work.credentials import Credentials
 from tidegate.work.job import Job, Settlement, WorkError
 from tidegate.work.membership import WorkerMember
 
@@ -94,6 +95,7 @@ class Worker:
     max_in_flight: int
     finish_s: float
     tls: ssl.SSLContext | None
+    credentials: Credentials | None = None
     _running: _Running | None = field(default=None, init=False)
 
     # -- life
@@ -102,7 +104,8 @@ class Worker:
         if self._running is None:
             self._running = running = _Running()
             member = WorkerMember(self.group, str(uuid.uuid4()), self.topics)
-            running.start(WorkCore(self.bootstrap, member, running.settle, self.max_in_flight, _version()), self.tls)
+            options = (self.max_in_flight, _version(), self.credentials)
+            running.start(WorkCore(self.bootstrap, member, running.settle, *options), self.tls)
         return self._running
 
     async def __aenter__(self) -> "Worker":
@@ -161,16 +164,18 @@ def worker(
     max_in_flight: int = 10,
     finish_s: float = 0.0,
     tls: ssl.SSLContext | None = None,
+    credentials: Credentials | None = None,
 ) -> Worker:
     """A worker on these topics: at most `max_in_flight` jobs are lent to it at once.
 
-    `bootstrap` names some brokers, as Kafka's clients have it: "host:port,host:port".
+    `bootstrap` names some brokers, as Kafka's clients have it: "host:port,host:port". `credentials` are for listeners
+    with SASL.
     """
     if not topics or not group:
         raise ValueError("a worker needs a topic and a group")
     if max_in_flight < 1:
         raise ValueError(f"max_in_flight is {max_in_flight}: it takes at least 1")
-    return Worker(topics, group, tuple(map(_address, bootstrap.split(","))), max_in_flight, finish_s, tls)
+    return Worker(topics, group, tuple(map(_address, bootstrap.split(","))), max_in_flight, finish_s, tls, credentials)
 
 
 def _address(text: str) -> Address:

@@ -6,16 +6,20 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from http import HTTPStatus
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 from tidegate.admin import AdminError, NoSuchRecord, NoSuchTopic, NotAllowed, TooLate, Unreachable
 from tidegate.remote_admin import RemoteAdmin
 from tools.cli.door_address import compare, door_of, meant
 from tools.cli.errors import CannotReach, Exit, NotFound, Refused
+from tools.cli.kafka import ssl_context
 from tools.cli.profiles import Profile
 
 NO_DOOR = "is the broker's door there? --http names another"
-TOKEN = "its http.token goes into TIDEGATE_CLI_TOKEN, or into the profile as token or token_file"
+TOKEN = (
+    "its http.token goes into TIDEGATE_CLI_TOKEN, or into the profile as token or token_file; over https sasl_username "
+    "and sasl_password are shown, and ssl_certfile"
+)
 Json = dict[str, Any]
 
 
@@ -36,11 +40,9 @@ class Door(RemoteAdmin):
 
     def health(self) -> Json:
         """How the broker is; also if it is not well, which the door tells by a status other than 200."""
-        parts = urlsplit(self.url)
-        kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
-        connection = kind(parts.hostname or "", parts.port, timeout=self.timeout_s)
+        connection = self._connection()
         try:
-            connection.request("GET", parts.path.rstrip("/") + "/health", headers=self._headers(False))
+            connection.request("GET", self._base + "/health", headers=self._headers(False))
             response = connection.getresponse()
             said = json.loads(response.read())
         except (OSError, http.client.HTTPException, ValueError) as error:
@@ -54,12 +56,21 @@ class Door(RemoteAdmin):
         return said
 
 
+def door_at(url: str, profile: Profile) -> Door:
+    """The door of this address, with what the profile has to show there: a token, or over TLS the user's password."""
+    is_safe = url.startswith("https://")
+    token = profile.token or profile.sasl_token
+    name, password = profile.sasl_username, profile.sasl_password
+    user = (name, password) if is_safe and name and password else None
+    return Door(url, token, profile.timeout_s, user=user, tls=ssl_context(profile) if is_safe else None)
+
+
 @contextmanager
 def opened(profile: Profile) -> Iterator[Door]:
     """The door of the broker that the profile means, with its errors in our words."""
     broker = meant(profile)
     url = door_of(profile, broker)
-    with spoken(Door(url, profile.token, profile.timeout_s)) as door:
+    with spoken(door_at(url, profile)) as door:
         compare(broker, door.read("cluster")["cluster_id"], url, profile.bootstrap)
         yield door
 
@@ -72,7 +83,8 @@ def spoken(door: Door) -> Iterator[Door]:
     except Unreachable as error:
         raise CannotReach(str(error), NO_DOOR) from error
     except NotAllowed as error:
-        said = "wants a token" if door.token is None else "does not take this token"
+        given = "token" if door.token is not None else "password" if door.user is not None else None
+        said = "wants to know who calls" if given is None else f"does not take this {given}"
         raise Refused(f"the operations door at {door.url} {said}", TOKEN) from error
     except NoSuchTopic as error:
         raise NotFound(str(error), "'tidegate topic list' shows the topics that there are") from error

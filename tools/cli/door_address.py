@@ -80,10 +80,13 @@ def door_of(profile: Profile, broker: Broker | None) -> str:
         return profile.http
     if broker is None or broker.door is None:
         raise NotFound(f"the broker at {profile.bootstrap} has no operations door", NO_DOOR)
-    if profile.token is not None and not _is_near(broker.door, profile):
+    # Passwords are shown to doors with TLS alone.
+    password = profile.sasl_password if broker.door.startswith("https://") else None
+    secrets = (profile.token, profile.sasl_token, password)
+    if any(each is not None for each in secrets) and not _is_near(broker.door, profile):
         raise UsageMistake(
             f"the broker at {profile.bootstrap} says that its door is at {broker.door}, which is another host",
-            "name it with --http if the token may be sent there",
+            "name it with --http if the token or password may be sent there",
         )
     return broker.door
 

@@ -100,18 +100,30 @@ def client_options(profile: Profile) -> dict[str, Any]:
         "client_id": CLIENT_ID,
         "request_timeout_ms": round(profile.timeout_s * 1_000),
         "security_protocol": profile.security_protocol,
-        "ssl_context": _ssl_context(profile),
+        "ssl_context": ssl_context(profile) if profile.security_protocol.endswith("SSL") else None,
     }
     if profile.security_protocol.startswith("SASL_"):
         options["sasl_mechanism"] = profile.sasl_mechanism
+        if profile.sasl_mechanism == "OAUTHBEARER":
+            options["sasl_oauth_token_provider"] = _token_provider(profile.sasl_token or "")
+            return options
         options["sasl_plain_username"] = profile.sasl_username
         options["sasl_plain_password"] = profile.sasl_password
     return options
 
 
-def _ssl_context(profile: Profile) -> ssl.SSLContext | None:
-    if not profile.security_protocol.endswith("SSL"):
-        return None
+def _token_provider(token: str) -> Any:
+    from aiokafka.abc import AbstractTokenProvider
+
+    class Given(AbstractTokenProvider):  # type: ignore[misc]
+        async def token(self) -> str:
+            return token
+
+    return Given()
+
+
+def ssl_context(profile: Profile) -> ssl.SSLContext:
+    """By which brokers and doors are reached that the profile's authority vouches for."""
     try:
         context = ssl.create_default_context(cafile=profile.ssl_cafile)
         context.check_hostname = profile.ssl_check_hostname

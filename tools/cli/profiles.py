@@ -31,7 +31,7 @@ DEFAULT_BOOTSTRAP = "127.0.0.1:9092"
 DEFAULT_HTTP = "http://127.0.0.1:8080"
 DEFAULT_TIMEOUT_S = 15.0
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
-MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
 
 
 @frozen
@@ -47,6 +47,8 @@ class Profile:
     sasl_mechanism: str = "PLAIN"
     sasl_username: str | None = None
     sasl_password: str | None = field(default=None, repr=False)
+    sasl_token: str | None = field(default=None, repr=False)
+    """For OAUTHBEARER; the door takes it, too."""
     ssl_cafile: str | None = None
     ssl_certfile: str | None = None
     ssl_keyfile: str | None = None
@@ -57,7 +59,7 @@ class Profile:
 
 _TYPES: dict[str, type | tuple[type, ...]] = {"timeout_s": (int, float), "ssl_check_hostname": bool}
 _NAMES = tuple(each.name for each in fields(Profile) if each.name != "names_bootstrap")
-_FROM_FILE = ("token", "sasl_password")
+_FROM_FILE = ("token", "sasl_password", "sasl_token")
 
 
 def config_file(environment: Mapping[str, str]) -> Path:
@@ -74,8 +76,11 @@ def load(name: str | None, environment: Mapping[str, str]) -> Profile:
     found = _read(file, name or environment.get(f"{ENVIRONMENT_PREFIX}PROFILE") or None)
     for each in _NAMES:
         value = environment.get(ENVIRONMENT_PREFIX + each.upper())
+        secret = environment.get(f"{ENVIRONMENT_PREFIX}{each.upper()}_FILE") if each in _FROM_FILE else None
         if value:
             found[each] = _parsed(each, value)
+        elif secret:
+            found[each] = _secret(Path(secret))
     # The broker's own variable for its token serves the caller on the same machine too.
     if "token" not in found and environment.get("TIDEGATE_HTTP_TOKEN"):
         found["token"] = environment["TIDEGATE_HTTP_TOKEN"]
@@ -97,7 +102,10 @@ def checked(profile: Profile) -> Profile:
     if profile.security_protocol.startswith("SASL_"):
         if profile.sasl_mechanism not in MECHANISMS:
             _refuse("sasl_mechanism", profile.sasl_mechanism, MECHANISMS)
-        if not profile.sasl_username or profile.sasl_password is None:
+        if profile.sasl_mechanism == "OAUTHBEARER":
+            if not profile.sasl_token:
+                raise UsageMistake("OAUTHBEARER needs sasl_token", "set it, or sasl_token_file")
+        elif not profile.sasl_username or profile.sasl_password is None:
             raise UsageMistake(f"{profile.security_protocol} needs sasl_username and sasl_password", "set both")
     for address in profile.bootstrap.split(","):
         host, _, port = address.strip().rpartition(":")
@@ -155,7 +163,9 @@ def _secret(file: Path) -> str:
     try:
         return file.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageMistake(f"the secret in {file} cannot be read: {error}", "see the profile") from None
+        raise UsageMistake(
+            f"the secret in {file} cannot be read: {error}", "see the profile, or the variable"
+        ) from None
 
 
 def _parsed(name: str, text: str) -> Any:

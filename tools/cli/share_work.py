@@ -19,6 +19,7 @@ from attrs import define, field
 
 from tools.cli.errors import CannotReach, Refused, UsageMistake
 from tools.cli.formats import Record
+from tools.cli.kafka import ssl_context
 from tools.cli.profiles import Profile
 
 TRY_AGAIN = 75
@@ -57,10 +58,6 @@ class ShareWork:
     _kept: list[Any] = field(factory=list, init=False)
 
     def __attrs_post_init__(self) -> None:
-        if self.profile.security_protocol not in ("PLAINTEXT", "SSL"):
-            raise UsageMistake(
-                f"--share does not speak {self.profile.security_protocol} yet", "use PLAINTEXT or SSL, or --group"
-            )
         self._left = self.count if self.count is not None else -1
 
     async def work(self) -> None:
@@ -72,7 +69,12 @@ class ShareWork:
         if keeps:
             at_once = MOST_KEPT if self.count is None else min(self.count, MOST_KEPT)
         jobs = worker(
-            *self.topics, group=self.group, bootstrap=self.profile.bootstrap, max_in_flight=at_once, tls=self._tls()
+            *self.topics,
+            group=self.group,
+            bootstrap=self.profile.bootstrap,
+            max_in_flight=at_once,
+            tls=self._tls(),
+            credentials=self._credentials(),
         )
         try:
             async with jobs, asyncio.TaskGroup() as tasks:
@@ -156,15 +158,16 @@ class ShareWork:
         self.handled[what] = self.handled.get(what, 0) + 1
 
     def _tls(self) -> Any:
-        if self.profile.security_protocol != "SSL":
-            return None
-        from aiokafka.helpers import create_ssl_context
+        return ssl_context(self.profile) if self.profile.security_protocol.endswith("SSL") else None
 
-        context = create_ssl_context(
-            cafile=self.profile.ssl_cafile, certfile=self.profile.ssl_certfile, keyfile=self.profile.ssl_keyfile
-        )
-        context.check_hostname = self.profile.ssl_check_hostname
-        return context
+    def _credentials(self) -> Any:
+        profile = self.profile
+        if not profile.security_protocol.startswith("SASL_"):
+            return None
+        from tidegate.work import Credentials
+
+        name, password = profile.sasl_username or "", profile.sasl_password or ""
+        return Credentials(profile.sasl_mechanism, name, password, profile.sasl_token)
 
 
 def _first(errors: BaseExceptionGroup[Any]) -> BaseException:

@@ -78,7 +78,7 @@ def test_a_broker_that_is_not_well_still_tells_how_it_is(degraded: str) -> None:
 def test_a_wrong_token_is_told_in_the_callers_words() -> None:
     with testing.broker({"http.token": "secret"}, timeout_s=60) as broker:
         where = {"bootstrap": broker.bootstrap, "http": broker.http_url}
-        with pytest.raises(Refused, match="wants a token") as none, opened(Profile(**where)):
+        with pytest.raises(Refused, match="wants to know who calls") as none, opened(Profile(**where)):
             pass
         with pytest.raises(Refused, match="does not take this token"), opened(Profile(**where, token="guess")):
             pass

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from tools.cli.commands import cluster_moves, cluster_nodes
-from tools.cli.door import Door, spoken
+from tools.cli.door import door_at, spoken
 from tools.cli.door_address import Broker, ask, compare, door_of
 from tools.cli.errors import CliError, Exit
 from tools.cli.framework import OfflineCommand, ServeCommand, Session, command, group, session
@@ -210,7 +210,7 @@ def _door(profile: Profile, broker: Broker | None) -> str | None:
 def _health(profile: Profile, url: str, broker: Broker | None) -> tuple[dict[str, Any] | None, CliError | None]:
     """What the door says."""
     try:
-        with spoken(Door(url, profile.token, profile.timeout_s)) as door:
+        with spoken(door_at(url, profile)) as door:
             found = door.health()
             if broker is not None and found["status"] not in ("starting", "stopping"):
                 compare(broker, door.read("cluster")["cluster_id"], url, profile.bootstrap)

@@ -8,7 +8,7 @@ import typer
 from tools.cli import settings
 from tools.cli.clusters.layout import Layout, PartitionLayout, read_layout
 from tools.cli.completion import topic_names
-from tools.cli.door import Door, spoken
+from tools.cli.door import door_at, spoken
 from tools.cli.door_address import DOOR_KEY
 from tools.cli.errors import UsageMistake, refusal
 from tools.cli.framework import Session, command, confirm, session
@@ -177,7 +177,7 @@ def _partition_row(each: PartitionLayout, at: Session, doors: dict[int, str]) ->
     url = doors.get(each.leader)
     lags: list[dict[str, Any]] | None = None
     if url is not None:
-        with spoken(Door(url, at.profile.token, at.profile.timeout_s)) as door:
+        with spoken(door_at(url, at.profile)) as door:
             told = door.read("cluster", "partitions", each.topic, str(each.partition))
         names = ("node_id", "in_sync", "lag")
         lags = [{name: replica[name] for name in names} for replica in told["replicas"]]

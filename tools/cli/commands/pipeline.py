@@ -76,6 +76,8 @@ def java_settings(profile: Profile) -> dict[str, str]:
     """Security as Kafka's Java clients, which Spark uses, are told of it."""
     settings = {"security.protocol": profile.security_protocol}
     if profile.security_protocol.startswith("SASL_"):
+        if profile.sasl_mechanism == "OAUTHBEARER":
+            raise UsageMistake("pipelines do not log in by tokens", "use SCRAM or a certificate for them")
         module = "org.apache.kafka.common.security." + _MODULES.get(profile.sasl_mechanism, _SCRAM)
         user, password = (_quoted(each or "") for each in (profile.sasl_username, profile.sasl_password))
         settings["sasl.mechanism"] = profile.sasl_mechanism
