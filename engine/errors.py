@@ -417,3 +417,7 @@ class StreamsInvalidTopologyEpoch(BrokerError):
 
 class StreamsTopologyFenced(BrokerError):
     """The group has a later topology."""
+
+
+class ThrottlingQuotaExceeded(BrokerError):
+    """More was asked for than a quota allows now; the answer tells when to try again."""

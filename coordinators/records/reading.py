@@ -15,7 +15,7 @@ read yet, and where the partition begins and ends. The rules:
 6. A read of many partitions is done in steps, so that it does not keep the loop.
 """
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Any, TypeVar
 
 from msgspec import Struct
@@ -88,6 +88,8 @@ class Read(Struct, eq=False):
     """Whether it may be given what a follower has (KIP-392)."""
     refusal: TopicJudge | None = None
     """Asked whenever the partition is looked at, so that a right that was taken away meanwhile is not used."""
+    gives: Callable[[int], bool] | None = None
+    """Asked before so many bytes are given: who has read too much is given nothing for now."""
 
     portions: list[Portion] = []
     found: list[Partition] = []
@@ -385,12 +387,19 @@ class Read(Struct, eq=False):
 
     def _sent(self) -> list[Portion]:
         """The portions, which are on their way to the reader."""
+        if self.gives is not None and not self.gives(self._given_bytes()):
+            return []
         for portion in self.portions:
             if portion.records is not None:
                 self._note_sent(portion, portion.records)
         return self.portions
 
+    def _given_bytes(self) -> int:
+        return sum(portion.records.size for portion in self.portions if portion.records is not None)
+
     def _sent_in_steps(self) -> Steps[list[Portion]]:
+        if self.gives is not None and not self.gives(self._given_bytes()):
+            return []
         for portion in self.portions:
             if portion.records is not None:
                 self._note_sent(portion, portion.records)

@@ -17,6 +17,7 @@ import trio
 from attrs import define, field
 
 from coordinators.access.access import AccessControl
+from coordinators.access.quotas.quotas import Quotas
 from coordinators.records.publishing import Publishing
 from coordinators.records.reading import Reading
 from coordinators.replication.ports import NoFollowers
@@ -88,8 +89,9 @@ class Way:
             max_wait_ms=0, min_bytes=1, max_bytes=2**30, topics=[FetchTopic(topic=topic, partitions=[wanted])]
         )
         services = self.node.services
-        doors = services[Reading], services[FetchSessions], services[ToldNodes], NoFollowers(), services[AccessControl]
-        answer = fetch.handle(request, self._context(FETCH[1]), *doors)
+        doors = services[Reading], services[FetchSessions], services[ToldNodes], NoFollowers()
+        limits = services[AccessControl], services[Quotas]
+        answer = fetch.handle(request, self._context(FETCH[1]), *doors, *limits)
         assert not isinstance(answer, Deferred), "what was acknowledged can be read at once"
         response_encoder(*FETCH)(answer)
 

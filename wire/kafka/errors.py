@@ -77,6 +77,7 @@ class ErrorCode(IntEnum):
     TRANSACTIONAL_ID_AUTHORIZATION_FAILED = 53
     SECURITY_DISABLED = 54
     OPERATION_NOT_ATTEMPTED = 55
+    THROTTLING_QUOTA_EXCEEDED = 89
     PRODUCER_FENCED = 90
     TRANSACTIONAL_ID_NOT_FOUND = 105
     TRANSACTION_ABORTABLE = 120
@@ -203,6 +204,7 @@ _CODES: Final[dict[type[errors.BrokerError], ErrorCode]] = {
     errors.ShareSessionLimitReached: ErrorCode.SHARE_SESSION_LIMIT_REACHED,
     errors.InvalidRecordState: ErrorCode.INVALID_RECORD_STATE,
     errors.FencedStateEpoch: ErrorCode.FENCED_STATE_EPOCH,
+    errors.ThrottlingQuotaExceeded: ErrorCode.THROTTLING_QUOTA_EXCEEDED,
     errors.StreamsInvalidTopology: ErrorCode.STREAMS_INVALID_TOPOLOGY,
     errors.StreamsInvalidTopologyEpoch: ErrorCode.STREAMS_INVALID_TOPOLOGY_EPOCH,
     errors.StreamsTopologyFenced: ErrorCode.STREAMS_TOPOLOGY_FENCED,

@@ -174,6 +174,10 @@ class FetchSessions:
         self._partition_count += len(session.partitions)
         return session
 
+    def end(self, session: FetchSession) -> None:
+        """Nobody goes on with it."""
+        self._end(session.session_id)
+
     def _end(self, session_id: int) -> None:
         session = self._sessions.pop(session_id, None)
         if session is not None:

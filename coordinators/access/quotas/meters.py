@@ -127,12 +127,10 @@ class Meter:
             account.rate.record(-amount, self.clock.monotonic())
         return wait_s
 
-    def note(self, user: str, name: str, amount: float) -> None:
-        """So much was used; that is told with what comes next."""
+    def is_overdrawn(self, user: str, name: str) -> bool:
+        """Whether more was used than may be."""
         account = self.account(user, name)
-        if account is not None:
-            assert isinstance(account.rate, SampledRate)
-            account.rate.record(amount, self.clock.monotonic())
+        return account is not None and account.rate.wait_s(account.bound, self.clock.monotonic()) > 0
 
     def overdrawn_s(self, user: str, name: str) -> float:
         """How long to wait before anything more is used."""

@@ -43,6 +43,7 @@ class Client:
     """One connection; answers are matched with requests in the order they were sent."""
 
     stream: trio.SocketStream
+    client_id: str = "test"
     _buffer: bytearray = field(factory=bytearray)
     _next_correlation_id: int = 1
     _unanswered: deque[tuple[int, int, int]] = field(factory=deque)
@@ -61,7 +62,7 @@ class Client:
         self._next_correlation_id += 1
         if answered:
             self._unanswered.append((correlation_id, request.API_KEY, version))
-        return frame(request, version, correlation_id)
+        return frame(request, version, correlation_id, self.client_id)
 
     async def send_bytes(self, data: bytes) -> None:
         with trio.fail_after(PATIENCE_S):

@@ -3,9 +3,13 @@
 From version 5 the answer carries the topic's configuration (KIP-525), from 7 its id. Where a request makes more than
 200 topics the configurations are left out, as that KIP allows: they would be most of a very long answer. Each topic
 succeeds or fails for itself; those of one request are made in one step. The answer comes when the topics can be used.
+What exceeds a client's quota is refused from version 6 (KIP-599); clients of before are kept waiting.
 """
 
+from collections.abc import Sequence
+
 from coordinators.access.access import AccessControl
+from coordinators.access.quotas.quotas import Quotas
 from coordinators.cluster.controller import ClusterController
 from coordinators.topic_creation import TopicSpec
 from coordinators.topic_view import Topic
@@ -21,6 +25,7 @@ from wire.kafka.messages.create_topics import (
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
+from wire.kafka.mutations import mutate, mutation_charge
 from wire.kafka.request import Context
 from wire.kafka.rights import CREATE_CLUSTER, CREATE_TOPIC, DESCRIBE_TOPIC_CONFIGS, Each, Rights, Within, by_name
 
@@ -40,15 +45,27 @@ RIGHTS = Rights(
     Within(DESCRIBE_TOPIC_CONFIGS),
 )
 
+FIRST_STRICT_VERSION = 6
+"""From here on clients know that a quota may be exceeded."""
 DESCRIBED_TOPICS = 200
 
 
 async def handle(
-    request: CreateTopicsRequest, context: Context, controller: ClusterController, topics: Topics, access: AccessControl
+    request: CreateTopicsRequest,
+    context: Context,
+    controller: ClusterController,
+    topics: Topics,
+    access: AccessControl,
+    quotas: Quotas,
 ) -> CreateTopicsResponse:
     """Make what can be made."""
     specs = [_spec(topic) for topic in request.topics]
-    results = await controller.create_topics(specs, validate_only=request.validate_only)
+
+    async def create(some: Sequence[TopicSpec], validate_only: bool) -> Sequence[Topic | BrokerError]:
+        return await controller.create_topics(some, validate_only=validate_only)
+
+    charge = mutation_charge(quotas, context, FIRST_STRICT_VERSION)
+    results = await mutate(charge, specs, create, _partitions, validate_only=request.validate_only)
     entries: dict[str, CreatableTopicResult] = {}
     described = len(results) <= DESCRIBED_TOPICS
     for spec, result in zip(specs, results, strict=True):
@@ -57,7 +74,12 @@ async def handle(
         if not entry.error_code and not access.permits(context.caller, DESCRIBE_TOPIC_CONFIGS, spec.name):
             entry.topic_config_error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
             entry.num_partitions, entry.replication_factor, entry.configs = -1, -1, None
-    return CreateTopicsResponse(topics=list(entries.values()))
+    wait_ms = 0 if charge is None else charge.wait_ms
+    return CreateTopicsResponse(throttle_time_ms=wait_ms, topics=list(entries.values()))
+
+
+def _partitions(_: TopicSpec, topic: Topic) -> int:
+    return topic.partition_count
 
 
 def _spec(topic: CreatableTopic) -> TopicSpec:

@@ -9,8 +9,12 @@ fetch as replicas (`wire/kafka/nodes/following.py`). The reading itself is `coor
 
 from collections.abc import Sequence
 from functools import partial
+from types import GeneratorType
+from typing import Any
 
 from coordinators.access.access import AccessControl
+from coordinators.access.quotas.charges import FetchCharge
+from coordinators.access.quotas.quotas import Quotas
 from coordinators.records.portions import Portion
 from coordinators.records.reading import Read, Reading
 from coordinators.replication.ports import FollowerReads
@@ -30,7 +34,7 @@ from wire.kafka.messages.fetch import (
 from wire.kafka.nodes.following import replica_of, serve_replica
 from wire.kafka.request import Context, Deferred
 from wire.kafka.rights import CLUSTER_ACTION, READ_TOPIC, Rights, Within
-from wire.kafka.steps import Steps
+from wire.kafka.steps import Steps, then
 from wire.kafka.told_nodes import ToldNodes, add_endpoint
 
 KEY = 1
@@ -54,6 +58,7 @@ def handle(
     nodes: ToldNodes,
     followers: FollowerReads,
     access: AccessControl,
+    quotas: Quotas,
 ) -> Answer | Steps[Answer]:
     """Answer at once if there is enough, an error, or no wish to wait; else when there is enough or it is time."""
     if replica_of(request) >= 0:
@@ -81,12 +86,48 @@ def handle(
         bool(request.rack_id),
         access.topic_judge(context.caller, READ_TOPIC, "fetch") if access.is_enforced else None,
     )
-    if len(partitions) > FEW_PARTITIONS:
+    if quotas.consumed.is_on:
+        charge = FetchCharge.of(quotas.consumed, context.caller, client_id)
+        if charge is not None:
+            return _fetch_charged(charge, read, session, context, nodes, sessions)
+    return _fetch(read, session, context, nodes)
+
+
+def _fetch(read: Read, session: FetchSession | None, context: Context, nodes: ToldNodes) -> Answer | Steps[Answer]:
+    incremental = read.only_news
+    if len(read.wanted) > FEW_PARTITIONS:
         return _fetch_many(read, session, context, nodes)
     portions = read.begin()
     if isinstance(portions, Deferred):
         return portions.map(partial(_response, session, incremental, context, nodes))
     return _response(session, incremental, context, nodes, portions)
+
+
+def _fetch_charged(
+    charge: FetchCharge,
+    read: Read,
+    session: FetchSession | None,
+    context: Context,
+    nodes: ToldNodes,
+    sessions: FetchSessions,
+) -> Answer | Steps[Answer]:
+    """The same for a client with a quota. One that has read too much gets an empty answer and is told to wait; where it
+    would have begun a session it begins it when it comes again, as with Kafka."""
+    read.max_bytes = min(read.max_bytes, charge.most_bytes)
+    read.gives = charge.gives
+
+    def tell(response: FetchResponse | Steps[FetchResponse]) -> Any:
+        if isinstance(response, GeneratorType):
+            return then(response, tell)
+        assert isinstance(response, FetchResponse)
+        response.throttle_time_ms = charge.wait_ms
+        if charge.is_refused and session is not None and not read.only_news:
+            sessions.end(session)
+            response.session_id = NO_SESSION
+        return response
+
+    answer: Answer | Steps[Answer] = then(_fetch(read, session, context, nodes), tell)
+    return answer
 
 
 def _fetch_many(read: Read, session: FetchSession | None, context: Context, nodes: ToldNodes) -> Steps[Answer]:

@@ -8,13 +8,18 @@ to acknowledge is fetched from then on, as in Kafka. Version 0 was never release
 
 from collections.abc import Iterable
 
+from attrs import evolve
+
 from coordinators.access.access import AccessControl
+from coordinators.access.quotas.charges import FetchCharge
+from coordinators.access.quotas.quotas import Quotas
 from coordinators.share.acks import AckBatch
 from coordinators.share.sessions import INITIAL_EPOCH, PartitionKey
 from coordinators.share.share_reads import SharePortion
 from coordinators.share.sharing import ShareAnswer, ShareAsked, ShareBudget, ShareClient, Sharing
 from engine.errors import BrokerError, StaleLeader
 from wire.kafka.errors import error_code
+from wire.kafka.messages.base import ResponseRecords
 from wire.kafka.messages.share_fetch import (
     AcquiredRecords,
     FetchTopic,
@@ -27,7 +32,7 @@ from wire.kafka.messages.share_fetch import (
 )
 from wire.kafka.request import Context, Deferred
 from wire.kafka.rights import READ_GROUP, READ_TOPIC, Need, Rights, Within
-from wire.kafka.steps import Steps
+from wire.kafka.steps import Steps, then
 from wire.kafka.told_nodes import ToldNodes, add_endpoint
 
 KEY = 78
@@ -44,7 +49,12 @@ Answer = ShareFetchResponse | Deferred[ShareFetchResponse]
 
 
 def handle(
-    request: ShareFetchRequest, context: Context, sharing: Sharing, nodes: ToldNodes, access: AccessControl
+    request: ShareFetchRequest,
+    context: Context,
+    sharing: Sharing,
+    nodes: ToldNodes,
+    access: AccessControl,
+    quotas: Quotas,
 ) -> Answer | Steps[Answer]:
     """Answer at once if there is something, or no wish to wait; else when there is or it is time."""
     peer = context.peer
@@ -55,6 +65,48 @@ def handle(
     if request.share_session_epoch == INITIAL_EPOCH:
         peer.when_gone(sharing.connection_lost)
     asked = _asked(request)
+    if quotas.consumed.is_on and context.peer.node_id is None:
+        charge = FetchCharge.of(quotas.consumed, context.caller, context.client_id)
+        if charge is not None:
+            return _fetch_charged(charge, sharer, asked, context, sharing, nodes)
+    return _fetch(sharer, asked, context, sharing, nodes)
+
+
+def _fetch_charged(
+    charge: FetchCharge, sharer: ShareClient, asked: ShareAsked, context: Context, sharing: Sharing, nodes: ToldNodes
+) -> Answer | Steps[Answer]:
+    """For a client with a quota: who has used it up acquires nothing, for what is handed out and not sent would be lost
+    until its lock runs out. Acknowledgements are taken all the same."""
+    budget = asked.budget
+    if charge.begins():
+        budget = evolve(budget, max_bytes=min(budget.max_bytes, charge.most_bytes))
+    elif not asked.is_renewal:
+        budget = evolve(budget, max_records=0)
+
+    def tell(response: ShareFetchResponse) -> ShareFetchResponse:
+        if not charge.is_refused:
+            charge.gave(_given_bytes(response))
+        response.throttle_time_ms = charge.wait_ms
+        return response
+
+    answer: Answer | Steps[Answer]
+    answer = then(_fetch(sharer, evolve(asked, budget=budget), context, sharing, nodes), tell)
+    return answer
+
+
+def _given_bytes(response: ShareFetchResponse) -> int:
+    return sum(_size(partition.records) for topic in response.responses for partition in topic.partitions)
+
+
+def _size(records: ResponseRecords) -> int:
+    if isinstance(records, list | tuple):
+        return sum(region.size for region in records)
+    return len(records) if isinstance(records, bytes | memoryview) else 0
+
+
+def _fetch(
+    sharer: ShareClient, asked: ShareAsked, context: Context, sharing: Sharing, nodes: ToldNodes
+) -> Answer | Steps[Answer]:
     if sharing.is_large(sharer, len(asked.partitions) + len(asked.forgotten)):
         return _fetch_many(sharer, asked, context, sharing, nodes)
     try:
