@@ -347,6 +347,18 @@ class SaslAuthenticationFailed(BrokerError):
     """Whoever it is could not show it."""
 
 
+class ResourceNotFound(BrokerError):
+    """There is nothing of that name."""
+
+
+class DuplicateResource(BrokerError):
+    """Something is named more than once."""
+
+
+class UnacceptableCredential(BrokerError):
+    """Nobody may have such a password, or such a name."""
+
+
 class StaleNodeEpoch(BrokerError):
     """The node was registered anew since, or is not registered."""
 

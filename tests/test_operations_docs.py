@@ -17,11 +17,13 @@ from engine.metrics import Family
 from tests.engine.stage.world import client_batch, record
 from tests.wire.http.cluster_doors import cluster_doors, create_on
 from tests.wire.http.door import HttpDoor, open_http_door
+from tests.wire.kafka.door import Client
 from tests.wire.kafka.groups import group_door
 from tests.wire.kafka.requests import batch, create_topic, produced
 from tests.wire.kafka.sharing import ShareMember
 from tests.wire.kafka.transacting import Producer
 from wire.http.routing import load_routes
+from wire.kafka.messages.sasl_handshake import SaslHandshakeRequest
 
 ROOT = Path(__file__).resolve().parent.parent
 OPERATIONS = ROOT / "docs" / "operations"
@@ -31,8 +33,13 @@ NAME = re.compile(r"\btidegate_\w+")
 
 async def families(data_dir: Path) -> list[tuple[Family, set[str]]]:
     """Every family of a broker that has something of everything, with the labels it uses."""
-    settings: dict[str, Any] = {"http.port": -1, "transaction.state.log.num.partitions": 1}
+    settings: dict[str, Any] = {
+        "http.port": -1,
+        "transaction.state.log.num.partitions": 1,
+        "listeners": "PLAINTEXT://127.0.0.1:0,SASL_PLAINTEXT://127.0.0.1:0",
+    }
     async with group_door(data_dir, **settings) as door:
+        await _login_in_vain(door.door.broker.listeners[1].address)
         await produced(door.client, "t", batch())
         await produced(door.client, "nothing", batch())
         await produced(door.client, "t", client_batch([record("held", delay=3_600_000)]))
@@ -65,6 +72,13 @@ async def _in_cluster(data_dir: Path) -> dict[str, set[str]]:
 
 def _labels(family: Family) -> set[str]:
     return {label for sample in family.samples for label in sample.labels if label != "le"}
+
+
+async def _login_in_vain(address: str) -> None:
+    host, port = address.rsplit(":", 1)
+    client = Client(await trio.open_tcp_stream(host, int(port)))
+    await client.ask(SaslHandshakeRequest("UNKNOWN"), 1)
+    await client.stream.aclose()
 
 
 async def told(data_dir: Path) -> list[str]:

@@ -1,21 +1,49 @@
 """Who asks, what it may do and how much: what the catalogue says of that, loaded and followed."""
 
+from typing import TYPE_CHECKING
+
 from coordinators.access.quotas.quotas import Quotas
 from coordinators.access.quotas.rates import QuotaWindow
+from coordinators.access.users import Users
 from coordinators.cluster.controller import ClusterController
 from coordinators.cluster.replica_manager import ReplicaManager
 from coordinators.waiting import in_worker
-from engine.timers import Timers
+from engine.catalogue.user_records import access_secret
 from tidegate.authorization import open_rights
+from tidegate.config import BrokerConfig
+from tidegate.entrances import Entrances
 from tidegate.world import World
+from wire.kafka.nodes.trust import NodeTrust
+
+if TYPE_CHECKING:
+    from tidegate.composition import Foundation
 
 
 async def compose_access(
-    world: World, controller: ClusterController, timers: Timers, data_dir: str
+    under: "Foundation", config: BrokerConfig, controller: ClusterController, trust: NodeTrust
 ) -> tuple[object, ...]:
     """The services that every door is given."""
-    rights = await open_rights(controller, world.clock, timers, world.workers, data_dir)
-    return (*rights, await _quotas(world, controller.replicas))
+    world, replicas = under.world, controller.replicas
+    users = await _users(world, replicas)
+    entrances = await _entrances(world, config, replicas, users, trust)
+    rights = await open_rights(controller, world.clock, under.pulse.timers, world.workers, under.data_dir)
+    return (users, entrances, *rights, await _quotas(world, replicas))
+
+
+async def _users(world: World, replicas: ReplicaManager) -> Users:
+    users = await in_worker(world.catalogue_workers, Users.load, replicas.catalogue)
+    replicas.row_followers.append(users)
+    return users
+
+
+async def _entrances(
+    world: World, config: BrokerConfig, replicas: ReplicaManager, users: Users, trust: NodeTrust
+) -> Entrances:
+    entrances = Entrances(config, users, trust, world.clock, world.workers, world.random_bytes)
+    if entrances.need_secret:
+        secret = await in_worker(world.catalogue_workers, access_secret, replicas.catalogue, world.random_bytes)
+        users.take_secret(secret)
+    return entrances
 
 
 async def _quotas(world: World, replicas: ReplicaManager) -> Quotas:

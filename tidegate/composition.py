@@ -117,7 +117,6 @@ async def compose_node(
     nodes = await in_worker(workers, Nodes.load, catalogue)
     replicas = ReplicaManager(catalogue, topics, partitions, workers, under.background, nodes, world.catalogue_workers)
     controller = ClusterController(replicas)
-    access = await compose_access(world, controller, timers, under.data_dir)
     clustering = Clustering.compose(world, controller)
     internal_topics = InternalTopics(controller)
     clustering.look_after(internal_topics)
@@ -126,6 +125,7 @@ async def compose_node(
     producer_ids = ProducerIds(catalogue)
     directory = PartitionDirectory(topics, partitions)
     trust = await _trust(under, config.node_id, catalogue)
+    access = await compose_access(under, config, controller, trust)
     markers = LocalMarkers(directory, clock)
     links = None if clustering.is_alone else _links(under, trust, nodes, settings)
     writer: MarkerWriter = markers if links is None else links.markers(markers)
@@ -134,10 +134,8 @@ async def compose_node(
     releases = Releases.compose(controller, clock, timers, tracing)
     publishing = Publishing.compose(directory, releases, verification, tracing, topics.settings, clock, workers)
     publish_events(tracing, controller, clock, timers, publishing)
-    carrier = None if links is None else links.letters
-    letter_writing = LetterWriting(controller, producer_ids, clock, publishing, carrier)
-    dead_letters = DeadLetters(letter_writing)
-    releases.on_dead_letters.append(dead_letters.wake)
+    letters = _letters(controller, producer_ids, clock, publishing, links)
+    releases.on_dead_letters.append(letters[1].wake)
     sharing = ShareParts.compose(internal_topics, directory, clock, timers, workers, links)
     share_groups = ShareGroupAdministration(groups, sharing.states, sharing.records, topics.view)
     clean_ups: list[CleanUp] = [groups.forget_topics, sharing.local_states.forget_topics]
@@ -167,8 +165,7 @@ async def compose_node(
         releases,
         publishing,
         publishing.refused_headers,
-        letter_writing,
-        dead_letters,
+        *letters,
         tracing,
         timers,
     )
@@ -181,6 +178,18 @@ async def compose_node(
 async def _identity(under: Foundation, node_id: int, catalogue: Catalogue, settings: BrokerSettings) -> NodeIdentity:
     cluster = await in_worker(under.world.workers, cluster_id, catalogue, under.world.random_bytes)
     return NodeIdentity(node_id, cluster, _rack(settings))
+
+
+def _letters(
+    controller: ClusterController,
+    producer_ids: ProducerIds,
+    clock: Clock,
+    publishing: Publishing,
+    links: "ClusterLinks | None",
+) -> tuple[LetterWriting, DeadLetters]:
+    carrier = None if links is None else links.letters
+    writing = LetterWriting(controller, producer_ids, clock, publishing, carrier)
+    return writing, DeadLetters(writing)
 
 
 async def _trust(under: Foundation, node_id: int, catalogue: Catalogue) -> NodeTrust:

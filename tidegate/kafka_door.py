@@ -25,6 +25,7 @@ from engine.config.resolve import BrokerSettings
 from engine.timers import Timers
 from engine.workers import Workers
 from tidegate.descriptors import DescriptorPlan
+from tidegate.entrances import Entrances
 from tidegate.node import Node
 from wire.kafka.config import Limits
 from wire.kafka.cork import Cork
@@ -75,8 +76,9 @@ def _sharing(services: Services, reading: Reading, workers: Workers) -> Sharing:
 
 def kafka_server(node: Node, cork: Cork) -> KafkaServer:
     """The door of a node whose services are complete."""
-    services = node.services
-    return KafkaServer(services, services[Limits], node.clock, node.workers, node.partitions.rounds, cork, node.tracing)
+    services, rounds = node.services, node.partitions.rounds
+    entrances = services[Entrances].all
+    return KafkaServer(services, services[Limits], node.clock, node.workers, rounds, cork, node.tracing, entrances)
 
 
 def kafka_limits(settings: BrokerSettings, descriptors: DescriptorPlan) -> Limits:

@@ -33,6 +33,7 @@ from tidegate.composition import Foundation, Parts, compose_node, relieve_files
 from tidegate.config import BrokerConfig
 from tidegate.data_directory import CleanMark
 from tidegate.descriptors import DescriptorPlan
+from tidegate.entrances import Entrances
 from tidegate.kafka_door import kafka_server
 from tidegate.listening import BoundHttp, Listening, with_door
 from tidegate.node import Node
@@ -194,6 +195,7 @@ class NodeRuntime:
         node.services[ShareDeadLetters].start()
         node.services[LetterSearch].start()
         nursery.start_soon(server.close_idle)
+        nursery.start_soon(node.services[Entrances].watch)
         parts.cleaning.start(nursery)
         nursery.start_soon(parts.scrubbing.run)
         nursery.start_soon(self._sweep_orphans, node.services[Orphans])

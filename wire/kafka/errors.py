@@ -93,6 +93,9 @@ class ErrorCode(IntEnum):
     UNSUPPORTED_SASL_MECHANISM = 33
     ILLEGAL_SASL_STATE = 34
     SASL_AUTHENTICATION_FAILED = 58
+    RESOURCE_NOT_FOUND = 91
+    DUPLICATE_RESOURCE = 92
+    UNACCEPTABLE_CREDENTIAL = 93
     STALE_BROKER_EPOCH = 77
     OFFSET_NOT_AVAILABLE = 78
     PREFERRED_LEADER_NOT_AVAILABLE = 80
@@ -189,6 +192,9 @@ _CODES: Final[dict[type[errors.BrokerError], ErrorCode]] = {
     errors.UnsupportedSaslMechanism: ErrorCode.UNSUPPORTED_SASL_MECHANISM,
     errors.IllegalSaslState: ErrorCode.ILLEGAL_SASL_STATE,
     errors.SaslAuthenticationFailed: ErrorCode.SASL_AUTHENTICATION_FAILED,
+    errors.ResourceNotFound: ErrorCode.RESOURCE_NOT_FOUND,
+    errors.DuplicateResource: ErrorCode.DUPLICATE_RESOURCE,
+    errors.UnacceptableCredential: ErrorCode.UNACCEPTABLE_CREDENTIAL,
     errors.StaleNodeEpoch: ErrorCode.STALE_BROKER_EPOCH,
     errors.OffsetNotAvailable: ErrorCode.OFFSET_NOT_AVAILABLE,
     errors.PreferredLeaderNotAvailable: ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE,

@@ -7,6 +7,8 @@ from engine.metrics import Family
 from wire.kafka.errors import told
 from wire.kafka.server import KafkaServer
 
+ENDS = ("idle", "malformed", "unauthenticated", "expired", "failed")
+
 
 class KafkaMetrics:
     """A collector over one server."""
@@ -70,8 +72,19 @@ class KafkaMetrics:
         yield Family.counter(
             "tidegate_connections_closed_total",
             "Connections that the broker ended, by reason: idle, malformed (what came was no request, or one whose "
-            "answer would be too large), failed (a bug).",
-            [({"reason": reason}, server.ended[reason]) for reason in ("idle", "malformed", "failed")],
+            "answer would be too large), unauthenticated (nobody who may come in, or nothing that may be said before), "
+            "expired (its login has ended), failed (a bug).",
+            [({"reason": reason}, server.ended[reason]) for reason in ENDS],
+        )
+        yield Family.counter(
+            "tidegate_logins_total",
+            "Logins by listener, mechanism and outcome (success, failure); each is one exchange.",
+            [
+                ({"listener": entrance.name, "mechanism": mechanism, "outcome": outcome}, count)
+                for entrance in server.entrances
+                if entrance.login is not None
+                for (mechanism, outcome), count in sorted(entrance.login.outcomes.items())
+            ],
         )
 
 

@@ -9,7 +9,7 @@ It returns None for a request that has no answer (Produce with acks=0).
 """
 
 from collections.abc import Callable, Coroutine
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from attrs import define, field, frozen
 
@@ -17,6 +17,9 @@ from coordinators.access.callers import ANONYMOUS, Caller
 from engine.deferred import Deferred as Deferred
 from engine.records.batch import Publisher
 from wire.kafka.nodes.trust import NodeLink
+
+if TYPE_CHECKING:
+    from wire.kafka.sasl.login import Login
 
 T = TypeVar("T")
 Later = Deferred[T] | Coroutine[Any, Any, T]
@@ -47,6 +50,10 @@ class Peer:
     gone: bool = False
     listener: int = 0
     """The number of the listener that it came by."""
+    listener_name: str = "PLAINTEXT"
+    """And its name, in capitals."""
+    login: "Login | None" = field(default=None, init=False)
+    """By which it shows who it is, where its listener asks for that."""
     caller: Caller = field(init=False)
     """Whose requests these are; nobody's in particular before it has shown who it is."""
     tenant: str | None = field(default=None, init=False)

@@ -12,7 +12,7 @@ import logging
 import math
 import socket
 from collections import Counter
-from collections.abc import Awaitable, Coroutine, Iterator, Mapping
+from collections.abc import Awaitable, Coroutine, Iterator, Mapping, Sequence
 from functools import partial
 from types import CoroutineType, GeneratorType
 from typing import Any
@@ -33,8 +33,10 @@ from wire.kafka.codec import Part, WireError, decode_request_header
 from wire.kafka.config import Limits
 from wire.kafka.connection import FrameBuffer, Outbox, OutboxPlace
 from wire.kafka.cork import Cork
+from wire.kafka.entrance import Arrival, Entrance, arrive
 from wire.kafka.large_requests import EXEMPT_BYTES, LargeRequests
 from wire.kafka.request import Context, Deferred, Endpoint, Peer
+from wire.kafka.sasl.again import EXPIRED_S, guarded, sent_at_last
 from wire.kafka.served_apis import ServedApi, ServedApis
 from wire.kafka.steps import Steps, TooLarge, Work
 from wire.kafka.tenancy.door import TenantDoor
@@ -60,8 +62,11 @@ IDLE_CHECK_LEAST_S = 0.02
 class KafkaConnection:
     """One client: its transport, its frames, its answers."""
 
-    def __init__(self, server: "KafkaServer", transport: Transport, peer: Peer) -> None:
+    def __init__(self, server: "KafkaServer", transport: Transport, peer: Peer, arrival: Arrival | None = None) -> None:
         self.peer = peer
+        self._arrival = arrival
+        if peer.login is not None:
+            self._handle = guarded(peer.login, self._handle, self._end_login)  # type: ignore[method-assign]
         self.last_active = server.clock.monotonic()
         self._server = server
         self._now = server.clock.monotonic
@@ -94,8 +99,9 @@ class KafkaConnection:
             with self._scope:
                 async with trio.open_nursery() as nursery:
                     self._nursery = nursery
-                    self.rebind()
-                    await self._read_requests()
+                    if self._arrival is None or await self._arrival.run():
+                        self.rebind()
+                        await self._read_requests()
                     nursery.cancel_scope.cancel()
         except* WireError as errors:
             self._complain(errors.exceptions[0])
@@ -275,6 +281,12 @@ class KafkaConnection:
         else:
             return self._settle(place, response)
         return None
+
+    async def _end_login(self) -> None:
+        """A login that was to be done again has failed."""
+        self.flush()
+        await sent_at_last(lambda: not (self._outbox or self._transmitter))
+        self._scope.cancel()
 
     async def _handle_large(self, api: ServedApi, frame: bytes, position: int) -> None:
         request = await Work(api.decode_in_steps(frame, position), self._now).finish()
@@ -462,7 +474,7 @@ class KafkaConnection:
         return self._frames.is_stuck(now, patience_s)
 
     def _complain(self, error: BaseException) -> None:
-        self._server.ended["malformed"] += 1
+        self._server.ended[getattr(error, "counted_as", "malformed")] += 1
         logger.warning("connection closed: %s", error, extra=self._address())
 
     def _address(self) -> dict[str, object]:
@@ -497,8 +509,11 @@ class KafkaServer:
         rounds: SyncRounds,
         cork: Cork,
         tracing: Tracing,
+        entrances: Sequence[Entrance] = (),
     ) -> None:
         self.limits = limits
+        self.entrances = entrances
+        """What each listener asks, by its number; one that has none asks nothing."""
         self.clock = clock
         self.workers = workers
         self.rounds = rounds
@@ -536,7 +551,9 @@ class KafkaServer:
     def _connect(self, endpoint: Endpoint | None, listener: int, transport: Transport, number: int) -> KafkaConnection:
         if endpoint is None:
             endpoint = Endpoint(*transport.local_address)
-        return KafkaConnection(self, transport, Peer(*transport.address, endpoint, number, listener=listener))
+        peer = Peer(*transport.address, endpoint, number, listener=listener)
+        arrival = arrive(self.entrances, transport, peer, self.served)
+        return KafkaConnection(self, transport if arrival is None else arrival.transport, peer, arrival)
 
     async def close_idle(self) -> None:
         """End connections on which nothing happens, or nothing goes on, for ever."""
@@ -553,6 +570,8 @@ class KafkaServer:
                     connection.close(f"idle for connections.max.idle.ms={limits.max_idle_ms}")
                 elif connection.is_stuck(now, patience_s):
                     connection.close("its request does not arrive (socket.request.progress.timeout.ms)")
+                elif (login := connection.peer.login) is not None and login.expires_at < now - EXPIRED_S:
+                    connection.close("its login has ended")
             for holder in self.large_requests.overdue(now - idle_s):
                 assert isinstance(holder, KafkaConnection)
                 holder.close("its request has not arrived whole for connections.max.idle.ms, and others wait")

@@ -13,6 +13,7 @@ from wire.kafka.messages import (
     alter_configs,
     alter_partition_reassignments,
     alter_share_group_offsets,
+    alter_user_scram_credentials,
     consumer_group_describe,
     consumer_group_heartbeat,
     create_acls,
@@ -32,6 +33,7 @@ from wire.kafka.messages import (
     describe_share_group_offsets,
     describe_topic_partitions,
     describe_transactions,
+    describe_user_scram_credentials,
     elect_leaders,
     end_txn,
     fetch,
@@ -350,6 +352,18 @@ ALONE = (
             [alter_client_quotas.RequestEntryData([alter_client_quotas.RequestEntityData("user", "u")])], True
         ),
         ((ALTER_CONFIGS, CLUSTER, C31),),
+    ),
+    Case(
+        50,
+        lambda _: describe_user_scram_credentials.DescribeUserScramCredentialsRequest(),
+        ((DESCRIBE, CLUSTER, C31),),
+    ),
+    Case(
+        51,
+        lambda _: alter_user_scram_credentials.AlterUserScramCredentialsRequest(
+            [alter_user_scram_credentials.ScramCredentialDeletion("nobody", 1)]
+        ),
+        ((ALTER, CLUSTER, C31),),
     ),
     Case(
         61,

@@ -1,0 +1,63 @@
+"""What listeners ask, as the configuration says it; and what cannot be."""
+
+import os
+from pathlib import Path
+
+import pytest
+from trio.testing import trio_test
+
+from coordinators.access.password_file import PasswordHash, format_users
+from engine.errors import InvalidConfig
+from tests.wire.kafka.door import config, open_door
+from tests.wire.kafka.sasl.clients import plain_login
+from tidegate.broker import Broker
+from tidegate.entrances import Entrances
+
+IN = {"listeners": "IN://127.0.0.1:0", "listener.security.protocol.map": "IN:SASL_PLAINTEXT"}
+
+
+@trio_test
+async def test_each_listener_has_its_own_mechanisms(tmp_path: Path) -> None:
+    settings: dict[str, object] = {
+        "listeners": "A://127.0.0.1:0,B://127.0.0.1:0,PLAINTEXT://127.0.0.1:0",
+        "listener.security.protocol.map": "A:SASL_PLAINTEXT,B:SASL_PLAINTEXT",
+        "listener.name.a.sasl.enabled.mechanisms": "SCRAM-SHA-256",
+        "listener.name.b.connections.max.reauth.ms": "7000",
+        "listener.name.b.scram-sha-256.connections.max.reauth.ms": "9000",
+    }
+    async with Broker(config(tmp_path, settings)) as broker:
+        one, other, nothing = broker.node.services[Entrances].all
+        assert one.login is not None
+        assert other.login is not None
+        assert nothing.login is None
+        assert list(one.login.mechanisms) == ["SCRAM-SHA-256"]
+        assert other.login.max_session_ms == {"SCRAM-SHA-512": 7000, "SCRAM-SHA-256": 9000}
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"sasl.enabled.mechanisms": ""}, "nobody could log in on IN"),
+        ({"sasl.enabled.mechanisms": "PLAIN"}, "needs sasl.plain.users.location"),
+        ({"sasl.enabled.mechanisms": "PLAIN", "sasl.plain.users.location": "/nowhere"}, "Cannot read /nowhere"),
+        ({"sasl.enabled.mechanisms": "GSSAPI"}, "a list of PLAIN, SCRAM-SHA-256"),
+    ],
+)
+@trio_test
+async def test_what_could_let_nobody_in_does_not_start(tmp_path: Path, settings: dict[str, object], said: str) -> None:
+    with pytest.raises(InvalidConfig, match=said):
+        async with Broker(config(tmp_path, {**IN, **settings})):
+            pass
+
+
+@trio_test
+async def test_a_file_of_users_that_has_changed_is_read_again(tmp_path: Path) -> None:
+    users = tmp_path / "users"
+    users.write_text(format_users({"alice": PasswordHash.of("one", os.urandom)}))
+    settings = {**IN, "sasl.enabled.mechanisms": "PLAIN", "sasl.plain.users.location": str(users)}
+    async with open_door(tmp_path / "data", dict(settings)) as door:
+        assert (await plain_login(await door.connect(), "alice", "one")).error_code == 0
+        users.write_text(format_users({"alice": PasswordHash.of("another", os.urandom)}))
+        await door.broker.node.services[Entrances].reload()
+        assert (await plain_login(await door.connect(), "alice", "one")).error_code != 0
+        assert (await plain_login(await door.connect(), "alice", "another")).error_code == 0

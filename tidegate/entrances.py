@@ -1,0 +1,112 @@
+"""What each listener asks of who comes by it, composed from the configuration and the node's services."""
+
+import os
+from collections.abc import Awaitable, Callable
+
+import trio
+from attrs import define, field
+
+from coordinators.access.password_file import PasswordFile
+from coordinators.access.scram import BY_NAME
+from coordinators.access.users import Users
+from coordinators.waiting import in_worker
+from engine.clock import Clock
+from engine.errors import InvalidConfig
+from engine.ids import RandomBytes
+from engine.workers import Workers
+from tidegate.config import BrokerConfig
+from wire.kafka.entrance import Entrance
+from wire.kafka.listeners import Listener, ListenerSettings
+from wire.kafka.nodes.trust import NodeTrust
+from wire.kafka.sasl.exchange import SaslExchange
+from wire.kafka.sasl.login import LoginPolicy
+from wire.kafka.sasl.plain import PlainExchange
+from wire.kafka.sasl.scram import ScramExchange
+
+RELOAD_S = 5.0
+"""How often files are looked at."""
+KEY_BYTES = 32
+
+
+@define(eq=False)
+class Entrances:
+    """Makes them, once, and has them read again what they were made from."""
+
+    config: BrokerConfig
+    users: Users
+    trust: NodeTrust
+    clock: Clock
+    workers: Workers
+    random_bytes: RandomBytes = os.urandom
+    all: list[Entrance] = field(factory=list, init=False)
+    """By the number of the listener."""
+    _files: dict[str, PasswordFile] = field(factory=dict, init=False)
+    _checking: trio.CapacityLimiter = field(factory=lambda: trio.CapacityLimiter(1), init=False)
+    """Passwords in clear are checked one at a time: that takes a processor's time on purpose, and others need it."""
+
+    def __attrs_post_init__(self) -> None:
+        """`InvalidConfig` where something is missing or cannot be used."""
+        self.all = [self._entrance(listener) for listener in self.config.listeners]
+
+    @property
+    def need_secret(self) -> bool:
+        """Whether somebody may name users that there are not."""
+        names = {name for each in self.all if each.login is not None for name in each.login.mechanisms}
+        return not names.isdisjoint(BY_NAME)
+
+    def _entrance(self, listener: Listener) -> Entrance:
+        protocol = self.config.protocol(listener)
+        settings = ListenerSettings(self.config.settings, listener.name)
+        return Entrance(listener.name, self._policy(settings) if protocol.has_sasl else None)
+
+    def _policy(self, settings: ListenerSettings) -> LoginPolicy:
+        names = settings.items("sasl.enabled.mechanisms")
+        if not names:
+            raise InvalidConfig(f"sasl.enabled.mechanisms is empty, so nobody could log in on {settings.name}")
+        return LoginPolicy(
+            settings.name,
+            {name: self._mechanism(name, settings) for name in names},
+            self.trust,
+            self.clock,
+            settings.integer("connection.failed.authentication.delay.ms") / 1000,
+            settings.integer("sasl.authentication.timeout.ms") / 1000,
+            settings.integer("sasl.server.max.receive.size"),
+            {name: settings.integer("connections.max.reauth.ms", name) for name in names},
+        )
+
+    def _mechanism(self, name: str, settings: ListenerSettings) -> Callable[[], SaslExchange]:
+        if name in BY_NAME:
+            return lambda: ScramExchange(BY_NAME[name], self.users, self.random_bytes)
+        if name == "PLAIN":
+            check = self._password_check(settings)
+            return lambda: PlainExchange(check)
+        raise InvalidConfig(f"{name} is not served yet")
+
+    def _password_check(self, settings: ListenerSettings) -> Callable[[str, str], Awaitable[bool]]:
+        path = settings.text("sasl.plain.users.location", "PLAIN")
+        if not path:
+            raise InvalidConfig(
+                f"PLAIN on the listener {settings.name} needs sasl.plain.users.location, a file that "
+                f"'tidegate user add NAME --users-file FILE' writes"
+            )
+        if path not in self._files:
+            self._files[path] = PasswordFile(path, self.random_bytes(KEY_BYTES))
+            self._files[path].load()
+        file = self._files[path]
+
+        async def check(name: str, password: str) -> bool:
+            async with self._checking:
+                return await in_worker(self.workers, file.has_password, name, password)
+
+        return check
+
+    async def watch(self) -> None:
+        """Read files again that have changed, as long as the node serves."""
+        while self._files:
+            await trio.sleep(RELOAD_S)
+            await self.reload()
+
+    async def reload(self) -> None:
+        """Read again what has changed, now."""
+        for file in self._files.values():
+            await in_worker(self.workers, file.reload)
