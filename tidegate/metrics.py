@@ -7,6 +7,7 @@ from attrs import define, field
 
 from coordinators.records.directory import PartitionDirectory
 from coordinators.share.dead_letters import ShareDeadLetters
+from coordinators.share.ports import ShareRecords
 from coordinators.share.sharing import Sharing
 from coordinators.share.states import LocalShareStates
 from engine.metrics import Collector, Family, Metrics
@@ -79,7 +80,11 @@ def _collectors(node: Node) -> tuple[Collector, ...]:
         ShareLetterMetrics(node.services[ShareDeadLetters]).collect,
         ShareMetrics(node.services[Sharing], group_limit).collect,
         ShareLagMetrics(
-            node.services[LocalShareStates], node.services[PartitionDirectory], group_limit, partition_limit
+            node.services[LocalShareStates],
+            node.services[PartitionDirectory],
+            group_limit,
+            partition_limit,
+            node.services[ShareRecords],  # type: ignore[type-abstract]
         ).collect,
         TransactionMetrics(node.transactions, node.clock).collect,
         TraceMetrics(node.tracing).collect,

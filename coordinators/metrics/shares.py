@@ -1,5 +1,6 @@
 """Figures of share groups: what was handed out and acknowledged, and how full the windows of their partitions are."""
 
+from collections import Counter
 from collections.abc import Iterator
 
 from attrs import define, field
@@ -34,6 +35,7 @@ class ShareMetrics:
         """Everything that is known on this node."""
         yield from self._counters()
         figures: dict[str, dict[str, float]] = {}
+        lanes: dict[str, Counter[str]] = {}
         for share in self.sharing.all_shares():
             found = share.statistics()
             if not found.get("loaded"):
@@ -43,12 +45,24 @@ class ShareMetrics:
             of_group = figures.setdefault(share.place.group_id, {**dict.fromkeys(GAUGES, 0), "fill": 0.0})
             for name in GAUGES:
                 of_group[name] += found[name]
+            if found["acquired"]:
+                lanes.setdefault(share.place.group_id, Counter()).update(share.lanes_in_flight())
             of_group["fill"] = max(of_group["fill"], found["window"] / limit)
             yield None
         self._labels.update(figures)
         named = {group: each for group, each in figures.items() if self._labels.is_named(group)}
         for name, (family, meaning) in GAUGES.items():
             yield Family.gauge(family, meaning, [({"sharegroup": group}, each[name]) for group, each in named.items()])
+        yield Family.gauge(
+            "tidegate_share_in_flight_lane",
+            "Offsets that members of a share group have in hand, by priority.",
+            [
+                ({"sharegroup": group, "lane": lane}, count)
+                for group, counts in lanes.items()
+                if group in named
+                for lane, count in counts.items()
+            ],
+        )
         yield Family.gauge(
             "tidegate_share_window_fill_ratio",
             "How full the fullest window of a share group is (share.partition.max.record.locks): at 1 its partition is "

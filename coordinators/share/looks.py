@@ -6,7 +6,8 @@ an extension header (one search), and opened only if that is found. What has to 
 in a thread. What was found is kept while its batch is in the window.
 """
 
-from collections.abc import Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from attrs import frozen
@@ -56,6 +57,8 @@ class LookedFor:
     lanes: frozenset[int] | None = None
     """Those that are handed out; None: all."""
     keys: bool = False
+    counts_lanes: bool = False
+    """Whether records of other lanes than the normal one are remembered, to be counted."""
 
     @property
     def is_thorough(self) -> bool:
@@ -63,7 +66,20 @@ class LookedFor:
         return self.keys or self.lanes is not None
 
     def __bool__(self) -> bool:
-        return self.expiry or self.is_thorough
+        return self.expiry or self.counts_lanes or self.is_thorough
+
+
+def lanes_of(looked: Mapping[int, Looks], ranges: Iterable[tuple[int, int]]) -> list[int]:
+    """How many offsets of some ranges, from first to last, are in each lane, by what was found in their batches; what
+    was not found is in the normal one."""
+    counts = [0] * len(PRIORITIES)
+    others = sorted((look.offset, look.lane) for looks in looked.values() for look in looks if look.lane != NORMAL_LANE)
+    for first, last in ranges:
+        counts[NORMAL_LANE] += last - first + 1
+        for _, lane in others[bisect_left(others, (first, -1)) : bisect_left(others, (last + 1, -1))]:
+            counts[lane] += 1
+            counts[NORMAL_LANE] -= 1
+    return counts
 
 
 def must_open(wanted: LookedFor, header: BatchHeader, data: bytes) -> bool:
@@ -90,7 +106,11 @@ def look_at(wanted: LookedFor, header: BatchHeader, data: bytes, bound: int = UN
         return None
     except (InvalidRecord, CorruptMessage):
         return NOTHING
-    return looks if wanted.is_thorough else tuple(look for look in looks if look.expires_ms < FOREVER_MS)
+    return looks if wanted.is_thorough else tuple(look for look in looks if _matters(wanted, look))
+
+
+def _matters(wanted: LookedFor, look: RecordLook) -> bool:
+    return look.expires_ms < FOREVER_MS or (wanted.counts_lanes and look.lane != NORMAL_LANE)
 
 
 def look_at_all(wanted: LookedFor, region: FileRegion, batches: Sequence[LogBatch]) -> dict[int, Looks]:

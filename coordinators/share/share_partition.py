@@ -6,7 +6,7 @@ leads, when the topic is gone, when its state was made anew by somebody else, an
 whoever changes the offsets of an empty group finds that the next fetch obeys them.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Protocol
 
@@ -16,7 +16,7 @@ from coordinators.share.acks import AckBatch
 from coordinators.share.acquiring import Acquired, OrderedAcquisition, ReadSpan, ShareWanted, acquire
 from coordinators.share.config import ShareGroupSettings
 from coordinators.share.counters import ShareCounters
-from coordinators.share.looks import LookedFor, Looks
+from coordinators.share.looks import LookedFor, Looks, lanes_of
 from coordinators.share.ports import UNINITIALISED, LetterProducer, ShareChange, SharePlace, ShareState, ShareStates
 from coordinators.share.runs import ACQUIRED, ARCHIVING, OffsetRun
 from coordinators.share.share_traces import Notings, ShareTraces
@@ -248,7 +248,9 @@ class SharePartition:
         if topic is not known_topic or rules is not known_rules:
             has_lanes = bool(rules.priority_lanes) and topic.config["priority.enable"] != "false"
             lanes = frozenset(map(PRIORITIES.index, rules.priority_lanes)) if has_lanes else None
-            wanted = LookedFor(bool(topic.config["extensions.enable"]), lanes, rules.order_by_key)
+            has_extensions = bool(topic.config["extensions.enable"])
+            counts_lanes = has_extensions and topic.config["priority.enable"] != "false"
+            wanted = LookedFor(has_extensions, lanes, rules.order_by_key, counts_lanes)
             if wanted.is_thorough and not self._looked_for[2].is_thorough:
                 self.looked = {}
             self._looked_for = topic, rules, wanted
@@ -438,6 +440,12 @@ class SharePartition:
     def in_flight(self) -> list[OffsetRun]:
         """What members have now."""
         return [] if self.window is None else [run for run in self.window.runs if run.state is ACQUIRED]
+
+    def lanes_in_flight(self, runs: Iterable[OffsetRun] | None = None) -> dict[str, int]:
+        """What members have now, or these runs of it, by priority; only those lanes that have any."""
+        held = self.in_flight() if runs is None else runs
+        counts = lanes_of(self.looked, ((run.first, run.last) for run in held))
+        return {name: count for name, count in zip(PRIORITIES, counts, strict=True) if count}
 
     def statistics(self) -> dict[str, int]:
         """Where it stands, how full it is, who waits."""

@@ -50,10 +50,10 @@ async def told(kafka: Kafka) -> Broker:
         found = []
     url = next((each["value"] for each in found if each["value"]), None)
     host = next((each.host for each in answer.brokers if each.node_id == node), "")
-    return Broker(answer.cluster_id, None if url is None else _reachable(str(url), host))
+    return Broker(answer.cluster_id, None if url is None else reachable(str(url), host))
 
 
-def _reachable(url: str, host: str) -> str:
+def reachable(url: str, host: str) -> str:
     """A door that is bound to every address is reached at the one by which its broker is."""
     parts = urlsplit(url)
     if parts.hostname not in WILDCARDS:
@@ -80,10 +80,7 @@ def door_of(profile: Profile, broker: Broker | None) -> str:
         return profile.http
     if broker is None or broker.door is None:
         raise NotFound(f"the broker at {profile.bootstrap} has no operations door", NO_DOOR)
-    # Passwords are shown to doors with TLS alone.
-    password = profile.sasl_password if broker.door.startswith("https://") else None
-    secrets = (profile.token, profile.sasl_token, password)
-    if any(each is not None for each in secrets) and not _is_near(broker.door, profile):
+    if not may_be_shown(profile, broker.door):
         raise UsageMistake(
             f"the broker at {profile.bootstrap} says that its door is at {broker.door}, which is another host",
             "name it with --http if the token or password may be sent there",
@@ -91,7 +88,15 @@ def door_of(profile: Profile, broker: Broker | None) -> str:
     return broker.door
 
 
-def _is_near(url: str, profile: Profile) -> bool:
+def may_be_shown(profile: Profile, url: str) -> bool:
+    """Whether what the profile holds of secrets may be sent to a door that nobody has named."""
+    # Passwords are shown to doors with TLS alone.
+    password = profile.sasl_password if url.startswith("https://") else None
+    secrets = (profile.token, profile.sasl_token, password)
+    return all(each is None for each in secrets) or is_near(url, profile)
+
+
+def is_near(url: str, profile: Profile) -> bool:
     """Whether a door is where the broker is: a stranger who tells of a door must not collect tokens by it."""
     host = urlsplit(url).hostname or ""
     known = {address.strip().rpartition(":")[0].strip("[]").lower() for address in profile.bootstrap.split(",")}

@@ -4,7 +4,7 @@ import pytest
 
 from coordinators.share.acquiring import ReadSpan
 from coordinators.share.log_batches import LogBatch
-from coordinators.share.looks import LookedFor, SpanJudge, is_quick, look_at, must_open
+from coordinators.share.looks import LookedFor, SpanJudge, is_quick, lanes_of, look_at, must_open
 from engine.records.compression import GZIP, LZ4, NONE
 from engine.records.layout import parse_header
 from engine.stage.headers import FOREVER_MS
@@ -82,3 +82,23 @@ def test_other_lanes_are_cut_out() -> None:
     wanted = LookedFor(lanes=frozenset({LOW_LANE}))
     records = [record("a", priority="low"), record("b"), record("c", priority="low")]
     assert judged(wanted, *records) == [ReadSpan(0, 0), ReadSpan(1, 1, False), ReadSpan(2, 2)]
+
+
+def test_records_of_other_lanes_are_remembered_where_they_are_counted() -> None:
+    records = (record("a", priority="low"), record("b"), record("c", priority=0), record("d", ttl=500))
+    batch, data = batch_of(*records)
+    looks = look_at(LookedFor(expiry=True, counts_lanes=True), batch.header, data)
+    assert looks is not None
+    assert [(look.offset, look.lane) for look in looks] == [(0, LOW_LANE), (2, CRITICAL), (3, NORMAL)]
+    without = look_at(EXPIRY, batch.header, data)
+    assert without is not None
+    assert [look.offset for look in without] == [3]
+
+
+def test_lanes_of_ranges_are_counted() -> None:
+    batch, data = batch_of(record("a", priority="low"), record("b"), record("c", priority=0), record("d", priority=0))
+    looks = look_at(LookedFor(counts_lanes=True), batch.header, data)
+    assert looks is not None
+    assert lanes_of({0: looks}, [(0, 3)]) == [2, 0, 1, 1, 0]
+    assert lanes_of({0: looks}, [(0, 0), (3, 9)]) == [1, 0, 6, 1, 0]
+    assert lanes_of({}, [(0, 3)]) == [0, 0, 4, 0, 0]

@@ -8,7 +8,7 @@ from tests.tools.cli.conftest import Tidegate, run
 from tidegate import testing
 from tidegate.testing import RunningBroker
 from tools.cli.door import opened
-from tools.cli.door_address import Broker, _reachable, door_of, meant
+from tools.cli.door_address import Broker, door_of, meant, reachable
 from tools.cli.errors import CannotReach, CliError, NotFound, UsageMistake
 from tools.cli.profiles import DEFAULT_BOOTSTRAP, Profile
 
@@ -71,9 +71,9 @@ def test_who_names_a_door_alone_means_that_broker(broker: RunningBroker, monkeyp
 
 
 def test_a_door_that_is_bound_to_every_address_is_where_its_broker_is() -> None:
-    assert _reachable("http://0.0.0.0:8080", "kafka-1") == "http://kafka-1:8080"
-    assert _reachable("http://[::]:8080", "::1") == "http://[::1]:8080"
-    assert _reachable("https://broker.example.org/door", "kafka-1") == "https://broker.example.org/door"
+    assert reachable("http://0.0.0.0:8080", "kafka-1") == "http://kafka-1:8080"
+    assert reachable("http://[::]:8080", "::1") == "http://[::1]:8080"
+    assert reachable("https://broker.example.org/door", "kafka-1") == "https://broker.example.org/door"
 
 
 @pytest.mark.parametrize(

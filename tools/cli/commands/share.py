@@ -4,10 +4,10 @@ from typing import Annotated, Any
 
 import typer
 
-from tools.cli import shares
+from tools.cli import all_doors, shares
+from tools.cli.all_doors import AllDoors, all_opened
 from tools.cli.completion import group_names, topic_names
-from tools.cli.door import opened
-from tools.cli.errors import NotFound
+from tools.cli.errors import CliError, NotFound
 from tools.cli.framework import Session, command, confirm, group, session
 from tools.cli.kafka import connected, run
 from tools.cli.offsets import Place, bounds, goals
@@ -17,6 +17,15 @@ from tools.cli.times import duration_ms, moment_text, span_text
 app = group("Share groups: work queues over topics. Members, lag, what is in hand; begin elsewhere.")
 
 Name = Annotated[str, typer.Argument(metavar="GROUP", help="The group's id.", autocompletion=group_names)]
+
+
+def _lanes_text(lanes: dict[str, int] | None) -> str:
+    """What is in hand by priority; nothing where all of it is normal."""
+    if not lanes or set(lanes) == {"normal"}:
+        return ""
+    return ", ".join(f"{count} {lane}" for lane, count in lanes.items())
+
+
 MEMBERS = (Column("member_id", "member"), Column("client_id", "client"), Column("host"), Column("partitions"))
 PLACES = (
     Column("topic"),
@@ -25,6 +34,12 @@ PLACES = (
     Column("lag", right=True),
 )
 MOVES = (*PLACES[:3], Column("new_offset", "new", right=True))
+DESCRIBED = (
+    *PLACES,
+    Column("in_hand", "in hand", right=True),
+    Column("in_hand_lanes", "by lane", _lanes_text),
+    Column("backed_off", "waiting", right=True),
+)
 IN_HAND = (
     Column("topic"),
     Column("partition", right=True),
@@ -32,6 +47,7 @@ IN_HAND = (
     Column("last_offset", "to", right=True),
     Column("member_id", "member"),
     Column("delivery_count", "attempt", right=True),
+    Column("lanes", "by lane", _lanes_text),
     Column("lock_ms", "lock", span_text, right=True),
     Column("last_delivered_ms", "handed out (UTC)", moment_text),
 )
@@ -60,11 +76,15 @@ def list_all(
 def describe(context: typer.Context, name: Name) -> None:
     """One share group: its members, where it is and how far behind."""
     at = session(context)
+    held = _held(at, name)
 
     async def work() -> dict[str, Any]:
         async with connected(at.profile) as kafka:
             found = await shares.describe(kafka, name)
             places = await shares.offsets(kafka, name)
+        for row in places:
+            told = held.get((row["topic"], row["partition"]), {})
+            row.update({key: told.get(key) for key in ("window", "in_hand", "in_hand_lanes", "backed_off")})
         return {
             "group": name,
             "state": found.group_state,
@@ -82,7 +102,23 @@ def describe(context: typer.Context, name: Name) -> None:
     if found["members"]:
         _show_members(at, found["members"])
         at.output.heading("")
-    at.output.rows(found["offsets"], PLACES, empty="it has not begun with any partition")
+    at.output.rows(found["offsets"], DESCRIBED, empty="it has not begun with any partition")
+
+
+def _held(at: Session, name: str) -> dict[tuple[str, int], dict[str, Any]]:
+    """What leaders tell of a group's partitions; nothing where there is no operations door."""
+    try:
+        with all_opened(at.profile) as doors:
+            found = all_doors.places(doors, name)
+            _warn(at, doors)
+    except CliError:
+        return {}
+    return found
+
+
+def _warn(at: Session, doors: AllDoors) -> None:
+    if doors.warning is not None:
+        at.output.note(doors.warning)
 
 
 def _show_members(at: Session, rows: list[dict[str, Any]]) -> None:
@@ -179,10 +215,11 @@ async def _plan(at: Session, name: str, target: str, topics: list[str]) -> list[
 
 @command(app, "in-flight", examples=("tidegate share in-flight mail", "tidegate share in-flight mail -o json"))
 def in_flight(context: typer.Context, name: Name) -> None:
-    """Records that members of a share group have in hand, of the partitions that this node leads."""
+    """Records that members of a share group have in hand, asked of the doors of all nodes."""
     at = session(context)
-    with opened(at.profile) as door:
-        rows = list(door.read_all("share-groups", name, "in-flight"))
+    with all_opened(at.profile) as doors:
+        rows = all_doors.in_hand(doors, name)
+        _warn(at, doors)
     at.output.rows(rows, IN_HAND, empty=f"members of {name} have nothing in hand")
 
 
@@ -214,10 +251,14 @@ def release(
     delay_ms = 0 if delay is None else duration_ms(delay)
     whose = "all members" if member is None else member
     confirm(f"Take back what {whose} of share group {name} have?", yes=yes)
-    with opened(at.profile) as door:
-        released = door.release_shared(
-            name, member, topic=topic, partition=partition, first_offset=offset, delay_ms=delay_ms
+    with all_opened(at.profile) as doors:
+        counts = doors.each(
+            lambda door: door.release_shared(
+                name, member, topic=topic, partition=partition, first_offset=offset, delay_ms=delay_ms
+            )
         )
+        released = sum(counts)
+        _warn(at, doors)
     if at.output.is_for_people:
         at.output.heading(f"{released} records of {name} are there for others")
     else:

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import msgspec
 
+from coordinators.cluster.nodes import Nodes
 from coordinators.group.descriptions import SHARE
 from coordinators.group.groups import Groups
 from coordinators.group.share.administration import ShareGroupAdministration, SharePosition
@@ -32,9 +33,12 @@ class ShareGroupSummary(msgspec.Struct):
 
 
 class ShareGroupPage(Page):
-    """Share groups by id."""
+    """Share groups by id. What is in hand is told by `node_id`, of the partitions that it leads; `other_nodes` may lead
+    others, and tell of those."""
 
     items: list[ShareGroupSummary]
+    node_id: int
+    other_nodes: list[int]
 
 
 class ShareMemberShown(msgspec.Struct):
@@ -55,8 +59,9 @@ class ShareMemberPage(Page):
 class SharePlaceShown(msgspec.Struct):
     """How far a group is in a partition. `start_offset` is the first that is not finished, null where the group has not
     begun; `lag` counts what is not finished, null where that cannot be told. `window`, `in_hand` and `backed_off` are
-    offsets between the first that is not finished and the last that was handed out, those that members have, and those
-    that wait for another attempt; null where another node leads the partition, or nobody works on it."""
+    offsets between the first that is not finished and the last that was handed out, those that members have (by
+    priority: `in_hand_lanes`), and those that wait for another attempt; null where another node leads the partition, or
+    nobody works on it."""
 
     topic: str
     partition: int
@@ -64,6 +69,7 @@ class SharePlaceShown(msgspec.Struct):
     lag: Count | None
     window: Count | None
     in_hand: Count | None
+    in_hand_lanes: dict[str, int] | None
     backed_off: Count | None
 
 
@@ -85,7 +91,8 @@ class ShareGroupDetail(msgspec.Struct):
 
 
 class InHand(msgspec.Struct):
-    """Records that a member has. They are taken back `lock_ms` from now unless it says something of them before."""
+    """Records that a member has; `lanes` are how many of them by priority. They are taken back `lock_ms` from now
+    unless it says something of them before."""
 
     topic: str
     partition: int
@@ -93,15 +100,19 @@ class InHand(msgspec.Struct):
     last_offset: Count
     member_id: str
     delivery_count: Count
+    lanes: dict[str, int]
     lock_ms: Count
     first_delivered_ms: Count
     last_delivered_ms: Count
 
 
 class InHandPage(Page):
-    """What members of a share group have of the partitions that this node leads."""
+    """What members of a share group have of the partitions that `node_id` leads; `other_nodes` may lead others, and
+    tell of those."""
 
     items: list[InHand]
+    node_id: int
+    other_nodes: list[int]
 
 
 class ReleaseOrder(msgspec.Struct, forbid_unknown_fields=True):
@@ -130,7 +141,7 @@ class ReliabilityStatistics(msgspec.Struct):
     counts: dict[str, int]
 
 
-async def list_share_groups(call: Call, groups: Groups, sharing: Sharing) -> ShareGroupPage:
+async def list_share_groups(call: Call, groups: Groups, sharing: Sharing, nodes: Nodes) -> ShareGroupPage:
     """Share groups by id, a page of them."""
     query: GroupsQuery = call.query
     wanted = query.state.lower()
@@ -141,7 +152,10 @@ async def list_share_groups(call: Call, groups: Groups, sharing: Sharing) -> Sha
         shares = sharing.find(each.group_id)
         items.append(ShareGroupSummary(each.group_id, each.state, sum(_figure(share, "acquired") for share in shares)))
         await breathing.did(1 + len(shares))
-    return ShareGroupPage(items=items, total=len(listed), limit=query.limit, skip=query.skip)
+    node_id, others = _tellers(sharing, nodes)
+    return ShareGroupPage(
+        items=items, total=len(listed), limit=query.limit, skip=query.skip, node_id=node_id, other_nodes=others
+    )
 
 
 async def describe_share_group(
@@ -173,7 +187,7 @@ async def describe_share_group(
     )
 
 
-async def list_in_hand(call: Call, sharing: Sharing, clock: Clock) -> InHandPage:
+async def list_in_hand(call: Call, sharing: Sharing, clock: Clock, nodes: Nodes) -> InHandPage:
     """What members of a share group have, by topic, partition and offset."""
     place: GroupPlace = call.place
     query: PageQuery = call.query
@@ -183,7 +197,15 @@ async def list_in_hand(call: Call, sharing: Sharing, clock: Clock) -> InHandPage
         runs = share.in_flight()
         items += [_in_hand(share, run, now) for run in runs]
         await breathing.did(1 + len(runs))
-    return InHandPage(items=list(query.of(items)), total=len(items), limit=query.limit, skip=query.skip)
+    node_id, others = _tellers(sharing, nodes)
+    return InHandPage(
+        items=list(query.of(items)),
+        total=len(items),
+        limit=query.limit,
+        skip=query.skip,
+        node_id=node_id,
+        other_nodes=others,
+    )
 
 
 async def release_in_hand(call: Call, sharing: Sharing) -> ReleasedRecords:
@@ -198,6 +220,12 @@ async def release_in_hand(call: Call, sharing: Sharing) -> ReleasedRecords:
 async def reliability_statistics(_call: Call, sharing: Sharing, letters: ShareDeadLetters) -> ReliabilityStatistics:
     """Deliveries, acknowledgements, locks that ran out, retries and dead letters of share groups."""
     return ReliabilityStatistics({**sharing.statistics(), **letters.statistics()})
+
+
+def _tellers(sharing: Sharing, nodes: Nodes) -> tuple[int, list[int]]:
+    """This node, and those that know of the rest."""
+    node_id = sharing.reading.directory.topics.node_id
+    return node_id, sorted(each for each in nodes.by_id if each != node_id)
 
 
 def _figure(share: SharePartition, name: str) -> int:
@@ -219,6 +247,7 @@ def _place(topic: str, position: SharePosition, share: SharePartition | None) ->
         position.lag if position.lag >= 0 else None,
         window,
         figures.get("acquired"),
+        None if share is None or window is None else share.lanes_in_flight(),
         figures.get("backed_off"),
     )
 
@@ -231,6 +260,7 @@ def _in_hand(share: SharePartition, run: OffsetRun, now: float) -> InHand:
         run.last,
         run.owner,
         run.count,
+        share.lanes_in_flight([run]),
         max(0, int((run.lock_until - now) * 1000)),
         run.first_delivered_ms,
         run.last_delivered_ms,

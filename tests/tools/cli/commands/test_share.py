@@ -46,7 +46,12 @@ def test_a_group_is_seen_at_work_and_loses_what_it_has(tidegate: Tidegate, broke
         assert {"group": group, "state": "Stable"} in tidegate("share", "list", "-o", "json").data
         found = tidegate("share", "describe", group, "-o", "json").data
         assert (found["state"], found["lag"]) == ("Stable", 2)
-        assert found["offsets"] == [{"topic": topic, "partition": 0, "start_offset": 1, "lag": 2}]
+        assert found["offsets"] == [
+            {
+                "topic": topic, "partition": 0, "start_offset": 1, "lag": 2,
+                "window": 2, "in_hand": 2, "in_hand_lanes": {"normal": 2}, "backed_off": 0,
+            }
+        ]  # fmt: skip
         (shown,) = tidegate("share", "members", group, "-o", "json").data
         assert (shown["member_id"], shown["partitions"]) == ("m", [f"{topic}-0"])
         (held,) = tidegate("share", "in-flight", group, "-o", "json").data

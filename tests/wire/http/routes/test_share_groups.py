@@ -1,5 +1,6 @@
 """Share groups over HTTP: who works on what, what is in hand, and taking it back."""
 
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -7,7 +8,13 @@ from pathlib import Path
 import trio
 from trio.testing import trio_test
 
+from coordinators.cluster.nodes import Nodes
+from coordinators.metrics.shares import ShareMetrics
+from coordinators.share.sharing import Sharing
+from tests.engine.stage.world import client_batch, record
 from tests.wire.http.door import HttpDoor
+from tests.wire.http.scraping import collected
+from tests.wire.kafka.apis.test_share_fetch import shared_topic
 from tests.wire.kafka.door import Client, open_door
 from tests.wire.kafka.requests import batch, create_topic, produced
 from tests.wire.kafka.sharing import ACCEPT, REJECT, RELEASE, ShareMember, configure_group
@@ -53,6 +60,7 @@ async def test_a_group_is_listed_and_shown_with_its_window(tmp_path: Path) -> No
                 "lag": 4,
                 "window": 2,
                 "in_hand": 1,
+                "in_hand_lanes": {"normal": 1},
                 "backed_off": 1,
             }
         ]
@@ -71,6 +79,48 @@ async def test_what_is_in_hand_is_listed_and_taken_back(tmp_path: Path) -> None:
         assert done.json() == {"released": 3, "delay_ms": 0}
         assert (await http.get("/share-groups/g/in-flight"))["total"] == 0
         assert await member.take(max_records=3) == [(0, 2, 2)]
+
+
+@trio_test
+async def test_what_is_in_hand_is_told_by_lane(tmp_path: Path) -> None:
+    async with shared_topic(tmp_path, settings={"http.port": -1}) as (door, client, member):
+        http = HttpDoor(door)
+        given = (
+            record("a", priority="low"),
+            record("b"),
+            record("c", priority="critical"),
+            record("d", priority="low"),
+        )
+        await produced(client, "t", client_batch(given))
+        taken = 0
+        while taken < 4:
+            found = await member.take(max_wait_ms=5_000)
+            taken += sum(last - first + 1 for first, last, _ in found)
+        assert await lanes_of(http) == {"critical": 1, "normal": 1, "low": 2}
+        figures = collected(ShareMetrics(http.broker.node.services[Sharing], 10).collect())
+        assert figures("tidegate_share_in_flight_lane", sharegroup="g", lane="low") == 2
+        # Lanes are served by their shares: the first one is of the highest.
+        assert await member.acknowledge([(0, 0, [ACCEPT])]) == 0
+        assert await lanes_of(http) == {"normal": 1, "low": 2}
+
+
+async def lanes_of(http: HttpDoor) -> Counter[str]:
+    """What is in hand by lane."""
+    counts: Counter[str] = Counter()
+    for held in (await http.get("/share-groups/g/in-flight"))["items"]:
+        counts.update(held["lanes"])
+    return counts
+
+
+@trio_test
+async def test_whoever_tells_and_does_not_is_named(tmp_path: Path) -> None:
+    async with working(tmp_path) as (http, _, _member):
+        for path in ("/share-groups", "/share-groups/g/in-flight"):
+            page = await http.get(path)
+            assert (page["node_id"], page["other_nodes"]) == (http.broker.node.topics.node_id, [])
+        nodes = http.broker.node.services[Nodes]
+        nodes.by_id[77] = next(iter(nodes.by_id.values()))
+        assert (await http.get("/share-groups"))["other_nodes"] == [77]
 
 
 @trio_test
