@@ -29,6 +29,9 @@ from engine.ids import RandomBytes, TopicId
 
 __all__ = ["PartitionsSpec", "Plan", "Topic", "TopicDeletionDisabled", "TopicSpec", "Topics"]
 
+MOST_EARLY = 1000
+"""Of so many topics rows are held back that came before the topics' own."""
+
 
 class TopicDeletionDisabled(PolicyViolation):
     """`delete.topic.enable` is false."""
@@ -49,6 +52,8 @@ class Topics:
     # Dynamic broker configs as text, with their revisions; None is the default of all nodes.
     _dynamic: dict[int | None, dict[str, str]] = field(factory=dict)
     _dynamic_revisions: dict[int | None, int] = field(factory=dict)
+    # Rows that have come before those of their topics.
+    _early: dict[TopicId, dict[int, PartitionRecord]] = field(factory=dict)
     groups: GroupConfigs = field(init=False)
     """What groups are configured to."""
 
@@ -135,13 +140,27 @@ class Topics:
                 yield TopicUpdate(before, None)
                 before = None
             if record is not None:
-                yield TopicUpdate(before, self._topic(record, revision, before, news.partitions.get(record.id, {})))
+                rows = self._early.pop(record.id, {}) | news.partitions.get(record.id, {})
+                yield TopicUpdate(before, self._topic(record, revision, before, rows))
         for topic_id, rows in news.partitions.items():
             before = self.view.by_id.get(topic_id)
-            if before is not None and before.name not in news.topics:
-                yield TopicUpdate(before, evolve(before, partitions=_with_rows(before.partitions, rows)))
+            count = 0 if before is None else len(before.partitions)
+            if before is None or before.name not in news.topics:
+                self._hold_back(topic_id, {index: row for index, row in rows.items() if index >= count})
+                known = {index: row for index, row in rows.items() if index < count}
+                if before is not None and known:
+                    yield TopicUpdate(before, evolve(before, partitions=_with_rows(before.partitions, known)))
         if is_reconfigured:
             yield from self._reconfigured()
+
+    def _hold_back(self, topic_id: TopicId, rows: Mapping[int, PartitionRecord]) -> None:
+        """Rows of partitions that their topic does not have yet: where a commit is done in parts they come first, and
+        count when the topic's own row has come."""
+        if rows and topic_id not in self.deleting:
+            self._early.setdefault(topic_id, {}).update(rows)
+            while len(self._early) > MOST_EARLY:
+                # Whoever put them has ended in between; the topic will not come.
+                del self._early[next(iter(self._early))]
 
     def keys(self) -> Iterator[str]:
         """The rows of the catalogue that are known."""
@@ -184,6 +203,7 @@ class Topics:
     def _topic(
         self, record: TopicRecord, revision: int, before: Topic | None, rows: Mapping[int, PartitionRecord]
     ) -> Topic:
+        rows = {index: row for index, row in rows.items() if index < record.partition_count}
         partitions = _with_rows(() if before is None else before.partitions, rows)
         assert len(partitions) == record.partition_count, "a topic's row and those of its partitions change together"
         config = self.settings.stored_topic_config(record.configs)

@@ -7,14 +7,15 @@ from collections.abc import Sequence
 
 import pytest
 import trio
-from attrs import define, field
+from attrs import define, evolve, field
 from trio.testing import MockClock, trio_test, wait_all_tasks_blocked
 
 from coordinators.cluster.controller import TURN_S
 from coordinators.cluster.replica_manager import IN_FORCE_S, LOOK_AGAIN_S
 from coordinators.topic_view import TopicUpdate
-from coordinators.topics import TopicSpec
+from coordinators.topics import PartitionsSpec, TopicSpec
 from engine.catalogue.catalogue import Commit, Event, OnNews, Put, Watch
+from engine.catalogue.etcd.catalogue import MAX_OPERATIONS, _parts
 from engine.catalogue.memory import MemoryCatalogue
 from engine.catalogue.records import broker_configs_key, encode
 from engine.catalogue.sqlite import IN_MEMORY, SqliteCatalogue
@@ -505,3 +506,46 @@ async def test_a_replica_that_comes_here_is_opened_though_its_stage_could_not_be
         world.change_row(replicas=(1, 2))
         await world.until(lambda: world.row.isr == (1, 2))
         await world.until_alike(leader, node)
+
+
+class InParts(MemoryCatalogue):
+    """Takes no more changes at once than etcd does."""
+
+    def commit(self, commit: Commit) -> int:
+        return [super(InParts, self).commit(part) for part in _parts(commit)][-1]
+
+
+@trio_test
+async def test_a_topic_whose_rows_come_in_several_revisions_is_there_with_the_last() -> None:
+    catalogue = InParts()
+    one, two = ClusterNode(1, catalogue), ClusterNode(2, catalogue)
+    count = 2 * MAX_OPERATIONS + 10
+    topic = await one.create("t", count)
+    assert [each.index for each in one.partitions.of_topic(topic.topic_id)] == list(range(count))
+    (outcome,) = await one.controller.create_partitions([PartitionsSpec("t", 2 * count)])
+    assert not isinstance(outcome, Exception), outcome
+    assert len(list(one.partitions)) == 2 * count
+    one.write(topic, 2 * count - 1)
+    for node in (two, ClusterNode(3, catalogue)):
+        await node.replicas.catch_up()
+        assert len(node.replicas.topics.by_name["t"].partitions) == 2 * count
+    await one.controller.delete_topics(["t"])
+    await two.replicas.catch_up()
+    assert two.replicas.topics.by_name == {}
+    assert two.replicas.topics._early == {}
+
+
+@trio_test
+async def test_rows_of_a_topic_that_never_comes_do_no_harm(catalogue: MemoryCatalogue) -> None:
+    """A node ended between two parts of a commit."""
+    one = ClusterNode(1, catalogue)
+    topic = await one.create("t", 2)
+    row = topic.partitions[0].encode()
+    for key in (evolve(topic.record, id=bytes(16)).partition_key(0), topic.record.partition_key(5)):
+        catalogue.commit(Commit((), (Put(key, row),)))
+    for node in (one, ClusterNode(1, catalogue)):
+        await node.replicas.catch_up()
+        assert [len(each.partitions) for each in node.replicas.topics.view] == [2]
+    (outcome,) = await one.controller.create_partitions([PartitionsSpec("t", 4)])
+    assert not isinstance(outcome, Exception), outcome
+    assert len(one.partitions.of_topic(topic.topic_id)) == 4
