@@ -9,8 +9,8 @@ import pytest
 from tests.simulation.planted import PLANTED_IN_SHARES
 from tests.simulation.run import simulate
 
-SEEDS, SEEDS_AT_ONCE = 40, 10
-CLUSTER_SEEDS, CLUSTER_SEEDS_AT_ONCE = 16, 4
+SEEDS, SEEDS_AT_ONCE = 30, 10
+CLUSTER_SEEDS, CLUSTER_SEEDS_AT_ONCE = 12, 4
 FOUND_WITHIN = 200
 
 
