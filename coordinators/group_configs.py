@@ -12,6 +12,7 @@ from coordinators.group.config import CONSUMER_CONFIGS
 from coordinators.group.streams.config import STREAMS_CONFIGS, StreamsGroupSettings
 from coordinators.group_keys import GroupKey
 from coordinators.share.config import SHARE_CONFIGS, ShareGroupSettings
+from coordinators.tenants.tenants import Tenants
 from engine.catalogue.catalogue import Commit, Compare, Delete, Put
 from engine.catalogue.records import encode, group_configs_key
 from engine.config.keys import Value
@@ -20,6 +21,8 @@ from engine.errors import InvalidConfig, InvalidRequest
 
 GROUP_CONFIGS: dict[str, GroupKey] = {each.name: each for each in (*CONSUMER_CONFIGS, *SHARE_CONFIGS, *STREAMS_CONFIGS)}
 """All that a group can be configured with, by name."""
+
+LETTER_TOPIC = "errors.deadletterqueue.topic.name"
 
 SESSIONS = (
     ("consumer.session.timeout.ms", "consumer.heartbeat.interval.ms"),
@@ -34,6 +37,7 @@ class GroupConfigs:
     """See the module. `settings` are the node's own: the broker keys behind the groups' cannot be altered."""
 
     settings: BrokerSettings
+    tenants: Tenants = field(factory=Tenants)
     _own: dict[str, Mapping[str, str]] = field(factory=dict, init=False)
     _revisions: dict[str, int] = field(factory=dict, init=False)
     _defaults: Mapping[str, Value] = field(init=False)
@@ -101,6 +105,7 @@ class GroupConfigs:
         if not group_id:
             raise InvalidRequest("Default group resources are not allowed.")
         self._check(configs)
+        self._check_letters(group_id, configs.get(LETTER_TOPIC))
         if configs == self.own(group_id):
             return Commit()
         key = group_configs_key(group_id)
@@ -138,6 +143,11 @@ class GroupConfigs:
                 assert isinstance(interval_ms, int)
                 if timeout_ms <= interval_ms:
                     raise InvalidConfig(f"{session} must be greater than {heartbeat}")
+
+    def _check_letters(self, group_id: str, topic: str | None) -> None:
+        """Letters of a tenant's group stay with it, and nobody else's come to it."""
+        if topic and self.tenants.owner(group_id) is not self.tenants.owner(topic):
+            raise InvalidConfig(f"{LETTER_TOPIC}: {topic!r} is not within the namespace of the group {group_id!r}")
 
     def _stored(self, configs: Mapping[str, str]) -> dict[str, Value]:
         """Without what can no longer be: another version of the program must not make a group unusable."""

@@ -47,6 +47,9 @@ class LetterRules:
             raise InvalidConfig(f"dead.letter.topic: {target!r} cannot be its own dead-letter topic")
         if target in INTERNAL_TOPICS:
             raise InvalidConfig(f"dead.letter.topic: {target!r} is the broker's own topic")
+        tenants = self.view.tenants
+        if tenants.owner(target) is not tenants.owner(topic.name):
+            raise InvalidConfig(f"dead.letter.topic: {target!r} is not within the namespace of {topic.name!r}")
         self._check_collision(topic, target)
         existing = self._planned.by_name.get(target) or self.view.by_name.get(target)
         if existing is not None and existing.compacted:

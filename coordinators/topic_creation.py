@@ -9,6 +9,7 @@ from attrs import Factory, frozen
 from coordinators.cluster.assignments import assigned, check_replicas, new_row
 from coordinators.cluster.placement import place
 from coordinators.letter_rules import LetterRules
+from coordinators.tenants.room import TenantRoom
 from coordinators.topic_names import check_topic_name, collision_key
 from coordinators.topic_view import Plan, PlanBuilder, Topic, TopicView
 from engine.catalogue.catalogue import Commit, Compare, Put
@@ -74,13 +75,14 @@ class TopicPlanner:
         repeated = _repeated([spec.name for spec in specs])
         builder = PlanBuilder[Topic]()
         taken: dict[str, str] = {}
-        letters = LetterRules(self.view)
+        letters, room = LetterRules(self.view), TenantRoom(self.view)
         for spec in specs:
             try:
                 if too_many:
                     raise PolicyViolation("Excessively large number of partitions per request.")
                 topic = self._topic(spec, repeated, taken)
                 letters.check(topic)
+                room.take(topic.name, topic.partition_count, is_new=True)
             except BrokerError as error:
                 builder.refuse(error)
             else:
@@ -93,10 +95,11 @@ class TopicPlanner:
         """More partitions for the topics of a request."""
         repeated = _repeated([spec.topic for spec in specs])
         builder = PlanBuilder[Topic]()
-        room = PARTITIONS_PER_REQUEST_MAX
+        room, tenant_room = PARTITIONS_PER_REQUEST_MAX, TenantRoom(self.view)
         for spec in specs:
             try:
                 before, after = self._grown(spec, repeated, room)
+                tenant_room.take(after.name, after.partition_count - before.partition_count, is_new=False)
             except BrokerError as error:
                 builder.refuse(error)
             else:

@@ -5,6 +5,7 @@ from typing import Generic, TypeVar
 
 from attrs import Factory, define, field, frozen
 
+from coordinators.tenants.tenants import Tenants
 from coordinators.topic_names import INTERNAL_TOPICS, PUBLIC_TOPICS, collision_key
 from engine.catalogue.catalogue import Commit
 from engine.catalogue.records import PartitionRecord, TopicRecord
@@ -103,6 +104,8 @@ class TopicView:
 
     by_name: dict[str, Topic] = Factory(dict)
     by_id: dict[TopicId, Topic] = Factory(dict)
+    tenants: Tenants = Factory(Tenants)
+    """Whose namespaces there are."""
     _names_by_collision: dict[str, str] = field(factory=dict, init=False)
     _letters: dict[str, dict[str, str]] = field(factory=dict, init=False)
     """By the collision key of a dead-letter topic, which may not exist yet: who sends there, and its very name."""

@@ -57,11 +57,13 @@ class Topics:
     groups: GroupConfigs = field(init=False)
     """What groups are configured to."""
 
-    tenants: Tenants = field(factory=Tenants, init=False)
-    """Whose namespaces there are."""
-
     def __attrs_post_init__(self) -> None:
-        self.groups = GroupConfigs(self.settings)
+        self.groups = GroupConfigs(self.settings, self.tenants)
+
+    @property
+    def tenants(self) -> Tenants:
+        """Whose namespaces there are."""
+        return self.view.tenants
 
     @classmethod
     def load(cls, catalogue: Catalogue, settings: BrokerSettings, node_id: int, random_bytes: RandomBytes) -> "Topics":

@@ -170,9 +170,9 @@ async def compose_node(
         timers,
     )
     ports = {Clock: clock, Workers: workers, TransactionVerification: verification, FollowerReads: followers}
-    services = Services(ports | {type(each): each for each in domain} | sharing.services | tenant_services(controller))
-    services = services.extended(door_services(services, clock, workers, world.chance, descriptors))
-    return Node(services, clock, workers)
+    services = Services(ports | {type(each): each for each in domain} | sharing.services)
+    added = tenant_services(services) | door_services(services, clock, workers, world.chance, descriptors)
+    return Node(services.extended(added), clock, workers)
 
 
 async def _identity(under: Foundation, node_id: int, catalogue: Catalogue, settings: BrokerSettings) -> NodeIdentity:

@@ -2,21 +2,39 @@
 
 from typing import Any
 
+from coordinators.access.quotas.quotas import Quotas
 from coordinators.cluster.controller import ClusterController
+from coordinators.records.publishing import Publishing
+from coordinators.release.releases import Releases
 from coordinators.tenants.administration import TenantAdministration
+from coordinators.tenants.holdings import Holdings
 from coordinators.tenants.tenants import Tenants
 from coordinators.tenants.usage import Usages
 from tidegate.config import BrokerConfig
 from wire.kafka.listeners import ListenerSettings
 from wire.kafka.tenancy.door import ListenerTenancy, TenantDoor
+from wire.services import Services
 
 
-def tenant_services(controller: ClusterController) -> dict[type[Any], object]:
-    """The tenants that there are, who makes them, and what they use."""
+def tenant_services(services: Services) -> dict[type[Any], object]:
+    """The tenants that there are, who makes them, what they use and hold."""
+    controller, publishing, releases = services[ClusterController], services[Publishing], services[Releases]
+    topics, usages = controller.topics, Usages(services[Quotas].window)
+    holdings = Holdings(topics, controller.partitions, releases, usages, publishing.clock)
+    releases.on_hold.append(holdings.check_hold)
+
+    def follow() -> None:
+        """Nobody is asked about storage while no tenant has a limit of it."""
+        bounded = any(row.limits.storage_bytes is not None for row in topics.tenants)
+        publishing.admission = holdings if bounded else None
+
+    follow()
+    topics.tenants.on_change.append(follow)
     return {
-        Tenants: controller.topics.tenants,
+        Tenants: topics.tenants,
         TenantAdministration: TenantAdministration(controller),
-        Usages: Usages(),
+        Usages: usages,
+        Holdings: holdings,
     }
 
 

@@ -55,6 +55,8 @@ class Releases:
     rates: LaneRates = field(init=False)
     on_dead_letters: list[Callable[[Staging], object]] = field(factory=list, init=False)
     """Told of a stage whose expired records are to be sent on."""
+    on_hold: list[Callable[[Staging, int], object]] = field(factory=list, init=False)
+    """Asked before so many records more are held; raises if they may not be."""
     on_stage: list[Callable[[Partition], object]] = field(factory=list, init=False)
     """Told of a partition that this node leads and that has a stage from now on."""
     _configs: dict[bytes, ExtensionConfig] = field(factory=dict)
@@ -266,6 +268,8 @@ class Releases:
         most = self._most_entries
         if self._entries + record_count > most:
             raise PolicyViolation(f"{self._entries} records are pending in all topics, stage.max.entries={most} may be")
+        for check in self.on_hold:
+            check(staging, record_count)
         self._entries += record_count
 
     def _count_entries(self) -> None:

@@ -37,6 +37,12 @@ class Endpoint:
     port: int
 
 
+def _told(peer: "Peer", _: Any, caller: Caller) -> Caller:
+    if peer.on_caller is not None:
+        peer.on_caller(caller)
+    return caller
+
+
 @define
 class Peer:
     """Who is at the other end of a connection, and by which of our addresses it came."""
@@ -54,8 +60,12 @@ class Peer:
     """And its name, in capitals."""
     login: "Login | None" = field(default=None, init=False)
     """By which it shows who it is, where its listener asks for that."""
-    caller: Caller = field(init=False)
+    caller: Caller = field(init=False, on_setattr=_told)
     """Whose requests these are; nobody's in particular before it has shown who it is."""
+    mute: Callable[[float], object] | None = field(default=None, init=False)
+    """Has nothing read from it for so many seconds."""
+    on_caller: Callable[[Caller], object] | None = field(default=None, init=False)
+    """Told when it has shown who it is."""
     tenant: str | None = field(default=None, init=False)
     """The tenant whose namespace its requests are served in; None if it is nobody's."""
     reader: tuple[str, str] | None = None
@@ -70,6 +80,10 @@ class Peer:
 
     def __attrs_post_init__(self) -> None:
         self.caller = Caller(ANONYMOUS, self.address.removeprefix(MAPPED))
+
+    def served_by(self, mute: Callable[[float], object], on_caller: Callable[[Caller], object]) -> None:
+        """By whom it is muted, and who is told when it has shown who it is."""
+        self.mute, self.on_caller = mute, on_caller
 
     def when_gone(self, listener: Callable[["Peer"], object]) -> None:
         """Tell `listener`, once, when the connection has ended."""

@@ -19,6 +19,7 @@ from typing import Any
 
 import trio
 
+from coordinators.access.callers import Caller
 from coordinators.access.quotas.quotas import Quotas
 from coordinators.tenants.usage import Usages
 from coordinators.topics import Topics
@@ -74,6 +75,7 @@ class KafkaConnection:
         self._cork = server.cork
         self._context = Context(peer, -1, None)
         self._served: Mapping[tuple[int, int], ServedApi | None] = server.served
+        peer.served_by(self.mute, self._bind)
         self._transport = transport
         self._limits = server.limits
         self._frames = FrameBuffer(self._limits.max_frame_bytes, self._limits.max_control_frame_bytes)
@@ -125,7 +127,10 @@ class KafkaConnection:
 
     def rebind(self) -> None:
         """Have its requests served as to the tenant that it is now known to belong to."""
-        served = self._server.tenancy.bind(self.peer)
+        self._bind(self.peer.caller)
+
+    def _bind(self, caller: Caller) -> None:
+        served = self._server.tenancy.bind(self.peer, caller)
         self._served = self._server.served if served is None else served
 
     async def _read_requests(self) -> None:
@@ -527,8 +532,9 @@ class KafkaServer:
         self.latencies = {key: Histogram() for key in self.apis}
         self.served = ServedApis(self.apis, self.latencies, limits.max_request_elements)
         self.tenancy = TenantDoor(
-            self.apis, self.latencies, services[Topics], services[Usages], limits.max_request_elements
+            self.apis, self.latencies, services[Topics], services[Usages], clock, limits.max_request_elements
         )
+        self.tenancy.follow()
         services[Topics].tenants.on_change.append(self._rebind_all)
         self.received_bytes = 0
         self.sent_bytes = 0
@@ -578,7 +584,7 @@ class KafkaServer:
 
     def _rebind_all(self) -> None:
         """Tenants came, went or were altered."""
-        self.tenancy.forget_gone()
+        self.tenancy.follow()
         for connection in tuple(self.connections.values()):
             connection.rebind()
 

@@ -10,15 +10,18 @@ from collections.abc import Mapping
 
 from attrs import define, field, frozen
 
+from coordinators.access.callers import NODE, Caller
 from coordinators.tenants.rows import TenantRecord
 from coordinators.tenants.tenants import Tenants
 from coordinators.tenants.usage import Usages
 from coordinators.topics import Topics
+from engine.clock import Clock
 from engine.metrics import Histogram
 from wire.kafka.apis import Api
 from wire.kafka.codec import WireError
 from wire.kafka.request import Peer
 from wire.kafka.served_apis import ServedApi
+from wire.kafka.tenancy.charges import TenantCharges
 from wire.kafka.tenancy.served import TenantServedApis
 from wire.kafka.tenancy.view import VIEWS
 
@@ -56,6 +59,7 @@ class TenantDoor:
     latencies: Mapping[int, Histogram]
     topics: Topics
     usages: Usages
+    clock: Clock
     max_elements: int
     listeners: dict[int, ListenerTenancy] = field(factory=dict, init=False)
     """By their numbers, those that say something."""
@@ -68,26 +72,29 @@ class TenantDoor:
         """Those that there are."""
         return self.topics.tenants
 
-    def forget_gone(self) -> None:
-        """Keep nothing of tenants that are no more."""
+    def follow(self) -> None:
+        """Obey the limits as they are now, and keep nothing of tenants that are no more."""
+        for row in self.tenants:
+            self.usages.rates(row.name).obey(row.limits)
         for name, rewrite in tuple(self._served):
             if self.tenants.get(name) is None:
                 del self._served[name, rewrite]
                 self.usages.forget(name)
 
-    def bind(self, peer: Peer) -> Served | None:
-        """How the requests of a connection are served from now on; None if it belongs to no tenant."""
-        if peer.node_id is not None or (not len(self.tenants) and not self.listeners and peer.caller.tenant is None):
+    def bind(self, peer: Peer, caller: Caller) -> Served | None:
+        """How the requests of a connection, which are this caller's, are served from now on; None if it belongs to no
+        tenant."""
+        if caller is NODE or (not len(self.tenants) and not self.listeners and caller.tenant is None):
             self.unbind(peer)
             return None
         here = self.listeners.get(peer.listener, ListenerTenancy())
-        own = self.tenants.of(peer.caller)
+        own = self.tenants.of(caller)
         name = here.tenant or own
         if name is None:
             self.unbind(peer)
             return None
         if own is not None and own != name:
-            return self._refuse(peer, f"{peer.caller.principal} belongs to another tenant than the listener's, {name}")
+            return self._refuse(peer, f"{caller.principal} belongs to another tenant than the listener's, {name}")
         row = self.tenants.get(name)
         if row is None:
             return self._refuse(peer, f"there is no tenant {name!r}: 'tidegate tenant create {name}' makes it")
@@ -125,6 +132,6 @@ class TenantDoor:
         served = self._served.get(place)
         if served is None:
             view = VIEWS[rewrite](row.name, row.prefix, self.topics.view)
-            usage = self.usages.of(row.name)
-            served = self._served[place] = TenantServedApis(self.apis, self.latencies, view, usage, self.max_elements)
+            charges = TenantCharges(self.usages.of(row.name), self.usages.rates(row.name), self.clock)
+            served = self._served[place] = TenantServedApis(self.apis, self.latencies, view, charges, self.max_elements)
         return served

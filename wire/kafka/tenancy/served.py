@@ -1,29 +1,26 @@
-"""The APIs as they are served to one tenant: read and written by its view, counted as its use."""
+"""The APIs as they are served to one tenant: read and written by its view, and charged to it."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from coordinators.tenants.usage import TenantUsage
 from engine.metrics import Histogram
 from wire.kafka.apis import Api
 from wire.kafka.codec import MAX_REQUEST_ELEMENTS, Part
-from wire.kafka.connection import PRODUCE_KEY
 from wire.kafka.messages.base import ZERO_UUID
 from wire.kafka.messages.describe_topic_partitions import DescribeTopicPartitionsRequest, TopicRequest
 from wire.kafka.messages.fetch import FetchRequest, FetchResponse
 from wire.kafka.messages.metadata import MetadataRequest, MetadataRequestTopic
-from wire.kafka.messages.produce import ProduceRequest
 from wire.kafka.request import Context
 from wire.kafka.served_apis import FETCH_KEY, ServedApi, ServedApis
 from wire.kafka.steps import Steps
+from wire.kafka.tenancy.charges import TenantCharges
 from wire.kafka.tenancy.codec import tenant_request_decoder, tenant_response_encoder
 from wire.kafka.tenancy.fields import OFFERED
 from wire.kafka.tenancy.view import TenantView
 
 METADATA_KEY = 3
 DESCRIBE_TOPIC_PARTITIONS_KEY = 75
-SHARE_FETCH_KEY = 78
 NO_SESSION = 0
 NOBODYS_SESSION = -1
 """A session that there never is."""
@@ -34,7 +31,7 @@ SESSIONS_MAX = 10_000
 class TenantServedApi(ServedApi):
     """One API in one version for one tenant."""
 
-    __slots__ = ("_counted", "_view")
+    __slots__ = ("_noted", "_view")
 
     def __init__(
         self,
@@ -44,15 +41,15 @@ class TenantServedApi(ServedApi):
         max_elements: int,
         view: TenantView,
         handle: Callable[[Any, Any], Any],
-        counted: Callable[[Any, list[Part]], object] | None,
+        noted: Callable[[Any], object] | None,
     ) -> None:
         super().__init__(api, version, latencies, max_elements)
         self._view = view
         self.handle = handle
         self.decode = partial(tenant_request_decoder(api.key, version, max_elements), t=view)
         encode = partial(tenant_response_encoder(api.key, version), t=view)
-        self.encode = encode if counted is None else partial(_counted, encode, counted)
-        self._counted = counted
+        self.encode = encode if noted is None else partial(_noted, encode, noted)
+        self._noted = noted
 
     def decode_in_steps(self, frame: bytes, position: int) -> Steps[Any]:
         """Reads a large request."""
@@ -62,18 +59,14 @@ class TenantServedApi(ServedApi):
     def encode_in_steps(self, message: Any) -> Steps[list[Part]]:
         """Writes what may be a large answer."""
         encode = tenant_response_encoder(self.api_key, self.version, in_steps=True)
-        parts: list[Part] = yield from encode(message, self._view)
-        if self._counted is not None:
-            self._counted(message, parts)
-        return parts
+        if self._noted is not None:
+            self._noted(message)
+        return encode(message, self._view)  # type: ignore[no-any-return]
 
 
-def _counted(
-    encode: Callable[[Any], list[Part]], counted: Callable[[Any, list[Part]], object], message: Any
-) -> list[Part]:
-    parts = encode(message)
-    counted(message, parts)
-    return parts
+def _noted(encode: Callable[[Any], list[Part]], noted: Callable[[Any], object], message: Any) -> list[Part]:
+    noted(message)
+    return encode(message)
 
 
 class TenantServedApis(ServedApis):
@@ -84,27 +77,28 @@ class TenantServedApis(ServedApis):
         apis: Mapping[int, Api],
         latencies: Mapping[int, Histogram],
         view: TenantView,
-        usage: TenantUsage,
+        charges: TenantCharges,
         max_elements: int = MAX_REQUEST_ELEMENTS,
     ) -> None:
         super().__init__({key: apis[key] for key in OFFERED if key in apis}, latencies, max_elements)
         self.view = view
-        self.usage = usage
+        self.charges = charges
         # Of the fetch sessions those that this tenant was given; a number may be guessed.
         self._sessions: dict[int, None] = {}
 
     def _made(self, api: Api, version: int) -> ServedApi:
-        handle = self._counting(api)
-        counted = {FETCH_KEY: self._fetched, SHARE_FETCH_KEY: self._count_consumed}.get(api.key)
-        return TenantServedApi(api, version, self._latencies[api.key], self._max_elements, self.view, handle, counted)
+        handle = self.charges.charged(api.key, self._prepared(api))
+        noted = self._note_session if api.key == FETCH_KEY else None
+        return TenantServedApi(api, version, self._latencies[api.key], self._max_elements, self.view, handle, noted)
 
-    def _counting(self, api: Api) -> Callable[[Any, Any], Any]:
-        """The handler, which says whose request it was, after what is the tenant's own about it."""
-        inner, usage, prepare = api.handle, self.usage, self._prepares(api.key)
+    def _prepared(self, api: Api) -> Callable[[Any, Any], Any]:
+        """The handler, after what is the tenant's own about its requests."""
+        inner, prepare = api.handle, self._prepares(api.key)
+        if prepare is None:
+            return inner
 
         def handle(request: Any, context: Context) -> Any:
-            usage.requests += 1
-            if prepare is not None and request is not None:
+            if request is not None:
                 prepare(request, context)
             return inner(request, context)
 
@@ -112,7 +106,6 @@ class TenantServedApis(ServedApis):
 
     def _prepares(self, key: int) -> Callable[[Any, Context], None] | None:
         prepared: dict[int, Callable[[Any, Context], None]] = {
-            PRODUCE_KEY: self._count_produced,
             FETCH_KEY: self._own_session,
             METADATA_KEY: self._own_topics,
             DESCRIBE_TOPIC_PARTITIONS_KEY: self._own_partitions,
@@ -138,22 +131,8 @@ class TenantServedApis(ServedApis):
         if request.session_id != NO_SESSION and request.session_id not in self._sessions:
             request.session_id = NOBODYS_SESSION
 
-    def _count_produced(self, request: ProduceRequest, _: Context) -> None:
-        size = 0
-        for topic in request.topic_data:
-            for partition in topic.partition_data:
-                if partition.records is not None:
-                    size += len(partition.records)
-        self.usage.produced_bytes += size
-
-    # -- what is counted
-
-    def _count_consumed(self, _: Any, parts: list[Part]) -> None:
-        self.usage.consumed_bytes += sum(len(part) if isinstance(part, bytes) else part.size for part in parts)
-
-    def _fetched(self, response: FetchResponse, parts: list[Part]) -> None:
-        """Count, and note if the tenant has been given a session."""
-        self._count_consumed(response, parts)
+    def _note_session(self, response: FetchResponse) -> None:
+        """Note if the tenant has been given one."""
         sessions = self._sessions
         if response.session_id != NO_SESSION and response.session_id not in sessions:
             if len(sessions) >= SESSIONS_MAX:
