@@ -75,7 +75,7 @@ class KafkaConnection:
         self._cork = server.cork
         self._context = Context(peer, -1, None)
         self._served: Mapping[tuple[int, int], ServedApi | None] = server.served
-        peer.served_by(self.mute, self._bind)
+        peer.served_by(self.mute, self.bind)
         self._transport = transport
         self._limits = server.limits
         self._frames = FrameBuffer(self._limits.max_frame_bytes, self._limits.max_control_frame_bytes)
@@ -102,7 +102,7 @@ class KafkaConnection:
                 async with trio.open_nursery() as nursery:
                     self._nursery = nursery
                     if self._arrival is None or await self._arrival.run():
-                        self.rebind()
+                        self.bind(self.peer.caller)
                         await self._read_requests()
                     nursery.cancel_scope.cancel()
         except* WireError as errors:
@@ -125,11 +125,8 @@ class KafkaConnection:
         logger.info("connection closed: %s", reason, extra=self._address())
         self._scope.cancel()
 
-    def rebind(self) -> None:
-        """Have its requests served as to the tenant that it is now known to belong to."""
-        self._bind(self.peer.caller)
-
-    def _bind(self, caller: Caller) -> None:
+    def bind(self, caller: Caller) -> None:
+        """Have its requests served as to the tenant that the caller is now known to belong to."""
         served = self._server.tenancy.bind(self.peer, caller)
         self._served = self._server.served if served is None else served
 
@@ -534,14 +531,13 @@ class KafkaServer:
         self.tenancy = TenantDoor(
             self.apis, self.latencies, services[Topics], services[Usages], clock, limits.max_request_elements
         )
-        self.tenancy.follow()
-        services[Topics].tenants.on_change.append(self._rebind_all)
         self.received_bytes = 0
         self.sent_bytes = 0
         self.receive_buffer = memoryview(bytearray(RECEIVE_BUFFER_BYTES))
         self.large_requests = LargeRequests(limits.max_large_request_bytes)
         self._acceptor: Acceptor[KafkaConnection] = Acceptor(_connection_limits(limits), logger)
         self.connections, self.ended = self._acceptor.connections, self._acceptor.ended
+        self.tenancy.begin(self.connections)
 
     async def serve(self, listener: socket.socket, endpoint: Endpoint | None, number: int = 0) -> None:
         """Accept for ever; `listener` is bound, listening and non-blocking, and the one of this number.
@@ -581,12 +577,6 @@ class KafkaServer:
             for holder in self.large_requests.overdue(now - idle_s):
                 assert isinstance(holder, KafkaConnection)
                 holder.close("its request has not arrived whole for connections.max.idle.ms, and others wait")
-
-    def _rebind_all(self) -> None:
-        """Tenants came, went or were altered."""
-        self.tenancy.follow()
-        for connection in tuple(self.connections.values()):
-            connection.rebind()
 
     def under_way(self) -> tuple[int, int, int]:
         """As each connection tells it, over all of them."""

@@ -7,6 +7,7 @@ as nobody's, because something is missing.
 
 import logging
 from collections.abc import Mapping
+from typing import Protocol
 
 from attrs import define, field, frozen
 
@@ -28,6 +29,15 @@ from wire.kafka.tenancy.view import VIEWS
 logger = logging.getLogger("tidegate.tenants")
 
 Served = Mapping[tuple[int, int], ServedApi | None]
+
+
+class BoundConnection(Protocol):
+    """A connection that is served as its tenant's."""
+
+    peer: Peer
+
+    def bind(self, caller: Caller) -> None:
+        """Be served as to the tenant of this caller."""
 
 
 @frozen
@@ -71,6 +81,17 @@ class TenantDoor:
     def tenants(self) -> Tenants:
         """Those that there are."""
         return self.topics.tenants
+
+    def begin(self, connections: Mapping[int, "BoundConnection"]) -> None:
+        """Follow what becomes of tenants; these connections are served accordingly."""
+
+        def follow() -> None:
+            self.follow()
+            for connection in tuple(connections.values()):
+                connection.bind(connection.peer.caller)
+
+        follow()
+        self.tenants.on_change.append(follow)
 
     def follow(self) -> None:
         """Obey the limits as they are now, and keep nothing of tenants that are no more."""
