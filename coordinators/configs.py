@@ -13,7 +13,7 @@ from enum import IntEnum
 from attrs import evolve, frozen
 
 from coordinators.group_configs import GROUP_CONFIGS, GroupConfigs
-from coordinators.letter_rules import LetterRules, check_defaults
+from coordinators.letter_rules import NAMED_BY_GROUP, LetterRules, check_defaults, check_group_target
 from coordinators.topic_names import check_topic_name
 from coordinators.topic_view import Plan, PlanBuilder, Topic, TopicView
 from engine.catalogue.catalogue import Commit, Compare, Put
@@ -132,7 +132,7 @@ class ConfigPlanner:
                 _alter(configs, alteration, topic_key(alteration.name), self._inherited_list(alteration.name))
             return self._topic_change(topic, configs, letters)
         if resource.type == ResourceType.GROUP:
-            return self.groups.plan(resource.name, self._altered_group(resource.name, alterations))
+            return self._group_change(resource.name, self._altered_group(resource.name, alterations))
         node_id = self._node(resource)
         configs = {**self.dynamic.get(node_id, {})}
         for alteration in alterations:
@@ -148,11 +148,18 @@ class ConfigPlanner:
         if resource.type == ResourceType.TOPIC:
             return self._topic_change(self._topic(resource.name), given, letters)
         if resource.type == ResourceType.GROUP:
-            return self.groups.plan(resource.name, given)
+            return self._group_change(resource.name, given)
         node_id = self._node(resource)
         for name in given:
             _dynamic_broker_key(self.settings, name)
         return self._broker_change(node_id, given)
+
+    def _group_change(self, group_id: str, configs: Mapping[str, str]) -> Commit:
+        change = self.groups.plan(group_id, configs)
+        target = configs.get(NAMED_BY_GROUP)
+        if target and target != self.groups.own(group_id).get(NAMED_BY_GROUP):
+            check_group_target(target, self.view.by_name.get(target), self.settings)
+        return change
 
     def _altered_group(self, group_id: str, alterations: Sequence[ConfigAlteration]) -> dict[str, str]:
         configs = {**self.groups.own(group_id)}

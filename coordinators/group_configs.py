@@ -17,12 +17,13 @@ from engine.catalogue.catalogue import Commit, Compare, Delete, Put
 from engine.catalogue.records import encode, group_configs_key
 from engine.config.keys import Value
 from engine.config.resolve import BrokerSettings, ConfigEntry, ConfigSource, SourcedValue
-from engine.errors import InvalidConfig, InvalidRequest
+from engine.errors import InvalidConfig, InvalidRequest, PolicyViolation
 
 GROUP_CONFIGS: dict[str, GroupKey] = {each.name: each for each in (*CONSUMER_CONFIGS, *SHARE_CONFIGS, *STREAMS_CONFIGS)}
 """All that a group can be configured with, by name."""
 
 LETTER_TOPIC = "errors.deadletterqueue.topic.name"
+MOST_GROUPS = "max.configured.groups"
 
 SESSIONS = (
     ("consumer.session.timeout.ms", "consumer.heartbeat.interval.ms"),
@@ -108,6 +109,8 @@ class GroupConfigs:
         self._check_letters(group_id, configs.get(LETTER_TOPIC))
         if configs == self.own(group_id):
             return Commit()
+        if configs and group_id not in self._own:
+            self._make_room()
         key = group_configs_key(group_id)
         change = Put(key, encode(dict(configs))) if configs else Delete(key)
         return Commit((Compare(key, self._revisions.get(group_id, 0)),), (change,))
@@ -129,6 +132,14 @@ class GroupConfigs:
         return map(group_configs_key, self._own)
 
     # -- internals
+
+    def _make_room(self) -> None:
+        most = self.settings.integer(MOST_GROUPS) if MOST_GROUPS in self.settings.keys else None
+        if most is not None and len(self._own) >= most:
+            raise PolicyViolation(
+                f"{most} groups have configs of their own, and {MOST_GROUPS} allows no more: take those back that are "
+                "not needed, or raise it"
+            )
 
     def _check(self, configs: Mapping[str, str]) -> None:
         unknown = next((name for name in configs if name not in GROUP_CONFIGS), None)

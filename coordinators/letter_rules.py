@@ -13,6 +13,10 @@ from engine.config.resolve import BrokerSettings
 from engine.errors import InvalidConfig, InvalidTopic
 
 _KEYS = ("expiry.policy", "dead.letter.topic", "cleanup.policy")
+ENABLE = "errors.deadletterqueue.group.enable"
+PREFIX = "errors.deadletterqueue.topic.name.prefix"
+CREATE = "errors.deadletterqueue.auto.create.topics.enable"
+NAMED_BY_GROUP = "errors.deadletterqueue.topic.name"
 
 
 @define
@@ -83,6 +87,36 @@ class LetterRules:
         found.update(planned.senders(topic.name))
         found.pop(topic.name, None)
         return found.items()
+
+
+def check_group_target(name: str, topic: Topic | None, settings: BrokerSettings) -> None:
+    """Raise unless a share group may name this topic for its dead letters (KIP-1191): an application that could have
+    the broker write into any topic would write where it may not."""
+    prefix = settings.text(PREFIX) if PREFIX in settings.keys else ""
+    if not name.startswith(prefix):
+        raise InvalidConfig(f"{NAMED_BY_GROUP}: {name!r} does not begin with {prefix!r}, as {PREFIX} wants it")
+    if name in INTERNAL_TOPICS:
+        raise InvalidConfig(f"{NAMED_BY_GROUP}: {name!r} is the broker's own topic")
+    if topic is not None and not topic.config[ENABLE]:
+        raise InvalidConfig(
+            f"{NAMED_BY_GROUP}: the topic {name!r} takes no dead letters of groups; set its {ENABLE}=true"
+        )
+    if topic is not None and topic.compacted:
+        raise InvalidConfig(
+            f"{NAMED_BY_GROUP}: the topic {name!r} is compacted (cleanup.policy), and letters may have no key"
+        )
+
+
+def check_own_target(name: str, topic: Topic | None) -> None:
+    """Raise if a topic's own dead-letter topic says that it does not take letters of share groups."""
+    if topic is not None and topic.config.overrides.get(ENABLE) == "false":
+        raise InvalidConfig(f"the topic {name!r} takes no dead letters of groups: its {ENABLE} is false")
+
+
+def check_may_be_made(name: str, settings: BrokerSettings) -> None:
+    """Raise if dead-letter topics of share groups are made by hand."""
+    if CREATE in settings.keys and not settings[CREATE]:
+        raise InvalidConfig(f"there is no topic {name!r}, and {CREATE} is false: somebody has to make it")
 
 
 def check_defaults(view: TopicView, before: BrokerSettings, after: BrokerSettings) -> None:

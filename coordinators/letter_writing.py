@@ -21,6 +21,7 @@ import trio
 from attrs import define
 
 from coordinators.cluster.controller import ClusterController
+from coordinators.letter_rules import ENABLE
 from coordinators.producer_ids import ProducerIds
 from coordinators.records.publication import Publication
 from coordinators.records.publishing import Publishing
@@ -86,6 +87,7 @@ class LetterWriting:
         if name not in topics.by_name:
             # Where the broker's default is `dlq`: the letters' own topic has no letters.
             configs = {"expiry.policy": "drop"} if topics.settings.topic_defaults["expiry.policy"] == "dlq" else {}
+            configs[ENABLE] = "true"
             await self.controller.ensure_topic(TopicSpec(name, source.partition_count, configs=configs))
         topic = topics.by_name[name]
         return topic, index % len(topic.partitions)

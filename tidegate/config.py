@@ -13,6 +13,7 @@ from pathlib import Path
 from attrs import frozen
 
 from coordinators.cluster.defaults import cluster_keys
+from coordinators.share.config import check_bounds
 from engine.config.keys import Value
 from engine.config.resolve import BrokerSettings
 from engine.config.topic import TOPIC_KEYS
@@ -84,6 +85,7 @@ class BrokerConfig:
         own = {name: key for name in given if (key := scoped_key(name, keys)) is not None}
         layers = BrokerSettings(static=given, keys={**keys, **own} if own else keys)
         layers.check()
+        check_bounds(layers)
         config = cls(given, origins, layers)
         config.check_listeners()
         return config

@@ -12,7 +12,7 @@ from coordinators.cluster.config import CLUSTER_KEYS
 from coordinators.config import THROTTLE_KEYS, TOPIC_CREATION_KEYS
 from coordinators.group.config import CONSUMER_GROUP_KEYS, GROUP_KEYS
 from coordinators.group.streams.config import STREAMS_GROUP_KEYS
-from coordinators.share.broker_keys import SHARE_GROUP_KEYS, SHARE_STATE_KEYS
+from coordinators.share.broker_keys import SHARE_GROUP_KEYS, SHARE_LETTER_KEYS, SHARE_STATE_KEYS
 from coordinators.tracing.config import TRACING_KEYS
 from coordinators.transaction.config import TRANSACTION_KEYS
 from engine.config.broker import ENGINE_KEYS
@@ -204,6 +204,7 @@ BROKER_KEYS: dict[str, ConfigKey] = by_name(
         *GROUP_KEYS,
         *CONSUMER_GROUP_KEYS,
         *SHARE_GROUP_KEYS,
+        *SHARE_LETTER_KEYS,
         *SHARE_STATE_KEYS,
         *STREAMS_GROUP_KEYS,
         *TRANSACTION_KEYS,

@@ -11,6 +11,15 @@ from engine.config.resolve import BrokerSettings
 
 GROUP_KEYS = (
     ConfigKey(
+        "max.configured.groups",
+        ConfigType.INT,
+        10_000,
+        "Tidegate's own key. The most groups that may have configs of their own, whether or not they have members. "
+        "They are kept by every node, and are the groups' until they are taken back.",
+        at_least(0),
+        dynamic=False,
+    ),
+    ConfigKey(
         "group.min.session.timeout.ms",
         ConfigType.INT,
         6_000,

@@ -1,6 +1,8 @@
 """What the broker's configuration says of share groups: their members, what is handed out to them (`SHARE_GROUP_KEYS`),
-and the topic in which their state is kept (`SHARE_STATE_KEYS`)."""
+where their dead letters may go (`SHARE_LETTER_KEYS`), and the topic in which their state is kept
+(`SHARE_STATE_KEYS`)."""
 
+from coordinators.topic_names import is_legal_topic_name
 from engine.config.keys import ConfigKey, ConfigType, Effect, Importance, Rule, at_least, between
 
 ASSIGNOR = "simple"
@@ -178,6 +180,26 @@ SHARE_GROUP_KEYS = (
         "The most sessions of members that fetch from share groups on this node.",
         at_least(1),
         dynamic=False,
+    ),
+)
+
+SHARE_LETTER_KEYS = (
+    ConfigKey(
+        "errors.deadletterqueue.topic.name.prefix",
+        ConfigType.STRING,
+        "",
+        "With what the names of dead-letter topics begin that share groups name themselves "
+        "(errors.deadletterqueue.topic.name, KIP-1191). Topics' own dead-letter topics are called as they are.",
+        Rule(lambda name: not name or is_legal_topic_name(name), "empty, or how a topic's name may begin"),
+        default_reason="`<topic>.dlq` is where letters go by default.",
+    ),
+    ConfigKey(
+        "errors.deadletterqueue.auto.create.topics.enable",
+        ConfigType.BOOLEAN,
+        True,
+        "Whether dead-letter topics of share groups are made when they are first needed (KIP-1191). Without it letters "
+        "wait until somebody makes the topic.",
+        default_reason="dead letters are on by default, and have to go somewhere.",
     ),
 )
 

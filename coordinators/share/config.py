@@ -11,6 +11,8 @@ from attrs import frozen
 from coordinators.group_keys import GroupKey, behind
 from coordinators.topic_names import is_legal_topic_name
 from engine.config.keys import ConfigKey, ConfigType, Rule, Value, at_least, between, distinct_from, one_of
+from engine.config.resolve import BrokerSettings
+from engine.errors import InvalidConfig
 from engine.stage.headers import PRIORITIES
 
 BY_DURATION = "by_duration:"
@@ -242,6 +244,25 @@ SHARE_CONFIGS = (
         )
     ),
 )
+
+
+def check_bounds(settings: BrokerSettings) -> None:
+    """`InvalidConfig` where the broker's own keys of share groups contradict each other, as Kafka has it: what groups
+    obey that choose nothing must be what they could choose."""
+    for each in SHARE_CONFIGS:
+        for synonym in each.key.synonyms if each.least else ():
+            least, value, most = (settings.integer(name) for name in (each.least, synonym.name, each.greatest))
+            if least > most:
+                raise InvalidConfig(f"{each.least} ({least}) must be at most {each.greatest} ({most})")
+            if not least <= value <= most:
+                raise InvalidConfig(
+                    f"{synonym.name} ({value}) must be from {each.least} ({least}) to {each.greatest} ({most})"
+                )
+    session, heartbeat = "group.share.session.timeout.ms", "group.share.heartbeat.interval.ms"
+    if settings.integer(session) <= settings.integer(heartbeat):
+        raise InvalidConfig(
+            f"{session} ({settings.integer(session)}) must be greater than {heartbeat} ({settings.integer(heartbeat)})"
+        )
 
 
 @frozen

@@ -24,6 +24,7 @@ from heapq import nsmallest
 import trio
 from attrs import define, evolve, field
 
+from coordinators.letter_rules import check_group_target, check_may_be_made, check_own_target
 from coordinators.letter_writing import (
     RETRY_S,
     Header,
@@ -124,6 +125,9 @@ class ShareDeadLetters:
         offsets, records = await self._intend(share, post, source)
         producer = post.producer
         assert producer is not None, "an intent has a producer"
+        topics = writing.controller.topics
+        if producer.target not in topics.by_name:
+            check_may_be_made(producer.target, topics.settings)
         target = await writing.target(producer.target, source, share.place.partition_index)
         letters, breathing = list[Letter](), Breathing(TOLD_AT_ONCE)
         for offset in offsets:
@@ -156,6 +160,7 @@ class ShareDeadLetters:
         records, looked = await self._records(share, source, offsets, most_bytes=TOGETHER_BYTES)
         offsets = offsets[:looked]
         wanted = self._target(share, source)
+        self._check_target(share, wanted)
         if post.producer is None or post.producer.target != wanted:
             await self._begin_anew(share, post, wanted)
         assert post.producer is not None
@@ -211,6 +216,17 @@ class ShareDeadLetters:
             # Letters in the topic itself would be delivered and die again, for ever.
             name = source.name[: NAME_LENGTH_MAX - len(SUFFIX)] + SUFFIX
         return name
+
+    def _check_target(self, share: SharePartition, name: str) -> None:
+        """Raise if letters may not go there: they wait, and once they are intended they go."""
+        topics = self.writing.controller.topics
+        topic = topics.by_name.get(name)
+        if name == share.rules.dead_letter_topic:
+            check_group_target(name, topic, topics.settings)
+        else:
+            check_own_target(name, topic)
+        if topic is None:
+            check_may_be_made(name, topics.settings)
 
     def _told(self, share: SharePartition, source: Topic, offset: int, record: SourceRecord | None) -> list[Header]:
         window = share.window

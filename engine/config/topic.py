@@ -20,7 +20,7 @@ from engine.config.keys import (
     distinct_from,
     one_of,
 )
-from engine.config.topic_extensions import EXTENSIONS, TRACING
+from engine.config.topic_extensions import EXTENSIONS, LETTERS, TRACING
 from engine.errors import InvalidConfig
 
 MEBIBYTE = 2**20
@@ -351,7 +351,7 @@ REPLICATION = (
 )
 
 TOPIC_KEYS: dict[str, ConfigKey] = by_name(
-    (*CLEANUP, *RECORDS, *SEGMENTS, *DURABILITY, *REPLICATION, *TRACING, *EXTENSIONS)
+    (*CLEANUP, *RECORDS, *SEGMENTS, *DURABILITY, *REPLICATION, *LETTERS, *TRACING, *EXTENSIONS)
 )
 
 

@@ -202,6 +202,17 @@ EXPIRY = (
     ),
 )
 
+LETTERS = (
+    ConfigKey(
+        "errors.deadletterqueue.group.enable",
+        ConfigType.BOOLEAN,
+        False,
+        "Whether share groups may have their dead letters written to this topic (KIP-1191). A group that names a topic "
+        "needs it to be `true`; for the topic's own dead-letter topic it is enough that it is not set to `false`. "
+        "Topics that are made for dead letters have it.",
+    ),
+)
+
 EXTENSIONS = (*STAGE, *DELAY, *PRIORITY, *EXPIRY)
 
 

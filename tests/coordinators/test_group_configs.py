@@ -7,7 +7,7 @@ import pytest
 from coordinators.configs import AlterOperation, ConfigAlteration, ConfigResource, ResourceType
 from coordinators.group_configs import GROUP_CONFIGS
 from engine.config.resolve import ConfigSource
-from engine.errors import BrokerError, InvalidConfig, InvalidRequest
+from engine.errors import BrokerError, InvalidConfig, InvalidRequest, PolicyViolation
 
 GROUP = ConfigResource(ResourceType.GROUP, "g")
 SET, DELETE, APPEND, SUBTRACT = AlterOperation
@@ -155,3 +155,37 @@ def test_bounds_that_were_moved_bound_what_was_taken_before(desk: Any) -> None:
     set_one(desk, "share.record.lock.duration.ms", "60000")
     desk.restart({"group.share.max.record.lock.duration.ms": 40_000})
     assert desk.topics.groups.share_settings("g").lock_duration_ms == 40_000
+
+
+def test_only_so_many_groups_have_configs_of_their_own(desk: Any) -> None:
+    desk.restart({"max.configured.groups": 2})
+    by_key = ConfigAlteration("share.order", SET, "key")
+    for group in ("a", "b"):
+        alter(desk, by_key, group=group)
+    with pytest.raises(PolicyViolation, match=r"max\.configured\.groups"):
+        alter(desk, by_key, group="c")
+    alter(desk, ConfigAlteration("share.order", SET, "none"), group="a")
+    alter(desk, ConfigAlteration("share.order", DELETE), group="a")
+    alter(desk, by_key, group="c")
+    assert sorted(desk.topics.groups.group_ids()) == ["b", "c"]
+
+
+def test_a_topic_for_letters_has_to_take_them(desk: Any) -> None:
+    desk.create("plain")
+    desk.create("letters", 1, {"errors.deadletterqueue.group.enable": "true"})
+    desk.create("compacted", 1, {"errors.deadletterqueue.group.enable": "true", "cleanup.policy": "compact"})
+    for name, message in (("plain", "group.enable=true"), ("compacted", "is compacted")):
+        with pytest.raises(InvalidConfig, match=message):
+            set_one(desk, "errors.deadletterqueue.topic.name", name)
+    for name in ("letters", "not-made-yet"):
+        set_one(desk, "errors.deadletterqueue.topic.name", name)
+        assert desk.topics.groups.share_settings("g").dead_letter_topic == name
+
+
+def test_a_topic_for_letters_has_the_prefix_that_is_wanted(desk: Any) -> None:
+    set_one(desk, "errors.deadletterqueue.topic.name", "letters")
+    desk.restart({"errors.deadletterqueue.topic.name.prefix": "dlq."})
+    set_one(desk, "share.order", "key")
+    with pytest.raises(InvalidConfig, match=r"does not begin with 'dlq\.'"):
+        set_one(desk, "errors.deadletterqueue.topic.name", "others")
+    set_one(desk, "errors.deadletterqueue.topic.name", "dlq.others")

@@ -171,3 +171,22 @@ def test_listeners_have_names_and_the_map_their_protocols() -> None:
 def test_names_that_do_not_fit_together_are_refused(values: dict[str, object], said: str) -> None:
     with pytest.raises(InvalidConfig, match=said):
         BrokerConfig.load(values=values)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (
+            {"group.share.record.lock.duration.ms": 5_000},
+            r"group\.share\.record\.lock\.duration\.ms \(5000\).*min\.record\.lock.* \(15000\).*max.* \(60000\)",
+        ),
+        ({"group.share.max.heartbeat.interval.ms": 100}, r"min\.heartbeat.* must be at most .*max\.heartbeat"),
+        (
+            {"group.share.min.session.timeout.ms": 100, "group.share.session.timeout.ms": 5_000},
+            r"group\.share\.session\.timeout\.ms \(5000\) must be greater than group\.share\.heartbeat",
+        ),
+    ],
+)
+def test_bounds_of_share_groups_that_contradict_each_other_are_named(values: dict[str, int], message: str) -> None:
+    with pytest.raises(InvalidConfig, match=message):
+        BrokerConfig.load(values=values)

@@ -1,6 +1,7 @@
 """Records that a share group gives up: in the dead-letter topic whole, with the reason, exactly once."""
 
 import logging
+from collections.abc import Awaitable, Callable
 
 import pytest
 import trio
@@ -9,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from trio.testing import MockClock, trio_test
 
+from coordinators.configs import AlterOperation, ConfigAlteration, ConfigResource, ResourceType
 from coordinators.share.acks import AckBatch, AckType
 from coordinators.share.ports import DeliveryState, LetterProducer, SharePlace
 from engine.errors import StorageError
@@ -412,3 +414,78 @@ async def test_a_state_that_began_anew_forgets_what_was_intended(bench: LetterBe
     bench.acknowledge(REJECT, 3)
     await bench.deliver()
     assert bench.arrived_offsets() == [3]
+
+
+# -- KIP-1191's keys
+
+ENABLE = "errors.deadletterqueue.group.enable"
+Prepare = Callable[[LetterBench], Awaitable[None]]
+
+
+def set_enable(bench: LetterBench, topic: str, value: str) -> None:
+    alteration = ConfigAlteration(ENABLE, AlterOperation.SET, value)
+    bench.desk.run(bench.desk.topics.plan_alter_configs([(ConfigResource(ResourceType.TOPIC, topic), [alteration])]))
+
+
+def waits_until(desk: Desk, target: str, prepare: Prepare, allow: Prepare, **settings: str) -> None:
+    """A letter cannot go where it should, and stays where it is; then it is allowed to."""
+
+    async def work() -> None:
+        bench = LetterBench(desk)
+        bench.settings = evolve(bench.settings, **settings)
+        await with_records(bench, 1)
+        await prepare(bench)
+        bench.take()
+        bench.acknowledge(REJECT, 0)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(bench.deliver)
+            await trio.sleep(5)
+            assert (bench.durable(DeliveryState.ARCHIVING), bench.arrived(target)) == ({0}, [])
+            await allow(bench)
+        assert len(bench.arrived(target)) == 1
+
+    trio.run(work, clock=MockClock(rate=200))
+
+
+def test_a_topic_that_a_group_names_has_to_take_letters(desk: Desk) -> None:
+    async def prepare(bench: LetterBench) -> None:
+        await bench.create("business")
+
+    async def allow(bench: LetterBench) -> None:
+        set_enable(bench, "business", "true")
+
+    waits_until(desk, "business", prepare, allow, dead_letter_topic="business")
+
+
+def test_a_dead_letter_topic_may_refuse_letters_of_groups(desk: Desk) -> None:
+    async def prepare(bench: LetterBench) -> None:
+        await bench.create("t.dlq")
+        set_enable(bench, "t.dlq", "false")
+
+    async def allow(bench: LetterBench) -> None:
+        set_enable(bench, "t.dlq", "true")
+
+    waits_until(desk, "t.dlq", prepare, allow)
+
+
+def test_dead_letter_topics_are_made_unless_that_is_switched_off(desk: Desk) -> None:
+    async def prepare(bench: LetterBench) -> None:
+        name = "errors.deadletterqueue.auto.create.topics.enable"
+        alteration = ConfigAlteration(name, AlterOperation.SET, "false")
+        all_nodes = ConfigResource(ResourceType.BROKER, "")
+        bench.desk.run(bench.desk.topics.plan_alter_configs([(all_nodes, [alteration])]))
+
+    async def allow(bench: LetterBench) -> None:
+        assert "t.dlq" not in bench.controller.topics.by_name
+        await bench.create("t.dlq")
+
+    waits_until(desk, "t.dlq", prepare, allow)
+
+
+@trio_test
+async def test_topics_that_are_made_for_letters_take_them(bench: LetterBench) -> None:
+    await with_records(bench, 1)
+    bench.take()
+    bench.acknowledge(REJECT, 0)
+    await bench.deliver()
+    assert bench.controller.topics.by_name["t.dlq"].config[ENABLE] is True

@@ -185,7 +185,8 @@ def test_the_broker_is_killed_and_comes_back(run: Run, name: str) -> None:
     accepted: set[int] = set()
     twice: list[int] = []
 
-    with testing.broker({"group.share.heartbeat.interval.ms": "500"}, timeout_s=60) as broker:
+    keys = {"group.share.heartbeat.interval.ms": "500", "group.share.min.heartbeat.interval.ms": "100"}
+    with testing.broker(keys, timeout_s=60) as broker:
         prepare(broker.bootstrap, name, VALUES)
 
         async def program() -> None:
