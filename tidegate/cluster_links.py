@@ -12,6 +12,7 @@ from coordinators.transaction.markers import LocalMarkers
 from coordinators.transaction.transactions import Transactions
 from engine.config.resolve import BrokerSettings
 from tidegate.world import World
+from wire.kafka.listeners import NodeWays
 from wire.kafka.nodes.coordinators import ClusterCoordinators
 from wire.kafka.nodes.letter_calls import ClusterLetterCalls
 from wire.kafka.nodes.letters import LetterLinks
@@ -40,7 +41,9 @@ class ClusterLinks:
         cls, world: World, trust: NodeTrust, nodes: Nodes, background: Background, settings: BrokerSettings
     ) -> "ClusterLinks":
         """Nobody is connected to yet."""
-        links = NodeLinks(world.dial, trust, nodes, background, settings.integer("socket.request.max.bytes"))
+        links = NodeLinks(
+            world.dial, trust, nodes, background, settings.integer("socket.request.max.bytes"), NodeWays.of(settings)
+        )
         kinds = (LinkKind.QUESTIONS, LinkKind.WRITES, LinkKind.LETTERS, LinkKind.STATES)
         questions, writes, letters, states = (SharedLinks(links, world.clock, kind) for kind in kinds)
         return cls(links, questions, writes, LetterLinks(letters), states, background)

@@ -23,7 +23,7 @@ from coordinators.topic_creation import DEFAULT_FACTOR
 from engine.catalogue.records import NodeRecord
 from engine.timers import Timers
 from tidegate.world import World
-from wire.kafka.listeners import parse_listener
+from wire.kafka.listeners import NodeWays
 
 if TYPE_CHECKING:
     from tidegate.replication import Replication
@@ -55,7 +55,7 @@ class Clustering:
             repairs = Repairs(controller.replicas)
             controller.replicas.on_damaged.append(repairs.begin_anew)
             controller.replicas.on_damaged_stage.append(repairs.begin_stage_anew)
-        role = ControllerRole(membership, elections, _reach(world))
+        role = ControllerRole(membership, elections, _reach(world, NodeWays.of(controller.topics.settings)))
         return cls(membership, elections, role, ClusterEvents(controller.replicas, world.clock))
 
     @property
@@ -124,16 +124,16 @@ class Clustering:
             await trio.sleep(session.duration_s / DOUBTS_PER_SESSION)
 
 
-def _reach(world: World) -> Callable[[NodeRecord], Awaitable[object]]:
+def _reach(world: World, ways: NodeWays) -> Callable[[NodeRecord], Awaitable[object]]:
     async def reach(node: NodeRecord) -> None:
-        """By whichever of its listeners can be reached from here. It binds all of them together: where one refuses, and
-        none is reached, nobody is there."""
+        """By whichever of its listeners for nodes can be reached from here. It binds all of them together: where one
+        refuses, and none is reached, nobody is there."""
         failure: OSError | None = None
-        for listener in node.listeners:
-            address = parse_listener(listener)
+        listeners = ways.to(node.listeners)
+        for listener in listeners:
             try:
-                with trio.fail_after(SUSPECT_TIMEOUT_S / (len(node.listeners) + 1)):
-                    stream = await world.dial(address.host, address.port)
+                with trio.fail_after(SUSPECT_TIMEOUT_S / (len(listeners) + 1)):
+                    stream = await world.dial(listener.host, listener.port)
             except ConnectionRefusedError as error:
                 failure = error
             except (OSError, trio.TooSlowError) as error:

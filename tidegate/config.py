@@ -7,7 +7,7 @@ An unknown key or a bad value is refused with its name, where it was given and w
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from attrs import frozen
@@ -22,6 +22,7 @@ from tidegate.config_keys import BROKER_KEYS
 from wire.kafka.listeners import (
     KEY_PREFIX,
     Listener,
+    NodeWays,
     SecurityProtocol,
     listener_of_key,
     parse_listener,
@@ -136,12 +137,28 @@ class BrokerConfig:
                 raise InvalidConfig(f"The listener {name} is {protocols[name].value}, which is not served yet")
         for name in sorted({each.name for each in self.advertised_listeners} - names):
             raise InvalidConfig(f"advertised.listeners names {name}, and listeners has none of that name")
+        self._check_node_ways(names)
         for key in self.given:
             if key.startswith(KEY_PREFIX) and listener_of_key(key) not in names:
                 raise InvalidConfig(
                     f"{key} ({self.origins[key]}) is for a listener that there is not: listeners has "
                     f"{', '.join(sorted(names))}"
                 )
+
+    def _check_node_ways(self, names: Collection[str]) -> None:
+        """What nodes of a cluster reach each other by."""
+        ways = NodeWays.of(self.settings)
+        if ways.name is not None and ways.protocol is not None:
+            raise InvalidConfig(
+                "inter.broker.listener.name and security.inter.broker.protocol are both set: leave out the second"
+            )
+        if ways.name is not None and ways.name not in names:
+            raise InvalidConfig(f"inter.broker.listener.name is {ways.name}, and listeners has none of that name")
+        told = [str(listener) for listener in self.listeners]
+        if ways.protocol is not None and not ways.to(told):
+            raise InvalidConfig(
+                f"security.inter.broker.protocol is {ways.protocol.value}, and none of the listeners has that protocol"
+            )
 
 
 def file_settings(path: Path) -> Iterator[Setting]:

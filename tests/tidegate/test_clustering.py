@@ -12,6 +12,7 @@ from trio.testing import MockClock, trio_test
 from engine.catalogue.records import NodeRecord
 from tests.tidegate.processes import ROOT
 from tidegate.clustering import Clustering, _reach
+from wire.kafka.listeners import NodeWays
 
 SHOW = """
 import sys
@@ -52,7 +53,7 @@ class Network:
 def reaching(**hosts: str) -> tuple[Network, Any]:
     network = Network(**hosts)
     node = NodeRecord(2, tuple(f"PLAINTEXT://{host}:9092" for host in hosts))
-    return network, lambda: _reach(network)(node)  # type: ignore[arg-type]
+    return network, lambda: _reach(network, NodeWays())(node)  # type: ignore[arg-type]
 
 
 @trio_test

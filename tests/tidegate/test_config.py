@@ -165,6 +165,12 @@ def test_listeners_have_names_and_the_map_their_protocols() -> None:
         ({"listeners": "OUT://127.0.0.1:1"}, "OUT has no protocol: add OUT:SASL_SSL"),
         ({"advertised.listeners": "SSL://broker:1"}, "advertised.listeners names SSL"),
         ({"listener.security.protocol.map": "A:TLS"}, "a list of NAME:PROTOCOL"),
+        ({"inter.broker.listener.name": "nodes"}, "inter.broker.listener.name is NODES, and listeners has none"),
+        ({"security.inter.broker.protocol": "SSL"}, "none of the listeners has that protocol"),
+        (
+            {"inter.broker.listener.name": "PLAINTEXT", "security.inter.broker.protocol": "PLAINTEXT"},
+            "are both set: leave out the second",
+        ),
         ({"listener.name.plaintext.num.partitions": "3"}, "Unknown configuration listener.name.plaintext.num"),
     ],
 )

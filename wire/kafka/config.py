@@ -2,7 +2,7 @@
 
 from attrs import frozen
 
-from engine.config.keys import INT_MAX, ConfigKey, ConfigType, Importance, Rule, at_least, between
+from engine.config.keys import INT_MAX, ConfigKey, ConfigType, Importance, Rule, at_least, between, one_of
 from engine.config.topic import MEBIBYTE, MINUTE_MS
 from wire.kafka.listeners import PROTOCOLS, are_listeners, is_protocol_map
 
@@ -42,6 +42,25 @@ LISTENER_KEYS = (
         "How listeners are secured, as `NAME:PROTOCOL`. The names of protocols stand for themselves.",
         Rule(is_protocol_map, f"a list of NAME:PROTOCOL, PROTOCOL one of {', '.join(PROTOCOLS)}"),
         dynamic=False,
+    ),
+    ConfigKey(
+        "inter.broker.listener.name",
+        ConfigType.STRING,
+        None,
+        "The name of the listener by which nodes of a cluster reach each other. Where neither this nor "
+        "`security.inter.broker.protocol` is set they try all in their order.",
+        dynamic=False,
+    ),
+    ConfigKey(
+        "security.inter.broker.protocol",
+        ConfigType.STRING,
+        None,
+        "The protocol of the listeners by which nodes of a cluster reach each other, if they are not named. With TLS a "
+        "node trusts the authorities of `ssl.truststore.location`, checks the other's name, and shows the certificate "
+        "of its own listener. On top of any protocol nodes show each other that they know the cluster's secret.",
+        one_of(*PROTOCOLS),
+        dynamic=False,
+        default_reason="Kafka's is PLAINTEXT; here nodes take what they find.",
     ),
 )
 

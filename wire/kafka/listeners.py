@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from enum import Enum
 
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
 from engine.config.keys import ConfigKey, Value
 from engine.config.resolve import BrokerSettings
@@ -95,6 +95,42 @@ def is_protocol_map(items: Sequence[str]) -> bool:
     except ValueError:
         return False
     return True
+
+
+# -- between nodes
+
+
+@frozen
+class NodeWays:
+    """By which of its listeners another node is reached: the named ones, or those of a protocol, or any."""
+
+    name: str | None = None
+    protocol: SecurityProtocol | None = None
+    protocols: Mapping[str, SecurityProtocol] = field(factory=lambda: parse_protocol_map(()))
+    """How listeners are secured, by name; the same on all nodes."""
+
+    @classmethod
+    def of(cls, settings: BrokerSettings) -> "NodeWays":
+        name, protocol = settings["inter.broker.listener.name"], settings["security.inter.broker.protocol"]
+        return cls(
+            str(name).upper() if name else None,
+            SecurityProtocol(protocol) if protocol else None,
+            parse_protocol_map(settings.items("listener.security.protocol.map")),
+        )
+
+    def to(self, listeners: Sequence[str]) -> list[Listener]:
+        """Those of a node's listeners that may be tried, in their order."""
+        return [each for each in map(parse_listener, listeners) if self._may(each)]
+
+    def _may(self, listener: Listener) -> bool:
+        if self.name is not None:
+            return listener.name == self.name
+        return self.protocol is None or self.protocols.get(listener.name) is self.protocol
+
+    def has_tls(self, listener: Listener) -> bool:
+        """Whether it is encrypted. A name that this node has no protocol for is taken for one that is not."""
+        protocol = self.protocols.get(listener.name)
+        return protocol is not None and protocol.has_tls
 
 
 # -- keys of one listener

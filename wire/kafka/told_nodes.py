@@ -1,10 +1,10 @@
 """Where clients are told that the nodes of the cluster are: from their rows in the catalogue, by the listener that the
 client came by.
 
-A client finds this node where it found it just now. Another node is told by its listener of the same number; a node
-without a row, or that has not entered the cluster yet, is not told of at all. But there always is one: when all have
-lost their sessions at once the client is told of this node, which answers it. Of an empty list librdkafka concludes
-that it has nobody left to ask, and never asks again.
+A client finds this node where it found it just now. Another node is told by its listener of the same name; a node that
+has none, or has no row, or has not entered the cluster yet, is not told of at all. But there always is one: when all
+have lost their sessions at once the client is told of this node, which answers it. Of an empty list librdkafka
+concludes that it has nobody left to ask, and never asks again.
 """
 
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from attrs import frozen
 
 from coordinators.cluster.nodes import NodeIdentity, Nodes
 from engine.catalogue.records import NodeRecord
-from wire.kafka.listeners import parse_listener
+from wire.kafka.listeners import Listener, parse_listener
 from wire.kafka.request import Peer
 
 
@@ -66,6 +66,11 @@ class ToldNodes:
         record = self.nodes.by_id.get(node_id)
         return None if record is None or record.fenced else self._told(record, peer)
 
+    def without_listener(self, peer: Peer) -> frozenset[int]:
+        """The nodes that serve, and that have no listener of the name by which the client came."""
+        serving = [record for record in self.nodes.by_id.values() if not record.fenced]
+        return frozenset(record.node_id for record in serving if self._told(record, peer) is None)
+
     def _this_one(self, peer: Peer) -> ToldNode:
         """Where the client found it."""
         return ToldNode(self.identity.node_id, peer.endpoint.host, peer.endpoint.port, self.identity.rack)
@@ -73,7 +78,17 @@ class ToldNodes:
     def _told(self, record: NodeRecord, peer: Peer) -> ToldNode | None:
         if record.node_id == self.identity.node_id:
             return ToldNode(record.node_id, peer.endpoint.host, peer.endpoint.port, record.rack, record.fenced)
-        if peer.listener >= len(record.listeners):
+        listener = self._same_listener(record, peer)
+        if listener is None:
             return None
-        listener = parse_listener(record.listeners[peer.listener])
         return ToldNode(record.node_id, listener.host, listener.port, record.rack, record.fenced)
+
+    def _same_listener(self, record: NodeRecord, peer: Peer) -> Listener | None:
+        """Of several of one name, the one at the same place among them, or the last."""
+        named = [each for each in map(parse_listener, record.listeners) if each.name == peer.listener_name]
+        if len(named) < 2:
+            return named[0] if named else None
+        own = self.nodes.by_id.get(self.identity.node_id)
+        before = () if own is None else own.listeners[: peer.listener]
+        place = sum(parse_listener(each).name == peer.listener_name for each in before)
+        return named[min(place, len(named) - 1)]

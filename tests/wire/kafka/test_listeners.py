@@ -7,6 +7,7 @@ from engine.config.resolve import BrokerSettings
 from wire.kafka.listeners import (
     Listener,
     ListenerSettings,
+    NodeWays,
     SecurityProtocol,
     are_listeners,
     is_protocol_map,
@@ -100,3 +101,19 @@ def test_a_listener_has_its_own_value_before_everybodys_and_a_mechanism_before_t
     assert (outside.integer("sasl.a"), inside.integer("sasl.a"), inside.integer("sasl.a", "PLAIN")) == (2, 3, 4)
     assert inside.integer("sasl.a", "SCRAM-SHA-256") == 3
     assert listener_of_key("listener.name.in.plain.sasl.a") == "IN"
+
+
+def test_nodes_go_by_the_listener_that_is_named_or_of_a_protocol_or_by_any() -> None:
+    listeners = ("CLIENTS://a:1", "NODES://b:2", "SSL://c:3")
+    protocols = parse_protocol_map(("CLIENTS:SASL_SSL", "NODES:SSL"))
+    assert [each.port for each in NodeWays(protocols=protocols).to(listeners)] == [1, 2, 3]
+    assert [each.port for each in NodeWays("NODES", protocols=protocols).to(listeners)] == [2]
+    by_protocol = NodeWays(protocol=SecurityProtocol.SSL, protocols=protocols)
+    assert [each.port for each in by_protocol.to(listeners)] == [2, 3]
+    assert NodeWays("OTHERS", protocols=protocols).to(listeners) == []
+
+
+def test_whether_a_way_is_encrypted_is_told_by_the_map() -> None:
+    ways = NodeWays(protocols=parse_protocol_map(("NODES:SSL", "CLIENTS:SASL_PLAINTEXT")))
+    found = [ways.has_tls(parse_listener(f"{name}://a:1")) for name in ("NODES", "CLIENTS", "PLAINTEXT", "UNKNOWN")]
+    assert found == [True, False, False, False]

@@ -27,3 +27,33 @@ def test_of_this_node_where_all_have_lost_their_sessions_at_once() -> None:
     alone = [ToldNode(1, "node-1.example", 9092, "a")]
     assert told_nodes().all(PEER) == alone
     assert told_nodes(record(1, fenced=True), record(2, fenced=True)).all(PEER) == alone
+
+
+def came_by(name: str, number: int = 0) -> Peer:
+    return Peer("10.0.0.9", 40000, Endpoint("node-1.example", 9092), 1, listener=number, listener_name=name)
+
+
+def test_a_client_is_told_the_listener_of_the_name_by_which_it_came_wherever_it_stands() -> None:
+    own = NodeRecord(1, ("IN://one.inside:1", "OUT://one.outside:2"))
+    other = NodeRecord(2, ("OUT://two.outside:4", "IN://two.inside:3"))
+    told = told_nodes(own, other)
+    assert told.one(2, came_by("IN", 0)) == ToldNode(2, "two.inside", 3, None)
+    assert told.one(2, came_by("OUT", 1)) == ToldNode(2, "two.outside", 4, None)
+    assert told.without_listener(came_by("OUT", 1)) == frozenset()
+
+
+def test_nothing_is_told_of_a_node_without_such_a_listener() -> None:
+    told = told_nodes(NodeRecord(1, ("IN://a:1", "OUT://b:2")), NodeRecord(2, ("IN://c:3",)))
+    assert told.one(2, came_by("OUT", 1)) is None
+    assert [node.node_id for node in told.all(came_by("OUT", 1))] == [1]
+    assert told.without_listener(came_by("OUT", 1)) == {2}
+
+
+def test_of_several_listeners_of_a_name_each_has_its_counterpart() -> None:
+    told = told_nodes(
+        NodeRecord(1, ("IN://a:1", "OUT://b:2", "IN://c:3")), NodeRecord(2, ("IN://d:4", "IN://e:5", "OUT://f:6"))
+    )
+    assert [told.one(2, came_by("IN", number)) for number in (0, 2)] == [
+        ToldNode(2, "d", 4, None),
+        ToldNode(2, "e", 5, None),
+    ]

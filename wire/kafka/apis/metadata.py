@@ -12,6 +12,8 @@ to reach it for long. DescribeCluster tells which node the controller is.
 from collections.abc import Coroutine, Iterable, Mapping
 from typing import Any
 
+from attrs import frozen
+
 from coordinators.access.access import AccessControl
 from coordinators.access.acls import ResourceKind
 from coordinators.cluster.controller import ClusterController
@@ -43,6 +45,7 @@ RIGHTS = Rights(Within(DESCRIBE_TOPIC), Within(CREATE_TOPIC), Within(CREATE_CLUS
 
 ASKED = "metadata"
 FIRST_CHOICE_OF_CREATION_VERSION = 4
+FIRST_LISTENER_NOT_FOUND = 6
 NO_LEADER = -1
 
 
@@ -117,6 +120,14 @@ async def _create_then_describe(
     return _describe(request, context, nodes, controller.topics, access, {**denied, **refused})
 
 
+@frozen
+class Known:
+    """The nodes, for one client."""
+
+    reached: frozenset[int]
+    without_listener: frozenset[int]
+
+
 def _describe(
     request: MetadataRequest,
     context: Context,
@@ -126,7 +137,8 @@ def _describe(
     refused: Mapping[str, BrokerError],
 ) -> MetadataResponse:
     told = nodes.all(context.peer)
-    known = frozenset(node.node_id for node in told)
+    hidden = nodes.without_listener(context.peer) if context.version >= FIRST_LISTENER_NOT_FOUND else frozenset()
+    known = Known(frozenset(node.node_id for node in told), hidden)
     asks_cluster = request.include_cluster_authorized_operations
     return MetadataResponse(
         brokers=[MetadataResponseBroker(node.node_id, node.host, node.port, node.rack) for node in told],
@@ -143,7 +155,7 @@ def _topics(
     topics: Topics,
     access: AccessControl,
     refused: Mapping[str, BrokerError],
-    known: frozenset[int],
+    known: Known,
 ) -> list[MetadataResponseTopic]:
     caller = context.caller
 
@@ -201,7 +213,8 @@ def _find(wanted: MetadataRequestTopic, topics: Topics, refused: Mapping[str, Br
     return topic
 
 
-def _topic(topic: Topic, operations: int, is_internal: bool, known: frozenset[int]) -> MetadataResponseTopic:
+def _topic(topic: Topic, operations: int, is_internal: bool, known: Known) -> MetadataResponseTopic:
+    reached = known.reached
     partitions = [
         MetadataResponsePartition(
             partition_index=index,
@@ -213,11 +226,14 @@ def _topic(topic: Topic, operations: int, is_internal: bool, known: frozenset[in
         for index, partition in enumerate(topic.partitions)
     ]
     for each in partitions:
-        if not known.issuperset(each.replica_nodes):
-            each.offline_replicas = [node_id for node_id in each.replica_nodes if node_id not in known]
-        if each.leader_id not in known:
-            # As in Kafka: the client asks again, for another is about to lead.
-            each.leader_id, each.error_code = NO_LEADER, ErrorCode.LEADER_NOT_AVAILABLE
+        if not reached.issuperset(each.replica_nodes):
+            each.offline_replicas = [node_id for node_id in each.replica_nodes if node_id not in reached]
+        if each.leader_id not in reached:
+            # As in Kafka: the client asks again, for another is about to lead; or is told that it came to a listener
+            # that the leader does not have.
+            is_hidden = each.leader_id in known.without_listener
+            each.error_code = ErrorCode.LISTENER_NOT_FOUND if is_hidden else ErrorCode.LEADER_NOT_AVAILABLE
+            each.leader_id = NO_LEADER
     return MetadataResponseTopic(
         name=topic.name,
         topic_id=topic.topic_id,

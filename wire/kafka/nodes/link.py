@@ -59,7 +59,7 @@ class _Awaited:
 class Link:
     """See the module. `receive` must run as a task of its own for as long as the link is used."""
 
-    stream: trio.abc.HalfCloseableStream
+    stream: trio.abc.Stream
     client_id: str
     max_answer_bytes: int = STRANGER_BYTES
     taken: Mapping[int, Versions] | None = None

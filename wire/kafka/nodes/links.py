@@ -4,6 +4,7 @@ A shared link is made at the first question to its node, and made anew when it h
 is left alone for a moment, longer each time: whoever asks meanwhile is refused at once and knows how to ask again.
 """
 
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import trio
@@ -23,7 +24,7 @@ from engine.catalogue.records import NodeRecord
 from engine.clock import Clock
 from engine.ids import TopicId
 from wire.kafka.codec import WireError
-from wire.kafka.listeners import parse_listener
+from wire.kafka.listeners import Listener, NodeWays
 from wire.kafka.nodes.link import Dial, Link, Versions, introduce
 from wire.kafka.nodes.replica_messages import (
     FETCH_VERSIONS,
@@ -48,6 +49,14 @@ MAX_ANSWER_BYTES = 100 * 1024 * 1024
 WATCH_S = 0.5
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.05, 1.0
 
+Encrypt = Callable[[trio.abc.Stream, Listener], Awaitable[trio.abc.Stream]]
+"""TLS over a stream to a node's listener, whose certificate is the node's; OSError if it is not."""
+
+
+async def not_encrypted(_: trio.abc.Stream, listener: Listener) -> trio.abc.Stream:
+    """Where nobody has set up TLS."""
+    raise OSError(f"{listener.name} is encrypted, and this node has no certificates to trust")
+
 
 @define(eq=False)
 class NodeLinks:
@@ -58,6 +67,8 @@ class NodeLinks:
     nodes: Nodes
     background: Background
     max_answer_bytes: int = MAX_ANSWER_BYTES
+    ways: NodeWays = field(factory=NodeWays)
+    encrypt: Encrypt = not_encrypted
     _count: int = field(default=0, init=False)
 
     async def connect(self, node: NodeRecord) -> LeaderLink:
@@ -83,13 +94,13 @@ class NodeLinks:
             raise
 
     async def _dial(self, node: NodeRecord) -> Link:
-        """By whichever of its listeners can be reached from here, in their order."""
-        stream, failure = None, OSError("it listens nowhere")
-        for listener in node.listeners:
-            address = parse_listener(listener)
+        """By whichever of its listeners can be reached from here, of those that nodes may go by, in their order."""
+        listeners = self.ways.to(node.listeners)
+        stream, failure = None, OSError(_nowhere(node))
+        for listener in listeners:
             try:
-                with trio.fail_after(CONNECT_S / (len(node.listeners) + 1)):
-                    stream = await self.dial(address.host, address.port)
+                with trio.fail_after(CONNECT_S / (len(listeners) + 1)):
+                    stream = await self._reach(listener)
                 break
             except (OSError, trio.TooSlowError) as error:
                 failure = OSError(f"{listener}: {error or 'it does not answer'}")
@@ -99,9 +110,23 @@ class NodeLinks:
         self.background.start_soon(link.receive)
         return link
 
+    async def _reach(self, listener: Listener) -> trio.abc.Stream:
+        stream = await self.dial(listener.host, listener.port)
+        if not self.ways.has_tls(listener):
+            return stream
+        try:
+            return await self.encrypt(stream, listener)
+        except BaseException:
+            await trio.aclose_forcefully(stream)
+            raise
+
     def _epoch(self) -> int:
         own = self.nodes.by_id.get(self.trust.node_id)
         return 0 if own is None else own.epoch
+
+
+def _nowhere(node: NodeRecord) -> str:
+    return f"none of {', '.join(node.listeners)} is for nodes" if node.listeners else "it listens nowhere"
 
 
 @define(eq=False)

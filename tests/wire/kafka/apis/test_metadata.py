@@ -3,9 +3,11 @@
 from pathlib import Path
 
 import pytest
+from attrs import evolve
 from trio.testing import trio_test
 
 from coordinators.topic_creation import TopicSpec
+from engine.catalogue.records import NodeRecord
 from tests.wire.kafka.door import open_door
 from tests.wire.kafka.requests import client_of_topic
 from wire.kafka.authorized_operations import TOPIC_OPERATIONS
@@ -112,3 +114,24 @@ async def test_a_topic_named_twice_by_its_id_is_described_once(tmp_path: Path) -
         wanted = [MetadataRequestTopic(topic_id=topic_id, name=f"n{number}") for number in range(5)]
         (topic,) = (await client.ask(MetadataRequest(topics=wanted))).topics
         assert topic.name == "t"
+
+
+@pytest.mark.parametrize(("version", "code"), [(5, 5), (6, 72), (13, 72)])
+@trio_test
+async def test_a_leader_without_the_listener_of_the_client_is_told_as_such(
+    tmp_path: Path, version: int, code: int
+) -> None:
+    async with open_door(tmp_path, {}) as door:
+        client, node = await door.connect(), door.broker.node
+        await node.controller.create_topics([TopicSpec("t", 1)])
+        topic = node.topics.by_name["t"]
+        node.topics.by_name["t"] = evolve(topic, partitions=(evolve(topic.partitions[0], leader=2),))
+        node.controller.replicas.nodes.by_id[2] = NodeRecord(2, ("NODES://127.0.0.1:1",))
+        answer = await client.ask(_of("t"), version)
+        assert [broker.node_id for broker in answer.brokers] == [1]
+        (partition,) = answer.topics[0].partitions
+        assert (partition.leader_id, partition.error_code) == (-1, code)
+        node.controller.replicas.nodes.by_id[2] = NodeRecord(2, ("NODES://127.0.0.1:1", "PLAINTEXT://127.0.0.1:2"))
+        answer = await client.ask(_of("t"), version)
+        assert [broker.port for broker in answer.brokers][1:] == [2]
+        assert answer.topics[0].partitions[0].leader_id == 2

@@ -11,8 +11,9 @@ from coordinators.replication.ports import Asked, Given, LinkBroken, Replica, Re
 from engine.deferred import Deferred
 from engine.errors import FetchSessionNotFound, NotLeader, SnapshotNotFound
 from tests.wire.kafka.door import until
-from tests.wire.kafka.nodes.pair import CLIENT, RECORD, SERVER, Pair, pair
+from tests.wire.kafka.nodes.pair import CLIENT, HOST, PORT, RECORD, SERVER, Pair, pair
 from tests.wire.kafka.requests import batch, create_topic, produced
+from wire.kafka.listeners import NodeWays
 from wire.kafka.messages.fetch import FetchRequest
 from wire.kafka.messages.fetch_snapshot import FetchSnapshotRequest
 from wire.kafka.messages.metadata import MetadataRequest
@@ -122,6 +123,23 @@ async def test_a_node_is_reached_by_any_of_its_listeners(tmp_path: Path) -> None
         for listeners, reason in (((), "listens nowhere"), (("PLAINTEXT://inside.example:1",), "no way there")):
             with pytest.raises(LinkBroken, match=reason):
                 await made.links.open(evolve(RECORD, listeners=listeners))
+
+
+@trio_test
+async def test_nodes_go_by_the_listener_that_is_for_them(tmp_path: Path) -> None:
+    async with pair(tmp_path) as made:
+        made.links.ways = NodeWays("NODES")
+        node = evolve(RECORD, listeners=("PLAINTEXT://inside.example:1", f"NODES://{HOST}:{PORT}"))
+        assert (await made.links.open(node)).taken
+        with pytest.raises(LinkBroken, match=f"none of PLAINTEXT://{HOST}:{PORT} is for nodes"):
+            await made.links.open(RECORD)
+
+
+@trio_test
+async def test_what_is_encrypted_is_not_talked_to_in_clear(tmp_path: Path) -> None:
+    async with pair(tmp_path) as made:
+        with pytest.raises(LinkBroken, match="SSL is encrypted, and this node has no certificates to trust"):
+            await made.links.open(evolve(RECORD, listeners=(f"SSL://{HOST}:{PORT}",)))
 
 
 @trio_test
