@@ -43,6 +43,12 @@ class Right:
 
     operation: Operation
     resource: ResourceKind
+    code: int = field(init=False, eq=False, repr=False)
+    """A number of its own."""
+
+    @code.default
+    def _code(self) -> int:
+        return self.operation * 16 + self.resource
 
     def __str__(self) -> str:
         return f"{self.operation.name} {self.resource.name}"
@@ -57,6 +63,8 @@ def _word(resource: ResourceKind) -> str:
     return resource.name.lower().replace("_", " ")
 
 
+Known = dict[str, set[str | TopicId]]
+"""Names, and ids of topics, by the keys of callers."""
 _Key = tuple[Caller, Operation, ResourceKind, str]
 
 
@@ -67,11 +75,13 @@ class AccessControl:
     authorizer: Authorizer | None
     audit: Audit
     topics: TopicView
-    _quiet: set[_Key] = field(factory=set, init=False)
-    """What is allowed, and nobody wants to know of."""
+    _known: dict[int, Known] = field(factory=dict, init=False)
+    """What is allowed, and nobody wants to know of, by the codes of rights."""
     _decisions: dict[_Key, Decision] = field(factory=dict, init=False)
-    _revision: int = field(default=0, init=False)
-    """Of the rules that these were decided by."""
+
+    def __attrs_post_init__(self) -> None:
+        if self.authorizer is not None:
+            self.authorizer.rules.on_change.append(self._forget)
 
     @property
     def is_enforced(self) -> bool:
@@ -91,16 +101,40 @@ class AccessControl:
 
     def allows(self, caller: Caller, right: Right, name: str = CLUSTER_NAME, asked: str = "") -> bool:
         """Whether the caller may do what it is about to do, by a request of the name `asked`."""
-        key = caller, right.operation, right.resource, name
-        authorizer = self.authorizer
-        if authorizer is None or (self._revision == authorizer.rules.revision and key in self._quiet):
+        if self.authorizer is None:
             return True
-        decision = self._decide(key)
+        granted = self.granted(caller, right)
+        if name in granted:
+            return True
+        decision = self._decide((caller, right.operation, right.resource, name))
         if decision.allowed and not self.audit.wants(right.operation):
-            self._quiet.add(key)
+            granted.add(name)
         else:
             self.audit.note(caller, right.operation, right.resource, name, decision, asked)
         return decision.allowed
+
+    def granted(self, caller: Caller, right: Right) -> set[str | TopicId]:
+        """What the caller was allowed before, and may still: for those who look many things up. Only where there is an
+        authorizer; what is not among it has to be asked for."""
+        assert self.authorizer is not None, "else nothing is asked for"
+        known = self.known(right)
+        granted = known.get(caller.key)
+        if granted is None:
+            granted = known[caller.key] = set()
+        return granted
+
+    def known(self, right: Right) -> Known:
+        """The same of all callers, by their keys. It stays the same object, whatever is in it."""
+        known = self._known.get(right.code)
+        if known is None:
+            known = self._known[right.code] = {}
+        return known
+
+    def _forget(self) -> None:
+        """The rules have changed, or it is too much."""
+        for known in self._known.values():
+            known.clear()
+        self._decisions.clear()
 
     def permits(self, caller: Caller, right: Right, name: str = CLUSTER_NAME) -> bool:
         """The same for whoever only wants to know, which is not audited."""
@@ -127,8 +161,14 @@ class AccessControl:
             return None
 
         def refusal(named: str | TopicId) -> BrokerError | None:
+            granted = self.granted(caller, right)
+            if named in granted:
+                return None
             name = named if isinstance(named, str) else self.name_of(named)
-            return None if name is None or self.allows(caller, right, name, asked) else right.refusal(name)
+            if name is None or not self.allows(caller, right, name, asked):
+                return None if name is None else right.refusal(name)
+            granted.add(named)
+            return None
 
         return refusal
 
@@ -145,10 +185,8 @@ class AccessControl:
 
     def _decide(self, key: _Key) -> Decision:
         assert self.authorizer is not None, "else there is nothing to decide"
-        if self._revision != self.authorizer.rules.revision or len(self._decisions) > KEPT_DECISIONS:
-            self._quiet.clear()
-            self._decisions.clear()
-            self._revision = self.authorizer.rules.revision
+        if len(self._decisions) > KEPT_DECISIONS:
+            self._forget()
         decision = self._decisions.get(key)
         if decision is None:
             if key[0].principal == NODE.principal:

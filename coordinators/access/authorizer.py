@@ -15,7 +15,7 @@ Prefixes are found by their lengths: a name is looked up once for each length th
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from attrs import define, field, frozen
 
@@ -57,8 +57,8 @@ class Decision:
 class Rules:
     """The rules, found by what they are about. They follow the rows of the catalogue (`RowFollower`)."""
 
-    revision: int = field(default=0, init=False)
-    """Rises with every change."""
+    on_change: list[Callable[[], object]] = field(factory=list, init=False)
+    """Told when what holds has changed."""
     _by_key: dict[str, AclRecord] = field(factory=dict, init=False)
     _literal: dict[tuple[int, str], dict[str, AclRecord]] = field(factory=dict, init=False)
     _prefixed: dict[tuple[int, str], dict[str, AclRecord]] = field(factory=dict, init=False)
@@ -77,7 +77,7 @@ class Rules:
         rules = cls()
         _, entries = catalogue.entries(ACLS)
         for entry in entries:
-            rules.put(entry.key, entry.value)
+            rules._put(entry.key, entry.value)
         return rules
 
     def row_keys(self) -> Iterator[str]:
@@ -86,19 +86,24 @@ class Rules:
 
     def take(self, news: News) -> None:
         """What a revision of the catalogue changed."""
-        for key, (value, _) in news.others.items():
-            if key.startswith(ACLS):
-                self.put(key, value)
+        mine = {key: value for key, (value, _) in news.others.items() if key.startswith(ACLS)}
+        if mine:
+            self.put(mine)
 
-    def put(self, key: str, value: bytes | None) -> None:
-        """A rule as its row has it now; None if it is gone."""
+    def put(self, rows: Mapping[str, bytes | None]) -> None:
+        """Rules as their rows have them now; None if one is gone."""
+        for key, value in rows.items():
+            self._put(key, value)
+        for tell in self.on_change:
+            tell()
+
+    def _put(self, key: str, value: bytes | None) -> None:
         known = self._by_key.pop(key, None)
         if known is not None:
             self._remove(key, known)
         if value is not None:
             self._by_key[key] = acl = AclRecord.decode(value)
             self._add(key, acl)
-        self.revision += 1
 
     def _add(self, key: str, acl: AclRecord) -> None:
         place = acl.resource_type, acl.name

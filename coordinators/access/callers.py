@@ -1,6 +1,6 @@
 """Who asks: a principal, and the address that it asks from."""
 
-from attrs import frozen
+from attrs import field, frozen
 
 USER = "User"
 
@@ -27,6 +27,13 @@ class Caller:
     principal: Principal
     host: str
     """The address as text, of IPv4 where that is carried in IPv6."""
+    key: str = field(init=False, eq=False, repr=False)
+    """Both as one text, to look decisions up by."""
+
+    @key.default
+    def _key(self) -> str:
+        return f"{self.principal} {self.host}"
+
     tenant: str | None = None
     """The tenant that its token names; None where none was shown, or it names none."""
 

@@ -2,6 +2,7 @@
 
     python -m tools.bench.instructions            # count, and compare with the record
     python -m tools.bench.instructions --record   # count, and let this be the record
+    python -m tools.bench.instructions --rules    # count with and without an authorizer and a thousand rules
 
 Instructions are counted with callgrind, which noise does not touch; where there is no Valgrind, CPU time is taken. Both
 are compared as multiples of a calibration loop's, so that another build of Python or another machine does not matter;
@@ -21,7 +22,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tools.bench import callgrind
-from tools.bench.replay import CALIBRATION, LENGTH, PIECES, loads
+from tools.bench.replay import CALIBRATION, LENGTH, PIECES, RULED, RULES, loads
 
 RECORD = Path(__file__).resolve().parent / "instructions.json"
 ROOT = Path(__file__).resolve().parents[2]
@@ -33,7 +34,18 @@ PATIENCE_S = 300.0
 Costs = dict[str, float]
 
 
-def count(program: Sequence[str] = (sys.executable, "-m", "tools.bench.replay", "counted")) -> Costs:
+PLAIN = (sys.executable, "-m", "tools.bench.replay", "counted")
+MOST_FOR_RULES = 0.02
+"""What asking for rights may add to a produce."""
+
+
+def rules_add() -> Costs:
+    """What an authorizer with a thousand rules adds to each load, as a share of what it costs without."""
+    without, ruled = count(), count((*PLAIN, RULED))
+    return changes(ruled, without)
+
+
+def count(program: Sequence[str] = PLAIN) -> Costs:
     """Instructions per request, by load, and per round of the calibration loop."""
     with tempfile.TemporaryDirectory(prefix="tidegate-callgrind-") as directory:
         out = Path(directory) / "counts"
@@ -113,7 +125,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("--record", action="store_true", help="let this be the record for this version of Python")
     parser.add_argument("--cpu", action="store_true", help="take CPU time also where instructions can be counted")
+    parser.add_argument("--rules", action="store_true", help="compare a broker that has rules with one that has none")
     options = parser.parse_args(arguments)
+    if options.rules:
+        added = rules_add()
+        for name, share in added.items():
+            print(f"{name:<16} {100 * share:+.2f} % with {RULES:,} rules")
+        return 1 if added["produce-small"] > MOST_FOR_RULES else 0
     kind, costs = (TIMED, clock()) if options.cpu else measure()
     before = recorded(kind)
     relative = changes(costs, before) if before else {}

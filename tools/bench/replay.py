@@ -4,7 +4,8 @@ A client sends frames that were encoded beforehand over a connection, some at a 
 nearly all of the work is the broker's. It begins warm: what a first request costs is in none of the figures. Each load
 is run in pieces of the same length, of which the middle one counts, so that a timer or a collection of garbage that
 falls into one of them does not matter. `counted` runs under callgrind, which writes down a count after each piece;
-`timed` prints CPU seconds.
+`timed` prints CPU seconds. With `ruled` behind either the broker has an authorizer and a thousand rules, by which the
+client may do all of it.
 """
 
 import json
@@ -21,6 +22,10 @@ from typing import Any
 import trio
 from attrs import frozen
 
+from coordinators.access.access import AccessControl
+from coordinators.access.authorizer import Rules
+from coordinators.access.callers import ANONYMOUS
+from engine.catalogue.records import AclRecord
 from engine.records.layout import build_batch
 from tidegate.broker import Broker
 from tidegate.config import BrokerConfig
@@ -35,6 +40,8 @@ PIECES = 12
 LENGTH = 50
 WARM_UP = 200
 TIMED_FACTOR, TURNS = 20, 9
+RULES = 1_000
+RULED = "ruled"
 CALIBRATION = "calibration"
 CALIBRATION_WORDS = tuple(f"word-{number}" for number in range(50))
 
@@ -94,7 +101,21 @@ def calibrate(rounds: int) -> int:
     return sum(seen.values())
 
 
-async def replay(measured: Measured) -> None:
+def lay_down(rules: Rules) -> None:
+    """So many that a caller may do what the loads do, and a thousand about others and others' topics."""
+    mine = f"User:{ANONYMOUS.name}"
+    acls = [AclRecord(2, "load", 3, mine, "*", operation, 3) for operation in (3, 4, 5, 10)]
+    for number in range(RULES // 4):
+        acls += [
+            AclRecord(2, f"topic-{number}", 3, mine, "*", 3, 3),
+            AclRecord(2, f"prefix-{number}", 4, mine, "*", 4, 3),
+            AclRecord(2, "load", 3, f"User:user-{number}", "*", 4, 3),
+            AclRecord(3, f"group-{number}", 3, f"User:user-{number}", "*", 3, 2),
+        ]
+    rules.put({acl.key: acl.encode() for acl in acls})
+
+
+async def replay(measured: Measured, *, ruled: bool = False) -> None:
     """Run everything once to warm up, then `measured` with the name of each piece and a function that does it."""
     with tempfile.TemporaryDirectory(prefix="tidegate-replay-") as directory:
         values: dict[str, object] = {
@@ -104,7 +125,12 @@ async def replay(measured: Measured) -> None:
             # So many per second are more per request, the slower it goes.
             "log.trace.sample.per.second": 0,
         }
+        if ruled:
+            values["authorizer.enable"] = "true"
         async with Broker(BrokerConfig.load(values=values)) as broker:
+            rules = broker.node.services[AccessControl].rules
+            if rules is not None:
+                lay_down(rules)
             host, _, port = broker.kafka_address.rpartition(":")
             stream = await trio.open_tcp_stream(host, int(port))
             prepared = loads()
@@ -138,7 +164,7 @@ async def pump(stream: trio.SocketStream, load: Load, count: int) -> None:
     load.check(last)
 
 
-async def counted() -> None:
+async def counted(*, ruled: bool = False) -> None:
     """Under callgrind: for each piece a dump before it and one after each part of it."""
     counter = Counter()
 
@@ -150,10 +176,10 @@ async def counted() -> None:
             await work(LENGTH)
             counter.dump()
 
-    await replay(measured)
+    await replay(measured, ruled=ruled)
 
 
-async def timed() -> dict[str, float]:
+async def timed(*, ruled: bool = False) -> dict[str, float]:
     """CPU seconds per request: the least of several turns, for noise only adds.
 
     The calibration loop takes turns with every load: a processor that is slow for a while is slow for both.
@@ -171,7 +197,7 @@ async def timed() -> dict[str, float]:
             await timing(CALIBRATION, _calibration)
             await timing(name, work)
 
-    await replay(measured)
+    await replay(measured, ruled=ruled)
     return found
 
 
@@ -192,13 +218,14 @@ def _fetch() -> FetchRequest:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """What the first argument says."""
-    if list(arguments) == ["counted"]:
-        trio.run(counted)
-    elif list(arguments) == ["timed"]:
-        print(json.dumps(trio.run(timed)))
+    """What the arguments say."""
+    wanted, ruled = list(arguments[:1]), list(arguments[1:]) == [RULED]
+    if wanted == ["counted"]:
+        trio.run(partial(counted, ruled=ruled))
+    elif wanted == ["timed"]:
+        print(json.dumps(trio.run(partial(timed, ruled=ruled))))
     else:
-        sys.exit("usage: python -m tools.bench.replay counted|timed")
+        sys.exit("usage: python -m tools.bench.replay counted|timed [ruled]")
     return 0
 
 

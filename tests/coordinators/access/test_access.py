@@ -45,8 +45,7 @@ class Counting(Authorizer):
 
 def control(*acls: AclRecord) -> tuple[AccessControl, Counting, Noted]:
     rules = Rules()
-    for acl in acls:
-        rules.put(acl.key, acl.encode())
+    rules.put({acl.key: acl.encode() for acl in acls})
     authorizer, audit = Counting(rules), Noted()
     return AccessControl(authorizer, audit, TopicView()), authorizer, audit
 
@@ -56,9 +55,9 @@ def test_a_decision_is_made_once_until_a_rule_changes() -> None:
     assert all(access.allows(ALICE, READ, "orders") for _ in range(5))
     assert not any(access.allows(ALICE, READ, "others") for _ in range(5))
     assert authorizer.asked == 2
-    authorizer.rules.put(READS.key, None)
+    authorizer.rules.put({READS.key: None})
     assert not access.allows(ALICE, READ, "orders")
-    authorizer.rules.put(READS.key, READS.encode())
+    authorizer.rules.put({READS.key: READS.encode()})
     assert access.allows(ALICE, READ, "orders")
 
 
@@ -113,7 +112,7 @@ def test_a_judge_changes_its_mind_with_the_rules() -> None:
     judge = access.topic_judge(ALICE, READ, "fetch")
     assert judge is not None
     assert judge("orders") is None
-    authorizer.rules.put(READS.key, None)
+    authorizer.rules.put({READS.key: None})
     refusal = judge("orders")
     assert str(refusal) == "not authorized to READ the topic 'orders'"
     # An id that no topic has is not this one's to tell.

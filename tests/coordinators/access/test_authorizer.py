@@ -17,8 +17,7 @@ ALICE = Caller(Principal("alice"), "10.0.0.7")
 
 def rules_of(*records: AclRecord) -> Rules:
     rules = Rules()
-    for acl in records:
-        rules.put(acl.key, acl.encode())
+    rules.put({acl.key: acl.encode() for acl in records})
     return rules
 
 
@@ -152,7 +151,7 @@ def test_removing_a_rule_removes_no_other(steps: list[tuple[bool, AclRecord]]) -
     """CVE-2024-27309: a rule that was removed took others of its resource out of force."""
     rules, model = Rules(), dict[str, AclRecord]()
     for is_made, acl in steps:
-        rules.put(acl.key, acl.encode() if is_made else None)
+        rules.put({acl.key: acl.encode() if is_made else None})
         if is_made:
             model[acl.key] = acl
         else:

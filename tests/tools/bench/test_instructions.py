@@ -24,6 +24,15 @@ def test_a_request_costs_what_was_recorded() -> None:
     assert complaints(kind, costs, before) == [], ANEW
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(not callgrind.available(), reason="instructions are counted with Valgrind")
+def test_rules_cost_a_produce_next_to_nothing() -> None:
+    """Two counts of the same differ by up to one in a hundred."""
+    added = instructions.rules_add()
+    assert added["produce-small"] <= instructions.MOST_FOR_RULES + 0.01, added
+    assert added["produce-batch"] <= instructions.MOST_FOR_RULES + 0.01, added
+
+
 def test_more_than_a_little_dearer_is_a_complaint() -> None:
     dearer = COSTS | {"produce-small": 232.0}
     (complaint,) = complaints(COUNTED, dearer, COSTS)

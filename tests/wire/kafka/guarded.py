@@ -53,14 +53,12 @@ class Guarded:
     def rule(self, *acls: AclRecord) -> None:
         rules = self.access.rules
         assert rules is not None
-        for acl in acls:
-            rules.put(acl.key, acl.encode())
+        rules.put({acl.key: acl.encode() for acl in acls})
 
     def unrule(self, *acls: AclRecord) -> None:
         rules = self.access.rules
         assert rules is not None
-        for acl in acls:
-            rules.put(acl.key, None)
+        rules.put({acl.key: None for acl in acls})
 
 
 @asynccontextmanager

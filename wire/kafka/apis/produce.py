@@ -81,6 +81,7 @@ RIGHTS = Rights(
         "responses",
         lambda topic, error: _denied(topic, error),
         ProduceResponse,
+        attrgetter("name"),
     ),
     refuse=lambda request, _, error: ProduceResponse([_denied(topic, error) for topic in request.topic_data]),
     has_answer=lambda request: request.acks != 0,
