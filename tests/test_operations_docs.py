@@ -19,6 +19,7 @@ from tests.wire.http.cluster_doors import cluster_doors, create_on
 from tests.wire.http.door import HttpDoor, open_http_door
 from tests.wire.kafka.door import Client
 from tests.wire.kafka.groups import group_door
+from tests.wire.kafka.quotas import bind
 from tests.wire.kafka.requests import batch, create_topic, produced
 from tests.wire.kafka.sharing import ShareMember
 from tests.wire.kafka.transacting import Producer
@@ -53,6 +54,8 @@ async def families(data_dir: Path) -> list[tuple[Family, set[str]]]:
         with trio.fail_after(30):
             while not await worker.take():
                 await trio.lowlevel.checkpoint()
+        await bind(door.client, {"client-id": "test"}, producer_byte_rate=1)
+        await produced(door.client, "t", batch())
         await HttpDoor(door.door).get("/health")
         metrics = door.door.broker.metrics
         await trio.to_thread.run_sync(metrics.prepare)

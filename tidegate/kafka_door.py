@@ -28,6 +28,7 @@ from tidegate.descriptors import DescriptorPlan
 from tidegate.entrances import Entrances
 from tidegate.node import Node
 from wire.kafka.config import Limits
+from wire.kafka.connection_limits import entry_limits
 from wire.kafka.cork import Cork
 from wire.kafka.fetch_sessions import FetchSessions
 from wire.kafka.server import KafkaServer
@@ -96,4 +97,5 @@ def kafka_limits(settings: BrokerSettings, descriptors: DescriptorPlan) -> Limit
         max_response_bytes=settings.integer("socket.response.max.bytes"),
         request_progress_timeout_ms=settings.integer("socket.request.progress.timeout.ms"),
         max_fetch_bytes=settings.integer("fetch.max.bytes"),
+        entry=entry_limits(settings),
     )

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 
 from attrs import define, field
 
+from coordinators.access.quotas.quotas import Quotas
 from coordinators.records.directory import PartitionDirectory
 from coordinators.share.dead_letters import ShareDeadLetters
 from coordinators.share.ports import ShareRecords
@@ -57,6 +58,7 @@ def _collectors(node: Node) -> tuple[Collector, ...]:
     # Imported here, in a thread: see `LateMetrics`.
     from coordinators.metrics.cluster import ClusterMetrics, ReplicationFigures
     from coordinators.metrics.groups import GroupMetrics
+    from coordinators.metrics.quotas import QuotaMetrics
     from coordinators.metrics.share_lag import ShareLagMetrics
     from coordinators.metrics.share_letters import ShareLetterMetrics
     from coordinators.metrics.shares import ShareMetrics
@@ -88,6 +90,7 @@ def _collectors(node: Node) -> tuple[Collector, ...]:
         ).collect,
         TransactionMetrics(node.transactions, node.clock).collect,
         TraceMetrics(node.tracing).collect,
+        QuotaMetrics(node.services[Quotas], group_limit).collect,
     )
 
 

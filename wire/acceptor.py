@@ -4,17 +4,21 @@ import errno
 import logging
 import socket
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Generic, Protocol, TypeVar
 
 import trio
-from attrs import frozen
+from attrs import Factory, frozen
 
 from wire.socket_options import tune
 from wire.transport import SocketTransport, Transport
 
 ACCEPTS_PER_TURN = 8
 PAUSE_S = 0.1
+MOST_HELD = 100
+"""So many refused connections are closed later at most; the others are at once."""
+MAPPED = "::ffff:"
+"""What an IPv4 address begins with where it is carried in IPv6."""
 OUT_OF_MEANS = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 
@@ -38,6 +42,56 @@ class ConnectionLimits:
     key: str
     most_per_address: int | None = None
     key_per_address: str = ""
+    address_overrides: Mapping[str, int] = Factory(dict)
+    """Addresses that may have another number than most."""
+
+
+@frozen
+class Refusal:
+    """Why a connection is not served. It is closed after `delay_s`: whoever connects too fast comes back later then."""
+
+    reason: str
+    delay_s: float = 0.0
+
+
+class Doorkeeper(Protocol):
+    """What decides about the connections of one listener, besides how many there may be in all."""
+
+    def refusal(self, address: str, /) -> Refusal | None:
+        """Why a connection that was accepted is not served."""
+
+    def pause_s(self) -> float:
+        """How long to wait before the next is accepted."""
+
+    def entered(self) -> None:
+        """It is served."""
+
+    def left(self) -> None:
+        """It is gone."""
+
+
+class OpenDoor:
+    """Lets everybody in."""
+
+    def refusal(self, _: str) -> Refusal | None:
+        return None
+
+    def pause_s(self) -> float:
+        return 0.0
+
+    def entered(self) -> None:
+        """Nobody counts."""
+
+    def left(self) -> None:
+        """Nobody counts."""
+
+
+OPEN = OpenDoor()
+
+
+def plain_address(address: str) -> str:
+    """As limits name it."""
+    return address.removeprefix(MAPPED)
 
 
 def _no_room() -> bool:
@@ -62,16 +116,19 @@ class Acceptor(Generic[C]):
         self._per_address: Counter[str] = Counter()
         self._accepted = 0
         self._refused = 0
+        self._held = 0
 
-    async def serve(self, listener: socket.socket, connect: Connect[C]) -> None:
+    async def serve(self, listener: socket.socket, connect: Connect[C], gate: Doorkeeper = OPEN) -> None:
         """Accept for ever; `listener` is bound, listening and non-blocking."""
         async with trio.open_nursery() as nursery:
             while True:
                 await trio.lowlevel.wait_readable(listener)
-                if not self._accept(listener, connect, nursery):
+                if not self._accept(listener, connect, nursery, gate):
                     await trio.sleep(PAUSE_S)
+                while (pause_s := gate.pause_s()) > 0:  # noqa: ASYNC110
+                    await trio.sleep(pause_s)
 
-    def _accept(self, listener: socket.socket, connect: Connect[C], nursery: trio.Nursery) -> bool:
+    def _accept(self, listener: socket.socket, connect: Connect[C], nursery: trio.Nursery, gate: Doorkeeper) -> bool:
         """Some of those who wait; False if the machine has nothing left for more of them."""
         for _ in range(ACCEPTS_PER_TURN):
             try:
@@ -83,34 +140,51 @@ class Acceptor(Generic[C]):
                     raise
                 self._logger.error("cannot accept a connection: %s", error)
                 return False
-            refusal = self._refusal(address[0])
+            refusal = self._refusal(address[0]) or gate.refusal(plain_address(address[0]))
             if refusal is not None:
-                self._refused += 1
-                self._logger.warning("connection refused: %s", refusal, extra={"address": address[0]})
-                sock.close()
+                self._refuse(sock, address[0], refusal, nursery)
                 continue
             tune(sock)
-            self.admit(SocketTransport(sock, address[:2]), connect, nursery)
+            self.admit(SocketTransport(sock, address[:2]), connect, nursery, gate)
+            if gate.pause_s() > 0:
+                return True
         return True
 
-    def _refusal(self, address: str) -> str | None:
+    def _refuse(self, sock: socket.socket, address: str, refusal: Refusal, nursery: trio.Nursery) -> None:
+        self._refused += 1
+        self._logger.warning("connection refused: %s", refusal.reason, extra={"address": address})
+        if refusal.delay_s > 0 and self._held < MOST_HELD:
+            nursery.start_soon(self._close_later, sock, refusal.delay_s)
+        else:
+            sock.close()
+
+    async def _close_later(self, sock: socket.socket, delay_s: float) -> None:
+        self._held += 1
+        try:
+            await trio.sleep(delay_s)
+        finally:
+            self._held -= 1
+            sock.close()
+
+    def _refusal(self, address: str) -> Refusal | None:
         limits = self._limits
         if len(self.connections) >= limits.most and not self._make_room():
-            return f"{limits.key}={limits.most} is reached"
-        most = limits.most_per_address
+            return Refusal(f"{limits.key}={limits.most} is reached")
+        most = limits.address_overrides.get(plain_address(address), limits.most_per_address)
         if most is not None and self._per_address[address] >= most:
-            return f"{limits.key_per_address}={most} is reached"
+            return Refusal(f"{limits.key_per_address}={most} is reached")
         return None
 
-    def admit(self, transport: Transport, connect: Connect[C], nursery: trio.Nursery) -> None:
+    def admit(self, transport: Transport, connect: Connect[C], nursery: trio.Nursery, gate: Doorkeeper = OPEN) -> None:
         """Serve a connection in the nursery."""
         self._accepted += 1
         number, address = self._accepted, transport.address
         connection = self.connections[number] = connect(transport, number)
         self._per_address[address[0]] += 1
-        nursery.start_soon(self._run, number, connection, transport)
+        gate.entered()
+        nursery.start_soon(self._run, number, connection, transport, gate)
 
-    async def _run(self, number: int, connection: C, transport: Transport) -> None:
+    async def _run(self, number: int, connection: C, transport: Transport, gate: Doorkeeper) -> None:
         address, port = transport.address
         try:
             await connection.run()
@@ -119,6 +193,7 @@ class Acceptor(Generic[C]):
             self._logger.exception("connection %s:%d failed", address, port)
         finally:
             transport.close()
+            gate.left()
             self.connections.pop(number, None)
             self._per_address[address] -= 1
             if not self._per_address[address]:

@@ -1,15 +1,26 @@
 """The broker keys of the Kafka door (where it listens, what connections and fetches may take), and its bounds."""
 
-from attrs import frozen
+from collections.abc import Sequence
 
+from attrs import Factory, frozen
+
+from coordinators.access.quotas.entities import address_of
 from engine.config.keys import INT_MAX, ConfigKey, ConfigType, Importance, Rule, at_least, between, one_of
 from engine.config.topic import MEBIBYTE, MINUTE_MS
+from wire.acceptor import ConnectionLimits
+from wire.kafka.connection_limits import EntryLimits
 from wire.kafka.listeners import PROTOCOLS, are_listeners, is_protocol_map
 
 
 def _listeners(*, may_be_empty: bool) -> Rule:
     sentence = "a list of NAME://host:port, no address twice"
     return Rule(lambda items: are_listeners(items) and (may_be_empty or len(items) > 0), sentence)
+
+
+def are_address_limits(items: Sequence[str]) -> bool:
+    """Whether each is an address and a number."""
+    parts = [item.rpartition(":") for item in items]
+    return all(address_of(address.strip("[]")) and number.isdecimal() for address, _, number in parts)
 
 
 LISTENER_KEYS = (
@@ -118,6 +129,7 @@ CONNECTION_KEYS = (
         at_least(0),
         dynamic=False,
         default_reason="Kafka's is no limit; a finite one keeps a flood of connections from using up memory.",
+        per_listener=True,
     ),
     ConfigKey(
         "max.connections.per.ip",
@@ -127,6 +139,42 @@ CONNECTION_KEYS = (
         at_least(0),
         dynamic=False,
         default_reason="Kafka's is no limit; a finite one leaves room for others.",
+    ),
+    ConfigKey(
+        "max.connections.per.ip.overrides",
+        ConfigType.LIST,
+        (),
+        "Addresses that may have another number of connections than `max.connections.per.ip`, as `address:number`.",
+        Rule(are_address_limits, "a list of address:number"),
+        dynamic=False,
+    ),
+    ConfigKey(
+        "max.connection.creation.rate",
+        ConfigType.INT,
+        INT_MAX,
+        "The most connections that are accepted in a second; further ones wait. Over `quota.window.num` samples, as "
+        "quotas.",
+        at_least(1),
+        dynamic=False,
+        per_listener=True,
+    ),
+    ConfigKey(
+        "max.connections.per.principal",
+        ConfigType.INT,
+        INT_MAX,
+        "Tidegate's own key. The most connections at one time of one principal; a further one is closed when it has "
+        "shown who it is. Those whom nobody asks (`User:ANONYMOUS`) are not counted.",
+        at_least(1),
+        dynamic=False,
+    ),
+    ConfigKey(
+        "max.connections.unauthenticated",
+        ConfigType.INT,
+        2_000,
+        "Tidegate's own key. The most connections at one time that have not shown yet who they are, on listeners that "
+        "ask; a further one is closed at once.",
+        at_least(1),
+        dynamic=False,
     ),
     ConfigKey(
         "connections.max.idle.ms",
@@ -244,3 +292,15 @@ class Limits:
     max_response_bytes: int = 32 * 1024 * 1024
     request_progress_timeout_ms: int = 30_000
     max_fetch_bytes: int = 55 * 1024 * 1024
+    entry: EntryLimits = Factory(EntryLimits)
+
+    @property
+    def connections(self) -> ConnectionLimits:
+        """How many there may be."""
+        return ConnectionLimits(
+            self.max_connections,
+            "max.connections",
+            self.max_connections_per_address,
+            "max.connections.per.ip",
+            self.entry.address_overrides,
+        )

@@ -7,7 +7,7 @@ from engine.metrics import Family
 from wire.kafka.errors import told
 from wire.kafka.server import KafkaServer
 
-ENDS = ("idle", "malformed", "unauthenticated", "expired", "failed")
+ENDS = ("idle", "malformed", "unauthenticated", "limited", "expired", "failed")
 
 
 class KafkaMetrics:
@@ -73,6 +73,7 @@ class KafkaMetrics:
             "tidegate_connections_closed_total",
             "Connections that the broker ended, by reason: idle, malformed (what came was no request, or one whose "
             "answer would be too large), unauthenticated (nobody who may come in, or nothing that may be said before), "
+            "limited (its principal has enough, max.connections.per.principal), "
             "expired (its login has ended), failed (a bug).",
             [({"reason": reason}, server.ended[reason]) for reason in ENDS],
         )

@@ -28,11 +28,12 @@ from engine.clock import Clock
 from engine.metrics import Histogram
 from engine.partition.sync import SyncRounds
 from engine.workers import Workers
-from wire.acceptor import Acceptor, ConnectionLimits
+from wire.acceptor import Acceptor
 from wire.kafka.apis import registered
 from wire.kafka.codec import Part, WireError, decode_request_header
 from wire.kafka.config import Limits
 from wire.kafka.connection import FrameBuffer, Outbox, OutboxPlace
+from wire.kafka.connection_limits import ConnectionEntry
 from wire.kafka.cork import Cork
 from wire.kafka.entrance import Arrival, Entrance, arrive
 from wire.kafka.large_requests import EXEMPT_BYTES, LargeRequests
@@ -101,7 +102,7 @@ class KafkaConnection:
             with self._scope:
                 async with trio.open_nursery() as nursery:
                     self._nursery = nursery
-                    if self._arrival is None or await self._arrival.run():
+                    if self._arrival is None or await self._server.entry.arrive(self._arrival, self.peer):
                         self.bind(self.peer.caller)
                         await self._read_requests()
                     nursery.cancel_scope.cancel()
@@ -535,7 +536,8 @@ class KafkaServer:
         self.sent_bytes = 0
         self.receive_buffer = memoryview(bytearray(RECEIVE_BUFFER_BYTES))
         self.large_requests = LargeRequests(limits.max_large_request_bytes)
-        self._acceptor: Acceptor[KafkaConnection] = Acceptor(_connection_limits(limits), logger)
+        self.entry = ConnectionEntry(limits.entry, self.quotas, clock)
+        self._acceptor: Acceptor[KafkaConnection] = Acceptor(limits.connections, logger)
         self.connections, self.ended = self._acceptor.connections, self._acceptor.ended
         self.tenancy.begin(self.connections)
 
@@ -544,7 +546,7 @@ class KafkaServer:
 
         Clients are told to connect to `endpoint`, or where it is None to the address by which they came.
         """
-        await self._acceptor.serve(listener, partial(self._connect, endpoint, number))
+        await self._acceptor.serve(listener, partial(self._connect, endpoint, number), self.entry.listener(number))
 
     def admit(self, transport: Transport, endpoint: Endpoint, nursery: trio.Nursery) -> None:
         """Serve a connection that came by no listener, in the nursery."""
@@ -587,9 +589,3 @@ class KafkaServer:
     def statistics(self) -> dict[str, int]:
         """Connections and requests."""
         return {**self._acceptor.statistics(), "requests": self.requests.total()}
-
-
-def _connection_limits(limits: Limits) -> ConnectionLimits:
-    return ConnectionLimits(
-        limits.max_connections, "max.connections", limits.max_connections_per_address, "max.connections.per.ip"
-    )
