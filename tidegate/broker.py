@@ -23,6 +23,7 @@ from tidegate.cleaning import Cleaning
 from tidegate.config import BrokerConfig
 from tidegate.data_directory import DataDirectory
 from tidegate.descriptors import DescriptorPlan, descriptor_limit
+from tidegate.entrances import Entrances
 from tidegate.listening import BoundHttp, BoundListener, bind_all, bind_http
 from tidegate.machine import MachineWorld, machine
 from tidegate.node import Node
@@ -78,6 +79,10 @@ class Broker:
     def http_address(self) -> str | None:
         """Host and port of the operations door, or None where it is off."""
         return None if self._http is None else self._http.address
+
+    async def reload(self) -> None:
+        """Read certificates and users again, if their files have changed."""
+        await self.node.services[Entrances].reload()
 
     async def __aenter__(self) -> "Broker":
         try:

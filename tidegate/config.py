@@ -132,9 +132,6 @@ class BrokerConfig:
                 f"The listener {name} has no protocol: add {name}:SASL_SSL, or another, to "
                 f"listener.security.protocol.map"
             )
-        for name in sorted(names):
-            if protocols[name].has_tls:
-                raise InvalidConfig(f"The listener {name} is {protocols[name].value}, which is not served yet")
         for name in sorted({each.name for each in self.advertised_listeners} - names):
             raise InvalidConfig(f"advertised.listeners names {name}, and listeners has none of that name")
         self._check_node_ways(names)

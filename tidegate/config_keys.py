@@ -19,7 +19,7 @@ from engine.config.broker import ENGINE_KEYS
 from engine.config.keys import ConfigKey, ConfigType, Importance, Rule, at_least, by_name, one_of
 from wire.http.config import HTTP_KEYS
 from wire.kafka.config import CONNECTION_KEYS, FETCH_KEYS, LISTENER_KEYS
-from wire.kafka.security_config import SASL_KEYS
+from wire.kafka.security_config import SASL_KEYS, TLS_KEYS
 from wire.kafka.tenancy.config import TENANT_KEYS
 
 _ENDPOINT = re.compile(r"(https?://)?(\[[0-9a-fA-F:]+\]|[\w.-]+)(:\d+)?/?")
@@ -193,6 +193,7 @@ BROKER_KEYS: dict[str, ConfigKey] = by_name(
         *LISTENER_KEYS,
         *TENANT_KEYS,
         *ACCESS_KEYS,
+        *TLS_KEYS,
         *SASL_KEYS,
         *CLUSTER_KEYS,
         *TOPIC_CREATION_KEYS,

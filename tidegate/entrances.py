@@ -22,6 +22,8 @@ from wire.kafka.sasl.exchange import SaslExchange
 from wire.kafka.sasl.login import LoginPolicy
 from wire.kafka.sasl.plain import PlainExchange
 from wire.kafka.sasl.scram import ScramExchange
+from wire.tls.identity import TlsIdentity, TlsSources
+from wire.tls.names import parse_rules
 
 RELOAD_S = 5.0
 """How often files are looked at."""
@@ -41,6 +43,8 @@ class Entrances:
     all: list[Entrance] = field(factory=list, init=False)
     """By the number of the listener."""
     _files: dict[str, PasswordFile] = field(factory=dict, init=False)
+    _identities: list[TlsIdentity] = field(factory=list, init=False)
+    _handshakes: trio.Lock = field(factory=trio.Lock, init=False)
     _checking: trio.CapacityLimiter = field(factory=lambda: trio.CapacityLimiter(1), init=False)
     """Passwords in clear are checked one at a time: that takes a processor's time on purpose, and others need it."""
 
@@ -57,7 +61,29 @@ class Entrances:
     def _entrance(self, listener: Listener) -> Entrance:
         protocol = self.config.protocol(listener)
         settings = ListenerSettings(self.config.settings, listener.name)
-        return Entrance(listener.name, self._policy(settings) if protocol.has_sasl else None)
+        tls = self._tls(settings) if protocol.has_tls else None
+        return Entrance(listener.name, tls, self._policy(settings) if protocol.has_sasl else None)
+
+    def _tls(self, settings: ListenerSettings) -> TlsIdentity:
+        keystore, truststore = settings.text("ssl.keystore.location"), settings.text("ssl.truststore.location")
+        sources = TlsSources(
+            keystore=keystore,
+            chain=settings.text("ssl.keystore.certificate.chain"),
+            key=settings.text("ssl.keystore.key"),
+            key_password=settings.text("ssl.key.password"),
+            truststore=truststore,
+            trusted=settings.text("ssl.truststore.certificates"),
+            revoked=settings.text("ssl.crl.location"),
+            client_auth=settings.text("ssl.client.auth") or "none",
+            versions=settings.items("ssl.enabled.protocols"),
+            allows_other_names=settings.flag("ssl.allow.san.changes"),
+        )
+        rules = parse_rules(settings.text("ssl.principal.mapping.rules") or "DEFAULT")
+        timeout_s = settings.integer("ssl.handshake.timeout.ms") / 1000
+        identity = TlsIdentity(settings.name, sources, rules, timeout_s, self._handshakes)
+        identity.load()
+        self._identities.append(identity)
+        return identity
 
     def _policy(self, settings: ListenerSettings) -> LoginPolicy:
         names = settings.items("sasl.enabled.mechanisms")
@@ -102,7 +128,7 @@ class Entrances:
 
     async def watch(self) -> None:
         """Read files again that have changed, as long as the node serves."""
-        while self._files:
+        while self._files or self._identities:
             await trio.sleep(RELOAD_S)
             await self.reload()
 
@@ -110,3 +136,5 @@ class Entrances:
         """Read again what has changed, now."""
         for file in self._files.values():
             await in_worker(self.workers, file.reload)
+        for identity in self._identities:
+            await in_worker(self.workers, identity.reload)

@@ -63,7 +63,7 @@ def serve(*, config_file: str | None, environment: Mapping[str, str], assignment
 
 
 async def _serve(config: BrokerConfig) -> None:
-    with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+    with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as signals:
         async with Broker(config) as broker:
             # What was loaded stays, so it is never looked at again. A last collection would find next to nothing, and
             # keep the first clients waiting.
@@ -75,6 +75,9 @@ async def _serve(config: BrokerConfig) -> None:
             await trio.to_thread.run_sync(logs.release)
             logger.info("the broker is ready", extra={"kafka": broker.kafka_address, "http": broker.http_address})
             async for signal_number in signals:
+                if signal_number == signal.SIGHUP:
+                    await broker.reload()
+                    continue
                 logger.info("the broker stops", extra={"signal": signal.Signals(signal_number).name})
                 break
 

@@ -152,10 +152,10 @@ def test_listeners_have_names_and_the_map_their_protocols() -> None:
         values={
             "listeners": "IN://127.0.0.1:1,OUT://127.0.0.1:2,IN://127.0.0.1:3",
             "advertised.listeners": "OUT://broker:9,IN://a:1,IN://b:3",
-            "listener.security.protocol.map": "IN:PLAINTEXT,OUT:PLAINTEXT",
+            "listener.security.protocol.map": "IN:PLAINTEXT,OUT:SASL_SSL",
         }
     )
-    assert [config.protocol(each).value for each in config.listeners] == ["PLAINTEXT"] * 3
+    assert [config.protocol(each).value for each in config.listeners] == ["PLAINTEXT", "SASL_SSL", "PLAINTEXT"]
     assert [str(config.advertised(number)) for number in range(3)] == ["IN://a:1", "OUT://broker:9", "IN://b:3"]
 
 

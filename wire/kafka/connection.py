@@ -28,6 +28,8 @@ PRODUCE_KEY = 0
 FIRST_ALLOCATION_BYTES = 64 * 1024
 MAX_INT32 = 2**31 - 1
 NOTHING = memoryview(b"")
+TLS_START = 0x1603
+"""What the length of a frame begins with, if it is none but the first bytes of a TLS client."""
 LEAST_PROGRESS_BYTES = 16 * 1024
 _length = struct.Struct(">i")
 
@@ -149,6 +151,8 @@ class FrameBuffer:
         if not 0 <= length <= self._max_frame_bytes:
             if length < 0:
                 raise WireError(f"a frame announces a negative length ({length})")
+            if length >> 16 == TLS_START:
+                raise WireError("the client speaks TLS, and this listener does not")
             raise WireError(
                 f"a frame of {length} bytes is larger than socket.request.max.bytes={self._max_frame_bytes}"
             )

@@ -3,20 +3,25 @@
 from collections.abc import Sequence
 
 import trio
-from attrs import frozen
+from attrs import evolve, frozen
 
+from engine.errors import SaslAuthenticationFailed
 from wire.kafka.request import Peer
 from wire.kafka.sasl.gate import Gate, NotLetIn
 from wire.kafka.sasl.login import Login, LoginPolicy
 from wire.kafka.served_apis import ServedApis
+from wire.tls.identity import TlsIdentity
+from wire.tls.names import principal_of
+from wire.tls.transport import NoTls, TlsTransport
 from wire.transport import Transport
 
 
 @frozen(eq=False)
 class Entrance:
-    """What a listener asks for. Without a login everybody is let in."""
+    """What a listener asks for. Without TLS and a login everybody is let in as they are."""
 
     name: str
+    tls: TlsIdentity | None = None
     login: LoginPolicy | None = None
 
 
@@ -31,6 +36,28 @@ class Arrival:
 
     async def run(self) -> bool:
         """Whether it is let in. Raises `NotLetIn` with a reason that nobody has logged, OSError if the client goes."""
+        await self._encrypt()
+        return await self._login()
+
+    async def _encrypt(self) -> None:
+        transport, tls = self.transport, self.entrance.tls
+        if tls is None or not isinstance(transport, TlsTransport):
+            return
+        with trio.move_on_after(tls.handshake_timeout_s) as patience:
+            try:
+                await transport.handshake(tls.turn)
+            except NoTls as error:
+                raise NotLetIn(str(error)) from None
+        if patience.cancelled_caught:
+            raise NotLetIn(f"no TLS within ssl.handshake.timeout.ms={round(tls.handshake_timeout_s * 1000)}")
+        if self.entrance.login is None:
+            try:
+                principal = principal_of(transport.certificate, tls.rules)
+            except SaslAuthenticationFailed as error:
+                raise NotLetIn(str(error)) from None
+            self.peer.caller = evolve(self.peer.caller, principal=principal)
+
+    async def _login(self) -> bool:
         policy, login = self.entrance.login, self.peer.login
         if policy is None or login is None:
             return True
@@ -45,7 +72,8 @@ def arrive(entrances: Sequence[Entrance], transport: Transport, peer: Peer, serv
         return None
     entrance = entrances[peer.listener]
     peer.listener_name = entrance.name
-    if entrance.login is None:
-        return None
-    peer.login = Login(entrance.login, peer)
-    return Arrival(entrance, transport, peer, served)
+    if entrance.login is not None:
+        peer.login = Login(entrance.login, peer)
+    if entrance.tls is not None:
+        transport = TlsTransport(transport, entrance.tls.context)
+    return None if entrance.tls is None and entrance.login is None else Arrival(entrance, transport, peer, served)

@@ -1,7 +1,105 @@
-"""The broker keys of who may come in: SASL's, and what protects against those who try."""
+"""The broker keys of who may come in: TLS's and SASL's, and what protects against those who try."""
 
-from engine.config.keys import ConfigKey, ConfigType, Importance, at_least, between, distinct_from
+from engine.config.keys import ConfigKey, ConfigType, Importance, Rule, at_least, between, distinct_from, one_of
 from wire.kafka.listeners import MECHANISMS
+from wire.tls.identity import CLIENT_AUTH, VERSIONS
+from wire.tls.names import are_rules
+
+_PEM_ONLY = Rule(lambda text: text == "PEM", "PEM; 'openssl pkcs12 -in FILE -out FILE.pem' makes it from PKCS12")
+
+
+def _tls(name: str, documentation: str, *, sensitive: bool = False) -> ConfigKey:
+    """Text that may be missing."""
+    kind = ConfigType.PASSWORD if sensitive else ConfigType.STRING
+    return ConfigKey(name, kind, None, documentation, dynamic=False, sensitive=sensitive, per_listener=True)
+
+
+TLS_KEYS = (
+    ConfigKey(
+        "ssl.keystore.type",
+        ConfigType.STRING,
+        "PEM",
+        "The form of the key and the certificate that listeners with TLS show.",
+        _PEM_ONLY,
+        dynamic=False,
+        per_listener=True,
+        default_reason="Java's own forms are not read.",
+    ),
+    _tls(
+        "ssl.keystore.location",
+        "A file with the key and the certificate chain (PEM) of a listener with TLS. Read again when it changes, or at "
+        "SIGHUP; connections that are there go on.",
+    ),
+    _tls("ssl.keystore.certificate.chain", "The certificate chain itself (PEM), in place of a file.", sensitive=True),
+    _tls("ssl.keystore.key", "The key itself (PEM), in the place of a file.", sensitive=True),
+    _tls("ssl.key.password", "The password of an encrypted key.", sensitive=True),
+    ConfigKey(
+        "ssl.truststore.type",
+        ConfigType.STRING,
+        "PEM",
+        "The form of the certificates that are trusted.",
+        _PEM_ONLY,
+        dynamic=False,
+        per_listener=True,
+        default_reason="Java's own forms are not read.",
+    ),
+    _tls(
+        "ssl.truststore.location",
+        "A file with the certificates (PEM) of the authorities whose clients are trusted. Read again, too.",
+    ),
+    _tls("ssl.truststore.certificates", "Those certificates themselves (PEM), in the place of a file."),
+    _tls(
+        "ssl.crl.location",
+        "Tidegate's own key. A file with revocation lists (PEM), one of each authority that signs for clients: whose "
+        "certificate stands there is not let in. Read again as the keystore is.",
+    ),
+    ConfigKey(
+        "ssl.client.auth",
+        ConfigType.STRING,
+        "none",
+        "Whether clients show certificates: `none`, `requested` (who has none is nobody in particular), `required`.",
+        one_of(*CLIENT_AUTH),
+        dynamic=False,
+        per_listener=True,
+    ),
+    ConfigKey(
+        "ssl.principal.mapping.rules",
+        ConfigType.STRING,
+        "DEFAULT",
+        "What the name in a client's certificate becomes as a principal: rules `RULE:pattern/replacement/[LU]` or "
+        "`DEFAULT`, the name itself, with commas between; the first whose pattern is the whole name counts (KIP-371).",
+        Rule(are_rules, "a list of DEFAULT or RULE:pattern/replacement/[LU]"),
+        dynamic=False,
+        per_listener=True,
+    ),
+    ConfigKey(
+        "ssl.enabled.protocols",
+        ConfigType.LIST,
+        tuple(VERSIONS),
+        "The versions of TLS that are spoken.",
+        Rule(lambda names: bool(names) and set(names) <= set(VERSIONS), f"some of {', '.join(VERSIONS)}"),
+        dynamic=False,
+        per_listener=True,
+    ),
+    ConfigKey(
+        "ssl.allow.san.changes",
+        ConfigType.BOOLEAN,
+        False,
+        "Whether a certificate that is read again may be about others than the last; else it must have the same "
+        "owner and all of its names.",
+        dynamic=False,
+        per_listener=True,
+    ),
+    ConfigKey(
+        "ssl.handshake.timeout.ms",
+        ConfigType.INT,
+        10_000,
+        "Tidegate's own key. How long a TLS handshake may take, in milliseconds; then its connection is closed.",
+        at_least(100),
+        dynamic=False,
+        per_listener=True,
+    ),
+)
 
 SASL_KEYS = (
     ConfigKey(

@@ -52,7 +52,9 @@ async def guarded(tmp_path: Path, **settings: object) -> AsyncIterator[Door]:
 async def open_client(door: Door) -> Client:
     """By the listener that asks nothing."""
     host, port = door.broker.listeners[1].address.rsplit(":", 1)
-    return Client(await trio.open_tcp_stream(host, int(port)))
+    client = Client(await trio.open_tcp_stream(host, int(port)))
+    door._clients.append(client)
+    return client
 
 
 async def give_password(door: Door, user: str, password: str) -> None:
