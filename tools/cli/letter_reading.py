@@ -100,7 +100,7 @@ async def read_ledger(kafka: Kafka, reader: LetterReader, topic: str) -> Ledger:
     starts, stops = ({place: each[index] for place, each in places.items()} for index in (0, 1))
     async for records in reader.between(starts, stops):
         for record in records:
-            ledger.note(record.value)
+            ledger.note(record.key, record.value)
     return ledger
 
 

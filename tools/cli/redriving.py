@@ -24,7 +24,7 @@ from tools.cli.letter_reading import LetterReader, Returns, existing
 from tools.cli.offsets import Place, bounds
 from tools.cli.profiles import Profile
 from tools.cli.progress import Progress
-from tools.cli.settlements import DISCARDED, OPEN, REDRIVEN, Ledger, Settlement, ledger_of, transactional_id
+from tools.cli.settlements import DISCARDED, OPEN, REDRIVEN, Ledger, Mark, ledger_of, transactional_id
 
 TOGETHER, TOGETHER_BYTES = 500, 4 << 20
 TRANSACTION_TIMEOUT_MS = 60_000
@@ -165,11 +165,14 @@ class Settling:
     pace: Pace = field(factory=lambda: Pace(None))
     returns: Returns | None = None
     _counts: dict[str, int] = field(factory=dict)
+    _starts: dict[int, int] = field(factory=dict)
+    """Where the partitions of the topic begin."""
 
     async def run(
         self, ledger: Ledger, found: Mapping[Place, tuple[int, int]], originals: LetterReader, shown: Progress
     ) -> None:
         """All letters that are meant and open."""
+        self._starts = {index: start for (_, index), (start, _) in found.items()}
         starts, stops = self.chosen.stretch(found, ledger)
         shown.total = sum(max(0, stops[place] - starts[place]) for place in starts)
         waiting, size = list[_Copy](), 0
@@ -250,7 +253,8 @@ class Settling:
         await self.producer.begin_transaction()
         try:
             sent = [await self._send(each) for each in some]
-            sent.append(await self.producer.send(ledger_of(self.outcome.topic), self._marks(some, ledger), partition=0))
+            for key, value in [*self._marks(some, ledger), *ledger.stale(self._starts)]:
+                sent.append(await self.producer.send(ledger_of(self.outcome.topic), value, key=key, partition=0))
             await self.answers.within(timeout_s, _all(sent), "the copies have not arrived")
             await self.answers.within(timeout_s, self.producer.commit_transaction(), "the transaction has not ended")
         except BaseException as error:
@@ -279,12 +283,12 @@ class Settling:
             headers=self.copying.transform.headers(copy.letter, self.outcome.run),
         )
 
-    def _marks(self, some: Iterable[_Copy], ledger: Ledger) -> bytes:
+    def _marks(self, some: Iterable[_Copy], ledger: Ledger) -> list[Mark]:
         offsets = dict[int, list[int]]()
         for each in some:
             offsets.setdefault(each.letter.record.partition, []).append(each.letter.record.offset)
         what = DISCARDED if self.copying is None else REDRIVEN
-        return Settlement(ledger.topic_id, what, self.outcome.run, time.time_ns() // 1_000_000, offsets).encoded()
+        return ledger.settle(offsets, what, self.outcome.run, time.time_ns() // 1_000_000)
 
 
 async def _nothing() -> None:

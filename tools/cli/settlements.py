@@ -1,13 +1,15 @@
 """Which letters of a dead-letter topic have been dealt with: a ledger beside it, `<topic>.settled`.
 
-Letters are dealt with in any order, as filters choose them, so a position does not tell. The ledger is a topic of one
-partition with a record for every transaction that settled letters: which offsets, and what became of them. A redrive
-writes it in the transaction that holds the copies. So a letter is settled when its copy is there and not before,
+Letters are dealt with in any order, as filters choose them, so a position does not tell. The ledger is a compacted
+topic of one partition. A record says which of a thousand offsets in a row are settled, and what became of them; its key
+names the row, so that the last record of a row says it all and those before it go. A redrive writes the rows that it
+has changed in the transaction that holds the copies. So a letter is settled when its copy is there and not before,
 whoever is killed meanwhile; and two runs at once have one transactional id, by which the broker lets the later one go
 on alone.
 
-Records name the topic's id too: where a topic was deleted and made again, other letters have the old ones' offsets.
-Nothing in the ledger is ever changed; it grows by a record of some hundred bytes for each transaction.
+Keys name the topic's id too: where a topic was deleted and made again, other letters have the old ones' offsets. Rows
+whose letters are gone, by retention or with their topic, are taken back by the next run that settles any. So a ledger
+has no more records than the topic beside it has thousands of letters, and a few that wait for compaction.
 """
 
 import json
@@ -16,7 +18,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from attrs import define, field, frozen
+from attrs import define, field
 
 from tools.cli.errors import UsageMistake, refusal
 from tools.cli.kafka import Kafka
@@ -25,7 +27,11 @@ from wire.kafka.messages.create_topics import CreatableTopic, CreatableTopicConf
 SUFFIX = ".settled"
 NAME_MAX = 249
 TOPIC_EXISTS = 36
-CONFIGS = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
+CONFIGS = {"cleanup.policy": "compact", "segment.bytes": str(1 << 20), "segment.ms": str(7 * 24 * 3600 * 1000)}
+"""Only what is not being written to any more is compacted: small segments, and none that stays open for ever."""
+ROW = 1_000
+"""Offsets that one record tells of. In the worst case, each settled otherwise than the next, it takes 15 KB."""
+STALE_TOGETHER = 500
 REDRIVEN, DISCARDED, OPEN = "redriven", "discarded", "open"
 
 
@@ -39,37 +45,6 @@ def ledger_of(topic: str) -> str:
 def transactional_id(topic: str) -> str:
     """Who settles letters of a topic; there is one at a time."""
     return f"tidegate-dlq-{topic}"
-
-
-@frozen
-class Settlement:
-    """Letters of one topic, and what became of them."""
-
-    topic_id: str
-    outcome: str
-    run: str
-    at_ms: int
-    offsets: Mapping[int, Iterable[int]]
-    """By partition, in ascending order."""
-
-    def encoded(self) -> bytes:
-        """As a record's value: offsets in a row are a pair, so that a thousand of them take little."""
-        offsets = {str(partition): list(_runs(some)) for partition, some in self.offsets.items()}
-        facts = {"topic_id": self.topic_id, "outcome": self.outcome, "run": self.run, "at_ms": self.at_ms}
-        return json.dumps({**facts, "offsets": offsets}, separators=(",", ":")).encode()
-
-
-def _runs(offsets: Iterable[int]) -> Iterator[tuple[int, int]]:
-    run: tuple[int, int] | None = None
-    for offset in offsets:
-        if run is not None and offset == run[1] + 1:
-            run = (run[0], offset)
-            continue
-        if run is not None:
-            yield run
-        run = (offset, offset)
-    if run is not None:
-        yield run
 
 
 @define(eq=False)
@@ -109,9 +84,22 @@ class SettledOffsets:
             start = found[1] + 1
         return start
 
+    def within(self, first: int, last: int) -> Iterator[tuple[int, int, str]]:
+        """What is settled from one offset to another."""
+        for index in range(max(bisect_right(self._firsts, first) - 1, 0), len(self._runs)):
+            begin, end, outcome = self._runs[index]
+            if begin > last:
+                return
+            if end >= first:
+                yield max(begin, first), min(end, last), outcome
+
     def count(self, start: int, end: int) -> int:
         """How many offsets in a range are settled."""
         return sum(max(0, min(last + 1, end) - max(first, start)) for first, last, _ in self._runs)
+
+
+Mark = tuple[bytes, bytes | None]
+"""A record of the ledger: its key, and its value, None where it takes a row back."""
 
 
 @define(eq=False)
@@ -120,20 +108,66 @@ class Ledger:
 
     topic_id: str
     partitions: dict[int, SettledOffsets] = field(factory=lambda: defaultdict(SettledOffsets))
+    _keys: dict[bytes, None] = field(factory=dict)
+    """Of the rows that it has, those of earlier topics of this name too."""
 
-    def note(self, value: bytes | None) -> None:
-        """A record of it. One that is none, or of an earlier topic of this name, says nothing."""
+    def note(self, key: bytes | None, value: bytes | None) -> None:
+        """A record of it. One that is none, or of an earlier topic of this name, settles nothing."""
+        if key is not None:
+            self._keys.pop(key, None)
+            if value is not None:
+                self._keys[key] = None
         try:
             data = json.loads(value or b"")
             if data["topic_id"] != self.topic_id:
                 return
-            outcome = str(data["outcome"])
-            runs = [(int(where), int(a), int(b)) for where, some in data["offsets"].items() for a, b in some]
+            where = int(data["partition"])
+            runs = [(int(a), int(b), str(outcome)) for outcome, some in data["settled"].items() for a, b in some]
         except (ValueError, KeyError, TypeError, AttributeError):
             return
-        for partition, first, last in runs:
+        for first, last, outcome in runs:
             if 0 <= first <= last:
-                self.partitions[partition].add(first, last, outcome)
+                self.partitions[where].add(first, last, outcome)
+
+    def settle(self, offsets: Mapping[int, Iterable[int]], outcome: str, run: str, at_ms: int) -> list[Mark]:
+        """Letters are settled, by partition: the records that say so, which go with the transaction that does it."""
+        rows: dict[tuple[int, int], None] = {}
+        for partition, some in offsets.items():
+            for offset in some:
+                self.partitions[partition].add(offset, offset, outcome)
+                rows[partition, offset // ROW] = None
+        marks: list[Mark] = []
+        for partition, row in rows:
+            settled: dict[str, list[tuple[int, int]]] = {}
+            for first, last, what in self.partitions[partition].within(row * ROW, (row + 1) * ROW - 1):
+                settled.setdefault(what, []).append((first, last))
+            facts = {"topic_id": self.topic_id, "partition": partition, "settled": settled, "run": run, "at_ms": at_ms}
+            key = self._key(partition, row)
+            self._keys[key] = None
+            marks.append((key, json.dumps(facts, separators=(",", ":")).encode()))
+        return marks
+
+    def stale(self, starts: Mapping[int, int]) -> list[Mark]:
+        """Records that take rows back whose letters are gone: some of them. `starts` is where partitions begin."""
+        found: list[Mark] = []
+        for key in list(self._keys):
+            if len(found) == STALE_TOGETHER:
+                break
+            if self._is_stale(key, starts):
+                del self._keys[key]
+                found.append((key, None))
+        return found
+
+    def _is_stale(self, key: bytes, starts: Mapping[int, int]) -> bool:
+        try:
+            topic_id, partition, row = key.decode().split(":")
+            is_gone = (int(row) + 1) * ROW <= starts.get(int(partition), 0)
+        except ValueError:
+            return False
+        return topic_id != self.topic_id or is_gone
+
+    def _key(self, partition: int, row: int) -> bytes:
+        return f"{self.topic_id}:{partition}:{row}".encode()
 
 
 async def make_ledger(kafka: Kafka, topic: str) -> None:
