@@ -61,8 +61,8 @@ def tidegate_subject(name: str, settings: Mapping[str, str] | None = None) -> It
 class EarlierBroker(testing.RunningBroker):
     """Tidegate from another checkout, with the venv that `make venv` has made there."""
 
-    def __init__(self, checkout: Path, directory: Path) -> None:
-        super().__init__({}, directory / "data", directory / "log", PATIENCE_S)
+    def __init__(self, checkout: Path, directory: Path, settings: Mapping[str, str]) -> None:
+        super().__init__(settings, directory / "data", directory / "log", PATIENCE_S)
         self._checkout = checkout
 
     def _command(self) -> list[str]:
@@ -72,10 +72,10 @@ class EarlierBroker(testing.RunningBroker):
 
 
 @contextmanager
-def earlier_subject(checkout: Path) -> Iterator[Subject]:
+def earlier_subject(checkout: Path, settings: Mapping[str, str] | None = None) -> Iterator[Subject]:
     """Tidegate as it was, to be compared with as it is."""
     with tempfile.TemporaryDirectory(prefix="tidegate-before-", ignore_cleanup_errors=True) as directory:
-        broker = EarlierBroker(checkout, Path(directory))
+        broker = EarlierBroker(checkout, Path(directory), settings or {})
         broker.start()
 
         def crash() -> int:
@@ -90,9 +90,9 @@ def earlier_subject(checkout: Path) -> Iterator[Subject]:
 
 
 @contextmanager
-def kafka_subject() -> Iterator[Subject]:
-    """Apache Kafka with its defaults and a heap of 1 GiB."""
-    with reference_kafka(heap=HEAP) as broker:
+def kafka_subject(settings: Mapping[str, str] | None = None) -> Iterator[Subject]:
+    """Apache Kafka with its defaults, or some settings over them, and a heap of 1 GiB."""
+    with reference_kafka(settings, heap=HEAP) as broker:
         if broker.pid is None:
             raise SystemExit("the benchmark measures Kafka's process: set REFERENCE_KAFKA=jars")
         started: list[subprocess.Popen[bytes]] = []
@@ -149,11 +149,12 @@ TIDEGATE_OS = "tidegate-os"
 TIDEGATE_BEFORE = "tidegate-before"
 """Measured only where a checkout is named for it, on every row of Tidegate's."""
 KAFKA = "kafka"
-SUBJECTS = {
-    TIDEGATE: lambda: tidegate_subject(TIDEGATE),
-    TIDEGATE_OS: lambda: tidegate_subject(TIDEGATE_OS, {"log.flush.mode": "os"}),
+SUBJECTS: dict[str, Callable[..., AbstractContextManager[Subject]]] = {
+    TIDEGATE: lambda settings=None: tidegate_subject(TIDEGATE, settings),
+    TIDEGATE_OS: lambda settings=None: tidegate_subject(TIDEGATE_OS, {"log.flush.mode": "os", **(settings or {})}),
     KAFKA: kafka_subject,
 }
+"""Each may be given settings over its defaults."""
 CLUSTERS: dict[str, Callable[[int, int], AbstractContextManager[Subject]]] = {
     TIDEGATE: lambda nodes, factor: tidegate_cluster(TIDEGATE, nodes, factor),
     TIDEGATE_OS: lambda nodes, factor: tidegate_cluster(TIDEGATE_OS, nodes, factor, {"log.flush.mode": "os"}),

@@ -95,6 +95,20 @@ def consumer_performance(bootstrap: str, topic: str, records: int) -> Figures:
     return {"records": float(values[4]), "records_per_s": float(values[9]), "seconds": float(values[7]) / 1000}
 
 
+def share_consumer_performance(bootstrap: str, topic: str, group: str, records: int) -> Figures:
+    """Kafka's own benchmark of share consumers."""
+    output = _java(
+        "ShareConsumerPerformance",
+        *("--bootstrap-server", bootstrap, "--topic", topic, "--group", group),
+        *("--num-records", str(records), "--timeout", "60000", "--hide-header"),
+    )
+    values = [value.strip() for value in output.strip().splitlines()[-1].split(",")]
+    # start, end, MB, MB/s, records/s, records, fetch ms
+    if len(values) != 7 or int(values[5]) < records:
+        raise LoadFailed(f"ShareConsumerPerformance did not read {records} records: {output[-500:]}")
+    return {"records": float(values[5]), "records_per_s": float(values[4]), "seconds": float(values[6]) / 1000}
+
+
 def end_to_end_latency(bootstrap: str, topic: str, records: int, size: int) -> Figures:
     """Kafka's own round trips, one record at a time."""
     output = _java("EndToEndLatency", bootstrap, topic, str(records), "all", str(size))

@@ -33,6 +33,8 @@ KINDS: dict[str, Kind] = {
     "leave_s": Kind("s until a leaver's share is taken over"),
     "recovery_s": Kind("s until the first acknowledgement"),
     "recovery_all_s": Kind("s until every partition acknowledges"),
+    "released_per_s": Kind("records released/s", more_is_better=True, digits=0),
+    "bytes_each": Kind("resident bytes for each", digits=0),
     "mb_per_s": Kind("MB/s", more_is_better=True, digits=0),
     "speed_up": Kind("times one node", more_is_better=True),
     "topics_s": Kind("s to make the topics"),

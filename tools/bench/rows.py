@@ -7,10 +7,11 @@ from attrs import field, frozen
 
 from tools.bench.brokers import KAFKA, TIDEGATE, TIDEGATE_OS
 from tools.bench.figures import Figures, kind_of
-from tools.bench.loads import cluster, consume, crash, crowd, groups, growth, idle, latency, produce
+from tools.bench.loads import cluster, consume, crash, crowd, groups, growth, idle, latency, produce, share
 from tools.bench.trial import Trial
 
 JAVA, NATIVE = "Java", "native"
+CONFLUENT, WORKERS, WIRE = "confluent-kafka", "tidegate.work", "by hand"
 
 
 @frozen
@@ -66,6 +67,8 @@ class Row:
     nodes: int = 1
     factor: int = 1
     """How many nodes there are, and how many replicas of each partition."""
+    settings: dict[str, str] = field(factory=dict)
+    """Over the defaults of one node, for what these do not allow."""
 
     def goal(self, figure: str) -> Goal | None:
         """The goal of a figure's ratio; None for a figure that only explains others."""
@@ -100,6 +103,55 @@ def _produce_rows() -> list[Row]:
                 name = f"produce-{size}{suffix}-{client.lower()}"
                 rows.append(Row(name, "Produce", f"{shown}, {how}", run, client, goals))
     return rows
+
+
+WORK = "Work queues"
+
+
+def _share_rows() -> list[Row]:
+    """Share groups beside Kafka's; what waits for another attempt is ours alone."""
+    crowd = {"group.share.max.size": "1000", "group.share.max.share.sessions": "4000", "max.connections": "8000"}
+    windows = {
+        "group.share.max.partition.max.record.locks": "10000",
+        "group.share.partition.max.record.locks": "10000",
+    }
+    return [
+        Row(
+            "share-java",
+            WORK,
+            "1 KiB x 400 k, ShareConsumerPerformance, 6 partitions",
+            partial(share.performance, records=400_000, size=1024),
+            JAVA,
+            {**LOADED, "records_per_s": CEILING},
+        ),
+        Row(
+            "share-latency",
+            WORK,
+            "1,000 jobs/s, from produce to hand-out, each accepted (confluent-kafka)",
+            partial(share.latency, rate=1_000, duration_s=15),
+            CONFLUENT,
+            {**LOADED, "p99_ms": Goal(0.8, 0.8)},
+        ),
+        Row(
+            "share-crowd",
+            WORK,
+            "1,000 workers on one topic of 10 partitions, 500 jobs/s (`tidegate.work`)",
+            partial(share.crowd, workers=1_000, records=10_000, rate=500),
+            WORKERS,
+            LOADED,
+            brokers=(TIDEGATE, KAFKA),
+            settings=crowd,
+        ),
+        Row(
+            "share-back-off",
+            WORK,
+            "1 M records in back-off, each apart from its neighbours, in 100 partitions; kill -9",
+            partial(share.backed_off, records=1_000_000, partitions=100),
+            WIRE,
+            brokers=(TIDEGATE,),
+            settings=windows,
+        ),
+    ]
 
 
 CLUSTER = "Cluster"
@@ -320,6 +372,7 @@ ROWS: tuple[Row, ...] = (
         partial(growth.pending, points=(0, 10_000, 100_000, 1_000_000), records=200_000),
         brokers=(TIDEGATE,),
     ),
+    *_share_rows(),
     *_cluster_rows(),
 )
 BY_NAME = {row.name: row for row in ROWS}

@@ -82,7 +82,9 @@ def measure_once(row: Row, broker: str, number: int, scale: float) -> Measuremen
 
 
 def _subject(row: Row, broker: str) -> AbstractContextManager[Subject]:
-    return SUBJECTS[broker]() if row.nodes == 1 else CLUSTERS[broker](row.nodes, row.factor)
+    if row.nodes > 1:
+        return CLUSTERS[broker](row.nodes, row.factor)
+    return SUBJECTS[broker](row.settings) if row.settings else SUBJECTS[broker]()
 
 
 def _shown(figures: Figures) -> str:

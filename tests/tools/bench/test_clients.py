@@ -7,7 +7,14 @@ from pathlib import Path
 import pytest
 
 from tools.bench import clients
-from tools.bench.clients import LoadFailed, Native, consumer_performance, end_to_end_latency, producer_performance
+from tools.bench.clients import (
+    LoadFailed,
+    Native,
+    consumer_performance,
+    end_to_end_latency,
+    producer_performance,
+    share_consumer_performance,
+)
 
 PRODUCED = """\
 90000 records sent, 17999.6 records/sec (17.58 MB/sec), 1000.0 ms avg latency, 1500.0 ms max latency.
@@ -15,6 +22,7 @@ PRODUCED = """\
 800 ms 50th, 1100 ms 95th, 1200 ms 99th, 1300 ms 99.9th.
 """
 CONSUMED = "2026-01-01 00:00:00:000, 2026-01-01 00:00:02:000, 97.6, 48.8, 100000, 50000.0, 500, 1500, 65.1, 66666.6\n"
+SHARED = "2026-01-01 00:00:00:000, 2026-01-01 00:00:02:000, 97.6, 48.8, 50000.0, 100000, 2000\n"
 
 
 def _prints(monkeypatch: pytest.MonkeyPatch, output: str) -> None:
@@ -46,6 +54,14 @@ def test_a_consumer_is_timed_without_joining_its_group(monkeypatch: pytest.Monke
     assert found == {"records": 100_000, "records_per_s": 66666.6, "seconds": 1.5}
     with pytest.raises(LoadFailed, match="did not read 100001 records"):
         consumer_performance("b:1", "t", 100_001)
+
+
+def test_a_share_consumer_has_its_columns_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    _prints(monkeypatch, SHARED)
+    found = share_consumer_performance("b:1", "t", "g", 100_000)
+    assert found == {"records": 100_000, "records_per_s": 50_000, "seconds": 2}
+    with pytest.raises(LoadFailed, match="did not read 100001 records"):
+        share_consumer_performance("b:1", "t", "g", 100_001)
 
 
 def test_round_trips_have_percentiles(monkeypatch: pytest.MonkeyPatch) -> None:
