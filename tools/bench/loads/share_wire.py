@@ -120,7 +120,8 @@ class ShareWire:
     def _ask(self, key: int, message: Any) -> Any:
         version = VERSIONS[key]
         header = struct.pack(">hhih", key, version, 1, -1) + (b"\0" if is_flexible(key, version) else b"")
-        body = b"".join((header, *request_encoder(key, version)(message)))
+        parts: list[Any] = request_encoder(key, version)(message)
+        body = b"".join((header, *parts))
         self._socket.sendall(struct.pack(">i", len(body)) + body)
         (size,) = struct.unpack(">i", self._exactly(4))
         return response_decoder(key, version)(self._exactly(size), response_start(key, version).size - 4)
