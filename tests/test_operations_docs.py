@@ -13,6 +13,7 @@ import pytest
 import trio
 from trio.testing import trio_test
 
+from coordinators.tenants.administration import TenantAdministration
 from engine.metrics import Family
 from tests.engine.stage.world import client_batch, record
 from tests.wire.http.cluster_doors import cluster_doors, create_on
@@ -46,6 +47,7 @@ async def families(data_dir: Path) -> list[tuple[Family, set[str]]]:
         await produced(door.client, "t", client_batch([record("held", delay=3_600_000)]))
         await produced(door.client, "t", client_batch([record("refused", delay="soon")]))
         await door.commit(0)
+        await door.door.broker.node.services[TenantAdministration].create("acme")
         await Producer(door.client).init()
         topic_id = door.door.broker.node.topics.by_name["t"].topic_id
         worker = ShareMember(await door.door.connect(), topic_id, group_id="workers")

@@ -148,6 +148,14 @@ METRICS_KEYS = (
         dynamic=False,
     ),
     ConfigKey(
+        "metrics.tenant.limit",
+        ConfigType.INT,
+        200,
+        "Tidegate's own key. How many tenants have metrics of their own; how many have none is a metric too.",
+        at_least(0),
+        dynamic=False,
+    ),
+    ConfigKey(
         "metrics.group.limit",
         ConfigType.INT,
         200,

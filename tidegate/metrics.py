@@ -11,6 +11,9 @@ from coordinators.share.dead_letters import ShareDeadLetters
 from coordinators.share.ports import ShareRecords
 from coordinators.share.sharing import Sharing
 from coordinators.share.states import LocalShareStates
+from coordinators.tenants.holdings import Holdings
+from coordinators.tenants.tenants import Tenants
+from coordinators.tenants.usage import Usages
 from engine.metrics import Collector, Family, Metrics
 from engine.partition.partitions import Partitions
 from engine.partition.sync import SyncRounds
@@ -63,13 +66,14 @@ def _collectors(node: Node) -> tuple[Collector, ...]:
     from coordinators.metrics.share_letters import ShareLetterMetrics
     from coordinators.metrics.shares import ShareMetrics
     from coordinators.metrics.stages import StageMetrics
+    from coordinators.metrics.tenants import TenantMetrics
     from coordinators.metrics.topics import TopicMetrics
     from coordinators.metrics.tracing import TraceMetrics
     from coordinators.metrics.transactions import TransactionMetrics
 
-    settings = node.topics.settings
-    topic_limit, partition_limit, group_limit = (
-        settings.integer(f"metrics.{name}.limit") for name in ("topic", "partition", "group")
+    services, settings = node.services, node.topics.settings
+    topic_limit, partition_limit, group_limit, tenant_limit = (
+        settings.integer(f"metrics.{name}.limit") for name in ("topic", "partition", "group", "tenant")
     )
     clustering = node.services[Clustering]
     found = clustering.replication
@@ -89,6 +93,7 @@ def _collectors(node: Node) -> tuple[Collector, ...]:
             node.services[ShareRecords],  # type: ignore[type-abstract]
         ).collect,
         TransactionMetrics(node.transactions, node.clock).collect,
+        TenantMetrics(services[Tenants], services[Usages], services[Holdings], tenant_limit).collect,
         TraceMetrics(node.tracing).collect,
         QuotaMetrics(node.services[Quotas], group_limit).collect,
     )

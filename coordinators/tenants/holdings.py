@@ -54,6 +54,11 @@ class Holdings:
         held = self._of(tenant)
         return held.pending_records + held.staged_since
 
+    def topic_counts(self, tenant: TenantRecord) -> tuple[int, int]:
+        """How many topics it has in the cluster, and how many partitions they have."""
+        mine = [topic for name, topic in self.topics.by_name.items() if name.startswith(tenant.prefix)]
+        return len(mine), sum(topic.partition_count for topic in mine)
+
     # -- what is refused
 
     def check_write(self, _: Publisher, topic: Topic) -> None:

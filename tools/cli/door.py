@@ -38,6 +38,11 @@ class Door(RemoteAdmin):
         """Have everything on disk looked at; False if that is under way."""
         return bool(self._ask("POST", "/scrub")["started"])
 
+    def tenant_change(self, method: str, name: str | None, body: Json | None, query: str = "") -> Json:
+        """Make, alter or delete a tenant."""
+        path = "/tenants" + ("" if name is None else "/" + quote(name, safe=""))
+        return self._ask(method, f"{path}?{query}" if query else path, body)
+
     def health(self) -> Json:
         """How the broker is; also if it is not well, which the door tells by a status other than 200."""
         connection = self._connection()
@@ -97,8 +102,12 @@ def spoken(door: Door) -> Iterator[Door]:
 
 
 def _status(error: AdminError) -> Exit:
-    return Exit.NOT_FOUND if error.error in ("", "GroupIdNotFound") and _is_absence(str(error)) else Exit.REFUSED
+    return (
+        Exit.NOT_FOUND
+        if error.error in ("", "GroupIdNotFound", "UnknownTenant") and _is_absence(str(error))
+        else Exit.REFUSED
+    )
 
 
 def _is_absence(text: str) -> bool:
-    return text.startswith(("no trace", "no group")) or "not traced" in text
+    return text.startswith(("no trace", "no group", "there is no tenant")) or "not traced" in text

@@ -7,6 +7,7 @@ from typing import Final
 import msgspec
 
 from coordinators.release.lookup import NoSuchRecord, TooLate
+from coordinators.tenants.tenants import TenantExists, TenantHasTopics, UnknownTenant
 from engine import errors
 from wire.http.messages import Response
 
@@ -51,7 +52,10 @@ _STATUSES: Final[dict[type[errors.BrokerError], HTTPStatus]] = {
     errors.GroupIdNotFound: HTTPStatus.NOT_FOUND,
     errors.TransactionalIdNotFound: HTTPStatus.NOT_FOUND,
     NoSuchRecord: HTTPStatus.NOT_FOUND,
+    UnknownTenant: HTTPStatus.NOT_FOUND,
     errors.TopicAlreadyExists: HTTPStatus.CONFLICT,
+    TenantExists: HTTPStatus.CONFLICT,
+    TenantHasTopics: HTTPStatus.CONFLICT,
     TooLate: HTTPStatus.CONFLICT,
     errors.NonEmptyGroup: HTTPStatus.CONFLICT,
     errors.PolicyViolation: HTTPStatus.FORBIDDEN,
