@@ -10,51 +10,23 @@ protocol joins and asks for its assignment), `classic-beat as=C`, `classic-leave
 from typing import Any
 
 from coordinators.group.consumer.group import ConsumerGroup
-from coordinators.group.consumer.requests import HeartbeatAnswer
-from coordinators.group.requests import OffsetToCommit
 from engine.errors import BrokerError
-from engine.ids import TopicId
 from tests.coordinators.group.classic_consumer import ClassicConsumer
-from tests.coordinators.group.consumer_shard import Consumer, ConsumerShard, topic_id
+from tests.coordinators.group.consumer_shard import Consumer, ConsumerShard
+from tests.scenarios.shard_commands import ShardCommands
 
 
-class Stage:
+class Stage(ShardCommands):
     """Commands over one shard and its group g."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.shard = ConsumerShard()
         self.members: dict[str, Consumer] = {}
         self.classic: dict[str, ClassicConsumer] = {}
-        self.names: dict[TopicId, str] = {}
-
-    def run(self, command: str, words: list[str], options: dict[str, str]) -> str:
-        try:
-            return str(getattr(self, "do_" + command.replace("-", "_"))(words, options))
-        except BrokerError as error:
-            return type(error).__name__
 
     def told(self, answer: Any) -> str:
-        if isinstance(answer, BrokerError):
-            return type(answer).__name__
-        assert isinstance(answer, HeartbeatAnswer)
-        if answer.assignment is None:
-            return f"epoch {answer.epoch}"
-        return f"epoch {answer.epoch}, has {self._places(answer.assignment)}"
-
-    def _places(self, partitions: Any) -> str:
-        found = [f"{self.names[topic]}-{index}" for topic, indexes in partitions.items() for index in indexes]
-        return " ".join(sorted(found)) or "nothing"
-
-    # -- topics
-
-    def do_topic(self, words: list[str], _options: dict[str, str]) -> str:
-        self.names[topic_id(words[0])] = words[0]
-        self.shard.topic(words[0], int(words[1]))
-        return "ok"
-
-    def do_delete_topic(self, words: list[str], _options: dict[str, str]) -> str:
-        self.shard.delete_topic(words[0])
-        return "ok"
+        return self.assigned(answer, "has")
 
     # -- members of the new protocol
 
@@ -114,27 +86,15 @@ class Stage:
         member = self.members.get(options.pop("as", ""))
         epoch = int(options.pop("epoch", -1 if member is None else member.epoch))
         ((place, offset),) = options.items()
-        topic, partition = place.rsplit("-", 1)
-        wanted = OffsetToCommit(topic, int(partition), int(offset), topic_id=topic_id(topic))
-        member_id = "" if member is None else member.member_id
-        answer = self.shard.commit(wanted, member_id=member_id, generation=epoch).message
-        error = answer if isinstance(answer, BrokerError) else answer[0]
+        error = self.committed(place, offset, member, epoch)
         return "ok" if error is None else type(error).__name__
 
-    def do_fetch(self, words: list[str], _options: dict[str, str]) -> str:
-        topic, partition = words[0].rsplit("-", 1)
-        return str(self.shard.fetch(topic, int(partition)).offset)
-
-    # -- administration and life
+    # -- looking
 
     def do_describe(self, _words: list[str], _options: dict[str, str]) -> str:
-        machine = self.shard.machine
-        if "g" in machine.groups:
-            group = machine.groups["g"]
-            return f"classic {group.state.value}, generation {group.generation}, {len(group.members)} members"
-        consumers = machine.consumers.groups.get("g")
+        consumers = self.shard.machine.consumers.groups.get("g")
         if consumers is None:
-            return "none"
+            return self.classic_group() or "none"
         head = f"{consumers.state.value}, epoch {consumers.epoch}, assigned {consumers.assignment_epoch}"
         return "\n".join([head, *(self._member(consumers, member_id) for member_id in consumers.members)])
 
@@ -142,19 +102,7 @@ class Stage:
         member = group.members[member_id]
         names = {each.member_id: name for name, each in self.classic.items()}
         line = f"{names.get(member_id, member_id)}: epoch {member.epoch} {member.state.name}, has"
-        line += f" {self._places(member.assigned)}"
+        line += f" {self.places(member.assigned)}"
         if member.revoking:
-            line += f", gives back {self._places(member.revoking)}"
+            line += f", gives back {self.places(member.revoking)}"
         return line
-
-    def do_delete(self, _words: list[str], _options: dict[str, str]) -> str:
-        answer = self.shard.ask(lambda machine: machine.commits.delete_group("g")).message
-        return "ok" if answer is None else type(answer).__name__
-
-    def do_advance(self, words: list[str], _options: dict[str, str]) -> str:
-        self.shard.advance(int(words[0]))
-        return "ok"
-
-    def do_crash(self, _words: list[str], _options: dict[str, str]) -> str:
-        self.shard.crash()
-        return "ok"

@@ -20,48 +20,25 @@ from coordinators.group.descriptions import describe_share_group
 from coordinators.group.requests import OffsetToCommit
 from coordinators.share.ports import SharePlace, ShareState
 from engine.errors import BrokerError
-from engine.ids import TopicId
 from tests.coordinators.group.consumer_shard import topic_id
 from tests.coordinators.group.share_office import Office
 from tests.coordinators.group.share_shard import ShareConsumer
+from tests.scenarios.shard_commands import ShardCommands
 
 
-class Stage:
+class Stage(ShardCommands):
     """Commands over one shard and its group g."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.office = Office()
         self.shard = self.office.shard
         self.members: dict[str, ShareConsumer] = {}
-        self.names: dict[TopicId, str] = {}
-
-    def run(self, command: str, words: list[str], options: dict[str, str]) -> str:
-        try:
-            return str(getattr(self, "do_" + command.replace("-", "_"))(words, options))
-        except BrokerError as error:
-            return type(error).__name__
 
     def told(self, answer: Any) -> str:
-        if isinstance(answer, BrokerError):
-            return type(answer).__name__
-        if answer.assignment is None:
-            return f"epoch {answer.epoch}"
-        return f"epoch {answer.epoch}, reads {self._places(answer.assignment)}"
+        return self.assigned(answer, "reads")
 
-    def _places(self, partitions: Any) -> str:
-        found = [f"{self.names[topic]}-{index}" for topic, indexes in partitions.items() for index in indexes]
-        return " ".join(sorted(found)) or "nothing"
-
-    # -- topics and configs
-
-    def do_topic(self, words: list[str], _options: dict[str, str]) -> str:
-        self.names[topic_id(words[0])] = words[0]
-        self.shard.topic(words[0], int(words[1]))
-        return "ok"
-
-    def do_delete_topic(self, words: list[str], _options: dict[str, str]) -> str:
-        self.shard.delete_topic(words[0])
-        return "ok"
+    # -- configs
 
     def do_configure(self, _words: list[str], options: dict[str, str]) -> str:
         self.shard.configs.take({"g": (options, 1 if options else 0)})
@@ -142,7 +119,7 @@ class Stage:
         self.office.states.refusing = set(map(int, words))
         return "ok"
 
-    # -- looking, time
+    # -- looking
 
     def do_describe(self, _words: list[str], _options: dict[str, str]) -> str:
         group = self.shard.machine.shares.groups.get("g")
@@ -151,19 +128,11 @@ class Stage:
         found = describe_share_group(group, self.shard.topics)
         initialized = {topic: each.partitions for topic, each in group.states.initialized.items()}
         lines = [f"{found.state}, epoch {found.epoch}, assigned {found.assignment_epoch}, {found.assignor}"]
-        lines.append(f"has states of {self._places(initialized)}")
+        lines.append(f"has states of {self.places(initialized)}")
         for member in sorted(found.members, key=lambda each: each.member_id):
             places = " ".join(f"{each.topic}-{index}" for each in member.assignment for index in each.partitions)
             lines.append(f"{member.member_id} epoch {member.epoch} wants {','.join(member.topics)} reads {places}")
         return "\n".join(lines)
-
-    def do_advance(self, words: list[str], _options: dict[str, str]) -> str:
-        self.shard.advance(int(words[0]))
-        return "ok"
-
-    def do_crash(self, _words: list[str], _options: dict[str, str]) -> str:
-        self.shard.crash()
-        return "ok"
 
 
 def _by_topic(places: Sequence[str]) -> list[tuple[str, list[int]]]:

@@ -12,27 +12,22 @@ from typing import Any
 
 from attrs import evolve
 
-from coordinators.group.requests import OffsetToCommit
 from coordinators.group.streams.requests import StreamsHeartbeatAnswer
 from coordinators.group.streams.tasks import Tasks, each_task
 from coordinators.topic_creation import TopicSpec
 from engine.errors import BrokerError
 from tests.coordinators.group.streams_shard import COPYING, COUNTING, StreamsShard, StreamThread
+from tests.scenarios.shard_commands import ShardCommands
 
 
-class Stage:
+class Stage(ShardCommands):
     """Commands over one shard and its group g."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.shard = StreamsShard()
         self.threads: dict[str, StreamThread] = {}
         self.missing: tuple[TopicSpec, ...] = ()
-
-    def run(self, command: str, words: list[str], options: dict[str, str]) -> str:
-        try:
-            return str(getattr(self, "do_" + command.replace("-", "_"))(words, options))
-        except BrokerError as error:
-            return type(error).__name__
 
     def told(self, answer: Any) -> str:
         if isinstance(answer, BrokerError):
@@ -45,14 +40,6 @@ class Stage:
         return "\n".join([line, *(f"{each.code.name}: {each.detail}" for each in answer.status)])
 
     # -- topics and configs
-
-    def do_topic(self, words: list[str], _options: dict[str, str]) -> str:
-        self.shard.topic(words[0], int(words[1]))
-        return "ok"
-
-    def do_delete_topic(self, words: list[str], _options: dict[str, str]) -> str:
-        self.shard.delete_topic(words[0])
-        return "ok"
 
     def do_make(self, _words: list[str], _options: dict[str, str]) -> str:
         self.shard.make(self.missing)
@@ -99,28 +86,15 @@ class Stage:
         thread = self.threads.get(options.pop("as", ""))
         epoch = int(options.pop("epoch", -1 if thread is None else thread.epoch))
         ((place, offset),) = options.items()
-        topic, partition = place.rsplit("-", 1)
-        member_id = "" if thread is None else thread.member_id
-        answer = self.shard.commit(
-            OffsetToCommit(topic, int(partition), int(offset)), member_id=member_id, generation=epoch
-        ).message
-        error = answer if isinstance(answer, BrokerError) else answer[0]
+        error = self.committed(place, offset, thread, epoch)
         return "ok" if error is None else f"{type(error).__name__}: {error}"
 
-    def do_fetch(self, words: list[str], _options: dict[str, str]) -> str:
-        topic, partition = words[0].rsplit("-", 1)
-        return str(self.shard.fetch(topic, int(partition)).offset)
-
-    # -- administration and life
+    # -- looking
 
     def do_describe(self, _words: list[str], _options: dict[str, str]) -> str:
-        machine = self.shard.machine
-        if "g" in machine.groups:
-            group = machine.groups["g"]
-            return f"classic {group.state.value}, generation {group.generation}, {len(group.members)} members"
-        streams = machine.streams.groups.get("g")
+        streams = self.shard.machine.streams.groups.get("g")
         if streams is None:
-            return "none"
+            return self.classic_group() or "none"
         lines = [f"{streams.state.value}, epoch {streams.epoch}, assigned {streams.assignment_epoch}"]
         for member_id, member in streams.members.items():
             line = f"{member_id}: epoch {member.epoch} {member.state.name}, has {_tasks(member.assigned.tasks)}"
@@ -128,18 +102,6 @@ class Stage:
                 line += f", gives back {_tasks(member.revoking.tasks)}"
             lines.append(line)
         return "\n".join(lines)
-
-    def do_delete(self, _words: list[str], _options: dict[str, str]) -> str:
-        answer = self.shard.ask(lambda machine: machine.commits.delete_group("g")).message
-        return "ok" if answer is None else type(answer).__name__
-
-    def do_advance(self, words: list[str], _options: dict[str, str]) -> str:
-        self.shard.advance(int(words[0]))
-        return "ok"
-
-    def do_crash(self, _words: list[str], _options: dict[str, str]) -> str:
-        self.shard.crash()
-        return "ok"
 
 
 def _tasks(tasks: Tasks) -> str:
