@@ -55,6 +55,12 @@ def _parser() -> argparse.ArgumentParser:
     serve.add_argument("--etcd", metavar="URL[,URL]", help="where the cluster's etcd is (etcd.endpoints)")
     serve.add_argument("--rack", metavar="RACK", help="where this node stands (broker.rack)")
     serve.add_argument(
+        "--allow-anonymous",
+        action="store_true",
+        default=None,
+        help="serve clients beyond this machine without asking who they are (listener.allow.anonymous)",
+    )
+    serve.add_argument(
         "--set", metavar="KEY=VALUE", action="append", default=[], help="set a broker key; may be repeated"
     )
     return parser
@@ -69,6 +75,7 @@ _KEYS = {
     "node_id": "node.id",
     "etcd": "etcd.endpoints",
     "rack": "broker.rack",
+    "allow_anonymous": "listener.allow.anonymous",
 }
 
 
@@ -93,6 +100,8 @@ def _assignments(options: argparse.Namespace) -> list[str]:
     for name in ("http_port", "node_id", "etcd", "rack"):
         if (value := getattr(options, name)) is not None:
             assignments.append(f"{_KEYS[name]}={value}")
+    if options.allow_anonymous:
+        assignments.append(f"{_KEYS['allow_anonymous']}=true")
     return assignments + list(options.set)
 
 

@@ -18,7 +18,7 @@ from coordinators.transaction.config import TRANSACTION_KEYS
 from engine.config.broker import ENGINE_KEYS
 from engine.config.keys import ConfigKey, ConfigType, Importance, Rule, at_least, by_name, one_of
 from wire.http.config import HTTP_KEYS
-from wire.kafka.config import CONNECTION_KEYS, FETCH_KEYS, LISTENER_KEYS
+from wire.kafka.config import ANONYMOUS_KEYS, CONNECTION_KEYS, FETCH_KEYS, LISTENER_KEYS
 from wire.kafka.security_config import SASL_KEYS, TLS_KEYS
 from wire.kafka.tenancy.config import TENANT_KEYS
 
@@ -201,6 +201,7 @@ BROKER_KEYS: dict[str, ConfigKey] = by_name(
         *LISTENER_KEYS,
         *TENANT_KEYS,
         *ACCESS_KEYS,
+        *ANONYMOUS_KEYS,
         *TLS_KEYS,
         *SASL_KEYS,
         *CLUSTER_KEYS,

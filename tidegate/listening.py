@@ -11,7 +11,7 @@ from attrs import frozen
 from engine.config.keys import Value
 from tidegate.config import BrokerConfig
 from wire.http.config import OPERATOR, Access, parse_principal
-from wire.kafka.listeners import Listener
+from wire.kafka.listeners import Listener, ListenerSettings
 from wire.kafka.request import Endpoint
 from wire.kafka.server import KafkaServer
 from wire.socket_options import begin_unpaced
@@ -120,7 +120,7 @@ def _access(config: BrokerConfig, host: str, bound: str) -> Access:
     token = config["http.token"]
     assert token is None or isinstance(token, str)
     principal = parse_principal(config.settings.text("http.token.principal")) or OPERATOR
-    if bound.startswith("127.") or bound == "::1":
+    if _is_loopback(bound):
         return Access(token, frozenset({"localhost", "127.0.0.1", "::1", bound, host.lower()}), principal)
     if token is None:
         raise CannotListen(
@@ -129,6 +129,24 @@ def _access(config: BrokerConfig, host: str, bound: str) -> Access:
             is_configuration=True,
         )
     return Access(token, token_principal=principal)
+
+
+def _is_loopback(address: str) -> bool:
+    return address.startswith("127.") or address == "::1"
+
+
+def _refuse_strangers(config: BrokerConfig, listener: Listener, bound: str) -> None:
+    """A listener that others reach asks who they are, unless its owner says that it need not."""
+    settings, protocol = ListenerSettings(config.settings, listener.name), config.protocol(listener)
+    is_asked = protocol.has_sasl or (protocol.has_tls and settings.get("ssl.client.auth") == "required")
+    if is_asked or _is_loopback(bound) or settings.flag("listener.allow.anonymous"):
+        return
+    raise CannotListen(
+        f"{listener} is not loopback and asks nobody who they are ({protocol.value}), so everybody who reaches it "
+        f"could do everything: make it SASL_SSL or SASL_PLAINTEXT (docs/security.md), or say that it is meant "
+        f"with --allow-anonymous (listener.allow.anonymous=true)",
+        is_configuration=True,
+    )
 
 
 def _address(sock: socket.socket) -> str:
@@ -143,6 +161,7 @@ def bind_all(config: BrokerConfig) -> Iterator[list[BoundListener]]:
         bound = []
         for number, listener in enumerate(config.listeners):
             sock = stack.enter_context(_bind(listener, KAFKA_OPTIONS))
+            _refuse_strangers(config, listener, sock.getsockname()[0])
             bound.append(BoundListener(sock, _endpoint(listener, config.advertised(number), sock), listener.name))
         yield bound
 

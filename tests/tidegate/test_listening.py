@@ -29,7 +29,8 @@ def test_nobody_is_let_in_before_listening(tmp_path: Path) -> None:
 
 
 def test_clients_of_a_wildcard_are_told_the_address_they_came_by(tmp_path: Path) -> None:
-    with bind_all(config(tmp_path, {"listeners": "PLAINTEXT://0.0.0.0:0"})) as (listener,):
+    settings: dict[str, object] = {"listeners": "PLAINTEXT://0.0.0.0:0", "listener.allow.anonymous": True}
+    with bind_all(config(tmp_path, settings)) as (listener,):
         assert listener.endpoint is None
 
 
@@ -96,3 +97,39 @@ def test_all_sockets_are_closed_at_the_end_and_when_one_cannot_be_bound(tmp_path
     with bind_all(config(tmp_path)) as (listener,):
         pass
     assert listener.socket.fileno() == -1
+
+
+@pytest.mark.parametrize(
+    ("settings", "is_refused"),
+    [
+        ({"listeners": "PLAINTEXT://0.0.0.0:0"}, True),
+        ({"listeners": "PLAINTEXT://[::]:0"}, True),
+        ({"listeners": "PLAINTEXT://:0"}, True),
+        ({"listeners": "SSL://0.0.0.0:0"}, True),
+        ({"listeners": "SSL://0.0.0.0:0", "ssl.client.auth": "requested"}, True),
+        ({"listeners": "SSL://0.0.0.0:0", "ssl.client.auth": "required"}, False),
+        ({"listeners": "SASL_PLAINTEXT://0.0.0.0:0"}, False),
+        ({"listeners": "SASL_SSL://0.0.0.0:0"}, False),
+        ({"listeners": "PLAINTEXT://0.0.0.0:0", "listener.allow.anonymous": True}, False),
+        ({"listeners": "SASL_SSL://0.0.0.0:0,PLAINTEXT://0.0.0.0:0"}, True),
+        (
+            {
+                "listeners": "A://0.0.0.0:0,B://0.0.0.0:0",
+                "listener.security.protocol.map": "A:PLAINTEXT,B:PLAINTEXT",
+                "listener.name.a.listener.allow.anonymous": "true",
+            },
+            True,
+        ),
+        ({"listeners": "PLAINTEXT://127.0.0.1:0,PLAINTEXT://localhost:0"}, False),
+    ],
+)
+def test_who_listens_beyond_loopback_asks_who_is_there_or_says_that_it_need_not(
+    tmp_path: Path, settings: dict[str, object], is_refused: bool
+) -> None:
+    """The class of CVE-2023-33246 and of its like: a door that is open by default."""
+    if not is_refused:
+        with bind_all(config(tmp_path, settings)):
+            return
+    with pytest.raises(CannotListen, match="--allow-anonymous") as raised, bind_all(config(tmp_path, settings)):
+        pass
+    assert raised.value.is_configuration

@@ -32,6 +32,7 @@ def given(monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
         (["--host", "0.0.0.0"], ["listeners=PLAINTEXT://0.0.0.0:9092"]),
         (["--host", "::1", "--kafka-port", "7"], ["listeners=PLAINTEXT://[::1]:7"]),
         (["--http-port", "0"], ["http.port=0"]),
+        (["--allow-anonymous"], ["listener.allow.anonymous=true"]),
         (["--node-id", "2", "--rack", "r2"], ["node.id=2", "broker.rack=r2"]),
         (["--etcd", "http://a:2379,http://b:2379"], ["etcd.endpoints=http://a:2379,http://b:2379"]),
         (["--set", "a=1", "--set", "b=2"], ["a=1", "b=2"]),

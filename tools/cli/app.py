@@ -42,6 +42,7 @@ COMMANDS: Mapping[str, Later] = {
     "cluster": Later(
         "The cluster: its nodes and partitions, moves and elections; run one on this machine.", ANY, "cluster"
     ),
+    "user": Later("Users: who may log in with a password.", ANY, "user"),
     "pending": Later("Delayed records: list, look at, cancel, move, release now.", OURS, "pending"),
     "priority": Later("Priorities: what waits in the lanes.", OURS, "priority"),
     "trace": Later("Timelines of records.", OURS, "trace"),
@@ -52,6 +53,7 @@ COMMANDS: Mapping[str, Later] = {
         "scrub",
         "scrub",
     ),
+    "cert": Later("Certificates for trying TLS out.", OURS, "cert"),
     "log": Later("Files on disk, without a broker: dump, verify.", OURS, "log"),
     "catalogue": Later("The broker's own list of topics, without a broker: make it anew.", OURS, "catalogue"),
     "pipeline": Later("Run a Spark pipeline over topics: archive, backfill, reports.", FURTHER, "pipeline", "pipeline"),

@@ -75,6 +75,20 @@ LISTENER_KEYS = (
     ),
 )
 
+ANONYMOUS_KEYS = (
+    ConfigKey(
+        "listener.allow.anonymous",
+        ConfigType.BOOLEAN,
+        False,
+        "Tidegate's own key. Whether a listener beyond loopback may let clients in that do not show who they are, as "
+        "`PLAINTEXT` does, and `SSL` unless `ssl.client.auth=required`. Without it such a listener refuses to start. "
+        "`--allow-anonymous` sets it.",
+        dynamic=False,
+        importance=Importance.HIGH,
+        per_listener=True,
+    ),
+)
+
 CONNECTION_KEYS = (
     ConfigKey(
         "socket.request.max.bytes",

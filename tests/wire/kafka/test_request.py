@@ -10,7 +10,7 @@ from wire.kafka.messages.metadata import MetadataRequest
 
 @trio_test
 async def test_clients_of_a_wildcard_listener_are_told_the_address_they_came_by(tmp_path: Path) -> None:
-    async with open_door(tmp_path, {"listeners": "PLAINTEXT://0.0.0.0:0"}) as door:
+    async with open_door(tmp_path, {"listeners": "PLAINTEXT://0.0.0.0:0", "listener.allow.anonymous": True}) as door:
         (broker,) = (await (await door.connect()).ask(MetadataRequest(topics=[]))).brokers
         assert broker.host == "127.0.0.1"
         assert door.broker.kafka_address.endswith(f":{broker.port}")

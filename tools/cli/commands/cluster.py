@@ -41,7 +41,8 @@ def info(context: typer.Context) -> None:
 RUN_EXAMPLES = (
     "tidegate cluster run",
     "tidegate cluster run --nodes 5 --data-dir /tmp/five --set default.replication.factor=3",
-    "tidegate cluster run --nodes 4 --etcd http://a:2379,http://b:2379 --rack machine-a --host 10.0.0.1",
+    "tidegate cluster run --nodes 4 --etcd http://a:2379,http://b:2379 --rack machine-a --host 10.0.0.1 "
+    "--set listener.allow.anonymous=true",
 )
 
 

@@ -34,6 +34,10 @@ def serve(
         str | None, typer.Option("--etcd", metavar="URL[,URL]", help="Where the etcd of the cluster is.")
     ] = None,
     rack: Annotated[str | None, typer.Option("--rack", metavar="RACK", help="Where this node stands.")] = None,
+    allow_anonymous: Annotated[
+        bool,
+        typer.Option("--allow-anonymous", help="Serve clients beyond this machine without asking who they are."),
+    ] = False,
     assignments: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Set a broker key; may be repeated.")
     ] = None,
@@ -53,4 +57,6 @@ def serve(
     ):
         if value is not None:
             arguments += [option, str(value)]
+    if allow_anonymous:
+        arguments.append("--allow-anonymous")
     raise typer.Exit(main(arguments))

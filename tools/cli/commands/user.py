@@ -1,0 +1,126 @@
+"""`tidegate user`: who may log in with a password. On a running broker, on a stopped one, or in a file for PLAIN."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from coordinators.access.scram import DEFAULT_ITERATIONS, LEAST_ITERATIONS, MOST_ITERATIONS
+from tools.cli.errors import CliError, NotFound, UsageMistake
+from tools.cli.framework import Session, command, confirm, group, session
+from tools.cli.output import Column
+from tools.cli.users import CatalogueUsers, FileUsers, WireUsers, chosen, password_from
+
+app = group("Users: who may log in with a password.")
+LIST = (Column("user"), Column("mechanisms", "mechanisms", ", ".join), Column("iterations"))
+
+Name = Annotated[str, typer.Argument(metavar="USER", help="The user's name.")]
+DataDir = Annotated[
+    Path | None, typer.Option("--data-dir", metavar="DIR", help="Of a broker that is stopped: for the first user.")
+]
+UsersFile = Annotated[
+    Path | None, typer.Option("--users-file", metavar="FILE", help="A file for PLAIN (sasl.plain.users.location).")
+]
+Password = Annotated[
+    str | None, typer.Option("--password", metavar="TEXT", help="Others may see it in the list of processes.")
+]
+PasswordFrom = Annotated[
+    Path | None, typer.Option("--password-file", metavar="FILE", help="The password is its first line; - is the input.")
+]
+Mechanisms = Annotated[
+    list[str] | None, typer.Option("--mechanism", metavar="NAME", help="SCRAM-SHA-256 or -512; both if not given.")
+]
+Iterations = Annotated[
+    int, typer.Option("--iterations", min=LEAST_ITERATIONS, max=MOST_ITERATIONS, help="What guessing costs.")
+]
+Kept = WireUsers | CatalogueUsers | FileUsers
+
+
+def _users(at: Session, data_dir: Path | None, users_file: Path | None) -> Kept:
+    if data_dir is not None and users_file is not None:
+        raise UsageMistake("--data-dir and --users-file are two places", "give one of them")
+    if users_file is not None:
+        return FileUsers(users_file)
+    return WireUsers(at.profile) if data_dir is None else CatalogueUsers(data_dir)
+
+
+@command(
+    app,
+    "add",
+    examples=(
+        "tidegate user add orders",
+        "tidegate user add admin --password-file admin.txt --data-dir data",
+        "tidegate user add orders --mechanism SCRAM-SHA-512 --iterations 16384",
+        "tidegate user add scripts --users-file users.txt",
+    ),
+)
+def add(
+    context: typer.Context,
+    name: Name,
+    password: Password = None,
+    password_file: PasswordFrom = None,
+    mechanism: Mechanisms = None,
+    iterations: Iterations = DEFAULT_ITERATIONS,
+    data_dir: DataDir = None,
+    users_file: UsersFile = None,
+) -> None:
+    """Make a user with a password.
+
+    Without --data-dir or --users-file the running broker is asked; whoever asks needs ALTER on the cluster. What is
+    kept of the password is no password: salt and keys, by SCRAM."""
+    at = session(context)
+    users, mechanisms = _users(at, data_dir, users_file), chosen(mechanism)
+    if any(each["user"] == name for each in users.list()):
+        raise CliError(f"there is a user {name!r} already", f"'tidegate user password {name}' gives it another one")
+    users.put(name, password_from(password, password_file), mechanisms, iterations)
+    _done(at, name, "made")
+
+
+@command(app, "password", examples=("tidegate user password orders", "tidegate user password orders --password-file p"))
+def set_password(
+    context: typer.Context,
+    name: Name,
+    password: Password = None,
+    password_file: PasswordFrom = None,
+    mechanism: Mechanisms = None,
+    iterations: Iterations = DEFAULT_ITERATIONS,
+    data_dir: DataDir = None,
+    users_file: UsersFile = None,
+) -> None:
+    """Give a user another password. Connections that are there go on."""
+    at = session(context)
+    users, mechanisms = _users(at, data_dir, users_file), chosen(mechanism)
+    if all(each["user"] != name for each in users.list()):
+        raise NotFound(f"there is no user {name!r}", f"'tidegate user add {name}' makes one")
+    users.put(name, password_from(password, password_file), mechanisms, iterations)
+    _done(at, name, "has another password")
+
+
+@command(app, "list", examples=("tidegate user list", "tidegate user list --data-dir data -o json"))
+def list_users(context: typer.Context, data_dir: DataDir = None, users_file: UsersFile = None) -> None:
+    """The users that there are, and by which mechanisms they can log in."""
+    at = session(context)
+    at.output.rows(_users(at, data_dir, users_file).list(), LIST)
+
+
+@command(app, "delete", examples=("tidegate user delete orders", "tidegate user delete orders --yes"))
+def delete(
+    context: typer.Context,
+    name: Name,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    data_dir: DataDir = None,
+    users_file: UsersFile = None,
+) -> None:
+    """Let a user log in no longer. Connections that are there go on until their login ends."""
+    at = session(context)
+    users = _users(at, data_dir, users_file)
+    confirm(f"Delete the user {name}?", yes=yes)
+    users.delete(name)
+    _done(at, name, "deleted")
+
+
+def _done(at: Session, name: str, happened: str) -> None:
+    if at.output.is_for_people:
+        at.output.done(f"user {name} {happened}")
+    else:
+        at.output.value({"user": name, "result": happened})
