@@ -1,5 +1,7 @@
 """A node's links to the others, composed. A node by itself never imports this."""
 
+from collections.abc import Mapping
+
 from attrs import define
 
 from coordinators.background import Background
@@ -22,6 +24,8 @@ from wire.kafka.nodes.share_ends import ClusterShareRecords
 from wire.kafka.nodes.share_states import StateAttempts
 from wire.kafka.nodes.trust import LinkKind, NodeTrust
 from wire.kafka.nodes.verification import ClusterVerification
+from wire.tls.dialling import TlsDialling
+from wire.tls.identity import TlsIdentity
 
 
 @define(eq=False)
@@ -38,12 +42,18 @@ class ClusterLinks:
 
     @classmethod
     def compose(
-        cls, world: World, trust: NodeTrust, nodes: Nodes, background: Background, settings: BrokerSettings
+        cls,
+        world: World,
+        trust: NodeTrust,
+        nodes: Nodes,
+        background: Background,
+        settings: BrokerSettings,
+        identities: Mapping[str, TlsIdentity],
     ) -> "ClusterLinks":
         """Nobody is connected to yet."""
-        links = NodeLinks(
-            world.dial, trust, nodes, background, settings.integer("socket.request.max.bytes"), NodeWays.of(settings)
-        )
+        largest = settings.integer("socket.request.max.bytes")
+        encrypt = TlsDialling(identities, world.workers).encrypt
+        links = NodeLinks(world.dial, trust, nodes, background, largest, NodeWays.of(settings), encrypt)
         kinds = (LinkKind.QUESTIONS, LinkKind.WRITES, LinkKind.LETTERS, LinkKind.STATES)
         questions, writes, letters, states = (SharedLinks(links, world.clock, kind) for kind in kinds)
         return cls(links, questions, writes, LetterLinks(letters), states, background)

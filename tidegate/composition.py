@@ -2,6 +2,7 @@
 
 import logging
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from attrs import frozen
@@ -46,6 +47,7 @@ from tidegate.cleaning import Cleaning
 from tidegate.clustering import Clustering
 from tidegate.config import BrokerConfig
 from tidegate.descriptors import DescriptorPlan
+from tidegate.entrances import Entrances
 from tidegate.kafka_door import door_services
 from tidegate.node import Node
 from tidegate.operations import Operations
@@ -127,7 +129,7 @@ async def compose_node(
     trust = await _trust(under, config.node_id, catalogue)
     access = await compose_access(under, config, controller, trust)
     markers = LocalMarkers(directory, clock)
-    links = None if clustering.is_alone else _links(under, trust, nodes, settings)
+    links = None if clustering.is_alone else _links(under, trust, nodes, settings, access)
     writer: MarkerWriter = markers if links is None else links.markers(markers)
     transactions = Transactions(internal_topics, producer_ids, writer, topics.settings, clock, timers, workers)
     verification = _verification(transactions, directory, links)
@@ -200,11 +202,14 @@ async def _trust(under: Foundation, node_id: int, catalogue: Catalogue) -> NodeT
     return NodeTrust(node_id, world.random_bytes, secret)
 
 
-def _links(under: Foundation, trust: NodeTrust, nodes: Nodes, settings: BrokerSettings) -> "ClusterLinks":
+def _links(
+    under: Foundation, trust: NodeTrust, nodes: Nodes, settings: BrokerSettings, access: Sequence[object]
+) -> "ClusterLinks":
     # Not imported by a node that is alone.
     from tidegate.cluster_links import ClusterLinks
 
-    return ClusterLinks.compose(under.world, trust, nodes, under.background, settings)
+    (entrances,) = (each for each in access if isinstance(each, Entrances))
+    return ClusterLinks.compose(under.world, trust, nodes, under.background, settings, entrances.identities)
 
 
 def _verification(

@@ -53,6 +53,11 @@ class Entrances:
         self.all = [self._entrance(listener) for listener in self.config.listeners]
 
     @property
+    def identities(self) -> dict[str, TlsIdentity]:
+        """The certificates, by the names of the listeners with TLS."""
+        return {each.name: each.tls for each in self.all if each.tls is not None}
+
+    @property
     def need_secret(self) -> bool:
         """Whether somebody may name users that there are not."""
         names = {name for each in self.all if each.login is not None for name in each.login.mechanisms}

@@ -104,6 +104,7 @@ class TlsIdentity:
     context: ssl.SSLContext = field(init=False)
     _material: TlsMaterial = field(init=False, repr=False)
     _names: CertificateNames = field(init=False)
+    _dialling: tuple[TlsMaterial, ssl.SSLContext] | None = field(default=None, init=False, repr=False)
 
     def load(self) -> None:
         """[thread] For the first time; `InvalidConfig` says what is wrong."""
@@ -125,6 +126,17 @@ class TlsIdentity:
             logger.error("the certificates stay as they were read last: %s", error, extra={"listener": self.listener})
         else:
             logger.info("certificates read again", extra={"listener": self.listener, "subject": names.subject})
+
+    def dialling(self) -> ssl.SSLContext:
+        """[thread] For connections to the same listener of other nodes: they must show a certificate of a trusted
+        authority that is about the host that is dialled, and are shown this node's own."""
+        material = self._material
+        if self._dialling is None or self._dialling[0] is not material:
+            context = self._context(material, ssl.PROTOCOL_TLS_CLIENT)
+            if material.trusted is None:
+                context.load_default_certs(ssl.Purpose.SERVER_AUTH)
+            self._dialling = material, context
+        return self._dialling[1]
 
     def _compare(self, names: CertificateNames) -> None:
         missing = self._names.alternatives - names.alternatives
@@ -158,13 +170,14 @@ class TlsIdentity:
     def _place(self) -> str:
         return self.sources.keystore or "ssl.keystore.certificate.chain"
 
-    def _context(self, material: TlsMaterial) -> ssl.SSLContext:
+    def _context(self, material: TlsMaterial, side: int = ssl.PROTOCOL_TLS_SERVER) -> ssl.SSLContext:
         sources = self.sources
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context = ssl.SSLContext(side)
         versions = [VERSIONS[name] for name in sources.versions]
         context.minimum_version, context.maximum_version = min(versions), max(versions)
         context.options |= ssl.OP_NO_RENEGOTIATION | ssl.OP_NO_COMPRESSION | ssl.OP_CIPHER_SERVER_PREFERENCE
-        context.verify_mode = CLIENT_AUTH[sources.client_auth]
+        if side == ssl.PROTOCOL_TLS_SERVER:
+            context.verify_mode = CLIENT_AUTH[sources.client_auth]
         try:
             with _in_memory(material.own) as path:
                 # Without a password OpenSSL would ask for one on the terminal.
