@@ -7,10 +7,11 @@ import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from tidegate.running_cluster import EtcdElsewhere, RunningCluster
 from tidegate.testing import RunningBroker
+from wire.kafka.listeners import parse_listener
 
 LOOK_S = 0.5
 START_S = 60.0
@@ -51,7 +52,19 @@ class ClusterPlan:
         host = f"[{self.host}]" if ":" in self.host else self.host
         port, http_port = self.port + place if self.port else 0, self.http_port + place if self.http_port > 0 else -1
         keys = {"listeners": f"PLAINTEXT://{host}:{port}", "http.port": str(http_port if self.http_port else 0)}
-        return {name: value for name, value in keys.items() if name not in self.settings}
+        given = {name: self.settings[name] for name in ("listeners", "advertised.listeners") if name in self.settings}
+        own = {name: value for name, value in keys.items() if name not in self.settings}
+        return own | {name: _moved(value, place) for name, value in given.items()}
+
+
+def _moved(listeners: str, place: int) -> str:
+    """The listeners of one of the nodes: where the first has a port, the others have the next ones. What is no listener
+    is left for the node to refuse."""
+    try:
+        parsed = [parse_listener(each) for each in listeners.split(",")]
+    except ValueError:
+        return listeners
+    return ",".join(str(evolve(each, port=each.port + place if each.port else 0)) for each in parsed)
 
 
 class _StopSignals:

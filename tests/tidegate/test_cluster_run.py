@@ -109,3 +109,20 @@ def test_without_a_rack_nodes_have_none_and_what_is_set_goes_first(tmp_path: Pat
     assert "broker.rack" not in node._config
     assert node._config["listeners"] == "PLAINTEXT://127.0.0.1:0"
     assert node._config["http.port"] == "7"
+
+
+def test_listeners_that_are_given_have_ports_of_their_own_on_every_node(tmp_path: Path) -> None:
+    listeners = "CLIENTS://127.0.0.1:9092,NODES://127.0.0.1:9192,FREE://127.0.0.1:0"
+    plan = ClusterPlan(
+        2, tmp_path, "http://a", settings={"listeners": listeners, "inter.broker.listener.name": "NODES"}
+    )
+    told = [node._config for node in plan.cluster().nodes.values()]
+    assert told[0]["listeners"] == listeners
+    assert told[1]["listeners"] == "CLIENTS://127.0.0.1:9093,NODES://127.0.0.1:9193,FREE://127.0.0.1:0"
+    assert {each["inter.broker.listener.name"] for each in told} == {"NODES"}
+
+
+def test_what_are_no_listeners_is_left_for_the_nodes_to_refuse(tmp_path: Path) -> None:
+    plan = ClusterPlan(1, tmp_path, "http://a", settings={"listeners": "nowhere"})
+    (node,) = plan.cluster().nodes.values()
+    assert node._config["listeners"] == "nowhere"

@@ -6,6 +6,7 @@ state: no message of Kafka's goes that way. Nothing is answered, for a leader th
 
 from collections.abc import Iterable
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from attrs import define, field
 
@@ -19,7 +20,9 @@ from wire.kafka.messages.read_share_group_state_summary import (
     ReadStateSummaryData,
 )
 from wire.kafka.nodes.collected import Collected
-from wire.kafka.nodes.links import SharedLinks
+
+if TYPE_CHECKING:
+    from wire.kafka.nodes.links import SharedLinks
 
 VERSIONS = (1, 1)
 HAS_LETTERS = 1
@@ -29,7 +32,7 @@ HAS_LETTERS = 1
 class ClusterLetterCalls:
     """See the module."""
 
-    links: SharedLinks
+    links: "SharedLinks"
     background: Background
     _collected: Collected[SharePlace] = field(init=False)
 
