@@ -61,7 +61,7 @@ class Entrances:
     def need_secret(self) -> bool:
         """Whether somebody may name users that there are not."""
         names = {name for each in self.all if each.login is not None for name in each.login.mechanisms}
-        return not names.isdisjoint(BY_NAME)
+        return not names.isdisjoint(BY_NAME) or "BASIC" in self.config.settings.items("http.enabled.mechanisms")
 
     def _entrance(self, listener: Listener) -> Entrance:
         protocol = self.config.protocol(listener)
@@ -89,6 +89,23 @@ class Entrances:
         identity.load()
         self._identities.append(identity)
         return identity
+
+    def door(self, name: str) -> TlsIdentity:
+        """TLS for another door than Kafka's, by the keys of a listener of this name."""
+        return self._tls(ListenerSettings(self.config.settings, name))
+
+    def user_check(self) -> Callable[[str, str], Awaitable[bool]]:
+        """Whether somebody has a password that is sent in clear: a user of the file, or one of the catalogue."""
+        settings = ListenerSettings(self.config.settings, "")
+        in_file = self._password_check(settings) if settings.text("sasl.plain.users.location") else None
+
+        async def check(name: str, password: str) -> bool:
+            if in_file is not None and await in_file(name, password):
+                return True
+            async with self._checking:
+                return await in_worker(self.workers, self.users.has_password, name, password)
+
+        return check
 
     def _policy(self, settings: ListenerSettings) -> LoginPolicy:
         names = settings.items("sasl.enabled.mechanisms")

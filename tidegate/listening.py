@@ -9,7 +9,7 @@ from typing import Protocol
 from attrs import frozen
 
 from engine.config.keys import Value
-from tidegate.config import BrokerConfig
+from tidegate.config import DOOR_NAME, BrokerConfig
 from wire.http.config import OPERATOR, Access, parse_principal
 from wire.kafka.listeners import Listener, ListenerSettings
 from wire.kafka.request import Endpoint
@@ -91,6 +91,8 @@ class BoundHttp:
 
     socket: socket.socket
     access: Access
+    has_tls: bool = False
+    takes_passwords: bool = False
 
     @property
     def address(self) -> str:
@@ -106,14 +108,16 @@ def bind_http(config: BrokerConfig) -> Iterator[BoundHttp | None]:
         yield None
         return
     with _bind(Listener("HTTP", host, max(port, 0)), HTTP_OPTIONS) as sock:
-        yield BoundHttp(sock, _access(config, host, sock.getsockname()[0]))
+        access = _access(config, host, sock.getsockname()[0])
+        passwords = "BASIC" in config.settings.items("http.enabled.mechanisms")
+        yield BoundHttp(sock, access, _has_tls(config), passwords)
 
 
 def with_door(given: Mapping[str, Value], bound: BoundHttp | None) -> Mapping[str, Value]:
     """The settings with where the door is: only now is it known which port a free one has become."""
     if bound is None or given.get(DOOR_KEY):
         return given
-    return {**given, DOOR_KEY: f"http://{bound.address}"}
+    return {**given, DOOR_KEY: f"{'https' if bound.has_tls else 'http'}://{bound.address}"}
 
 
 def _access(config: BrokerConfig, host: str, bound: str) -> Access:
@@ -122,10 +126,18 @@ def _access(config: BrokerConfig, host: str, bound: str) -> Access:
     principal = parse_principal(config.settings.text("http.token.principal")) or OPERATOR
     if _is_loopback(bound):
         return Access(token, frozenset({"localhost", "127.0.0.1", "::1", bound, host.lower()}), principal)
-    if token is None:
+    has_basic = "BASIC" in config.settings.items("http.enabled.mechanisms")
+    if has_basic and not _has_tls(config):
+        raise CannotListen(
+            f"http.host={host} is not loopback, so passwords (http.enabled.mechanisms=BASIC) could be read on their "
+            f"way: set http.security.protocol=SSL",
+            is_configuration=True,
+        )
+    if token is None and not has_basic and not _asks_for_certificates(config):
         raise CannotListen(
             f"http.host={host} is not loopback, so others could reach the operations door: set http.token to a "
-            f"secret that callers must send, or http.port=0 to switch it off",
+            f"secret that callers must send, http.enabled.mechanisms=BASIC with http.security.protocol=SSL to ask for "
+            f"passwords, or http.port=0 to switch it off",
             is_configuration=True,
         )
     return Access(token, token_principal=principal)
@@ -147,6 +159,14 @@ def _refuse_strangers(config: BrokerConfig, listener: Listener, bound: str) -> N
         f"with --allow-anonymous (listener.allow.anonymous=true)",
         is_configuration=True,
     )
+
+
+def _has_tls(config: BrokerConfig) -> bool:
+    return config.settings.text("http.security.protocol") == "SSL"
+
+
+def _asks_for_certificates(config: BrokerConfig) -> bool:
+    return _has_tls(config) and ListenerSettings(config.settings, DOOR_NAME).text("ssl.client.auth") != "none"
 
 
 def _address(sock: socket.socket) -> str:

@@ -15,7 +15,9 @@ from coordinators.scrubbing import Scrubbing
 from engine.config.resolve import BrokerSettings
 from engine.metrics import Metrics
 from engine.partition.partitions import Partitions
+from tidegate.config import DOOR_NAME
 from tidegate.descriptors import DescriptorPlan
+from tidegate.entrances import Entrances
 from tidegate.listening import BoundHttp, Listening
 from tidegate.metrics import ScrubMetrics, StartMetrics, register_node
 from tidegate.node import Node
@@ -26,6 +28,7 @@ from wire.http.server import HttpServer
 from wire.kafka.listeners import parse_listener
 from wire.kafka.metrics import KafkaMetrics
 from wire.kafka.server import KafkaServer
+from wire.tls.identity import TlsIdentity
 
 logger = logging.getLogger("tidegate")
 
@@ -58,9 +61,10 @@ class Operations:
         life = Life(node.clock, _version, addresses, lambda: len(kafka.connections))
         server = None
         if bound is not None:
-            shown: tuple[object, ...] = (life, Reception(bound.access), metrics, scrubbing)
+            tls, reception = _reception(node, bound)
+            shown: tuple[object, ...] = (life, reception, metrics, scrubbing)
             services = node.services.extended({type(each): each for each in shown})
-            server = HttpServer(services, node.workers, limits)
+            server = HttpServer(services, node.workers, limits, tls)
         start = StartMetrics(_version, node.identity.node_id, server)
         metrics.register(start.collect)
         register_node(metrics, node)
@@ -93,6 +97,18 @@ class Operations:
     def enter(self, phase: Phase) -> None:
         """The broker is ready, or stops."""
         self.life.phase = phase
+
+
+def _reception(node: Node, bound: BoundHttp) -> tuple[TlsIdentity | None, Reception]:
+    """How callers show who they are, as the configuration has it."""
+    entrances = node.services[Entrances]
+    tls = entrances.door(DOOR_NAME) if bound.has_tls else None
+    return tls, Reception(
+        bound.access,
+        check_password=entrances.user_check() if bound.takes_passwords else None,
+        certificates=tls is not None and tls.sources.client_auth != "none",
+        delay_s=entrances.config.settings.integer("connection.failed.authentication.delay.ms") / 1000,
+    )
 
 
 def _version() -> str:

@@ -133,7 +133,8 @@ class RunningBroker:
         """Where the operations door answers (health, metrics, topics, groups); the same over restarts."""
         if not self.has_door:
             raise RuntimeError("the broker has no operations door: it has not run yet, or http.port is 0")
-        return f"http://{_HOST}:{self._http_port}"
+        scheme = "https" if self._config.get("http.security.protocol") == "SSL" else "http"
+        return f"{scheme}://{_HOST}:{self._http_port}"
 
     @property
     def pid(self) -> int:

@@ -218,8 +218,8 @@ timeout_s = 30
 ```
 
 Every key is also a variable: `{ENVIRONMENT_PREFIX}SASL_USERNAME` and so on, for secrets also with the name of a file:
-`{ENVIRONMENT_PREFIX}SASL_PASSWORD_FILE`. No secret is an option, for others see those in the list of processes. A
-door with `https` is shown the token, else the user and password of SASL, or the certificate of `ssl_certfile`.
+`{ENVIRONMENT_PREFIX}SASL_PASSWORD_FILE`. No secret is an option, for others see those in the list of processes.
+A door with `https` is shown the token, else the user and password of SASL, or the certificate of `ssl_certfile`.
 
 ## What is printed
 

@@ -67,7 +67,7 @@ ANSWERS: dict[str, tuple[object, object, object]] = {
     "metadata-operations": (((29, 0), (-2147483648, 0)), ((0, 0, 0), (256, 0)), ((0, 0, 0), (3336, 256))),
     "describe-topic": ((29,), (29,), (0, 0)),
     "describe-no-topic": ((29,), (29,), (3,)),
-    "create-topic": (((29, 0), False), ((29, 0), False), ((0, 29), False)),
+    "create-topic": (((29, 0), 0), ((29, 0), 0), ((0, 29), 0)),
     "create-topic-by-cluster": ((29, 0), (29, 0), (0, 0)),
     "create-topic-again": ((29, 0), (29, 0), (36, 0)),
     "delete-topic": (((29,), "topic"), ((29,), "topic"), ((0,), "topic")),
@@ -195,3 +195,36 @@ ANSWERS: dict[str, tuple[object, object, object]] = {
     "delete-implies-describe": ((29,), (29,), (0,)),
     "alter-implies-describe": ((29,), (29,), (0,)),
 }
+
+NODES = "nodes of a cluster show by the cluster's secret that they are such; no rule makes a client one"
+OURS: dict[str, tuple[tuple[object, object, object], str]] = {
+    "fetch-as-replica": (((31, 31), (31, 31), (31, 31)), NODES),
+    "fetch-as-replica-state": (((31, 31), (31, 31), (31, 31)), NODES),
+    "add-partitions-as-broker": (((31,), (31,), (31,)), NODES),
+    "initialize-share-state": (((31,), (31,), (31,)), NODES),
+    "read-share-state": (((31,), (31,), (31,)), NODES),
+    "write-share-state": (((31,), (31,), (31,)), NODES),
+    "delete-share-state": (((31,), (31,), (31,)), NODES),
+    "summarise-share-state": (((31,), (31,), (31,)), NODES),
+    "metadata-that-creates": (((29, 0), (29, 0), (0, 0, 0)), "the topic is there when it is told of"),
+    "metadata-that-creates-by-cluster": (((29, 0), (29, 0), (0, 0, 0)), "the topic is there when it is told of"),
+    "delete-no-topic": (
+        (((29,), "missing"), ((29,), "missing"), ((3,), "missing")),
+        "without the right to delete it is not looked up",
+    ),
+    "describe-scram": (((31,), (31,), (0, 91)), "a refusal is told once"),
+    "describe-scram-twice": (((31,), (31,), (0, 92)), "a refusal is told once"),
+    "alter-scram-badly": (
+        (
+            ((31, 31, 31, 31, 31), {"": 31, "few": 31, "many": 31, "other": 31, "twice": 31}),
+            ((31, 31, 31, 31, 31), {"": 31, "few": 31, "many": 31, "other": 31, "twice": 31}),
+            ((93, 93, 93, 33, 92), {"": 93, "other": 33, "twice": 92, "few": 93, "many": 93}),
+        ),
+        "the same in the order in which they were named",
+    ),
+    "describe-share-group": (
+        (((30,), (0, -2147483648)), ((29,), (0, -2147483648)), ((0,), (1, 256))),
+        "a member has its partitions with the answer to its first heartbeat, in Kafka a moment later",
+    ),
+}
+"""Where Tidegate answers otherwise, and why."""

@@ -117,7 +117,7 @@ TOPICS = (
         },
         "CREATE topic=missing*",
         "ALTER topic=missing*; CREATE topic",
-        shows=lambda answer, _: answer.topics[0].configs is None or bool(answer.topics[0].configs),
+        shows=lambda answer, _: len(answer.topics[0].configs or ()),
     ),
     Row(
         "create-topic-by-cluster",

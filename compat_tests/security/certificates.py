@@ -40,7 +40,8 @@ class Certificates:
 
     def write_server(self) -> None:
         """A new certificate of the broker, in the place of the one before."""
-        issued = self._authority.issue_cert("127.0.0.1", "localhost", common_name="broker", organization_name="tests")
+        names = {"common_name": "broker", "organization_name": "tests", "organization_unit_name": "brokers"}
+        issued = self._authority.issue_cert("127.0.0.1", "localhost", **names)
         fresh = self.folder / "server.new"
         fresh.write_bytes(key_of(issued) + chain_of(issued))
         fresh.replace(self.server)

@@ -3,7 +3,7 @@
 from attrs import field, frozen
 
 from coordinators.access.callers import USER, Principal
-from engine.config.keys import ConfigKey, ConfigType, Importance, Rule, at_least, between
+from engine.config.keys import ConfigKey, ConfigType, Importance, Rule, at_least, between, distinct_from, one_of
 
 OPERATOR = Principal("operator")
 
@@ -29,7 +29,8 @@ HTTP_KEYS = (
         "http.host",
         ConfigType.STRING,
         "127.0.0.1",
-        "Tidegate's own key. The address of the operations door. Any other than loopback needs `http.token`.",
+        "Tidegate's own key. The address of the operations door. Any other than loopback needs `http.token`, "
+        "`http.enabled.mechanisms`, or TLS with certificates of callers.",
         dynamic=False,
         importance=Importance.HIGH,
     ),
@@ -62,6 +63,27 @@ HTTP_KEYS = (
         "`authorizer.enable` it may do what rules permit it, or everything if `super.users` names it.",
         Rule(lambda text: parse_principal(text) is not None, "like User:operator"),
         dynamic=False,
+    ),
+    ConfigKey(
+        "http.security.protocol",
+        ConfigType.STRING,
+        "PLAINTEXT",
+        "Tidegate's own key. `SSL` has the operations door speak TLS (https), by the keys `ssl.*`, or by its own: "
+        "`listener.name.http.ssl.keystore.location` and so on. With `ssl.client.auth` callers may show certificates.",
+        one_of("PLAINTEXT", "SSL"),
+        dynamic=False,
+        importance=Importance.HIGH,
+    ),
+    ConfigKey(
+        "http.enabled.mechanisms",
+        ConfigType.LIST,
+        (),
+        "Tidegate's own key. How callers of the operations door may show who they are, besides `http.token`: `BASIC` "
+        "is a user's name and password, the same as for Kafka's clients; beyond loopback it needs TLS. Where anything "
+        "of that is asked for, only `/health/live` and `/health/ready` are open.",
+        distinct_from("BASIC"),
+        dynamic=False,
+        importance=Importance.HIGH,
     ),
     ConfigKey(
         "http.max.connections",

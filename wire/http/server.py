@@ -13,11 +13,15 @@ import trio
 from attrs import define, field
 
 from coordinators.waiting import in_worker
+from engine.errors import SaslAuthenticationFailed
 from engine.workers import Workers
 from wire.acceptor import Acceptor, ConnectionLimits
 from wire.http.callers import Visitor
 from wire.http.config import HttpLimits
 from wire.services import Services
+from wire.tls.identity import TlsIdentity
+from wire.tls.names import principal_of
+from wire.tls.transport import NoTls, TlsTransport
 from wire.transport import Transport
 
 if TYPE_CHECKING:
@@ -36,20 +40,28 @@ class _Caller:
     scope: trio.CancelScope = field(factory=trio.CancelScope)
     connection: "HttpConnection | None" = None
 
+    begun: float | None = field(factory=trio.current_time)
+    """When it came, until there is a connection: a handshake is the caller's to get on with."""
+
     @property
     def waiting_since(self) -> float | None:
-        return None if self.connection is None else self.connection.waiting_since
+        return self.begun if self.connection is None else self.connection.waiting_since
 
     async def run(self) -> None:
         with self.scope:
-            self.connection = await self.server.connection(self.transport)
-            await self.connection.run()
+            arrived = await self.server.arrived(self.transport)
+            if arrived is not None:
+                self.connection = await self.server.connection(*arrived)
+                await self.connection.run()
 
 
 class HttpServer:
     """One listening socket and its connections."""
 
-    def __init__(self, services: Services, workers: Workers, limits: HttpLimits) -> None:
+    def __init__(
+        self, services: Services, workers: Workers, limits: HttpLimits, tls: TlsIdentity | None = None
+    ) -> None:
+        self._tls = tls
         self._services = services
         self._workers = workers
         self._limits = limits
@@ -64,10 +76,28 @@ class HttpServer:
         """Accept for ever; `listener` is bound, listening and non-blocking."""
         await self._acceptor.serve(listener, lambda transport, _: _Caller(self, transport))
 
-    async def connection(self, transport: Transport) -> "HttpConnection":
+    async def arrived(self, transport: Transport) -> tuple[Transport, Visitor] | None:
+        """Who comes, once what it says is encrypted where it has to be; None if that does not come about."""
+        tls = self._tls
+        if tls is None:
+            return transport, Visitor(transport.address[0])
+        encrypted = TlsTransport(transport, tls.context)
+        try:
+            with trio.fail_after(tls.handshake_timeout_s):
+                await encrypted.handshake(tls.turn)
+            shown = encrypted.certificate
+            principal = None if shown is None else principal_of(shown, tls.rules)
+        except (NoTls, SaslAuthenticationFailed, OSError, trio.TooSlowError) as error:
+            self._acceptor.ended["no TLS"] += 1
+            reason = str(error) or "no TLS within ssl.handshake.timeout.ms"
+            logger.info("a caller is not let in: %s", reason, extra={"address": transport.address[0]})
+            return None
+        return encrypted, Visitor(transport.address[0], principal)
+
+    async def connection(self, transport: Transport, visitor: Visitor) -> "HttpConnection":
         """A connection, to be run; the first has what serves it loaded."""
         application = await self._loaded()
-        return application.connection(transport, self._limits, Visitor(transport.address[0]))
+        return application.connection(transport, self._limits, visitor)
 
     def _displace(self) -> bool:
         """Take its place from the caller that we wait for longest; False if all of them wait for us."""
