@@ -9,6 +9,7 @@ from urllib.parse import parse_qsl, unquote
 
 import msgspec
 
+from coordinators.access.access import AccessControl
 from coordinators.access.callers import ANONYMOUS, Caller
 from coordinators.release.inspection import Inspection
 from coordinators.release.releases import Releases
@@ -36,10 +37,11 @@ Found = dict[str, tuple[Route, dict[str, str]]]
 class Application:
     """The operations door behind its socket."""
 
-    def __init__(self, routes: Routes, life: Life, reception: Reception) -> None:
+    def __init__(self, routes: Routes, life: Life, reception: Reception, rules: AccessControl | None = None) -> None:
         self._routes = routes
         self._life = life
         self._reception = reception
+        self._rules = rules
         self.answered: Counter[tuple[str, str, int]] = Counter()
 
     def connection(self, transport: Transport, limits: HttpLimits, visitor: Visitor) -> HttpConnection:
@@ -102,6 +104,8 @@ class Application:
             request,
             caller,
         )
+        if self._rules is not None and route.rights is not None:
+            route.rights.require(call, self._rules, f"{route.method} {route.path}")
         return route.answered(await route.handle(call))
 
 
@@ -166,4 +170,4 @@ def load_application(services: Services) -> Application:
     """[thread] The application with every route, each given the services that it names."""
     inspection = Inspection(services[Releases], services[Workers])  # type: ignore[type-abstract]
     routes = load_routes().bound(services.extended({Inspection: inspection}))
-    return Application(routes, services[Life], services[Reception])
+    return Application(routes, services[Life], services[Reception], services[AccessControl])

@@ -87,7 +87,12 @@ def _responses(route: Route, *, needs_token: bool) -> Iterator[tuple[str, dict[s
 
 
 def _problem_statuses(route: Route, *, needs_token: bool) -> list[int]:
-    statuses = {*route.problems, HTTPStatus.UNPROCESSABLE_ENTITY, HTTPStatus.MISDIRECTED_REQUEST}
+    statuses = {
+        *route.problems,
+        *((403,) if route.rights is not None and route.rights.rights else ()),
+        HTTPStatus.UNPROCESSABLE_ENTITY,
+        HTTPStatus.MISDIRECTED_REQUEST,
+    }
     if route.needs_readiness:
         statuses.add(HTTPStatus.SERVICE_UNAVAILABLE)
     if route.changes:

@@ -9,6 +9,7 @@ import msgspec
 from attrs import evolve, field, frozen
 
 from wire.http.messages import Response
+from wire.http.rights import RouteRights
 from wire.services import Services
 
 CHANGING = ("POST", "PUT", "PATCH", "DELETE")
@@ -43,6 +44,8 @@ class Route:
     problems: tuple[int, ...] = ()
     needs_token: bool = True
     needs_readiness: bool = True
+    rights: RouteRights | None = None
+    """What it asks of its callers; a route that does not say is an error when they are loaded."""
     other_answers: tuple[int, ...] = ()
     """Further statuses that carry the same `answer`."""
     segments: tuple[str, ...] = field(init=False)
@@ -110,4 +113,7 @@ def load_routes() -> Routes:
     import wire.http.routes as package
 
     modules = [import_module(f"{package.__name__}.{found.name}") for found in iter_modules(package.__path__)]
-    return Routes(route for module in modules for route in module.ROUTES)
+    found = [route for module in modules for route in module.ROUTES]
+    for route in found:
+        assert route.rights is not None, f"{route.method} {route.path} does not say what rights it asks for"
+    return Routes(found)

@@ -22,35 +22,78 @@ import msgspec
 from attrs import field, frozen
 
 from coordinators.access.access import AccessControl, Right
-from coordinators.access.acls import CLUSTER_NAME, Operation, ResourceKind
+from coordinators.access.acls import CLUSTER_NAME, ResourceKind
 from coordinators.access.callers import Caller
+from coordinators.access.rights import (
+    ALTER_CLUSTER as ALTER_CLUSTER,
+)
+from coordinators.access.rights import (
+    ALTER_CLUSTER_CONFIGS as ALTER_CLUSTER_CONFIGS,
+)
+from coordinators.access.rights import (
+    ALTER_GROUP_CONFIGS as ALTER_GROUP_CONFIGS,
+)
+from coordinators.access.rights import (
+    ALTER_TOPIC as ALTER_TOPIC,
+)
+from coordinators.access.rights import (
+    ALTER_TOPIC_CONFIGS as ALTER_TOPIC_CONFIGS,
+)
+from coordinators.access.rights import (
+    CLUSTER_ACTION as CLUSTER_ACTION,
+)
+from coordinators.access.rights import (
+    CREATE_CLUSTER as CREATE_CLUSTER,
+)
+from coordinators.access.rights import (
+    CREATE_TOPIC as CREATE_TOPIC,
+)
+from coordinators.access.rights import (
+    DELETE_GROUP as DELETE_GROUP,
+)
+from coordinators.access.rights import (
+    DELETE_TOPIC as DELETE_TOPIC,
+)
+from coordinators.access.rights import (
+    DESCRIBE_CLUSTER as DESCRIBE_CLUSTER,
+)
+from coordinators.access.rights import (
+    DESCRIBE_CLUSTER_CONFIGS as DESCRIBE_CLUSTER_CONFIGS,
+)
+from coordinators.access.rights import (
+    DESCRIBE_GROUP as DESCRIBE_GROUP,
+)
+from coordinators.access.rights import (
+    DESCRIBE_GROUP_CONFIGS as DESCRIBE_GROUP_CONFIGS,
+)
+from coordinators.access.rights import (
+    DESCRIBE_TOPIC as DESCRIBE_TOPIC,
+)
+from coordinators.access.rights import (
+    DESCRIBE_TOPIC_CONFIGS as DESCRIBE_TOPIC_CONFIGS,
+)
+from coordinators.access.rights import (
+    DESCRIBE_TRANSACTION as DESCRIBE_TRANSACTION,
+)
+from coordinators.access.rights import (
+    IDEMPOTENT_WRITE as IDEMPOTENT_WRITE,
+)
+from coordinators.access.rights import (
+    READ_GROUP as READ_GROUP,
+)
+from coordinators.access.rights import (
+    READ_TOPIC as READ_TOPIC,
+)
+from coordinators.access.rights import (
+    WRITE_TOPIC as WRITE_TOPIC,
+)
+from coordinators.access.rights import (
+    WRITE_TRANSACTION as WRITE_TRANSACTION,
+)
 from engine.errors import BrokerError
 from wire.kafka.codec import WireError
 from wire.kafka.request import Context
 from wire.kafka.steps import chained, then
-
-READ_TOPIC = Right(Operation.READ, ResourceKind.TOPIC)
-WRITE_TOPIC = Right(Operation.WRITE, ResourceKind.TOPIC)
-CREATE_TOPIC = Right(Operation.CREATE, ResourceKind.TOPIC)
-DELETE_TOPIC = Right(Operation.DELETE, ResourceKind.TOPIC)
-ALTER_TOPIC = Right(Operation.ALTER, ResourceKind.TOPIC)
-DESCRIBE_TOPIC = Right(Operation.DESCRIBE, ResourceKind.TOPIC)
-DESCRIBE_TOPIC_CONFIGS = Right(Operation.DESCRIBE_CONFIGS, ResourceKind.TOPIC)
-ALTER_TOPIC_CONFIGS = Right(Operation.ALTER_CONFIGS, ResourceKind.TOPIC)
-READ_GROUP = Right(Operation.READ, ResourceKind.GROUP)
-DELETE_GROUP = Right(Operation.DELETE, ResourceKind.GROUP)
-DESCRIBE_GROUP = Right(Operation.DESCRIBE, ResourceKind.GROUP)
-DESCRIBE_GROUP_CONFIGS = Right(Operation.DESCRIBE_CONFIGS, ResourceKind.GROUP)
-ALTER_GROUP_CONFIGS = Right(Operation.ALTER_CONFIGS, ResourceKind.GROUP)
-WRITE_TRANSACTION = Right(Operation.WRITE, ResourceKind.TRANSACTIONAL_ID)
-DESCRIBE_TRANSACTION = Right(Operation.DESCRIBE, ResourceKind.TRANSACTIONAL_ID)
-CREATE_CLUSTER = Right(Operation.CREATE, ResourceKind.CLUSTER)
-ALTER_CLUSTER = Right(Operation.ALTER, ResourceKind.CLUSTER)
-DESCRIBE_CLUSTER = Right(Operation.DESCRIBE, ResourceKind.CLUSTER)
-CLUSTER_ACTION = Right(Operation.CLUSTER_ACTION, ResourceKind.CLUSTER)
-DESCRIBE_CLUSTER_CONFIGS = Right(Operation.DESCRIBE_CONFIGS, ResourceKind.CLUSTER)
-ALTER_CLUSTER_CONFIGS = Right(Operation.ALTER_CONFIGS, ResourceKind.CLUSTER)
-IDEMPOTENT_WRITE = Right(Operation.IDEMPOTENT_WRITE, ResourceKind.CLUSTER)
 
 Handle = Callable[[Any, Context], Any]
 AnyOf = Right | tuple[Right, ...]

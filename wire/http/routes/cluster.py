@@ -12,6 +12,7 @@ from coordinators.topics import Topics
 from coordinators.waiting import Breathing
 from wire.http.life import Life
 from wire.http.messages import Call, Count, Page, PageQuery
+from wire.http.rights import DESCRIBE_THE_CLUSTER
 from wire.http.routing import Route
 from wire.kafka.listeners import parse_listener
 
@@ -242,8 +243,22 @@ def _nodes(node: NodeIdentity, life: Life, nodes: Nodes) -> list[ClusterNode]:
 
 
 ROUTES = (
-    Route("GET", "/cluster", describe_cluster, "The cluster, and this node's load", answer=Cluster),
-    Route("GET", "/cluster/nodes", list_nodes, "The nodes, with how much each leads and holds", answer=ClusterNodes),
+    Route(
+        "GET",
+        "/cluster",
+        describe_cluster,
+        "The cluster, and this node's load",
+        answer=Cluster,
+        rights=DESCRIBE_THE_CLUSTER,
+    ),
+    Route(
+        "GET",
+        "/cluster/nodes",
+        list_nodes,
+        "The nodes, with how much each leads and holds",
+        answer=ClusterNodes,
+        rights=DESCRIBE_THE_CLUSTER,
+    ),
     Route(
         "GET",
         "/cluster/events",
@@ -251,6 +266,7 @@ ROUTES = (
         "What happened lately to nodes and leaders",
         answer=ClusterEventPage,
         query=PageQuery,
+        rights=DESCRIBE_THE_CLUSTER,
     ),
     Route(
         "GET",
@@ -259,5 +275,6 @@ ROUTES = (
         "Nodes, and who leads which partition",
         answer=Metadata,
         query=PageQuery,
+        rights=DESCRIBE_THE_CLUSTER,
     ),
 )

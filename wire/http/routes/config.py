@@ -2,10 +2,12 @@
 
 import msgspec
 
+from coordinators.access.rights import DESCRIBE_CLUSTER_CONFIGS
 from coordinators.cluster.nodes import NodeIdentity
 from coordinators.configs import ConfigResource, ResourceType
 from coordinators.topics import Topics
 from wire.http.messages import MAX_LIMIT, Call, Limit, Page, PageQuery
+from wire.http.rights import on
 from wire.http.routing import Route
 
 
@@ -51,4 +53,14 @@ async def describe_config(call: Call, node: NodeIdentity, topics: Topics) -> Bro
     return BrokerKeyPage(items=items, total=len(entries), limit=query.limit, skip=query.skip)
 
 
-ROUTES = (Route("GET", "/config", describe_config, "Broker keys in force", answer=BrokerKeyPage, query=ConfigQuery),)
+ROUTES = (
+    Route(
+        "GET",
+        "/config",
+        describe_config,
+        "Broker keys in force",
+        answer=BrokerKeyPage,
+        query=ConfigQuery,
+        rights=on(DESCRIBE_CLUSTER_CONFIGS),
+    ),
+)

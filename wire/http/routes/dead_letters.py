@@ -9,6 +9,7 @@ from coordinators.topics import Topic, Topics
 from coordinators.waiting import Breathing
 from engine.partition.partitions import Partitions
 from wire.http.messages import Call, Count, Page, PageQuery
+from wire.http.rights import DESCRIBE_THE_CLUSTER
 from wire.http.routing import Route
 
 
@@ -64,5 +65,6 @@ ROUTES = (
         "Dead-letter topics by name, with how much lies in them",
         answer=DeadLetterTopicPage,
         query=PageQuery,
+        rights=DESCRIBE_THE_CLUSTER,
     ),
 )

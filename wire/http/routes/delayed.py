@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from coordinators.access.rights import READ_TOPIC, WRITE_TOPIC
 from coordinators.release.inspection import EDGES_MAX, Inspection
 from coordinators.release.listing import Window
 from coordinators.release.pending_records import DueBucket
@@ -16,6 +17,7 @@ from engine.config.keys import INT_MAX
 from wire.http.messages import Call, Page, PageQuery
 from wire.http.pending import FateDetail, Pending, fate_detail, pending
 from wire.http.problems import Problem
+from wire.http.rights import on
 from wire.http.routes.topics import TopicName
 from wire.http.routing import Route
 
@@ -169,6 +171,7 @@ ROUTES = (
         place=StagedTopicPlace,
         query=DelayedQuery,
         problems=(404,),
+        rights=on(READ_TOPIC, "topic"),
     ),
     Route(
         "GET",
@@ -179,6 +182,7 @@ ROUTES = (
         place=StagedTopicPlace,
         query=HistogramQuery,
         problems=(404,),
+        rights=on(READ_TOPIC, "topic"),
     ),
     Route(
         "GET",
@@ -189,6 +193,7 @@ ROUTES = (
         place=StagedTopicPlace,
         query=FatesQuery,
         problems=(404,),
+        rights=on(READ_TOPIC, "topic"),
     ),
     Route(
         "GET",
@@ -198,6 +203,7 @@ ROUTES = (
         answer=FateDetail,
         place=RecordPlace,
         problems=(404,),
+        rights=on(READ_TOPIC, "topic"),
     ),
     Route(
         "DELETE",
@@ -207,6 +213,7 @@ ROUTES = (
         place=RecordPlace,
         status=204,
         problems=(404, 409),
+        rights=on(WRITE_TOPIC, "topic"),
     ),
     Route(
         "PATCH",
@@ -217,5 +224,6 @@ ROUTES = (
         place=RecordPlace,
         body=Reschedule,
         problems=(404, 409),
+        rights=on(WRITE_TOPIC, "topic"),
     ),
 )

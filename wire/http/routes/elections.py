@@ -4,8 +4,10 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from coordinators.access.rights import ALTER_CLUSTER
 from coordinators.cluster.leader_elections import LeaderElections
 from wire.http.messages import Call
+from wire.http.rights import on
 from wire.http.routes.topics import TopicName
 from wire.http.routing import Route
 
@@ -68,5 +70,6 @@ ROUTES = (
         "Let first replicas lead, or whoever is left",
         answer=LeaderElectionOutcomes,
         body=LeaderElectionOrder,
+        rights=on(ALTER_CLUSTER),
     ),
 )

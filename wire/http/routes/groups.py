@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import msgspec
 
+from coordinators.access.rights import DELETE_GROUP, DESCRIBE_GROUP
 from coordinators.group.consumer.protocol import read_assignment
 from coordinators.group.consumer.requests import DescribedConsumer, DescribedConsumerGroup
 from coordinators.group.descriptions import CLASSIC, CONSUMER, SHARE, STREAMS, PartitionLag
@@ -18,6 +19,7 @@ from coordinators.topics import Topics
 from coordinators.waiting import Breathing, result_of
 from engine.errors import BrokerError, GroupIdNotFound, fresh
 from wire.http.messages import Call, Count, Page, PageQuery
+from wire.http.rights import DESCRIBE_THE_CLUSTER, on
 from wire.http.routing import Route
 
 CONSUMER_PROTOCOL = "consumer"
@@ -220,7 +222,15 @@ def _consumer(member: DescribedConsumer | DescribedShareMember | DescribedStream
 
 
 ROUTES = (
-    Route("GET", "/groups", list_groups, "Groups by id, with their lag", answer=GroupPage, query=GroupsQuery),
+    Route(
+        "GET",
+        "/groups",
+        list_groups,
+        "Groups by id, with their lag",
+        answer=GroupPage,
+        query=GroupsQuery,
+        rights=DESCRIBE_THE_CLUSTER,
+    ),
     Route(
         "GET",
         "/groups/{group}",
@@ -230,6 +240,7 @@ ROUTES = (
         place=GroupPlace,
         query=PageQuery,
         problems=(404,),
+        rights=on(DESCRIBE_GROUP, "group"),
     ),
     Route(
         "DELETE",
@@ -239,5 +250,6 @@ ROUTES = (
         place=GroupPlace,
         status=204,
         problems=(404, 409),
+        rights=on(DELETE_GROUP, "group"),
     ),
 )

@@ -13,6 +13,7 @@ from engine.partition.partitions import Partitions
 from engine.workers import Workers
 from wire.http.life import Life, Phase
 from wire.http.messages import Call, Response
+from wire.http.rights import OPEN
 from wire.http.routes.cluster import partition_counts
 from wire.http.routing import Route
 
@@ -156,6 +157,7 @@ ROUTES = (
         answer=Health,
         other_answers=(503,),
         needs_readiness=False,
+        rights=OPEN,
     ),
     Route(
         "GET",
@@ -165,6 +167,7 @@ ROUTES = (
         answer=Probe,
         needs_token=False,
         needs_readiness=False,
+        rights=OPEN,
     ),
     Route(
         "GET",
@@ -175,5 +178,6 @@ ROUTES = (
         other_answers=(503,),
         needs_token=False,
         needs_readiness=False,
+        rights=OPEN,
     ),
 )

@@ -5,6 +5,7 @@ from engine.metrics import Metrics
 from engine.workers import Workers
 from wire.http.exposition import gather, render
 from wire.http.messages import Call, Response
+from wire.http.rights import DESCRIBE_THE_CLUSTER
 from wire.http.routing import Route
 
 
@@ -24,5 +25,6 @@ ROUTES = (
         "Figures for Prometheus",
         media_type="text/plain",
         needs_readiness=False,
+        rights=DESCRIBE_THE_CLUSTER,
     ),
 )

@@ -6,6 +6,7 @@ from wire.http.callers import Reception
 from wire.http.life import Life
 from wire.http.messages import Call, Response
 from wire.http.openapi import document
+from wire.http.rights import OPEN
 from wire.http.routing import Route
 
 
@@ -15,5 +16,13 @@ async def openapi(_: Call, life: Life, reception: Reception, workers: Workers) -
 
 
 ROUTES = (
-    Route("GET", "/openapi.json", openapi, "This document", media_type="application/json", needs_readiness=False),
+    Route(
+        "GET",
+        "/openapi.json",
+        openapi,
+        "This document",
+        media_type="application/json",
+        needs_readiness=False,
+        rights=OPEN,
+    ),
 )

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import msgspec
 
+from coordinators.access.rights import DESCRIBE_TOPIC
 from coordinators.cluster.nodes import NodeIdentity, Nodes
 from coordinators.replication.lags import ReplicaLag, ReplicaLags
 from coordinators.topics import Topics
@@ -13,6 +14,7 @@ from engine.partition.partition import Partition
 from engine.partition.partitions import Partitions
 from engine.partition.replicas import needed_in_sync
 from wire.http.messages import Call, Count
+from wire.http.rights import on
 from wire.http.routes.topics import TopicName
 from wire.http.routing import Route
 
@@ -154,5 +156,6 @@ ROUTES = (
         answer=PartitionStanding,
         place=PartitionPlace,
         problems=(404,),
+        rights=on(DESCRIBE_TOPIC, "topic"),
     ),
 )

@@ -2,9 +2,11 @@
 
 import msgspec
 
+from coordinators.access.rights import ALTER_CLUSTER
 from coordinators.scrubbing import Scrubbing
 from engine.partition.partitions import Partitions
 from wire.http.messages import Call, Count, Page, PageQuery
+from wire.http.rights import DESCRIBE_THE_CLUSTER, on
 from wire.http.routing import Route
 
 
@@ -79,6 +81,21 @@ async def start_scrub(_: Call, scrubbing: Scrubbing) -> ScrubStart:
 
 
 ROUTES = (
-    Route("GET", "/scrub", show_scrub, "What is known to be damaged on disk", answer=Scrub, query=PageQuery),
-    Route("POST", "/scrub", start_scrub, "Look at everything on disk now", answer=ScrubStart),
+    Route(
+        "GET",
+        "/scrub",
+        show_scrub,
+        "What is known to be damaged on disk",
+        answer=Scrub,
+        query=PageQuery,
+        rights=DESCRIBE_THE_CLUSTER,
+    ),
+    Route(
+        "POST",
+        "/scrub",
+        start_scrub,
+        "Look at everything on disk now",
+        answer=ScrubStart,
+        rights=on(ALTER_CLUSTER),
+    ),
 )

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import msgspec
 
+from coordinators.access.rights import DESCRIBE_GROUP, READ_GROUP
 from coordinators.cluster.nodes import Nodes
 from coordinators.group.descriptions import SHARE
 from coordinators.group.groups import Groups
@@ -20,6 +21,7 @@ from coordinators.topics import Topics
 from coordinators.waiting import Breathing, result_of
 from engine.clock import Clock
 from wire.http.messages import Call, Count, Page, PageQuery
+from wire.http.rights import DESCRIBE_THE_CLUSTER, on
 from wire.http.routes.groups import Assignment, GroupPlace, GroupsQuery, check_has_groups
 from wire.http.routing import Route
 
@@ -275,6 +277,7 @@ ROUTES = (
         "Share groups by id, with what they have in hand",
         answer=ShareGroupPage,
         query=GroupsQuery,
+        rights=DESCRIBE_THE_CLUSTER,
     ),
     Route(
         "GET",
@@ -285,6 +288,7 @@ ROUTES = (
         place=GroupPlace,
         query=PageQuery,
         problems=(404,),
+        rights=on(DESCRIBE_GROUP, "group"),
     ),
     Route(
         "GET",
@@ -294,6 +298,7 @@ ROUTES = (
         answer=InHandPage,
         place=GroupPlace,
         query=PageQuery,
+        rights=on(DESCRIBE_GROUP, "group"),
     ),
     Route(
         "POST",
@@ -304,6 +309,7 @@ ROUTES = (
         place=GroupPlace,
         body=ReleaseOrder,
         problems=(422,),
+        rights=on(READ_GROUP, "group"),
     ),
     Route(
         "GET",
@@ -311,5 +317,6 @@ ROUTES = (
         reliability_statistics,
         "What share groups have done on this node",
         answer=ReliabilityStatistics,
+        rights=DESCRIBE_THE_CLUSTER,
     ),
 )

@@ -7,6 +7,7 @@ import msgspec
 from coordinators.release.inspection import Inspection
 from coordinators.release.pending_records import DelayStatistics, PriorityStatistics
 from wire.http.messages import Call, Page, PageQuery
+from wire.http.rights import DESCRIBE_THE_CLUSTER
 from wire.http.routing import Route
 
 
@@ -57,6 +58,7 @@ ROUTES = (
         "Figures of delayed records",
         answer=DelayStatisticsPage,
         query=PageQuery,
+        rights=DESCRIBE_THE_CLUSTER,
     ),
     Route(
         "GET",
@@ -66,5 +68,6 @@ ROUTES = (
         answer=PriorityStatisticsPage,
         query=PriorityQuery,
         problems=(404,),
+        rights=DESCRIBE_THE_CLUSTER,
     ),
 )

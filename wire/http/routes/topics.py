@@ -5,6 +5,7 @@ from typing import Annotated
 
 import msgspec
 
+from coordinators.access.rights import CREATE_CLUSTER, CREATE_TOPIC, DELETE_TOPIC, DESCRIBE_TOPIC
 from coordinators.cluster.controller import ClusterController
 from coordinators.configs import ConfigResource, ResourceType
 from coordinators.topics import Topic, Topics, TopicSpec
@@ -14,6 +15,7 @@ from engine.ids import id_text
 from engine.partition.partition import Partition
 from engine.partition.partitions import Partitions
 from wire.http.messages import Call, Count, Page, PageQuery, Response
+from wire.http.rights import DESCRIBE_THE_CLUSTER, on
 from wire.http.routing import Route
 
 DEFAULT = -1
@@ -206,7 +208,15 @@ def _partition(topic: Topic, partition: Partition) -> PartitionDetail:
 
 
 ROUTES = (
-    Route("GET", "/topics", list_topics, "Topics by name", answer=TopicPage, query=TopicsQuery),
+    Route(
+        "GET",
+        "/topics",
+        list_topics,
+        "Topics by name",
+        answer=TopicPage,
+        query=TopicsQuery,
+        rights=DESCRIBE_THE_CLUSTER,
+    ),
     Route(
         "POST",
         "/topics",
@@ -216,6 +226,7 @@ ROUTES = (
         body=NewTopic,
         status=201,
         problems=(403, 409),
+        rights=on((CREATE_TOPIC, CREATE_CLUSTER), body="name"),
     ),
     Route(
         "GET",
@@ -226,6 +237,7 @@ ROUTES = (
         place=TopicPlace,
         query=PageQuery,
         problems=(404,),
+        rights=on(DESCRIBE_TOPIC, "topic"),
     ),
     Route(
         "DELETE",
@@ -235,5 +247,6 @@ ROUTES = (
         place=TopicPlace,
         status=204,
         problems=(403, 404),
+        rights=on(DELETE_TOPIC, "topic"),
     ),
 )

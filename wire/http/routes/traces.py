@@ -5,6 +5,7 @@ from typing import Annotated, Any, TypeAlias
 
 import msgspec
 
+from coordinators.access.rights import READ_TOPIC
 from coordinators.tracing.tracing import Tracing
 from coordinators.waiting import Breathing
 from engine.trace.kinds import Outcome
@@ -13,6 +14,7 @@ from engine.trace.record_trace import RecordTrace
 from engine.trace.timeline import as_json, as_table, summary
 from wire.http.messages import Call, Count, Page, PageQuery, Response
 from wire.http.problems import Problem
+from wire.http.rights import DESCRIBE_THE_CLUSTER, on
 from wire.http.routing import Route
 
 LONG_MAX = 2**53
@@ -191,9 +193,32 @@ def _timeline(trace: RecordTrace) -> Timeline:
 
 
 ROUTES = (
-    Route("GET", "/traces", list_traces, "The last traced records", answer=TracePage, query=PageQuery),
-    Route("GET", "/traces/search", search_traces, "Search traced records", answer=TracePage, query=SearchQuery),
-    Route("GET", "/traces/stats", show_statistics, "What tracing has kept and dropped", answer=dict[str, int]),
+    Route(
+        "GET",
+        "/traces",
+        list_traces,
+        "The last traced records",
+        answer=TracePage,
+        query=PageQuery,
+        rights=DESCRIBE_THE_CLUSTER,
+    ),
+    Route(
+        "GET",
+        "/traces/search",
+        search_traces,
+        "Search traced records",
+        answer=TracePage,
+        query=SearchQuery,
+        rights=DESCRIBE_THE_CLUSTER,
+    ),
+    Route(
+        "GET",
+        "/traces/stats",
+        show_statistics,
+        "What tracing has kept and dropped",
+        answer=dict[str, int],
+        rights=DESCRIBE_THE_CLUSTER,
+    ),
     Route(
         "GET",
         "/traces/{trace}",
@@ -203,6 +228,7 @@ ROUTES = (
         place=TracePlace,
         query=PageQuery,
         problems=(404,),
+        rights=DESCRIBE_THE_CLUSTER,
     ),
     Route(
         "GET",
@@ -213,6 +239,7 @@ ROUTES = (
         query=PageQuery,
         media_type="text/plain",
         problems=(404,),
+        rights=DESCRIBE_THE_CLUSTER,
     ),
     Route(
         "GET",
@@ -222,5 +249,6 @@ ROUTES = (
         answer=Timeline,
         place=TracedRecordPlace,
         problems=(404,),
+        rights=on(READ_TOPIC, "topic"),
     ),
 )

@@ -11,7 +11,7 @@ from coordinators.access.quotas.quotas import Quotas
 from coordinators.cluster.controller import ClusterController
 from coordinators.topic_view import Topic
 from coordinators.topics import TopicDeletionDisabled, Topics
-from engine.errors import BrokerError, InvalidRequest, kept
+from engine.errors import BrokerError, InvalidRequest, UnknownTopicOrPartition, kept
 from wire.kafka.errors import ErrorCode, error_code
 from wire.kafka.messages.base import ZERO_UUID
 from wire.kafka.messages.delete_topics import (
@@ -85,9 +85,12 @@ def _wanted(state: DeleteTopicState, context: Context, access: AccessControl) ->
 
 
 def _denied(state: DeleteTopicState, name: str, context: Context, access: AccessControl) -> BrokerError:
-    """Whoever may see a topic that it named by its id is told its name."""
-    if state.name is None and access.permits(context.caller, DESCRIBE_TOPIC, name):
-        state.name = name
+    """Whoever may see a topic that it named by its id is told its name, and whoever may see one, that there is none."""
+    if access.permits(context.caller, DESCRIBE_TOPIC, name):
+        if state.name is None:
+            state.name = name
+        elif name not in access.topics.by_name:
+            return kept(UnknownTopicOrPartition(f"no topic is called {name!r}"))
     return kept(DELETE_TOPIC.refusal(state.name or state.topic_id.hex()))
 
 

@@ -18,7 +18,7 @@ from coordinators.access.quotas.quotas import Quotas
 from coordinators.records.portions import Portion
 from coordinators.records.reading import Read, Reading
 from coordinators.replication.ports import FollowerReads
-from engine.errors import BrokerError, StaleLeader
+from engine.errors import BrokerError, NotLeader, StaleLeader, TopicAuthorizationFailed
 from wire.kafka.errors import error_code
 from wire.kafka.fetch_sessions import NO_SESSION, FetchedPartition, FetchSession, FetchSessions
 from wire.kafka.messages.fetch import (
@@ -31,7 +31,7 @@ from wire.kafka.messages.fetch import (
     NodeEndpoint,
     PartitionData,
 )
-from wire.kafka.nodes.following import replica_of, serve_replica
+from wire.kafka.nodes.following import refused_replica, replica_of, serve_replica
 from wire.kafka.request import Context, Deferred
 from wire.kafka.rights import CLUSTER_ACTION, READ_TOPIC, Rights, Within
 from wire.kafka.steps import Steps, then
@@ -62,6 +62,8 @@ def handle(
 ) -> Answer | Steps[Answer]:
     """Answer at once if there is enough, an error, or no wish to wait; else when there is enough or it is time."""
     if replica_of(request) >= 0:
+        if access.is_enforced and context.peer.node_id is None:
+            return refused_replica(request, _not_a_replica(context, access))
         return serve_replica(request, context, followers, reading.directory)
     peer, client_id = context.peer, context.client_id
     by_topic_id = context.version >= FIRST_TOPIC_ID_VERSION
@@ -128,6 +130,13 @@ def _fetch_charged(
 
     answer: Answer | Steps[Answer] = then(_fetch(read, session, context, nodes), tell)
     return answer
+
+
+def _not_a_replica(context: Context, access: AccessControl) -> BrokerError:
+    """As Kafka tells it: who may not act for the cluster may not read so (CVE-2018-1288); who may, is no replica."""
+    if access.allows(context.caller, CLUSTER_ACTION, asked="fetch"):
+        return NotLeader("no replica of this partition has shown itself")
+    return TopicAuthorizationFailed("not authorized to fetch as a replica")
 
 
 def _fetch_many(read: Read, session: FetchSession | None, context: Context, nodes: ToldNodes) -> Steps[Answer]:

@@ -33,15 +33,15 @@ def serve_replica(
     """Answer a fetch that says it is a replica's."""
     node_id = context.peer.node_id
     if node_id is None or node_id != replica_of(request) or context.version < FETCH_VERSION:
-        return _refused(request)
+        return refused_replica(request, only_nodes(), whole=True)
     answer = followers.serve(read_fetch(request, node_id, stages_among(directory)))
     return fetch_response(answer) if isinstance(answer, ReplicaAnswer) else answer.map(fetch_response)
 
 
-def _refused(request: FetchRequest) -> FetchResponse:
-    """The whole, and each partition: the oldest versions have no error of the whole."""
-    code = error_code(only_nodes())
-    response = FetchResponse(error_code=code)
+def refused_replica(request: FetchRequest, error: BrokerError, *, whole: bool = False) -> FetchResponse:
+    """Each partition, and the `whole`, of which the oldest versions have no error."""
+    code = error_code(error)
+    response = FetchResponse(error_code=code if whole else 0)
     for topic in request.topics:
         partitions = [PartitionData(each.partition, code, -1, records=b"") for each in topic.partitions]
         response.responses.append(FetchableTopicResponse(topic.topic_id, partitions, topic.topic))

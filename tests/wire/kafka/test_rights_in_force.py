@@ -1,0 +1,269 @@
+"""Rights where a code alone does not show them: what is left out, what is not told to exist, what runs already."""
+
+from pathlib import Path
+
+import pytest
+import trio
+from trio.testing import trio_test
+
+from coordinators.access.access import AccessControl
+from tests.wire.kafka.door import Client, Closed
+from tests.wire.kafka.guarded import ROOT, allow, open_guarded
+from tests.wire.kafka.requests import BY_NAME, batch, create_topic, fetch, fetched, produce, produced
+from wire.kafka.messages.base import ZERO_UUID
+from wire.kafka.messages.describe_cluster import DescribeClusterRequest
+from wire.kafka.messages.fetch import FetchRequest, ReplicaState
+from wire.kafka.messages.find_coordinator import FindCoordinatorRequest
+from wire.kafka.messages.heartbeat import HeartbeatRequest
+from wire.kafka.messages.init_producer_id import InitProducerIdRequest
+from wire.kafka.messages.list_groups import ListGroupsRequest
+from wire.kafka.messages.list_transactions import ListTransactionsRequest
+from wire.kafka.messages.metadata import MetadataRequest, MetadataRequestTopic
+from wire.kafka.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from wire.kafka.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
+from wire.kafka.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from wire.kafka.messages.share_fetch import FetchPartition, FetchTopic, ShareFetchRequest
+
+TOPIC, GROUP, CLUSTER, TRANSACTION = 2, 3, 4, 5
+READ, WRITE, CREATE, DESCRIBE, CLUSTER_ACTION = 3, 4, 5, 8, 9
+INVALID_TOPIC = 17
+
+
+def named(*names: str, create: bool = True) -> MetadataRequest:
+    return MetadataRequest(
+        topics=[MetadataRequestTopic(name=name) for name in names],
+        allow_auto_topic_creation=create,
+        include_topic_authorized_operations=True,
+    )
+
+
+@trio_test
+async def test_who_may_not_know_is_told_the_same_of_what_is_and_what_is_not(tmp_path: Path) -> None:
+    async with open_guarded(tmp_path) as guarded:
+        root, alice = await guarded.client(ROOT), await guarded.client("alice")
+        real = (await create_topic(root, "real")).topic_id
+        answer = await alice.ask(named("real", "unreal"))
+        assert [(each.error_code, each.topic_id, each.partitions) for each in answer.topics] == 2 * [
+            (29, ZERO_UUID, [])
+        ]
+        assert (await root.ask(MetadataRequest(topics=None))).topics[0].name == "real"
+        assert "unreal" not in guarded.access.topics.by_name
+        for topic in ("real", "unreal"):
+            assert (await produced(alice, topic, batch())).error_code == 29
+            assert (await fetched(alice, topic)).error_code == 29
+        by_id = await alice.ask(MetadataRequest(topics=[MetadataRequestTopic(topic_id=real)]))
+        assert [(each.error_code, each.name) for each in by_id.topics] == [(29, None)]
+        missing = await alice.ask(MetadataRequest(topics=[MetadataRequestTopic(topic_id=b"x" * 16)]))
+        assert missing.topics[0].error_code == 100
+
+
+@trio_test
+async def test_a_topic_is_made_for_who_may_see_and_make_it(tmp_path: Path) -> None:
+    async with open_guarded(tmp_path) as guarded:
+        alice = await guarded.client("alice")
+        guarded.rule(allow("alice", DESCRIBE, TOPIC, "new", pattern=4))
+        assert (await alice.ask(named("new-1"))).topics[0].error_code == 29
+        assert (await alice.ask(named("new-1", create=False))).topics[0].error_code == 3
+        guarded.rule(allow("alice", CREATE, TOPIC, "new-1"))
+        assert (await alice.ask(named("new-1"))).topics[0].error_code == 0
+        guarded.rule(allow("alice", CREATE, CLUSTER, "kafka-cluster"))
+        assert (await alice.ask(named("new-2"))).topics[0].error_code == 0
+        assert (await alice.ask(named("old"))).topics[0].error_code == 29
+
+
+@trio_test
+async def test_lists_leave_out_what_may_not_be_described(tmp_path: Path) -> None:
+    async with open_guarded(tmp_path) as guarded:
+        root, alice = await guarded.client(ROOT), await guarded.client("alice")
+        for topic in ("seen", "hidden"):
+            await create_topic(root, topic)
+            await _commit(root, topic)
+            await root.ask(FindCoordinatorRequest(key_type=1, coordinator_keys=[topic]))
+            await root.ask(InitProducerIdRequest(transactional_id=topic, transaction_timeout_ms=1000))
+        assert (await alice.ask(MetadataRequest(topics=None))).topics == []
+        assert (await alice.ask(ListGroupsRequest())).groups == []
+        assert (await alice.ask(ListTransactionsRequest())).transaction_states == []
+        guarded.rule(*(allow("alice", DESCRIBE, kind, "seen") for kind in (TOPIC, GROUP, TRANSACTION)))
+        assert [each.name for each in (await alice.ask(MetadataRequest(topics=None))).topics] == ["seen"]
+        assert [each.group_id for each in (await alice.ask(ListGroupsRequest())).groups] == ["seen"]
+        listed = (await alice.ask(ListTransactionsRequest())).transaction_states
+        assert [each.transactional_id for each in listed] == ["seen"]
+        guarded.rule(allow("alice", DESCRIBE, CLUSTER, "kafka-cluster"))
+        assert {each.group_id for each in (await alice.ask(ListGroupsRequest())).groups} == {"seen", "hidden"}
+
+
+async def _commit(client: Client, name: str) -> None:
+    await client.ask(FindCoordinatorRequest(coordinator_keys=[name]))
+    topics = [OffsetCommitRequestTopic(name=name, partitions=[OffsetCommitRequestPartition(0, 1)]) for name in (name,)]
+    request = OffsetCommitRequest(group_id=name, topics=topics)
+    assert (await client.ask(request, 9)).topics[0].partitions[0].error_code == 0
+
+
+@trio_test
+async def test_all_offsets_of_a_group_are_those_of_topics_that_may_be_described(tmp_path: Path) -> None:
+    async with open_guarded(tmp_path) as guarded:
+        root, alice = await guarded.client(ROOT), await guarded.client("alice")
+        await create_topic(root, "orders")
+        await _commit(root, "orders")
+        guarded.rule(allow("alice", DESCRIBE, GROUP, "orders"))
+        request = OffsetFetchRequest(groups=[OffsetFetchRequestGroup("orders", topics=None)])
+        assert (await alice.ask(request, 9)).groups[0].topics == []
+        guarded.rule(allow("alice", DESCRIBE, TOPIC, "orders"))
+        assert len((await alice.ask(request, 9)).groups[0].topics) == 1
+
+
+@trio_test
+async def test_clients_are_told_what_they_may_do_and_nobody_is_told_that_they_asked(tmp_path: Path) -> None:
+    async with open_guarded(tmp_path) as guarded:
+        root, alice = await guarded.client(ROOT), await guarded.client("alice")
+        await create_topic(root, "orders")
+        guarded.rule(allow("alice", READ, TOPIC, "orders"))
+        told = (await alice.ask(named("orders"))).topics[0].topic_authorized_operations
+        assert told == 1 << READ | 1 << DESCRIBE
+        cluster = DescribeClusterRequest(include_cluster_authorized_operations=True)
+        assert (await alice.ask(cluster)).cluster_authorized_operations == 0
+        guarded.rule(allow("alice", DESCRIBE, CLUSTER, "kafka-cluster"))
+        assert (await alice.ask(cluster)).cluster_authorized_operations == 1 << DESCRIBE
+        assert not [what for what in guarded.access.audit._entries if what[0].principal.name == "alice"]
+
+
+@trio_test
+async def test_a_right_that_is_taken_away_ends_a_running_session(tmp_path: Path) -> None:
+    async with open_guarded(tmp_path) as guarded:
+        root, alice = await guarded.client(ROOT), await guarded.client("alice")
+        await create_topic(root, "orders")
+        rule = allow("alice", READ, TOPIC, "orders")
+        guarded.rule(rule)
+        request = fetch("orders", 0)
+        request.session_epoch = 0
+        begun = await alice.ask(request, BY_NAME)
+        assert begun.session_id
+        guarded.unrule(rule)
+        going_on = FetchRequest(session_id=begun.session_id, session_epoch=1, max_wait_ms=0)
+        answer = await alice.ask(going_on, BY_NAME)
+        assert answer.responses[0].partitions[0].error_code == 29
+        guarded.rule(rule)
+        again = FetchRequest(session_id=begun.session_id, session_epoch=2, max_wait_ms=0)
+        assert (await alice.ask(again, BY_NAME)).responses[0].partitions[0].error_code == 0
+
+
+@trio_test
+async def test_a_fetch_that_waits_is_given_nothing_that_it_may_no_longer_read(tmp_path: Path) -> None:
+    async with open_guarded(tmp_path) as guarded:
+        root, alice = await guarded.client(ROOT), await guarded.client("alice")
+        await create_topic(root, "orders")
+        rule = allow("alice", READ, TOPIC, "orders")
+        guarded.rule(rule)
+        await alice.send(fetch("orders", 0, max_wait_ms=30_000), BY_NAME)
+        await trio.sleep(0.05)
+        guarded.unrule(rule)
+        assert (await produced(root, "orders", batch())).error_code == 0
+        partition = (await alice.receive()).responses[0].partitions[0]
+        assert (partition.error_code, bytes(partition.records or b"")) == (29, b"")
+
+
+@trio_test
+async def test_a_share_fetch_that_waits_acquires_nothing_that_it_may_no_longer_read(tmp_path: Path) -> None:
+    async with open_guarded(tmp_path) as guarded:
+        root, alice, bob = [await guarded.client(name) for name in (ROOT, "alice", "bob")]
+        topic_id = (await create_topic(root, "orders")).topic_id
+        await root.ask(FindCoordinatorRequest(coordinator_keys=["g"]))
+        for name in ("alice", "bob"):
+            guarded.rule(allow(name, READ, GROUP, "g"), allow(name, READ, TOPIC, "orders"))
+
+        def request(member: str, wait_ms: int) -> ShareFetchRequest:
+            topic = FetchTopic(topic_id=topic_id, partitions=[FetchPartition(0)])
+            return ShareFetchRequest(
+                "g", member, 0, max_wait_ms=wait_ms, min_bytes=1, max_bytes=10_000, max_records=10, topics=[topic]
+            )
+
+        await alice.send(request("a" * 22, 30_000))
+        await trio.sleep(0.3)
+        guarded.unrule(allow("alice", READ, TOPIC, "orders"))
+        await produced(root, "orders", batch())
+        refused = (await alice.receive()).responses[0].partitions[0]
+        assert (refused.error_code, refused.acquired_records) == (29, [])
+        given = (await bob.ask(request("b" * 22, 5_000))).responses[0].partitions[0]
+        assert [(each.first_offset, each.delivery_count) for each in given.acquired_records] == [(0, 1)]
+
+
+@pytest.mark.parametrize("version", [4, 12, 15])
+@trio_test
+async def test_a_client_that_poses_as_a_replica_reads_nothing(tmp_path: Path, version: int) -> None:
+    """CVE-2018-1288: a client that said to be a replica could read what was not yet replicated, and truncate it."""
+    async with open_guarded(tmp_path) as guarded:
+        root, alice = await guarded.client(ROOT), await guarded.client("alice")
+        topic_id = (await create_topic(root, "orders")).topic_id
+        await produced(root, "orders", batch())
+        guarded.rule(allow("alice", READ, TOPIC, "orders"))
+        request = fetch("orders", topic_id=topic_id)
+        request.replica_id, request.replica_state = 2, ReplicaState(replica_id=2)
+        answer = await alice.ask(request, version)
+        (partition,) = answer.responses[0].partitions
+        assert (answer.error_code, partition.error_code, bytes(partition.records or b"")) == (0, 29, b"")
+        guarded.rule(allow("alice", CLUSTER_ACTION, CLUSTER, "kafka-cluster"))
+        (partition,) = (await alice.ask(request, version)).responses[0].partitions
+        assert (partition.error_code, bytes(partition.records or b"")) == (6, b"")
+
+
+@trio_test
+async def test_what_is_denied_keeps_nothing_else_back(tmp_path: Path) -> None:
+    async with open_guarded(tmp_path) as guarded:
+        root, alice = await guarded.client(ROOT), await guarded.client("alice")
+        for topic in ("mine", "theirs"):
+            await create_topic(root, topic)
+        guarded.rule(allow("alice", WRITE, TOPIC, "mine"))
+        topics = [
+            TopicProduceData(name=name, partition_data=[PartitionProduceData(0, batch())])
+            for name in ("theirs", "mine")
+        ]
+        answer = await alice.ask(ProduceRequest(acks=-1, timeout_ms=5000, topic_data=topics), BY_NAME)
+        codes = {each.name: each.partition_responses[0].error_code for each in answer.responses}
+        assert codes == {"mine": 0, "theirs": 29}
+
+
+@trio_test
+async def test_who_wants_no_answer_loses_its_connection(tmp_path: Path) -> None:
+    async with open_guarded(tmp_path) as guarded:
+        root, alice = await guarded.client(ROOT), await guarded.client("alice")
+        await create_topic(root, "orders")
+        await alice.send(produce("orders", batch(), acks=0), BY_NAME, answered=False)
+        with pytest.raises(Closed):
+            await alice.receive_frame()
+        assert not (await fetched(root, "orders")).records
+
+
+@trio_test
+async def test_the_brokers_own_topics_are_written_by_nobody_else(tmp_path: Path) -> None:
+    async with open_guarded(tmp_path) as guarded:
+        root, alice = await guarded.client(ROOT), await guarded.client("alice")
+        await root.ask(FindCoordinatorRequest(coordinator_keys=["g"]))
+        assert (await produced(alice, "__consumer_offsets", batch())).error_code == 29
+        assert (await produced(root, "__consumer_offsets", batch())).error_code == INVALID_TOPIC
+
+
+@trio_test
+async def test_a_rule_may_name_the_host(tmp_path: Path) -> None:
+    async with open_guarded(tmp_path) as guarded:
+        alice = await guarded.client("alice")
+        elsewhere = allow("alice", READ, GROUP, "g")
+        for host, code in (("10.1.2.3", 30), ("127.0.0.1", 25)):
+            guarded.rule(type(elsewhere)(GROUP, "g", 3, "User:alice", host, READ, 3))
+            assert _unless_missing((await alice.ask(HeartbeatRequest(group_id="g"))).error_code) == code
+
+
+def _unless_missing(code: int) -> int:
+    """There is no coordinator yet, or no such member: either way it was let through."""
+    return 25 if code == 16 else code
+
+
+@trio_test
+async def test_kafkas_way_to_switch_it_on(tmp_path: Path) -> None:
+    name = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+    async with open_guarded(tmp_path, {"authorizer.enable": "false", "authorizer.class.name": name}) as guarded:
+        assert isinstance(guarded.access, AccessControl)
+        assert guarded.access.is_enforced
