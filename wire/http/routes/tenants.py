@@ -5,6 +5,7 @@ from typing import Annotated
 import msgspec
 from attrs import asdict
 
+from coordinators.access.rights import ALTER_CLUSTER
 from coordinators.tenants.administration import TenantAdministration
 from coordinators.tenants.holdings import Holdings
 from coordinators.tenants.rates import CONSUMED, PRODUCED, REQUESTS
@@ -14,6 +15,7 @@ from coordinators.tenants.usage import Usages
 from coordinators.waiting import Breathing
 from engine.clock import Clock
 from wire.http.messages import Call, Count, Page, PageQuery
+from wire.http.rights import DESCRIBE_THE_CLUSTER, on
 from wire.http.routing import Route
 
 TenantName = Annotated[str, msgspec.Meta(min_length=1, max_length=NAME_LENGTH_MAX, description="The tenant's name.")]
@@ -152,7 +154,15 @@ def _shown(row: TenantRecord, holdings: Holdings, usages: Usages, clock: Clock) 
 
 
 ROUTES = (
-    Route("GET", "/tenants", list_tenants, "Tenants by name, with their use", answer=TenantPage, query=PageQuery),
+    Route(
+        "GET",
+        "/tenants",
+        list_tenants,
+        "Tenants by name, with their use",
+        answer=TenantPage,
+        query=PageQuery,
+        rights=DESCRIBE_THE_CLUSTER,
+    ),
     Route(
         "POST",
         "/tenants",
@@ -162,6 +172,7 @@ ROUTES = (
         body=NewTenant,
         status=201,
         problems=(409, 422),
+        rights=on(ALTER_CLUSTER),
     ),
     Route(
         "GET",
@@ -171,6 +182,7 @@ ROUTES = (
         answer=TenantShown,
         place=TenantPlace,
         problems=(404,),
+        rights=DESCRIBE_THE_CLUSTER,
     ),
     Route(
         "PATCH",
@@ -181,6 +193,7 @@ ROUTES = (
         place=TenantPlace,
         body=TenantChange,
         problems=(404, 422),
+        rights=on(ALTER_CLUSTER),
     ),
     Route(
         "DELETE",
@@ -191,5 +204,6 @@ ROUTES = (
         query=TenantDeletion,
         status=204,
         problems=(404, 409),
+        rights=on(ALTER_CLUSTER),
     ),
 )
