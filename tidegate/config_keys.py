@@ -19,7 +19,7 @@ from engine.config.broker import ENGINE_KEYS
 from engine.config.keys import ConfigKey, ConfigType, Importance, Rule, at_least, by_name, one_of
 from wire.http.config import HTTP_KEYS
 from wire.kafka.config import ANONYMOUS_KEYS, CONNECTION_KEYS, FETCH_KEYS, LISTENER_KEYS
-from wire.kafka.security_config import SASL_KEYS, TLS_KEYS
+from wire.kafka.security_config import OAUTH_KEYS, SASL_KEYS, TLS_KEYS
 from wire.kafka.tenancy.config import TENANT_KEYS
 
 _ENDPOINT = re.compile(r"(https?://)?(\[[0-9a-fA-F:]+\]|[\w.-]+)(:\d+)?/?")
@@ -204,6 +204,7 @@ BROKER_KEYS: dict[str, ConfigKey] = by_name(
         *ANONYMOUS_KEYS,
         *TLS_KEYS,
         *SASL_KEYS,
+        *OAUTH_KEYS,
         *CLUSTER_KEYS,
         *TOPIC_CREATION_KEYS,
         *THROTTLE_KEYS,

@@ -6,8 +6,10 @@ from collections.abc import Awaitable, Callable
 import trio
 from attrs import define, field
 
+from coordinators.access.key_sets import KeySet
 from coordinators.access.password_file import PasswordFile
 from coordinators.access.scram import BY_NAME
+from coordinators.access.tokens import TokenRules
 from coordinators.access.users import Users
 from coordinators.waiting import in_worker
 from engine.clock import Clock
@@ -15,11 +17,13 @@ from engine.errors import InvalidConfig
 from engine.ids import RandomBytes
 from engine.workers import Workers
 from tidegate.config import BrokerConfig
+from tidegate.fetching_keys import fetcher
 from wire.kafka.entrance import Entrance
 from wire.kafka.listeners import Listener, ListenerSettings
 from wire.kafka.nodes.trust import NodeTrust
 from wire.kafka.sasl.exchange import SaslExchange
 from wire.kafka.sasl.login import LoginPolicy
+from wire.kafka.sasl.oauthbearer import OAuthExchange
 from wire.kafka.sasl.plain import PlainExchange
 from wire.kafka.sasl.scram import ScramExchange
 from wire.tls.identity import TlsIdentity, TlsSources
@@ -28,6 +32,8 @@ from wire.tls.names import parse_rules
 RELOAD_S = 5.0
 """How often files are looked at."""
 KEY_BYTES = 32
+OAUTH = "OAUTHBEARER"
+JWKS_URL = "sasl.oauthbearer.jwks.endpoint.url"
 
 
 @define(eq=False)
@@ -44,6 +50,7 @@ class Entrances:
     """By the number of the listener."""
     _files: dict[str, PasswordFile] = field(factory=dict, init=False)
     _identities: list[TlsIdentity] = field(factory=list, init=False)
+    _key_sets: list[KeySet] = field(factory=list, init=False)
     _handshakes: trio.Lock = field(factory=trio.Lock, init=False)
     _checking: trio.CapacityLimiter = field(factory=lambda: trio.CapacityLimiter(1), init=False)
     """Passwords in clear are checked one at a time: that takes a processor's time on purpose, and others need it."""
@@ -128,7 +135,34 @@ class Entrances:
         if name == "PLAIN":
             check = self._password_check(settings)
             return lambda: PlainExchange(check)
-        raise InvalidConfig(f"{name} is not served yet")
+        rules, keys = self._token_rules(settings), self._key_set(settings)
+        return lambda: OAuthExchange(keys, rules, self.clock)
+
+    def _token_rules(self, settings: ListenerSettings) -> TokenRules:
+        issuer = settings.text("sasl.oauthbearer.expected.issuer", OAUTH)
+        audiences = settings.items("sasl.oauthbearer.expected.audience", OAUTH)
+        if not issuer or not audiences or not settings.text(JWKS_URL, OAUTH):
+            # Without any of them a token that anybody has made, or made for somebody else, would do (CVE-2026-33557).
+            raise InvalidConfig(
+                f"OAUTHBEARER on the listener {settings.name} needs {JWKS_URL}, sasl.oauthbearer.expected.issuer and "
+                f"sasl.oauthbearer.expected.audience"
+            )
+        skew_s = settings.integer("sasl.oauthbearer.clock.skew.seconds", OAUTH)
+        subject = settings.text("sasl.oauthbearer.sub.claim.name", OAUTH)
+        tenant = settings.text("sasl.oauthbearer.tenant.claim.name", OAUTH)
+        return TokenRules(issuer, frozenset(audiences), skew_s, subject or "sub", tenant)
+
+    def _key_set(self, settings: ListenerSettings) -> KeySet:
+        url = settings.text(JWKS_URL, OAUTH) or ""
+        first, longest = (
+            settings.integer(f"sasl.oauthbearer.jwks.endpoint.retry.backoff.{name}", OAUTH) / 1000
+            for name in ("ms", "max.ms")
+        )
+        refresh_s = settings.integer("sasl.oauthbearer.jwks.endpoint.refresh.ms", OAUTH) / 1000
+        fetch = fetcher(url, settings.text("sasl.oauthbearer.jwks.ca.location", OAUTH))
+        keys = KeySet(fetch, self.clock, self.workers, refresh_s, first, longest)
+        self._key_sets.append(keys)
+        return keys
 
     def _password_check(self, settings: ListenerSettings) -> Callable[[str, str], Awaitable[bool]]:
         path = settings.text("sasl.plain.users.location", "PLAIN")
@@ -149,10 +183,13 @@ class Entrances:
         return check
 
     async def watch(self) -> None:
-        """Read files again that have changed, as long as the node serves."""
-        while self._files or self._identities:
-            await trio.sleep(RELOAD_S)
-            await self.reload()
+        """Read files again that have changed, and fetch keys, as long as the node serves."""
+        async with trio.open_nursery() as nursery:
+            for keys in self._key_sets:
+                nursery.start_soon(keys.keep)
+            while self._files or self._identities:
+                await trio.sleep(RELOAD_S)
+                await self.reload()
 
     async def reload(self) -> None:
         """Read again what has changed, now."""

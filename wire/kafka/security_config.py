@@ -161,3 +161,73 @@ SASL_KEYS = (
         per_listener=True,
     ),
 )
+
+OAUTH_KEYS = (
+    ConfigKey(
+        "sasl.oauthbearer.jwks.endpoint.url",
+        ConfigType.STRING,
+        None,
+        "Where the keys are by which tokens of OAUTHBEARER are signed (JWKS): an address with `https://`, or a file "
+        "with `file:///`. OAUTHBEARER does not start without it, the audience and the issuer.",
+        dynamic=False,
+        per_listener=True,
+    ),
+    _tls("sasl.oauthbearer.jwks.ca.location", "Tidegate's own key. The authorities (PEM) that vouch for that address."),
+    ConfigKey(
+        "sasl.oauthbearer.jwks.endpoint.refresh.ms",
+        ConfigType.LONG,
+        3_600_000,
+        "How often the keys are fetched again, in milliseconds; and when a token names an unknown one.",
+        at_least(1_000),
+        dynamic=False,
+        per_listener=True,
+    ),
+    ConfigKey(
+        "sasl.oauthbearer.jwks.endpoint.retry.backoff.ms",
+        ConfigType.LONG,
+        100,
+        "How soon that is tried again if it fails, in milliseconds; longer each time.",
+        at_least(1),
+        dynamic=False,
+        per_listener=True,
+    ),
+    ConfigKey(
+        "sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms",
+        ConfigType.LONG,
+        10_000,
+        "At the latest after so long, in milliseconds.",
+        at_least(1),
+        dynamic=False,
+        per_listener=True,
+    ),
+    ConfigKey(
+        "sasl.oauthbearer.expected.audience",
+        ConfigType.LIST,
+        (),
+        "Whom tokens must be meant for: one of these.",
+        dynamic=False,
+        per_listener=True,
+    ),
+    _tls("sasl.oauthbearer.expected.issuer", "Who must have issued tokens."),
+    ConfigKey(
+        "sasl.oauthbearer.clock.skew.seconds",
+        ConfigType.INT,
+        30,
+        "How far the issuer's clock may be from the broker's, in seconds.",
+        between(0, 600),
+        dynamic=False,
+        per_listener=True,
+    ),
+    ConfigKey(
+        "sasl.oauthbearer.sub.claim.name",
+        ConfigType.STRING,
+        "sub",
+        "The claim of a token that names its owner, who is the principal.",
+        dynamic=False,
+        per_listener=True,
+    ),
+    _tls(
+        "sasl.oauthbearer.tenant.claim.name",
+        "Tidegate's own key. The claim of a token that names the tenant of its owner; without it no token does.",
+    ),
+)

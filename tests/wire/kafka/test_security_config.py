@@ -6,7 +6,7 @@ from engine.config.keys import ConfigType, by_name
 from engine.errors import InvalidConfig
 from wire.kafka import security_config
 
-KEYS = by_name((*security_config.TLS_KEYS, *security_config.SASL_KEYS))
+KEYS = by_name((*security_config.TLS_KEYS, *security_config.SASL_KEYS, *security_config.OAUTH_KEYS))
 
 
 def test_all_are_the_operators_alone_and_may_be_a_listeners_own() -> None:

@@ -17,6 +17,8 @@ class Shown:
     expires_at_ms: int | None = None
     """Wall time at which the credential ends; None if it does not."""
     node: NodeLink | None = None
+    tenant: str | None = None
+    """Which it belongs to, if its token says so."""
 
 
 @frozen

@@ -33,7 +33,7 @@ logger = logging.getLogger("tidegate.access")
 FIRST_WRAPPED_VERSION = 1
 """Of SaslHandshake: from here on the messages follow in SaslAuthenticate, before they follow without headers."""
 REAUTHENTICATION_S = 1.0
-"""A login is not begun again sooner."""
+"""A login that was begun again is not begun once more sooner, as in Kafka."""
 
 
 class LoginState(Enum):
@@ -78,6 +78,8 @@ class Login:
     _exchange: SaslExchange | None = field(default=None, init=False)
     _known: Shown | None = field(default=None, init=False)
     _known_since: float = field(default=-math.inf, init=False)
+    _again_at: float = field(default=-math.inf, init=False)
+    """When it was begun again."""
 
     @property
     def is_known(self) -> bool:
@@ -106,8 +108,9 @@ class Login:
         policy, now = self.policy, self.policy.clock.monotonic()
         if self._known is not None:
             is_same = mechanism == self._mechanism and self._known.node is None
-            if not is_same or now - self._known_since < REAUTHENTICATION_S or version < FIRST_WRAPPED_VERSION:
+            if not is_same or now - self._again_at < REAUTHENTICATION_S or version < FIRST_WRAPPED_VERSION:
                 raise IllegalSaslState("this connection is known already")
+            self._again_at = now
         if mechanism == NODE_MECHANISM and version >= FIRST_WRAPPED_VERSION and policy.trust.is_cluster:
             self._exchange = NodeExchange(policy.trust.answer())
         elif mechanism in policy.mechanisms:
@@ -142,7 +145,8 @@ class Login:
         return turn.answer
 
     def _is_shown(self, shown: Shown) -> None:
-        if self._known is not None and shown.principal != self._known.principal:
+        known = self._known
+        if known is not None and (shown.principal, shown.tenant) != (known.principal, known.tenant):
             raise SaslAuthenticationFailed("it is another than before")
         clock, peer = self.policy.clock, self.peer
         self._exchange, self._known, self.state = None, shown, LoginState.KNOWN
@@ -152,7 +156,7 @@ class Login:
         if shown.expires_at_ms is not None:
             lifetimes.append(max(shown.expires_at_ms - clock.now_ms(), 0))
         if shown.node is None:
-            peer.caller = evolve(peer.caller, principal=shown.principal)
+            peer.caller = evolve(peer.caller, principal=shown.principal, tenant=shown.tenant)
             self.expires_at = self._known_since + min(lifetimes) / 1000
         else:
             peer.caller, peer.node_id, peer.link = NODE, shown.node.node_id, shown.node
