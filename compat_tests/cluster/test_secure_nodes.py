@@ -44,6 +44,9 @@ def settings(trusted: Path) -> dict[str, str]:
         "listener.name.nodes.ssl.client.auth": "required",
         "sasl.enabled.mechanisms": "PLAIN",
         "sasl.plain.users.location": str(trusted / "users"),
+        # Nodes need no rules.
+        "authorizer.enable": "true",
+        "super.users": "User:ann",
     }
 
 
@@ -114,6 +117,34 @@ def test_nodes_replicate_over_tls_and_clients_go_on_when_one_is_killed(secured: 
     assert consume(config, RECORDS) == set(range(RECORDS, 2 * RECORDS)), "the group goes on where it was"
     secured.restart(leader)
     eventually(lambda: in_sync(admin), [{1, 2, 3}] * 3, PATIENCE_S)
+
+
+def test_transactions_and_delays_go_over_it_too(secured: RunningCluster, trusted: Path) -> None:
+    """Markers of transactions, and questions to coordinators, from node to node."""
+    config, topic = client(secured, trusted), "secured-transactions"
+    admin = AdminClient(config)
+    admin.create_topics([NewTopic(topic, 3, 3)])[topic].result(PATIENCE_S)
+    producer = Producer({**config, "transactional.id": "secured"})
+    producer.init_transactions(PATIENCE_S)
+    for number, headers in enumerate([{}, {"tide-delay": b"200"}, {}]):
+        producer.begin_transaction()
+        for partition in range(3):
+            producer.produce(topic, b"%d" % number, partition=partition, headers=headers)
+        if number == 2:
+            producer.abort_transaction(PATIENCE_S)
+        else:
+            producer.commit_transaction(PATIENCE_S)
+    consumer = Consumer({**config, "group.id": "committed", "auto.offset.reset": "earliest"})
+    consumer.subscribe([topic])
+    read: list[bytes] = []
+    try:
+        deadline = time.monotonic() + PATIENCE_S
+        while len(read) < 6 and time.monotonic() < deadline:
+            messages = consumer.consume(10, timeout=1.0)
+            read += [message.value() or b"" for message in messages if message.error() is None]
+    finally:
+        consumer.close()
+    assert sorted(read) == [b"0"] * 3 + [b"1"] * 3
 
 
 def test_clients_are_told_the_listener_by_which_they_came(secured: RunningCluster, trusted: Path) -> None:
