@@ -37,7 +37,7 @@ class MortalBroker:
             self._process = subprocess.Popen(
                 command, cwd=brokers.PROJECT_ROOT, stdout=subprocess.PIPE, stderr=log, stdin=subprocess.DEVNULL
             )
-        self.port = int(brokers._ready_address(self._process, log_file).rsplit(":", 1)[1])
+        self.port = int(brokers._ready_addresses(self._process, log_file)[0].rsplit(":", 1)[1])
 
     def kill(self) -> None:
         assert self._process is not None

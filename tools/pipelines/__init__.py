@@ -116,6 +116,7 @@ _ALL = (
             Option("output", "the folder for tables, checkpoint and report.html", required=True),
             Option("topics", "topics to look at; may be repeated", kind="list"),
             Option("pattern", "all topics whose whole name matches this (Java's regular expressions)"),
+            Option("tenants", "tenants to add up, and their topics to look at; may be repeated", kind="list"),
             Option("window", "the length of a window", default="1 minute"),
             Option("watermark", "how late a record may come", default="10 minutes"),
             Option("hot-keys", "keys to name per window and topic", kind="number", default=20, least=1),

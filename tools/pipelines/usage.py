@@ -1,11 +1,13 @@
 """The pipeline `usage`: who writes how much, when, and with which keys. A streaming query with watermarks.
 
 Per window, topic, partition and key records and bytes are counted; when the watermark has passed a window, its counts
-become rows of two tables, each exactly once: `partitions` (counts, distinct keys) and `keys` (the hottest).
+become rows of tables, each exactly once: `partitions` (counts, distinct keys), `keys` (the hottest), and `tenants`
+where some are named (counts of all their topics).
 """
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import reduce
@@ -30,7 +32,9 @@ KEY_TEXT = "CASE WHEN is_valid_utf8(CAST(key AS STRING)) THEN CAST(key AS STRING
 def run(values: Values) -> int:
     """Counts what is there, or with `follow` what comes; then writes the report."""
     if not values["topics"] and not values["pattern"]:
-        raise UsageError("--topics or --pattern is missing: which topics to look at")
+        if not values["tenants"]:
+            raise UsageError("--topics, --pattern or --tenants is missing: which topics to look at")
+        values = {**values, "pattern": pattern_of(values["tenants"])}
     lengths = {"window": span("window", values["window"], least=1), "watermark": span("watermark", values["watermark"])}
     values = {**values, **lengths}
     with session_for("usage", values) as spark, progress_for("usage", values, spark) as progress:
@@ -115,6 +119,8 @@ class Counting:
             if done.isEmpty():
                 return
             self._save(per_partition(done), "partitions", number)
+            if self._values["tenants"]:
+                self._save(per_tenant(done, self._values["tenants"]), "tenants", number)
             order = Window.partitionBy("start", "topic").orderBy(f.desc("records"), "key")
             hottest = per_key(done).withColumn("place", f.row_number().over(order))
             self._save(hottest.where(f"place <= {self._values['hot_keys']}"), "keys", number)
@@ -206,6 +212,22 @@ def per_partition(counted: Any) -> Any:
     )
 
 
+def pattern_of(tenants: Sequence[str]) -> str:
+    """What matches the topics of these tenants."""
+    return f"({'|'.join(map(re.escape, tenants))})\\..+"
+
+
+def per_tenant(counted: Any, tenants: Sequence[str]) -> Any:
+    """Counts of the topics of each tenant, added up."""
+    from pyspark.sql import functions as f
+
+    mine = counted.withColumn("tenant", f.substring_index("topic", ".", 1))
+    mine = mine.where(f.col("tenant").isin(list(tenants)) & f.col("topic").contains("."))
+    return mine.groupBy("start", "end", "tenant").agg(
+        f.sum("records").alias("records"), f.sum("bytes").alias("bytes"), f.count_distinct("topic").alias("topics")
+    )
+
+
 def per_key(counted: Any) -> Any:
     """The same over all partitions, without records that have no key."""
     from pyspark.sql import functions as f
@@ -232,5 +254,5 @@ def write_report(spark: Any, storage: Storage, values: Values, late: int) -> Non
     page = usage_report.empty_page(window, watermark)
     if facts is not None:
         waiting = 0 if unfinished is None else unfinished.selectExpr("coalesce(sum(records), 0)").first()[0]
-        page = usage_report.page(replace(facts, unfinished=waiting))
+        page = usage_report.page(replace(facts, unfinished=waiting, tenants=tuple(values["tenants"])))
     storage.write("report.html", page.html())

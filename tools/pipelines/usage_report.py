@@ -3,7 +3,7 @@
 import math
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tools.pipelines.charts import COLOURS, Points
@@ -44,6 +44,8 @@ class Facts:
     topics: Slots = field(default_factory=dict)
     partitions: Slots = field(default_factory=dict)
     late: int = 0
+    tenants: Sequence[str] = ()
+    """Whose topics are added up."""
     unfinished: int = 0
     """Records in windows that the watermark has not passed: more may come."""
 
@@ -100,6 +102,8 @@ def page(facts: Facts) -> Report:
     )
     _figures(report, facts)
     per_step = "" if facts.steps < STEPS / 2 else f"; a point is the mean of {duration_text(facts.step_s)}"
+    if facts.tenants:
+        _tenants(report, facts, per_step)
     report.heading("Records", f"per second, by topic{per_step}")
     report.lines(_rates(facts, 0), "records per second")
     report.heading("Bytes", f"of keys and values, per second, by topic{per_step}")
@@ -142,6 +146,40 @@ def _figures(report: Report, facts: Facts) -> None:
     if facts.late:
         told.append(("too late", count_text(facts.late), "groups of records, not counted"))
     report.figures(*told)
+
+
+def tenant_of(topic: str, tenants: Sequence[str]) -> str | None:
+    """Whose a topic is: all of a tenant's names begin with its own and a dot."""
+    name, dot, _rest = topic.partition(".")
+    return name if dot and name in tenants else None
+
+
+def _tenants(report: Report, facts: Facts, per_step: str) -> None:
+    """What tenants have published: over time, and in all."""
+    slots: Slots = {name: {} for name in facts.tenants}
+    for topic, steps in facts.topics.items():
+        tenant = tenant_of(topic, facts.tenants)
+        for step, pair in steps.items() if tenant is not None else ():
+            before = slots[tenant].get(step, (0.0, 0.0))
+            slots[tenant][step] = (before[0] + pair[0], before[1] + pair[1])
+    report.heading("Tenants", f"bytes of keys and values that each has published, per second{per_step}")
+    report.lines(_rates(replace(facts, topics=slots), 1), "bytes per second", bytes_text)
+    columns = (
+        Column("tenant"),
+        Column("topics", _whole),
+        Column("partitions", _whole),
+        Column("records", _whole),
+        Column("bytes", bytes_text, bar=True),
+        Column("of all", percent_text),
+    )
+    whole = max(sum(row[3] for row in facts.totals), 1)
+    rows = []
+    for name in facts.tenants:
+        mine = [row for row in facts.totals if tenant_of(row[0], (name,)) is not None]
+        size = sum(row[3] for row in mine)
+        rows.append((name, len({row[0] for row in mine}), len(mine), sum(row[2] for row in mine), size, size / whole))
+    rows.sort(key=lambda row: -row[4])
+    report.table(columns, rows)
 
 
 def _tables(report: Report, facts: Facts) -> None:

@@ -13,6 +13,7 @@ from coordinators.access.access import AccessControl
 from coordinators.access.callers import ANONYMOUS, Caller
 from coordinators.release.inspection import Inspection
 from coordinators.release.releases import Releases
+from coordinators.tenants.tenants import Tenants
 from engine.errors import BrokerError
 from engine.workers import Workers
 from wire.http.callers import LOCAL, Reception, Visitor
@@ -37,11 +38,19 @@ Found = dict[str, tuple[Route, dict[str, str]]]
 class Application:
     """The operations door behind its socket."""
 
-    def __init__(self, routes: Routes, life: Life, reception: Reception, rules: AccessControl | None = None) -> None:
+    def __init__(
+        self,
+        routes: Routes,
+        life: Life,
+        reception: Reception,
+        rules: AccessControl | None = None,
+        tenants: Tenants | None = None,
+    ) -> None:
         self._routes = routes
         self._life = life
         self._reception = reception
         self._rules = rules
+        self._tenants = tenants
         self.answered: Counter[tuple[str, str, int]] = Counter()
 
     def connection(self, transport: Transport, limits: HttpLimits, visitor: Visitor) -> HttpConnection:
@@ -84,7 +93,12 @@ class Application:
         """Who calls. It is asked before anything is told, of what there is not too; but what is open is open."""
         if found and not any(route.needs_token for route, _ in found.values()):
             return Caller(ANONYMOUS, visitor.host)
-        return await self._reception.caller(request, visitor)
+        caller = await self._reception.caller(request, visitor)
+        tenant = None if self._tenants is None else self._tenants.of(caller)
+        if tenant is not None:
+            # It tells of all tenants, and its routes know of none.
+            raise Problem(HTTPStatus.FORBIDDEN, f"the operations door is the operator's, not of the tenant {tenant}'s")
+        return caller
 
     async def _answer(
         self, route: Route, place: dict[str, str], request: Request, query: str, caller: Caller
@@ -170,4 +184,4 @@ def load_application(services: Services) -> Application:
     """[thread] The application with every route, each given the services that it names."""
     inspection = Inspection(services[Releases], services[Workers])  # type: ignore[type-abstract]
     routes = load_routes().bound(services.extended({Inspection: inspection}))
-    return Application(routes, services[Life], services[Reception], services[AccessControl])
+    return Application(routes, services[Life], services[Reception], services[AccessControl], services[Tenants])

@@ -21,8 +21,6 @@ import trio
 
 from coordinators.access.callers import Caller
 from coordinators.access.quotas.quotas import Quotas
-from coordinators.tenants.usage import Usages
-from coordinators.topics import Topics
 from coordinators.tracing.tracing import Tracing
 from engine.clock import Clock
 from engine.metrics import Histogram
@@ -529,9 +527,7 @@ class KafkaServer:
         # From when a request was decoded to when its answer is handed out, by API.
         self.latencies = {key: Histogram() for key in self.apis}
         self.served = ServedApis(self.apis, self.latencies, limits.max_request_elements)
-        self.tenancy = TenantDoor(
-            self.apis, self.latencies, services[Topics], services[Usages], clock, limits.max_request_elements
-        )
+        self.tenancy = TenantDoor.of(services, self.apis, self.latencies, clock, limits.max_request_elements)
         self.received_bytes = 0
         self.sent_bytes = 0
         self.receive_buffer = memoryview(bytearray(RECEIVE_BUFFER_BYTES))

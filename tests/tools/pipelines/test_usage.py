@@ -1,10 +1,11 @@
 """What the streaming query of `usage` tells of itself."""
 
 import json
+import re
 from types import SimpleNamespace
 from typing import Any
 
-from tools.pipelines.usage import _news, offsets_of
+from tools.pipelines.usage import _news, offsets_of, pattern_of
 
 
 def query(*events: tuple[str, int]) -> Any:
@@ -28,3 +29,11 @@ def test_offsets_in_the_forms_that_spark_has() -> None:
     assert offsets_of({"orders": {"0": 5, "1": 7}}) == wanted
     assert offsets_of('{"orders": {"0": 5, "1": 7}}') == wanted
     assert offsets_of(None) == offsets_of("") == offsets_of("null") == {}
+
+
+def test_topics_of_tenants_match_and_no_others() -> None:
+    pattern = pattern_of(["acme", "a-b"])
+    found = [
+        name for name in ("acme.x", "a-b.y.z", "acme", "acmex", "acme.", "x.acme.y") if re.fullmatch(pattern, name)
+    ]
+    assert found == ["acme.x", "a-b.y.z"]

@@ -2,7 +2,7 @@
 
 import re
 
-from tools.pipelines.usage_report import Facts, empty_page, page
+from tools.pipelines.usage_report import Facts, empty_page, page, tenant_of
 
 START = 1_794_830_400.0
 
@@ -68,3 +68,19 @@ def test_windows_that_may_still_grow_are_told() -> None:
     assert "the last ones are not: they may still grow" in html
     assert "<span>not yet done</span><b>30</b>" in html
     assert "may still grow" not in page(facts()).html()
+
+
+def test_tenants_are_added_up_over_their_topics() -> None:
+    topics = {"acme.orders": {0: (60.0, 6_000.0)}, "acme.pay": {0: (60.0, 600.0)}, "zulu.orders": {1: (6.0, 60.0)}}
+    totals = [("acme.orders", 0, 60, 6_000, 1), ("acme.pay", 0, 60, 600, 1), ("zulu.orders", 0, 6, 60, 1)]
+    found = facts(topics=topics, totals=totals, hot=[], partitions={}, tenants=("acme", "zulu", "idle"))
+    html = page(found).html()
+    assert "<h2>Tenants</h2>" in html
+    assert "acme: 110 B at 2026-11-16 12:00:00" in html
+    assert "zulu: 1 B at 2026-11-16 12:01:00" in html
+    assert "<h2>Tenants</h2>" not in page(facts()).html()
+
+
+def test_whose_a_topic_is() -> None:
+    topics = ("acme.orders", "acme", "acmeorders", "other.acme.x")
+    assert [tenant_of(topic, ("acme",)) for topic in topics] == ["acme", None, None, None]

@@ -11,6 +11,8 @@ import trio.testing
 from trio.testing import trio_test
 
 from coordinators.access.callers import ANONYMOUS, Caller, Principal
+from coordinators.tenants.rows import TenantRecord
+from coordinators.tenants.tenants import Tenants
 from engine.clock import ManualClock
 from wire.http.application import Application
 from wire.http.callers import MOST_CHECKED, MOST_CREDENTIAL_BYTES, Reception, Visitor
@@ -177,3 +179,16 @@ async def test_every_route_asks_before_it_tells_anything(said: str | None) -> No
                 asked += 1
     assert asked > 100
     assert (await served.respond(Request("GET", "/no/such/thing", request(said).headers), HERE)).status == 401
+
+
+@trio_test
+async def test_principals_of_tenants_are_refused_whatever_they_ask() -> None:
+    tenants, life = Tenants(), Life(ManualClock(), "1", list, lambda: 0)
+    life.phase = Phase.READY
+    tenants.take({"acme": (TenantRecord("acme", ("User:alice",)), 1)})
+    served = Application(load_routes(), life, reception(delay_s=0), tenants=tenants)
+    for path in ("/topics", "/tenants", "/groups", "/nothing"):
+        said = {"authorization": basic("alice", "open:sesame"), "host": "localhost"}
+        answer = await served.respond(Request("GET", path, said), HERE)
+        assert answer.status == HTTPStatus.FORBIDDEN
+        assert b"the tenant acme" in answer.body

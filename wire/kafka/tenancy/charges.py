@@ -96,22 +96,26 @@ class _Wait:
     def __init__(self, charges: TenantCharges, context: Context, wait_s: float) -> None:
         self._charges = charges
         self._context = context
-        self._wait_s = wait_s
+        self._wait_s = 0.0
+        self._waits(wait_s)
+
+    def _waits(self, wait_s: float) -> None:
+        """The longest counts. Nothing more is read at once, whenever the answer comes."""
+        if wait_s > self._wait_s:
+            self._charges.usage.throttled_ms += math.ceil((wait_s - self._wait_s) * 1000)
+            self._wait_s = wait_s
+            if self._context.peer.mute is not None:
+                self._context.peer.mute(wait_s)
 
     def tell(self, response: Any) -> Any:
-        """Tell it, and stop reading."""
-        wait_s, mute = self._wait_s, self._context.peer.mute
-        if wait_s > 0.0:
-            wait_ms = math.ceil(wait_s * 1000)
-            self._charges.usage.throttled_ms += wait_ms
-            response.throttle_time_ms = max(getattr(response, "throttle_time_ms", 0), wait_ms)
-            if mute is not None:
-                mute(wait_s)
+        """The answer, with the wait in it."""
+        if self._wait_s > 0.0:
+            response.throttle_time_ms = max(getattr(response, "throttle_time_ms", 0), math.ceil(self._wait_s * 1000))
         return response
 
     def tell_fetched(self, response: FetchResponse | ShareFetchResponse) -> Any:
         """The same, after what was read is counted."""
-        self._wait_s = max(self._wait_s, self._charges.consumed(fetched_bytes(response)))
+        self._waits(self._charges.consumed(fetched_bytes(response)))
         return self.tell(response)
 
 

@@ -11,6 +11,7 @@ from typing import Protocol
 
 from attrs import define, field, frozen
 
+from coordinators.access.access import AccessControl
 from coordinators.access.callers import NODE, Caller
 from coordinators.tenants.rows import TenantRecord
 from coordinators.tenants.tenants import Tenants
@@ -25,6 +26,7 @@ from wire.kafka.served_apis import ServedApi
 from wire.kafka.tenancy.charges import TenantCharges
 from wire.kafka.tenancy.served import TenantServedApis
 from wire.kafka.tenancy.view import VIEWS
+from wire.services import Services
 
 logger = logging.getLogger("tidegate.tenants")
 
@@ -70,12 +72,26 @@ class TenantDoor:
     topics: Topics
     usages: Usages
     clock: Clock
+    access: AccessControl
     max_elements: int
     listeners: dict[int, ListenerTenancy] = field(factory=dict, init=False)
     """By their numbers, those that say something."""
     _served: dict[tuple[str, bool], TenantServedApis] = field(factory=dict, init=False)
     _bound: dict[int, str] = field(factory=dict, init=False)
     """By the ids of connections, for which tenant they are counted."""
+
+    @classmethod
+    def of(
+        cls,
+        services: Services,
+        apis: Mapping[int, Api],
+        latencies: Mapping[int, Histogram],
+        clock: Clock,
+        max_elements: int,
+    ) -> "TenantDoor":
+        """With a broker's services."""
+        topics, usages, access = services[Topics], services[Usages], services[AccessControl]
+        return cls(apis, latencies, topics, usages, clock, access, max_elements)
 
     @property
     def tenants(self) -> Tenants:
@@ -154,5 +170,7 @@ class TenantDoor:
         if served is None:
             view = VIEWS[rewrite](row.name, row.prefix, self.topics.view)
             charges = TenantCharges(self.usages.of(row.name), self.usages.rates(row.name), self.clock)
-            served = self._served[place] = TenantServedApis(self.apis, self.latencies, view, charges, self.max_elements)
+            served = self._served[place] = TenantServedApis(
+                self.apis, self.latencies, view, charges, self.access, self.max_elements
+            )
         return served

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
+from coordinators.access.access import AccessControl
 from engine.metrics import Histogram
 from wire.kafka.apis import Api
 from wire.kafka.codec import MAX_REQUEST_ELEMENTS, Part
@@ -12,6 +13,7 @@ from wire.kafka.messages.describe_topic_partitions import DescribeTopicPartition
 from wire.kafka.messages.fetch import FetchRequest, FetchResponse
 from wire.kafka.messages.metadata import MetadataRequest, MetadataRequestTopic
 from wire.kafka.request import Context
+from wire.kafka.rights import DESCRIBE_TOPIC
 from wire.kafka.served_apis import FETCH_KEY, ServedApi, ServedApis
 from wire.kafka.steps import Steps
 from wire.kafka.tenancy.charges import TenantCharges
@@ -78,11 +80,13 @@ class TenantServedApis(ServedApis):
         latencies: Mapping[int, Histogram],
         view: TenantView,
         charges: TenantCharges,
+        access: AccessControl,
         max_elements: int = MAX_REQUEST_ELEMENTS,
     ) -> None:
         super().__init__({key: apis[key] for key in OFFERED if key in apis}, latencies, max_elements)
         self.view = view
         self.charges = charges
+        self._access = access
         # Of the fetch sessions those that this tenant was given; a number may be guessed.
         self._sessions: dict[int, None] = {}
 
@@ -118,13 +122,18 @@ class TenantServedApis(ServedApis):
         """Who asks for all topics is told of its own; not because the others are left out at the end, which would take
         as long as there are topics."""
         if request.topics is None or (context.version == 0 and not request.topics):
-            request.topics = [MetadataRequestTopic(topic_id=ZERO_UUID, name=name) for name in self.view.names()]
+            request.topics = [MetadataRequestTopic(topic_id=ZERO_UUID, name=name) for name in self._seen(context)]
             request.allow_auto_topic_creation = False
 
-    def _own_partitions(self, request: DescribeTopicPartitionsRequest, _: Context) -> None:
+    def _seen(self, context: Context) -> list[str]:
+        """The tenant's topics that the caller may know of."""
+        access, caller = self._access, context.caller
+        return [name for name in self.view.names() if access.permits(caller, DESCRIBE_TOPIC, name)]
+
+    def _own_partitions(self, request: DescribeTopicPartitionsRequest, context: Context) -> None:
         if not request.topics:
             # Where there are none, one that cannot be: an empty list would be all.
-            names = self.view.names() or [self.view.prefix]
+            names = self._seen(context) or [self.view.prefix]
             request.topics = [TopicRequest(name) for name in sorted(names)]
 
     def _own_session(self, request: FetchRequest, _: Context) -> None:

@@ -44,9 +44,12 @@ class TenantDoor:
 
 
 @asynccontextmanager
-async def open_tenants(data_dir: Path, settings: dict[str, object] | None = None) -> AsyncIterator[TenantDoor]:
-    """Tenants `acme`, whose names are rewritten by one listener and not by another, and `zulu`, whose are."""
-    async with open_door(data_dir, {**SETTINGS, **(settings or {})}) as door:
+async def open_tenants(
+    data_dir: Path, settings: dict[str, object] | None = None, *, bare: bool = False
+) -> AsyncIterator[TenantDoor]:
+    """Tenants `acme`, whose names are rewritten by one listener and not by another, and `zulu`, whose are. `bare`: the
+    settings bring listeners of their own."""
+    async with open_door(data_dir, {**({} if bare else SETTINGS), **(settings or {})}) as door:
         opened = TenantDoor(door)
         await opened.administration.create("acme")
         await opened.administration.create("zulu")

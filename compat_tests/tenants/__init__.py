@@ -1,0 +1,1 @@
+"""Two tenants on one broker, by clients that know nothing of it."""

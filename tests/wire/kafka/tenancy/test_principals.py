@@ -1,0 +1,94 @@
+"""Whose tenant somebody is who has logged in; and rules, which apply besides."""
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from trio.testing import trio_test
+
+from coordinators.access.password_file import PasswordHash
+from tests.wire.kafka.door import Client, Closed
+from tests.wire.kafka.requests import batch, create_topic, fetched, produced
+from tests.wire.kafka.sasl.clients import plain_login
+from tests.wire.kafka.tenancy.tenants import TenantDoor, open_tenants
+from wire.kafka.errors import ErrorCode
+from wire.kafka.messages.create_acls import AclCreation, CreateAclsRequest
+from wire.kafka.messages.metadata import MetadataRequest
+
+HASH = str(PasswordHash.of("sesame", os.urandom))
+OPERATOR, IN, ZULU = range(3)
+TOPIC, LITERAL, ANY_HOST, READ, ALLOW = 2, 3, "*", 3, 3
+
+
+@asynccontextmanager
+async def guarded(tmp_path: Path, settings: dict[str, object] | None = None) -> AsyncIterator[TenantDoor]:
+    """A listener that asks who somebody is, and one that does so for the tenant `zulu`."""
+    (tmp_path / "users").write_text("".join(f"{name}:{HASH}\n" for name in ("acme.bob", "alice", "root", "zulu.zoe")))
+    values: dict[str, object] = {
+        "listeners": "PLAINTEXT://127.0.0.1:0,IN://127.0.0.1:0,ZULU://127.0.0.1:0",
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,IN:SASL_PLAINTEXT,ZULU:SASL_PLAINTEXT",
+        "listener.name.zulu.tenant": "zulu",
+        "sasl.enabled.mechanisms": "PLAIN",
+        "sasl.plain.users.location": str(tmp_path / "users"),
+        "connection.failed.authentication.delay.ms": 20,
+    }
+    async with open_tenants(tmp_path / "data", {**values, **(settings or {})}, bare=True) as tenants:
+        yield tenants
+
+
+async def login(tenants: TenantDoor, listener: int, user: str) -> Client:
+    client = await tenants.connect(listener)
+    answer = await plain_login(client, user, "sesame")
+    assert answer.error_code == 0
+    return client
+
+
+async def names(client: Client) -> list[str]:
+    return sorted(topic.name for topic in (await client.ask(MetadataRequest(None))).topics)
+
+
+@trio_test
+async def test_whoever_logs_in_is_in_its_tenants_namespace(tmp_path: Path) -> None:
+    async with guarded(tmp_path) as tenants:
+        await tenants.administration.alter("acme", rewrite=True)
+        bob, alice = await login(tenants, IN, "acme.bob"), await login(tenants, IN, "alice")
+        await create_topic(bob, "orders")
+        await create_topic(alice, "shared")
+        assert await names(bob) == ["orders"]
+        assert await names(alice) == ["acme.orders", "shared"]
+        # From now on alice is the tenant's too, on the connection that she has.
+        await tenants.administration.alter("acme", principals=["User:alice", "User:acme.*"], rewrite=False)
+        assert await names(alice) == await names(bob) == ["acme.orders"]
+
+
+@trio_test
+async def test_who_belongs_to_another_tenant_than_the_listeners_is_refused(tmp_path: Path) -> None:
+    async with guarded(tmp_path) as tenants:
+        zoe = await login(tenants, ZULU, "zulu.zoe")
+        assert await names(zoe) == []
+        alice = await login(tenants, ZULU, "alice")
+        assert await names(alice) == []
+        bob = await login(tenants, ZULU, "acme.bob")
+        with pytest.raises(Closed):
+            await names(bob)
+
+
+@trio_test
+async def test_rules_apply_besides_on_full_names(tmp_path: Path) -> None:
+    settings: dict[str, object] = {"authorizer.enable": True, "super.users": "User:root;User:ANONYMOUS"}
+    async with guarded(tmp_path, settings) as tenants:
+        await tenants.administration.alter("acme", rewrite=True)
+        operator = await tenants.connect(OPERATOR)
+        await create_topic(operator, "acme.orders")
+        await produced(operator, "acme.orders", batch())
+        bob = await login(tenants, IN, "acme.bob")
+        assert await names(bob) == []
+        assert (await fetched(bob, "orders")).error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        rule = AclCreation(TOPIC, "acme.orders", LITERAL, "User:acme.bob", ANY_HOST, READ, ALLOW)
+        made = await operator.ask(CreateAclsRequest([rule]))
+        assert made.results[0].error_code == 0
+        assert await names(bob) == ["orders"]
+        assert (await fetched(bob, "orders")).error_code == 0
+        assert (await produced(bob, "orders", batch())).error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED
