@@ -173,7 +173,7 @@ def _tenants(report: Report, facts: Facts, per_step: str) -> None:
         Column("of all", percent_text),
     )
     whole = max(sum(row[3] for row in facts.totals), 1)
-    rows = []
+    rows: list[tuple[str, int, int, int, int, float]] = []
     for name in facts.tenants:
         mine = [row for row in facts.totals if tenant_of(row[0], (name,)) is not None]
         size = sum(row[3] for row in mine)
