@@ -32,6 +32,13 @@ def test_who_wants_no_bytes_does_not_wait(make_queue: MakeTopic, make_member: Ma
     assert time.monotonic() - began < 5
 
 
+def test_the_first_fetch_of_all_waits_no_longer_than_it_wants(make_queue: MakeTopic, make_member: MakeMember) -> None:
+    topic, one = make_queue(), make_member()
+    began = time.monotonic()
+    one.ask_fetch(topic, max_wait_ms=500)
+    assert time.monotonic() - began < 3
+
+
 GIVEN_BACK: dict[str, Callable[[ShareMember, str], object]] = {
     "released": lambda member, topic: member.acknowledge(topic, (0, 0, RELEASE)),
     "released by a fetch": lambda member, topic: member.ask_fetch(topic, acks=[(0, 0, RELEASE)], max_records=0),

@@ -84,6 +84,8 @@ class ShareRead(Struct, eq=False):
     """Whether it is answered, or nobody wants the answer any more: nothing may be handed out to it."""
     deferred: Deferred[Any] | None = None
     timer: Timer | None = None
+    until: float = 0.0
+    """When it wants to be answered at the latest, if nothing is under way."""
 
     def begin(self) -> list[SharePortion] | Deferred[list[SharePortion]]:
         """Give what there is; wait where that is nothing."""
@@ -111,21 +113,30 @@ class ShareRead(Struct, eq=False):
         deferred = self.deferred = Deferred()
         deferred.on_abandoned(self._stop_waiting)
         reading = self.sharing.reading
-        self.timer = reading.timers.call_at(reading.clock.monotonic() + wait_s, self._finish)
+        now = reading.clock.monotonic()
+        self.until = now + self.wait_s
+        self.timer = reading.timers.call_at(now + wait_s, self._finish)
         reading.long_polls.begin(self, self._finish)
-        if self.wait_s <= 0:
-            for share in self.shares:
-                if share.window is None:
-                    share.loaded.when_settled(self._loaded, self._loaded)
+        for share in self.shares:
+            if share.window is None:
+                share.loaded.when_settled(self._loaded, self._loaded)
         return deferred
 
     def _loaded(self, _: object) -> None:
-        """Who does not want to wait is answered once everything is loaded."""
+        """Once everything is loaded it waits no longer than it wanted to, or is answered, if that is over."""
         is_waiting = self.deferred is not None and not self.is_over and not self.is_looking
-        if is_waiting and all(share.window is not None for share in self.shares):
-            for share in tuple(self.shares):
-                self.wake(share)
+        if not is_waiting or any(share.window is None for share in self.shares):
+            return
+        self.under_way = False
+        for share in tuple(self.shares):
+            self.wake(share)
+        reading = self.sharing.reading
+        if self.wait_s <= 0 or (reading.clock.monotonic() >= self.until and not self.under_way):
             self.end()
+        elif not (self.is_over or self.under_way):
+            if self.timer is not None:
+                self.timer.cancel()
+            self.timer = reading.timers.call_at(self.until, self._finish)
 
     @property
     def is_answered(self) -> bool:

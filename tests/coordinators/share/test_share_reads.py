@@ -2,8 +2,10 @@
 
 from pathlib import Path
 
+import trio
 from trio.testing import trio_test
 
+from coordinators.share.share_reads import SETTLE_S
 from coordinators.share.sharing import ShareAsked, ShareBudget
 from engine.deferred import Deferred
 from tests.coordinators.share.test_sharing import ONE, OTHER, asked, loaded, sharing_of, told
@@ -61,6 +63,14 @@ async def test_when_the_wait_is_over_less_is_given(tmp_path: Path) -> None:
         await told(sharing.fetch(OTHER, asked(0, topic_id, max_records=0)))
         fetch = asked(0, topic_id, min_bytes=10_000, max_wait_ms=100)
         assert await told(sharing.fetch(ONE, fetch)) == [(0, 1, 1)]
+
+
+@trio_test
+async def test_a_fetch_that_has_a_partition_loaded_waits_no_longer_than_it_wants(tmp_path: Path) -> None:
+    async with sharing_of(tmp_path) as (_, _client, sharing, topic_id):
+        began = trio.current_time()
+        assert await told(sharing.fetch(ONE, asked(0, topic_id, max_wait_ms=200))) == []
+        assert 0.15 < trio.current_time() - began < SETTLE_S / 2
 
 
 @trio_test
