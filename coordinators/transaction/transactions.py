@@ -34,6 +34,7 @@ from engine.errors import (
     InvalidRequest,
     InvalidTransactionTimeout,
     PolicyViolation,
+    TransactionalIdAuthorizationFailed,
 )
 from engine.timers import Timers
 from engine.workers import Workers
@@ -237,6 +238,10 @@ class Transactions:
     ) -> Deferred[R]:
         if not transactional_id:
             return Deferred.refused(InvalidRequest("a transactional id may not be empty"))
+        if "\0" in transactional_id:
+            # What stands behind a NUL is outside the namespace of the tenant that asks (wire/kafka/tenancy/view.py).
+            reason = "this transactional id is not within the tenant's namespace"
+            return Deferred.refused(TransactionalIdAuthorizationFailed(reason))
         try:
             index = self._shard(transactional_id)
         except BrokerError as error:

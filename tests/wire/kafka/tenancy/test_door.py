@@ -21,6 +21,7 @@ from wire.kafka.messages.incremental_alter_configs import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
+from wire.kafka.messages.init_producer_id import InitProducerIdRequest
 from wire.kafka.messages.list_config_resources import ListConfigResourcesRequest
 from wire.kafka.messages.list_groups import ListGroupsRequest
 from wire.kafka.messages.metadata import MetadataRequest, MetadataRequestTopic
@@ -49,6 +50,17 @@ async def commit(client: Client, group: str, topic: str = "orders") -> int:
             assert found.key == group
             answer = await client.ask(OffsetCommitRequest(group, topics=[wanted]), 9)
             code = answer.topics[0].partitions[0].error_code
+    return code
+
+
+async def begin(client: Client, transactional_id: str) -> int:
+    """What a producer of transactions is answered when it begins."""
+    code: int = ErrorCode.NOT_COORDINATOR
+    with trio.fail_after(10):
+        while code in (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS):
+            await client.ask(FindCoordinatorRequest(key_type=1, coordinator_keys=[transactional_id]))
+            request = InitProducerIdRequest(transactional_id, 60_000, producer_id=-1, producer_epoch=-1)
+            code = (await client.ask(request, 4)).error_code
     return code
 
 
@@ -107,6 +119,8 @@ async def test_names_with_their_prefix_where_they_are_not_rewritten(tmp_path: Pa
             told = await plain.ask(MetadataRequest([MetadataRequestTopic(name=name)]))
             assert [(t.name, t.error_code) for t in told.topics] == [(name, ErrorCode.INVALID_TOPIC_EXCEPTION)]
         assert await commit(plain, "zulu.workers", "acme.orders") == ErrorCode.INVALID_GROUP_ID
+        for name, code in (("zulu.writer", ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED), ("acme.writer", 0)):
+            assert await begin(plain, name) == code
 
 
 @trio_test

@@ -1,6 +1,7 @@
 """Whose tenant somebody is who has logged in; and rules, which apply besides."""
 
 import os
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 from trio.testing import trio_test
 
 from coordinators.access.password_file import PasswordHash
+from tests.coordinators.access.issuing import AUDIENCE, ISSUER, RSA, claims, document, token
 from tests.wire.kafka.door import Client, Closed
 from tests.wire.kafka.requests import batch, create_topic, fetched, produced
 from tests.wire.kafka.sasl.clients import plain_login
@@ -16,6 +18,8 @@ from tests.wire.kafka.tenancy.tenants import TenantDoor, open_tenants
 from wire.kafka.errors import ErrorCode
 from wire.kafka.messages.create_acls import AclCreation, CreateAclsRequest
 from wire.kafka.messages.metadata import MetadataRequest
+from wire.kafka.messages.sasl_authenticate import SaslAuthenticateRequest
+from wire.kafka.messages.sasl_handshake import SaslHandshakeRequest
 
 HASH = str(PasswordHash.of("sesame", os.urandom))
 OPERATOR, IN, ZULU = range(3)
@@ -92,3 +96,38 @@ async def test_rules_apply_besides_on_full_names(tmp_path: Path) -> None:
         assert await names(bob) == ["orders"]
         assert (await fetched(bob, "orders")).error_code == 0
         assert (await produced(bob, "orders", batch())).error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED
+
+
+@trio_test
+async def test_a_token_names_its_owners_tenant(tmp_path: Path) -> None:
+    (tmp_path / "keys.json").write_bytes(document(RSA))
+    settings: dict[str, object] = {
+        "listeners": "PLAINTEXT://127.0.0.1:0,IN://127.0.0.1:0",
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,IN:SASL_PLAINTEXT",
+        "listener.name.in.tenant.rewrite": True,
+        "sasl.enabled.mechanisms": "OAUTHBEARER",
+        "sasl.oauthbearer.jwks.endpoint.url": f"file://{tmp_path}/keys.json",
+        "sasl.oauthbearer.expected.issuer": ISSUER,
+        "sasl.oauthbearer.expected.audience": AUDIENCE,
+        "sasl.oauthbearer.tenant.claim.name": "org",
+    }
+    async with open_tenants(tmp_path / "data", settings, bare=True) as tenants:
+        operator = await tenants.connect(OPERATOR)
+        for name in ("acme.orders", "zulu.orders"):
+            await create_topic(operator, name)
+        now = int(time.time())
+        for tenant, seen in (("acme", ["orders"]), (None, ["acme.orders", "zulu.orders"])):
+            client = await tenants.connect(IN)
+            await show_token(client, token(claims(iat=now - 5, exp=now + 600, org=tenant)))
+            assert await names(client) == seen
+        # A tenant that there is not is not as none.
+        client = await tenants.connect(IN)
+        await show_token(client, token(claims(iat=now - 5, exp=now + 600, org="nobody")))
+        with pytest.raises(Closed):
+            await names(client)
+
+
+async def show_token(client: Client, text: str) -> None:
+    await client.ask(SaslHandshakeRequest("OAUTHBEARER"), 1)
+    said = f"n,,\x01auth=Bearer {text}\x01\x01".encode()
+    assert (await client.ask(SaslAuthenticateRequest(said), 2)).error_code == 0
