@@ -8,8 +8,10 @@ NAME_LENGTH_MAX = 249
 _LEGAL = re.compile(r"[a-zA-Z0-9._-]+")
 
 # Topics that clients are told are the broker's own.
-INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state", "__trace_events"})
-PUBLIC_TOPICS = frozenset({"__trace_events"})
+INTERNAL_TOPICS = frozenset(
+    {"__consumer_offsets", "__transaction_state", "__share_group_state", "__trace_events", "__audit"}
+)
+PUBLIC_TOPICS = frozenset({"__trace_events", "__audit"})
 """The broker's own, but for others to read: Spark passes over whatever it is told to be internal."""
 
 

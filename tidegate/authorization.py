@@ -6,14 +6,17 @@ from coordinators.access.access import AccessControl
 from coordinators.access.administration import AclAdministration
 from coordinators.access.audit import Audit, AuditSink
 from coordinators.access.audit_file import AuditFile
+from coordinators.access.audit_topic import AuditTopic
 from coordinators.access.authorizer import Authorizer, Rules
 from coordinators.access.config import super_users
 from coordinators.cluster.controller import ClusterController
+from coordinators.records.publishing import Publishing
 from coordinators.waiting import in_worker
 from engine.clock import Clock
 from engine.config.resolve import BrokerSettings
 from engine.timers import Timers
 from engine.workers import Workers
+from wire.services import Services
 
 
 def is_enforced(settings: BrokerSettings) -> bool:
@@ -40,3 +43,13 @@ async def open_rights(
 def _sinks(settings: BrokerSettings, workers: Workers, data_dir: str) -> list[AuditSink]:
     path = settings.text("audit.file.path")
     return [AuditFile(os.path.join(data_dir, path), workers)] if path else []
+
+
+def publish_audit(services: Services) -> None:
+    """Have the lines of the audit log written to their topic, if that is wanted."""
+    controller, access = services[ClusterController], services[AccessControl]
+    settings = controller.topics.settings
+    if settings.flag("audit.topic.enable"):
+        retention_ms = settings.integer("audit.topic.retention.ms")
+        clock: Clock = services[Clock]  # type: ignore[type-abstract]
+        access.audit.sinks.append(AuditTopic(controller, clock, services[Publishing], retention_ms))

@@ -13,6 +13,7 @@ from typing import Protocol
 import trio
 from attrs import define, evolve, field
 
+from coordinators.access.access import AccessControl
 from coordinators.cluster.deletions import Deletions
 from coordinators.release.dead_letters import DeadLetters
 from coordinators.scrubbing import Scrubbing
@@ -27,6 +28,7 @@ from engine.log.types import LogExtent
 from engine.metrics import Metrics
 from engine.records.walk import is_compiled
 from engine.scrub.steps import OtherFile
+from tidegate.authorization import publish_audit
 from tidegate.cleaning import Cleaning
 from tidegate.clustering import Clustering
 from tidegate.composition import Foundation, Parts, compose_node, relieve_files
@@ -192,6 +194,7 @@ class NodeRuntime:
         nursery.start_soon(node.controller.replicas.keep_watermarks)
         nursery.start_soon(node.services[Deletions].finish_all)
         node.services[DeadLetters].start()
+        publish_audit(node.services)
         node.services[ShareDeadLetters].start()
         node.services[LetterSearch].start()
         nursery.start_soon(server.close_idle)
@@ -207,6 +210,7 @@ class NodeRuntime:
         """Sync and close every log; the mark is left only if all went well."""
         node = parts.node
         await parts.scrubbing.close()
+        node.services[AccessControl].audit.close()
         await close_tracing(node.tracing, self.world.workers)
         parts.cleaning.stop()
         await self._settle(parts)

@@ -43,6 +43,7 @@ COMMANDS: Mapping[str, Later] = {
         "The cluster: its nodes and partitions, moves and elections; run one on this machine.", ANY, "cluster"
     ),
     "user": Later("Users: who may log in with a password.", ANY, "user"),
+    "acl": Later("Rules: who may do what to which resource, and why.", ANY, "acl"),
     "pending": Later("Delayed records: list, look at, cancel, move, release now.", OURS, "pending"),
     "priority": Later("Priorities: what waits in the lanes.", OURS, "priority"),
     "trace": Later("Timelines of records.", OURS, "trace"),
