@@ -177,9 +177,11 @@ class ShareLedger:
             if hold.count <= count:
                 self._wrong("a delivery was forgotten", f"{offset}: {hold.count} after {count}")
         for other in [each for each in self.holds.values() if each.offset == offset and each.member != hold.member]:
-            is_sure = hold.received_s < other.until_s and not other.is_given_up
+            # One leader counts up: an answer that was long on its way may tell of a hand-out before the other's.
+            earlier, later = (other, hold) if other.count < hold.count else (hold, other)
+            is_sure = later.received_s < earlier.until_s and not earlier.is_given_up
             if is_sure and hold.tenure is not None and other.tenure == hold.tenure:
-                other.rival = hold.member
+                earlier.rival = later.member
         for other in known.handed:
             if hold.tenure is not None and (other.tenure, other.count) == (hold.tenure, hold.count):
                 self._wrong("handed out twice as the same delivery", f"{offset}: {hold.count}")
