@@ -8,17 +8,25 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
-from attrs import define
+from attrs import define, frozen
 
 from tidegate import testing
 from tidegate.etcd import RunningEtcd
 from tools.bench.processes import age_s
-from tools.reference.broker import SERVER_OPTIONS, ReferenceBroker, reference_kafka
+from tools.reference.broker import SERVER_OPTIONS, ReferenceBroker, free_port, reference_kafka
 from tools.reference.cluster import reference_cluster
 from tools.reference.java import java_command
 
 PATIENCE_S = 120.0
 HEAP = "1g"
+
+
+@frozen
+class TlsListener:
+    """An address, and the file of the authority that vouches for who answers there."""
+
+    address: str
+    authority: Path
 
 
 @define(eq=False)
@@ -34,6 +42,8 @@ class Subject:
     """More processes that belong to it: the nodes of a cluster, and its etcd."""
     factor: int = 1
     """How many replicas its topics have."""
+    tls: "TlsListener | None" = None
+    """Where it listens with TLS, too."""
 
     @property
     def pids(self) -> tuple[int, ...]:
@@ -90,9 +100,9 @@ def earlier_subject(checkout: Path, settings: Mapping[str, str] | None = None) -
 
 
 @contextmanager
-def kafka_subject(settings: Mapping[str, str] | None = None) -> Iterator[Subject]:
+def kafka_subject(settings: Mapping[str, str] | None = None, port: int | None = None) -> Iterator[Subject]:
     """Apache Kafka with its defaults, or some settings over them, and a heap of 1 GiB."""
-    with reference_kafka(settings, heap=HEAP) as broker:
+    with reference_kafka(settings, port=port, heap=HEAP) as broker:
         if broker.pid is None:
             raise SystemExit("the benchmark measures Kafka's process: set REFERENCE_KAFKA=jars")
         started: list[subprocess.Popen[bytes]] = []
@@ -142,6 +152,33 @@ def kafka_cluster(nodes: int, factor: int) -> Iterator[Subject]:
 
 def _never() -> int:
     raise NotImplementedError("no row kills a node of a cluster")
+
+
+@contextmanager
+def with_tls(broker: str) -> Iterator[Subject]:
+    """A broker that listens without TLS and with it."""
+    from tidegate.dev_certificates import Authority
+
+    with tempfile.TemporaryDirectory(prefix="bench-tls-") as directory:
+        authority, keystore = Path(directory) / "ca.pem", Path(directory) / "server.pem"
+        signing = Authority.make()
+        authority.write_bytes(signing.identity.certificate_pem)
+        keystore.write_bytes(signing.broker(["127.0.0.1"]).pem)
+        plain, tls, controller = free_port(), free_port(), free_port()
+        clients = f"PLAINTEXT://127.0.0.1:{plain},SSL://127.0.0.1:{tls}"
+        settings = {"listeners": clients, "ssl.keystore.type": "PEM", "ssl.keystore.location": str(keystore)}
+        if broker == KAFKA:
+            settings["listeners"] = f"{clients},CONTROLLER://127.0.0.1:{controller}"
+            settings["advertised.listeners"] = clients
+            settings["controller.quorum.voters"] = f"1@127.0.0.1:{controller}"
+            settings["listener.security.protocol.map"] = "PLAINTEXT:PLAINTEXT,SSL:SSL,CONTROLLER:PLAINTEXT"
+            subject = kafka_subject(settings, plain)
+        else:
+            modes = {"log.flush.mode": "os"} if broker == TIDEGATE_OS else {}
+            subject = tidegate_subject(broker, {**settings, **modes})
+        with subject as running:
+            running.tls = TlsListener(f"127.0.0.1:{tls}", authority)
+            yield running
 
 
 TIDEGATE = "tidegate"

@@ -2,6 +2,7 @@
 
 import functools
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -14,6 +15,7 @@ from tools.reference.java import java_command
 
 SOURCE = Path(__file__).resolve().parent / "native"
 BINARY = Path(__file__).resolve().parents[2] / "build" / "bench" / "loadgen"
+AUTHORITY = "LOADGEN_AUTHORITY"
 PATIENCE_S = 900.0
 JAVA_OPTIONS = ("-server", "-Xmx512m", "-XX:+UseG1GC")
 _PRODUCED = re.compile(
@@ -42,12 +44,13 @@ class Native:
         """Make it from its sources, once per process: it must not happen within a measurement."""
         return _built(self.binary)
 
-    def run(self, load: str, bootstrap: str, **options: object) -> Figures:
-        """One load to its end: what it measured."""
+    def run(self, load: str, bootstrap: str, *, authority: Path | None = None, **options: object) -> Figures:
+        """One load to its end: what it measured. `authority`: over TLS, with a broker that this one vouches for."""
         command = [str(self.build()), load, "-address", bootstrap]
         for name, value in options.items():
             command += [f"-{name.replace('_', '-')}", str(value)]
-        found: Figures = json.loads(_run(command))
+        told = {} if authority is None else {AUTHORITY: str(authority)}
+        found: Figures = json.loads(_run(command, told))
         return found
 
 
@@ -123,10 +126,16 @@ def _java(tool: str, *arguments: str) -> str:
     return _run(java_command(tool, *arguments, options=JAVA_OPTIONS))
 
 
-def _run(command: list[str]) -> str:
+def _run(command: list[str], told: dict[str, str] | None = None) -> str:
     try:
         done = subprocess.run(
-            command, capture_output=True, text=True, timeout=PATIENCE_S, check=False, stdin=subprocess.DEVNULL
+            command,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_S,
+            check=False,
+            stdin=subprocess.DEVNULL,
+            env={**os.environ, **(told or {})},
         )
     except subprocess.TimeoutExpired as error:
         raise LoadFailed(f"{Path(command[0]).name} was not done after {PATIENCE_S:g} s") from error

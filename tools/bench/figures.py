@@ -36,6 +36,8 @@ KINDS: dict[str, Kind] = {
     "released_per_s": Kind("records released/s", more_is_better=True, digits=0),
     "bytes_each": Kind("resident bytes for each", digits=0),
     "mb_per_s": Kind("MB/s", more_is_better=True, digits=0),
+    "of_plain": Kind("of the rate without TLS", more_is_better=None),
+    "cpu_of_plain": Kind("times the CPU without TLS", more_is_better=None),
     "speed_up": Kind("times one node", more_is_better=True),
     "topics_s": Kind("s to make the topics"),
     "delivered_per_s": Kind("records/s delivered", more_is_better=None, digits=0),

@@ -7,7 +7,7 @@ from attrs import field, frozen
 
 from tools.bench.brokers import KAFKA, TIDEGATE, TIDEGATE_OS
 from tools.bench.figures import Figures, kind_of
-from tools.bench.loads import cluster, consume, crash, crowd, groups, growth, idle, latency, produce, share
+from tools.bench.loads import cluster, consume, crash, crowd, groups, growth, idle, latency, produce, share, tls
 from tools.bench.trial import Trial
 
 JAVA, NATIVE = "Java", "native"
@@ -64,6 +64,8 @@ class Row:
     goals: dict[str, Goal] = field(factory=dict)
     absolutes: tuple[Absolute, ...] = ()
     brokers: tuple[str, ...] = (TIDEGATE, TIDEGATE_OS, KAFKA)
+    tls: bool = False
+    """Whether the broker listens with TLS, too."""
     nodes: int = 1
     factor: int = 1
     """How many nodes there are, and how many replicas of each partition."""
@@ -152,6 +154,21 @@ def _share_rows() -> list[Row]:
             settings=windows,
         ),
     ]
+
+
+SECURED = "TLS"
+ENCRYPTED = {"cpu_s_per_1000": FAVOUR, "memory_mb": MEMORY, "p99_ms": FAVOUR, "records_per_s": FAVOUR}
+
+
+def _tls_rows() -> list[Row]:
+    """What TLS costs, beside what it costs Kafka."""
+    produced, consumed = (partial(load, records=1_000_000, size=1024) for load in (tls.produce, tls.consume))
+    loads: list[tuple[str, str, Callable[[Trial], Figures]]] = [
+        ("tls-produce-1k-native", "1 KiB x 1 M in, 6 partitions, TLS 1.3", produced),
+        ("tls-consume-1-native", "1 KiB x 1 M out of the page cache, one consumer", consumed),
+        ("tls-handshakes", "4,000 connections, 8 at once, a request each", partial(tls.handshakes, connections=4_000)),
+    ]
+    return [Row(name, SECURED, title, load, goals=ENCRYPTED, tls=True) for name, title, load in loads]
 
 
 CLUSTER = "Cluster"
@@ -373,6 +390,7 @@ ROWS: tuple[Row, ...] = (
         brokers=(TIDEGATE,),
     ),
     *_share_rows(),
+    *_tls_rows(),
     *_cluster_rows(),
 )
 BY_NAME = {row.name: row for row in ROWS}

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 
 from attrs import frozen
 
-from tools.bench.brokers import CLUSTERS, SUBJECTS, TIDEGATE, TIDEGATE_BEFORE, Subject
+from tools.bench.brokers import CLUSTERS, SUBJECTS, TIDEGATE, TIDEGATE_BEFORE, Subject, with_tls
 from tools.bench.figures import Figures
 from tools.bench.results import Measurement, Results
 from tools.bench.rows import Row
@@ -41,7 +41,7 @@ class Plan:
 
 
 def _is_of(row: Row, broker: str) -> bool:
-    return broker == TIDEGATE_BEFORE and TIDEGATE in row.brokers and row.nodes == 1
+    return broker == TIDEGATE_BEFORE and TIDEGATE in row.brokers and row.nodes == 1 and not row.tls
 
 
 def run(plan: Plan, results: Results, say: Say) -> int:
@@ -84,6 +84,8 @@ def measure_once(row: Row, broker: str, number: int, scale: float) -> Measuremen
 def _subject(row: Row, broker: str) -> AbstractContextManager[Subject]:
     if row.nodes > 1:
         return CLUSTERS[broker](row.nodes, row.factor)
+    if row.tls:
+        return with_tls(broker)
     return SUBJECTS[broker](row.settings) if row.settings else SUBJECTS[broker]()
 
 

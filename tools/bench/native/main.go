@@ -22,6 +22,7 @@ var loads = map[string]func(arguments []string) (Figures, error){
 	"paced":      paced,
 	"rebalance":  rebalance,
 	"crowd":      crowd,
+	"handshakes": handshakes,
 	"until-acks": untilAcknowledged,
 }
 

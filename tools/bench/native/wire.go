@@ -34,7 +34,11 @@ func dial(address string) (*connection, error) {
 }
 
 func dialWith(address string, buffer int) (*connection, error) {
-	socket, err := net.DialTimeout("tcp", address, dialTimeout)
+	plain, err := net.DialTimeout("tcp", address, dialTimeout)
+	if err != nil {
+		return nil, err
+	}
+	socket, err := encrypted(plain, address)
 	if err != nil {
 		return nil, err
 	}
