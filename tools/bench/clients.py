@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 
 from attrs import frozen
@@ -44,8 +45,12 @@ class Native:
         """Make it from its sources, once per process: it must not happen within a measurement."""
         return _built(self.binary)
 
-    def run(self, load: str, bootstrap: str, *, authority: Path | None = None, **options: object) -> Figures:
-        """One load to its end: what it measured. `authority`: over TLS, with a broker that this one vouches for."""
+    def run(self, load: str, bootstrap: str, **options: object) -> Figures:
+        """One load to its end: what it measured."""
+        return self.run_over(None, load, bootstrap, options)
+
+    def run_over(self, authority: Path | None, load: str, bootstrap: str, options: Mapping[str, object]) -> Figures:
+        """The same over TLS, with a broker that this authority vouches for; over a plain connection if it is None."""
         command = [str(self.build()), load, "-address", bootstrap]
         for name, value in options.items():
             command += [f"-{name.replace('_', '-')}", str(value)]

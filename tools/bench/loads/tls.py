@@ -50,12 +50,12 @@ def produce(trial: Trial, *, records: int, size: int, partitions: int = 6) -> Fi
     }
 
     def run(address: str, authority: Path | None) -> Figures:
-        return native.run("produce", address, authority=authority, records=count, **options)
+        return native.run_over(authority, "produce", address, {**options, "records": count})
 
     listener = _listener(trial)
     for address, authority in ((trial.bootstrap, None), (listener.address, listener.authority)):
         warm = max(1000, int(count * WARM_UP))
-        native.run("produce", address, authority=authority, records=warm, **options)
+        native.run_over(authority, "produce", address, {**options, "records": warm})
     return _compared(trial, run)
 
 
@@ -65,7 +65,7 @@ def consume(trial: Trial, *, records: int, size: int, partitions: int = 8, consu
     options = {"topic": "load", "partitions": partitions, "consumers": consumers, "records": count}
 
     def run(address: str, authority: Path | None) -> Figures:
-        return native.run("fetch", address, authority=authority, **options)
+        return native.run_over(authority, "fetch", address, options)
 
     listener = _listener(trial)
     run(trial.bootstrap, None)
@@ -80,7 +80,7 @@ def handshakes(trial: Trial, *, connections: int, at_once: int = 8) -> Figures:
 
     def run(times: int) -> Figures:
         options = {"connections": times, "at_once": at_once}
-        return native.run("handshakes", listener.address, authority=listener.authority, **options)
+        return native.run_over(listener.authority, "handshakes", listener.address, options)
 
     run(max(80, count // 4))
     with trial.measured() as meter:
