@@ -39,6 +39,7 @@ COMMANDS: Mapping[str, Later] = {
     "txn": Later("Transactions: list, look at, find those that hang, abort.", ANY, "txn"),
     "dlq": Later("Dead letters: list, look at, send again, discard.", ANY, "dlq"),
     "config": Later("Settings of topics, nodes and groups.", ANY, "config"),
+    "quota": Later("Quotas: how much users, client ids and addresses may. List, set, remove.", ANY, "quota"),
     "cluster": Later(
         "The cluster: its nodes and partitions, moves and elections; run one on this machine.", ANY, "cluster"
     ),
