@@ -418,10 +418,8 @@ class SharePartition:
         self._timer = None
         if self.window is None or self.closed is not None:
             return
-        now = self._around.now()
-        traced = self.traces.timed_out(self.window.overdue(now)) if self.traces.any else ()
-        self.window.expire_locks(self.rules, now)
-        self.traces.note(traced)
+        told = self.traces.timed_out if self.traces.any else None
+        self.window.expire_locks(self.rules, self._around.now(), told)
         self._after_change()
         if self._timer is None:
             self._arm_soonest()

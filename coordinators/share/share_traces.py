@@ -92,9 +92,9 @@ class ShareTraces:
                     settled.append(Noting(trace, KINDS[kind], said))
         return renewed, settled
 
-    def timed_out(self, runs: Iterable[OffsetRun]) -> Notings:
-        """What to note of locks that run out."""
-        return self._of_runs(EventKind.VISIBILITY_TIMEOUT, runs)
+    def timed_out(self, run: OffsetRun) -> None:
+        """Its lock has run out."""
+        self.note(self._of_runs(EventKind.VISIBILITY_TIMEOUT, [run]))
 
     def taken_back(self, runs: Iterable[OffsetRun]) -> Notings:
         """What to note of records whose member is gone, or has to give them up."""

@@ -20,7 +20,7 @@ Invariants, cited by asserts:
    those that are in back-off.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from coordinators.share.acks import AckBatch, AckType
@@ -268,20 +268,21 @@ class ShareWindow:
 
     # -- what the broker does by itself
 
-    def expire_locks(self, rules: ShareGroupSettings, now: Moment) -> int:
-        """Take back what was not acknowledged in time; how many offsets that are."""
+    def expire_locks(
+        self, rules: ShareGroupSettings, now: Moment, told: Callable[[OffsetRun], object] | None = None
+    ) -> int:
+        """Take back what was not acknowledged in time; how many offsets that are. Of each run somebody may be told
+        while it still is its member's."""
         expired = 0
         for run in self.schedule.overdue(now.monotonic):
+            if told is not None:
+                told(run)
             expired += run.length
             self._take_back(run, rules, now, _backoff_ms(run, rules))
         if expired:
             self.counters.lock_expiries += expired
             self.advance()
         return expired
-
-    def overdue(self, now: Moment) -> list[OffsetRun]:
-        """What is taken back when locks that have run out are looked for next."""
-        return [run for run in self.runs if _is_taken(run) and run.lock_until <= now.monotonic]
 
     def taken_by(self, member_id: str, offsets: Offsets | None = None) -> list[OffsetRun]:
         """What a member has, and has not said anything of; only what of it lies within some offsets, if they are
