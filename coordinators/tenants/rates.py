@@ -8,6 +8,7 @@ from coordinators.tenants.rows import TenantLimits
 
 PRODUCED, CONSUMED, REQUESTS = "producer_byte_rate", "consumer_byte_rate", "request_rate"
 RATES = (PRODUCED, CONSUMED, REQUESTS)
+LEAST_AT_ONCE_BYTES = 64 * 1024
 
 
 @define(eq=False)
@@ -34,9 +35,10 @@ class TenantRates:
         return rate.wait_s(self._bounds[name], now)
 
     def most_at_once(self, name: str) -> int | None:
-        """More than this is beyond the bound though nothing else was used; None without a bound."""
+        """What one answer should hold at most, a sample's worth; None without a bound. A window's worth would be within
+        the bound, and others would wait while it goes out."""
         bound = self._bounds.get(name)
-        return None if bound is None else max(1, int(bound * self.window.whole_s))
+        return None if bound is None else max(LEAST_AT_ONCE_BYTES, int(bound * self.window.sample_s))
 
     def now(self, name: str, now: float) -> float | None:
         """How much it uses in a second; None where it has no bound."""

@@ -50,7 +50,7 @@ class TenantCharges:
         return counting
 
     def _bounded_fetch(self, request: Any, context: Context, handle: Callable[[Any, Context], Any]) -> Any:
-        """No more at once than the rate allows: it would have to wait for longer than it may."""
+        """No more at once than a moment's worth of the rate: others would wait for it."""
         most = self.rates.most_at_once(CONSUMED)
         if most is not None and request is not None:
             request.max_bytes = min(request.max_bytes, most)
