@@ -27,6 +27,12 @@ from wire.kafka.messages.offset_commit import (
 from wire.kafka.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
 from wire.kafka.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from wire.kafka.messages.share_fetch import FetchPartition, FetchTopic, ShareFetchRequest
+from wire.kafka.messages.streams_group_heartbeat import (
+    StreamsGroupHeartbeatRequest,
+    Subtopology,
+    TopicInfo,
+    Topology,
+)
 
 TOPIC, GROUP, CLUSTER, TRANSACTION = 2, 3, 4, 5
 READ, WRITE, CREATE, DESCRIBE, CLUSTER_ACTION = 3, 4, 5, 8, 9
@@ -267,3 +273,33 @@ async def test_kafkas_way_to_switch_it_on(tmp_path: Path) -> None:
     async with open_guarded(tmp_path, {"authorizer.enable": "false", "authorizer.class.name": name}) as guarded:
         assert isinstance(guarded.access, AccessControl)
         assert guarded.access.is_enforced
+
+
+@trio_test
+async def test_topics_that_the_broker_makes_for_an_application_need_the_right_to_make_them(tmp_path: Path) -> None:
+    async with open_guarded(tmp_path) as guarded:
+        root, alice = await guarded.client(ROOT), await guarded.client("alice")
+        await create_topic(root, "orders")
+        await root.ask(FindCoordinatorRequest(coordinator_keys=["app"]))
+        guarded.rule(
+            allow("alice", READ, GROUP, "app"),
+            *(allow("alice", DESCRIBE, TOPIC, name) for name in ("orders", "app-store")),
+        )
+        part = Subtopology("0", source_topics=["orders"], state_changelog_topics=[TopicInfo("app-store")])
+        request = StreamsGroupHeartbeatRequest(
+            group_id="app",
+            member_id="m",
+            member_epoch=0,
+            rebalance_timeout_ms=1000,
+            topology=Topology(0, [part]),
+            active_tasks=[],
+            standby_tasks=[],
+            warmup_tasks=[],
+            process_id="p",
+            task_offsets=None,
+            task_end_offsets=None,
+        )
+        assert (await alice.ask(request)).error_code == 29
+        assert "app-store" not in guarded.access.topics.by_name
+        guarded.rule(allow("alice", CREATE, TOPIC, "app-store"))
+        assert (await alice.ask(request)).error_code == 0

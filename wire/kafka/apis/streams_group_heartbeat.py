@@ -8,6 +8,7 @@ source topics by regular expression are refused with INVALID_REQUEST, as by Kafk
 from collections.abc import Iterator, Sequence
 from operator import attrgetter
 
+from coordinators.access.access import AccessControl
 from coordinators.group.groups import Groups
 from coordinators.group.streams.record_formats import UserEndpoint
 from coordinators.group.streams.requests import EndpointPartitions, StreamsHeartbeatAnswer, StreamsHeartbeatRequest
@@ -18,24 +19,27 @@ from wire.kafka.errors import error_code
 from wire.kafka.messages import streams_group_heartbeat as messages
 from wire.kafka.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest, StreamsGroupHeartbeatResponse
 from wire.kafka.request import Context, Deferred
-from wire.kafka.rights import DESCRIBE_TOPIC, READ_GROUP, Need, NeedEvery, Rights
+from wire.kafka.rights import CREATE_CLUSTER, CREATE_TOPIC, DESCRIBE_TOPIC, READ_GROUP, Need, NeedEvery, Rights, Within
 
 KEY = 88
 VERSIONS = (0, 0)
 RIGHTS = Rights(
     Need(READ_GROUP, attrgetter("group_id")),
     NeedEvery(DESCRIBE_TOPIC, lambda request: _named(request)),
+    Within(CREATE_TOPIC),
+    Within(CREATE_CLUSTER),
     refuse=lambda _request, _version, error: _refused(error),
 )
 
 
 def handle(
-    request: StreamsGroupHeartbeatRequest, context: Context, groups: Groups
+    request: StreamsGroupHeartbeatRequest, context: Context, groups: Groups, access: AccessControl
 ) -> Deferred[StreamsGroupHeartbeatResponse]:
     """Answer where the member is now."""
     try:
+        _check_creation(request, context, access)
         owned = _owned(request)
-    except InvalidRequest as error:
+    except BrokerError as error:
         return Deferred[StreamsHeartbeatAnswer].refused(error).map(_answered, _refused)
     endpoint, tags = request.user_endpoint, request.client_tags
     heartbeat = StreamsHeartbeatRequest(
@@ -56,6 +60,16 @@ def handle(
         client_host=f"/{context.peer.address}",
     )
     return groups.streams_heartbeat(heartbeat).map(_answered, _refused)
+
+
+def _check_creation(request: StreamsGroupHeartbeatRequest, context: Context, access: AccessControl) -> None:
+    """Topics that the broker makes for an application are made for its member, who must be allowed to."""
+    if not access.is_enforced or access.permits(context.caller, CREATE_CLUSTER):
+        return
+    for each in () if request.topology is None else request.topology.subtopologies:
+        for topic in (*each.repartition_source_topics, *each.state_changelog_topics):
+            if topic.name not in access.topics.by_name:
+                access.require(context.caller, CREATE_TOPIC, topic.name, "streams_group_heartbeat")
 
 
 def _owned(request: StreamsGroupHeartbeatRequest) -> Tasks | None:
