@@ -198,8 +198,6 @@ ANSWERS: dict[str, tuple[object, object, object]] = {
 
 NODES = "nodes of a cluster show by the cluster's secret that they are such; no rule makes a client one"
 OURS: dict[str, tuple[tuple[object, object, object], str]] = {
-    "fetch-as-replica": (((31, 31), (31, 31), (31, 31)), NODES),
-    "fetch-as-replica-state": (((31, 31), (31, 31), (31, 31)), NODES),
     "add-partitions-as-broker": (((31,), (31,), (31,)), NODES),
     "initialize-share-state": (((31,), (31,), (31,)), NODES),
     "read-share-state": (((31,), (31,), (31,)), NODES),
@@ -208,10 +206,6 @@ OURS: dict[str, tuple[tuple[object, object, object], str]] = {
     "summarise-share-state": (((31,), (31,), (31,)), NODES),
     "metadata-that-creates": (((29, 0), (29, 0), (0, 0, 0)), "the topic is there when it is told of"),
     "metadata-that-creates-by-cluster": (((29, 0), (29, 0), (0, 0, 0)), "the topic is there when it is told of"),
-    "delete-no-topic": (
-        (((29,), "missing"), ((29,), "missing"), ((3,), "missing")),
-        "without the right to delete it is not looked up",
-    ),
     "describe-scram": (((31,), (31,), (0, 91)), "a refusal is told once"),
     "describe-scram-twice": (((31,), (31,), (0, 92)), "a refusal is told once"),
     "alter-scram-badly": (
