@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 import trio
 from attrs import define, field
 
+from coordinators.access.callers import Principal
 from coordinators.access.key_sets import KeySet
 from coordinators.access.password_file import PasswordFile
 from coordinators.access.scram import BY_NAME
@@ -13,7 +14,7 @@ from coordinators.access.tokens import TokenRules
 from coordinators.access.users import Users
 from coordinators.waiting import in_worker
 from engine.clock import Clock
-from engine.errors import InvalidConfig
+from engine.errors import InvalidConfig, SaslAuthenticationFailed
 from engine.ids import RandomBytes
 from engine.workers import Workers
 from tidegate.config import BrokerConfig
@@ -100,6 +101,22 @@ class Entrances:
     def door(self, name: str) -> TlsIdentity:
         """TLS for another door than Kafka's, by the keys of a listener of this name."""
         return self._tls(ListenerSettings(self.config.settings, name))
+
+    def token_check(self, name: str) -> Callable[[str], Awaitable[Principal | None]]:
+        """Whose token somebody sends to another door than Kafka's, by the keys of a listener of this name."""
+        settings = ListenerSettings(self.config.settings, name)
+        rules = self._token_rules(settings)
+        exchange = OAuthExchange(self._key_set(settings), rules, self.clock)
+
+        async def check(token: str) -> Principal | None:
+            try:
+                valid = await exchange.validated(token)
+            except SaslAuthenticationFailed:
+                return None
+            # Tenants have no business there.
+            return valid.principal if valid.tenant is None else None
+
+        return check
 
     def user_check(self) -> Callable[[str, str], Awaitable[bool]]:
         """Whether somebody has a password that is sent in clear: a user of the file, or one of the catalogue."""

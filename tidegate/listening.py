@@ -93,6 +93,7 @@ class BoundHttp:
     access: Access
     has_tls: bool = False
     takes_passwords: bool = False
+    takes_tokens: bool = False
 
     @property
     def address(self) -> str:
@@ -109,8 +110,8 @@ def bind_http(config: BrokerConfig) -> Iterator[BoundHttp | None]:
         return
     with _bind(Listener("HTTP", host, max(port, 0)), HTTP_OPTIONS) as sock:
         access = _access(config, host, sock.getsockname()[0])
-        passwords = "BASIC" in config.settings.items("http.enabled.mechanisms")
-        yield BoundHttp(sock, access, _has_tls(config), passwords)
+        mechanisms = config.settings.items("http.enabled.mechanisms")
+        yield BoundHttp(sock, access, _has_tls(config), "BASIC" in mechanisms, "OAUTHBEARER" in mechanisms)
 
 
 def with_door(given: Mapping[str, Value], bound: BoundHttp | None) -> Mapping[str, Value]:
@@ -126,14 +127,14 @@ def _access(config: BrokerConfig, host: str, bound: str) -> Access:
     principal = parse_principal(config.settings.text("http.token.principal")) or OPERATOR
     if _is_loopback(bound):
         return Access(token, frozenset({"localhost", "127.0.0.1", "::1", bound, host.lower()}), principal)
-    has_basic = "BASIC" in config.settings.items("http.enabled.mechanisms")
-    if has_basic and not _has_tls(config):
+    mechanisms = config.settings.items("http.enabled.mechanisms")
+    if mechanisms and not _has_tls(config):
         raise CannotListen(
-            f"http.host={host} is not loopback, so passwords (http.enabled.mechanisms=BASIC) could be read on their "
-            f"way: set http.security.protocol=SSL",
+            f"http.host={host} is not loopback, so passwords and tokens (http.enabled.mechanisms) could be read on "
+            f"their way: set http.security.protocol=SSL",
             is_configuration=True,
         )
-    if token is None and not has_basic and not _asks_for_certificates(config):
+    if token is None and not mechanisms and not _asks_for_certificates(config):
         raise CannotListen(
             f"http.host={host} is not loopback, so others could reach the operations door: set http.token to a "
             f"secret that callers must send, http.enabled.mechanisms=BASIC with http.security.protocol=SSL to ask for "

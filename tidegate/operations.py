@@ -106,6 +106,7 @@ def _reception(node: Node, bound: BoundHttp) -> tuple[TlsIdentity | None, Recept
     return tls, Reception(
         bound.access,
         check_password=entrances.user_check() if bound.takes_passwords else None,
+        check_token=entrances.token_check(DOOR_NAME) if bound.takes_tokens else None,
         certificates=tls is not None and tls.sources.client_auth != "none",
         delay_s=entrances.config.settings.integer("connection.failed.authentication.delay.ms") / 1000,
     )

@@ -98,7 +98,8 @@ def test_a_wrong_password_is_told_soon(
 ) -> None:
     said = refused_soon(client, secured_broker.ways[way].with_password("hopeless"))
     said += caplog.text  # where aiokafka tells the reason
-    assert "uthentication" in said or "SASL" in said, said
+    if client != "kafka-python":  # which often tells no more than that the connection has ended
+        assert "uthentication" in said or "SASL" in said, said
     assert "hopeless" not in said
 
 

@@ -12,10 +12,17 @@ import trustme
 from attrs import frozen
 
 from coordinators.access.password_file import PasswordHash, format_users
+from tests.coordinators.access.issuing import RSA, claims, document, token, unsigned
 from tidegate import testing
 from tidegate.admin import Admin, AdminError, NotAllowed, Unreachable
 
 PATIENCE_S = 15.0
+
+
+def fresh(**others: object) -> str:
+    """A token that counts now."""
+    now = int(time.time())
+    return token({**claims(), "iat": now - 10, "nbf": now - 10, "exp": now + 600, **others})
 
 
 @frozen
@@ -62,9 +69,13 @@ def door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
     authority.cert_pem.write_to_path(str(folder / "ca.pem"))
     write_certificate(authority, folder / "server.pem")
     (folder / "users").write_text(format_users({"alice": PasswordHash.of("sesame", os.urandom)}))
+    (folder / "keys.json").write_bytes(document(RSA))
     config = {
         "http.security.protocol": "SSL",
-        "http.enabled.mechanisms": "BASIC",
+        "http.enabled.mechanisms": "BASIC,OAUTHBEARER",
+        "sasl.oauthbearer.jwks.endpoint.url": (folder / "keys.json").as_uri(),
+        "sasl.oauthbearer.expected.issuer": str(claims()["iss"]),
+        "sasl.oauthbearer.expected.audience": str(claims()["aud"]),
         "http.token": "secret",
         "listener.name.http.ssl.keystore.location": str(folder / "server.pem"),
         "listener.name.http.ssl.truststore.location": str(folder / "ca.pem"),
@@ -75,7 +86,9 @@ def door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
         yield Door(broker, authority, folder / "server.pem")
 
 
-@pytest.mark.parametrize("way", [{"token": "secret"}, {"user": ("alice", "sesame")}, {"client": "dave"}])
+@pytest.mark.parametrize(
+    "way", [{"token": "secret"}, {"token": fresh()}, {"user": ("alice", "sesame")}, {"client": "dave"}]
+)
 def test_let_in(door: Door, way: dict[str, str]) -> None:
     with pytest.raises(AdminError, match="no topic"):
         door.admin(**way).list_pending("none")
@@ -89,6 +102,8 @@ def test_let_in(door: Door, way: dict[str, str]) -> None:
         {"user": ("alice", "guess")},
         {"user": ("bob", "sesame")},
         {"token": "x", "client": "dave"},
+        {"token": fresh(exp=1)},
+        {"token": unsigned()},
     ],
 )
 def test_not_let_in(door: Door, way: dict[str, str]) -> None:

@@ -79,9 +79,10 @@ HTTP_KEYS = (
         ConfigType.LIST,
         (),
         "Tidegate's own key. How callers of the operations door may show who they are, besides `http.token`: `BASIC` "
-        "is a user's name and password, the same as for Kafka's clients; beyond loopback it needs TLS. Where anything "
-        "of that is asked for, only `/health/live` and `/health/ready` are open.",
-        distinct_from("BASIC"),
+        "is a user's name and password, the same as for Kafka's clients, `OAUTHBEARER` a token as those send it (see "
+        "`sasl.oauthbearer.*`); beyond loopback they need TLS. Where anything of that is asked for, only "
+        "`/health/live` and `/health/ready` are open.",
+        distinct_from("BASIC", "OAUTHBEARER"),
         dynamic=False,
         importance=Importance.HIGH,
     ),

@@ -43,14 +43,15 @@ class OAuthExchange:
         if first is None or len(tokens) != 1:
             raise SaslAuthenticationFailed("the first message is none")
         try:
-            valid = await self._validate(tokens[0])
+            valid = await self.validated(tokens[0])
             check_authorization_id(first.group(1) or "", valid.principal.name)
         except SaslAuthenticationFailed as error:
             self._failure = error
             return Turn(REFUSED)
         return Turn(b"", Shown(valid.principal, valid.expires_at_ms, tenant=valid.tenant))
 
-    async def _validate(self, token: str) -> ValidToken:
+    async def validated(self, token: str) -> ValidToken:
+        """Whose token it is; `SaslAuthenticationFailed` if it does not count."""
         header = header_of(token)
         key = await self.keys.find(header.key_id)
         if key is None:
