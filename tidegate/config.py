@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 
-from attrs import frozen
+from attrs import field, frozen
 
 from coordinators.cluster.defaults import cluster_keys
 from coordinators.share.config import check_bounds
@@ -44,7 +44,7 @@ class Setting:
     """A key and its value as given, and where it was given, in words for a message."""
 
     name: str
-    value: object
+    value: object = field(repr=False)
     origin: str
 
 
@@ -52,7 +52,7 @@ class Setting:
 class BrokerConfig:
     """The broker's own configuration. `given` holds what was set, without defaults; `origins` tells where."""
 
-    given: Mapping[str, Value]
+    given: Mapping[str, Value] = field(repr=False)
     origins: Mapping[str, str]
     settings: BrokerSettings
 

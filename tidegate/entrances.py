@@ -18,7 +18,6 @@ from engine.errors import InvalidConfig, SaslAuthenticationFailed
 from engine.ids import RandomBytes
 from engine.workers import Workers
 from tidegate.config import BrokerConfig
-from tidegate.fetching_keys import fetcher
 from wire.kafka.entrance import Entrance
 from wire.kafka.listeners import Listener, ListenerSettings
 from wire.kafka.nodes.trust import NodeTrust
@@ -170,6 +169,8 @@ class Entrances:
         return TokenRules(issuer, frozenset(audiences), skew_s, subject or "sub", tenant)
 
     def _key_set(self, settings: ListenerSettings) -> KeySet:
+        from tidegate.fetching_keys import fetcher  # here: only who takes tokens needs it
+
         url = settings.text(JWKS_URL, OAUTH) or ""
         first, longest = (
             settings.integer(f"sasl.oauthbearer.jwks.endpoint.retry.backoff.{name}", OAUTH) / 1000

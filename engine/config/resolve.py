@@ -78,7 +78,7 @@ class BrokerSettings:
     doors, too.
     """
 
-    static: Mapping[str, Value] = Factory(dict)
+    static: Mapping[str, Value] = field(factory=dict, repr=False)
     dynamic: Mapping[str, Value] = Factory(dict)
     dynamic_default: Mapping[str, Value] = Factory(dict)
     keys: Mapping[str, ConfigKey] = field(default=ENGINE_KEYS, kw_only=True, repr=False)
