@@ -1,5 +1,6 @@
 """What each listener asks of who comes by it, composed from the configuration and the node's services."""
 
+import logging
 import os
 from collections.abc import Awaitable, Callable
 
@@ -28,6 +29,8 @@ from wire.kafka.sasl.plain import PlainExchange
 from wire.kafka.sasl.scram import ScramExchange
 from wire.tls.identity import TlsIdentity, TlsSources
 from wire.tls.names import parse_rules
+
+logger = logging.getLogger("tidegate.access")
 
 RELOAD_S = 5.0
 """How often files are looked at."""
@@ -210,8 +213,10 @@ class Entrances:
                 await self.reload()
 
     async def reload(self) -> None:
-        """Read again what has changed, now."""
-        for file in self._files.values():
-            await in_worker(self.workers, file.reload)
-        for identity in self._identities:
-            await in_worker(self.workers, identity.reload)
+        """Read again what has changed, now. Whatever stands in one of the files, the others are read and the node goes
+        on with what it has."""
+        for read in (*(each.reload for each in self._files.values()), *(each.reload for each in self._identities)):
+            try:
+                await in_worker(self.workers, read)
+            except Exception as error:
+                logger.error("a file of who may come in stays as it was read last: %s", type(error).__name__)

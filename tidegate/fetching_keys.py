@@ -1,5 +1,6 @@
 """Where the keys of who issues tokens are fetched from: an https address, or a file of the operator."""
 
+import http.client
 import ssl
 import urllib.error
 import urllib.parse
@@ -46,6 +47,8 @@ def fetcher(url: str, ca: str | None = None) -> Callable[[], bytes]:
         except urllib.error.URLError as error:
             # Not its own text: an address may carry a secret.
             raise OSError(f"no answer ({getattr(error, 'code', None) or type(error.reason).__name__})") from None
+        except http.client.HTTPException as error:
+            raise OSError(f"no answer of HTTP ({type(error).__name__})") from None
 
     return fetch
 

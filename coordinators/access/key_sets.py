@@ -19,7 +19,7 @@ from engine.workers import Workers
 logger = logging.getLogger("tidegate.access")
 
 Fetch = Callable[[], bytes]
-"""[thread] The document; raises OSError or ValueError."""
+"""[thread] The document; raises OSError or ValueError if there is none."""
 
 
 @define(eq=False)
@@ -62,8 +62,10 @@ class KeySet:
             keys = parse_keys(await in_worker(self.workers, self.fetch))
             if not keys:
                 raise ValueError("it has no key that could be used")
-        except (OSError, ValueError) as error:
-            logger.error("the keys of who issues tokens cannot be fetched, the last ones count: %s", error)
+        except Exception as error:
+            # Whatever was answered, the node goes on. Only errors of these kinds say no more than they may.
+            reason = error if isinstance(error, OSError | ValueError) else type(error).__name__
+            logger.error("the keys of who issues tokens cannot be fetched, the last ones count: %s", reason)
             return False
         self._keys = keys
         return True

@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 from trio.testing import trio_test
 
-from coordinators.access.password_file import PasswordHash, format_users
+from coordinators.access.password_file import PasswordFile, PasswordHash, format_users
 from engine.errors import InvalidConfig
 from tests.wire.kafka.door import config, open_door
 from tests.wire.kafka.sasl.clients import plain_login
+from tests.wire.tls.authorities import AUTHORITY, BROKER, written
 from tidegate.broker import Broker
 from tidegate.entrances import Entrances
 
@@ -61,3 +62,33 @@ async def test_a_file_of_users_that_has_changed_is_read_again(tmp_path: Path) ->
         await door.broker.node.services[Entrances].reload()
         assert (await plain_login(await door.connect(), "alice", "one")).error_code != 0
         assert (await plain_login(await door.connect(), "alice", "another")).error_code == 0
+
+
+@trio_test
+async def test_one_file_that_fails_stops_neither_the_node_nor_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    users = tmp_path / "users"
+    users.write_text(format_users({"alice": PasswordHash.of("one", os.urandom)}))
+    keystore = written(tmp_path / "broker.pem", BROKER)
+    settings = {
+        "listeners": "IN://127.0.0.1:0,SSL://127.0.0.1:0",
+        "listener.security.protocol.map": "IN:SASL_PLAINTEXT,SSL:SSL",
+        "sasl.enabled.mechanisms": "PLAIN",
+        "sasl.plain.users.location": str(users),
+        "ssl.keystore.location": str(keystore),
+    }
+    async with open_door(tmp_path / "data", dict(settings)) as door:
+        entrances = door.broker.node.services[Entrances]
+        before = entrances.identities["SSL"].context
+
+        def fail(_: object) -> None:
+            raise RecursionError
+
+        monkeypatch.setattr(PasswordFile, "load", fail)
+        users.write_text("another")
+        written(keystore, AUTHORITY.broker(["localhost", "127.0.0.1"]))
+        await entrances.reload()
+        assert "stays as it was read last: RecursionError" in caplog.text
+        assert entrances.identities["SSL"].context is not before
+        assert (await plain_login(await door.connect(), "alice", "one")).error_code == 0

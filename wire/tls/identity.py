@@ -11,12 +11,16 @@ import os
 import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import trio
 from attrs import define, field, frozen
 
 from engine.errors import InvalidConfig
 from wire.tls.names import NameRule
+
+if TYPE_CHECKING:
+    from cryptography import x509
 
 logger = logging.getLogger("tidegate.access")
 
@@ -153,18 +157,17 @@ class TlsIdentity:
             certificate = x509.load_pem_x509_certificates(material.own)[0]
         except (ValueError, IndexError):
             raise InvalidConfig(f"{self._place} holds no certificate (PEM)") from None
-        now = datetime.datetime.now(datetime.UTC)
-        if not certificate.not_valid_before_utc <= now <= certificate.not_valid_after_utc:
-            raise InvalidConfig(
-                f"the certificate of {self._place} is valid from {certificate.not_valid_before_utc:%Y-%m-%d %H:%M} to "
-                f"{certificate.not_valid_after_utc:%Y-%m-%d %H:%M} UTC, not now"
-            )
         try:
-            names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-            alternatives = frozenset(str(each.value) for each in names)
-        except x509.ExtensionNotFound:
-            alternatives = frozenset()
-        return CertificateNames(certificate.subject.rfc4514_string(), alternatives)
+            begins, ends = certificate.not_valid_before_utc, certificate.not_valid_after_utc
+            subject, alternatives = certificate.subject.rfc4514_string(), _alternatives(certificate)
+        except Exception as error:  # its parts are read only now, and each has errors of its own
+            raise InvalidConfig(f"the certificate of {self._place} cannot be read: {error}") from None
+        if not begins <= datetime.datetime.now(datetime.UTC) <= ends:
+            raise InvalidConfig(
+                f"the certificate of {self._place} is valid from {begins:%Y-%m-%d %H:%M} to {ends:%Y-%m-%d %H:%M} UTC, "
+                f"not now"
+            )
+        return CertificateNames(subject, alternatives)
 
     @property
     def _place(self) -> str:
@@ -194,6 +197,16 @@ class TlsIdentity:
         except (ssl.SSLError, OSError, ValueError) as error:
             raise InvalidConfig(f"the certificates that are trusted cannot be used: {_words(error)}") from None
         return context
+
+
+def _alternatives(certificate: "x509.Certificate") -> frozenset[str]:
+    from cryptography import x509
+
+    try:
+        names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except x509.ExtensionNotFound:
+        return frozenset()
+    return frozenset(str(each.value) for each in names)
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 """A listener's certificates: checked before they count, exchanged under clients, and who is let in by them."""
 
+import datetime
 import logging
 import re
 import ssl
@@ -9,6 +10,8 @@ from pathlib import Path
 
 import pytest
 import trio
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
 from trio.testing import trio_test
 
 from engine.errors import InvalidConfig
@@ -160,6 +163,16 @@ def identity(own: Identity, tmp_path: Path, *, others: bool = False) -> TlsIdent
     return made
 
 
+def with_alternatives(value: bytes) -> bytes:
+    """A certificate whose other names are these bytes."""
+    key, now = BROKER.key, datetime.datetime.now(datetime.UTC)
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "localhost")])
+    builder = x509.CertificateBuilder(name, name, key.public_key(), 1, now, now + datetime.timedelta(days=1))
+    names = x509.UnrecognizedExtension(x509.OID_SUBJECT_ALTERNATIVE_NAME, value)
+    made = builder.add_extension(names, critical=False).sign(key, hashes.SHA256())
+    return BROKER.key_pem + made.public_bytes(serialization.Encoding.PEM)
+
+
 @pytest.mark.parametrize(
     ("content", "said"),
     [
@@ -169,6 +182,8 @@ def identity(own: Identity, tmp_path: Path, *, others: bool = False) -> TlsIdent
         (AUTHORITY.broker(["localhost"], days=-1).pem, "not now"),
         (AUTHORITY.broker(["localhost"], name="localhost").pem, r"not about 127\.0\.0\.1"),
         (AUTHORITY.broker(["localhost", "127.0.0.1"], name="other").pem, "its owner is CN=other"),
+        (with_alternatives(b"\x30\x03\x82\x01\xff"), "cannot be read"),
+        (with_alternatives(b"none"), "cannot be read"),
     ],
 )
 def test_what_is_not_right_does_not_take_the_place_of_what_is(

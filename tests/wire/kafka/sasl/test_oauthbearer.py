@@ -1,8 +1,11 @@
 """OAUTHBEARER: by its messages, over the wire, and with keys that come and go."""
 
 import json
+import socket
+import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -112,6 +115,42 @@ async def test_an_unknown_key_is_looked_up_once_in_a_while_whoever_asks() -> Non
     now.advance_ms(11_000)
     assert await keys.find("new") is None
     assert await keys.find("ec") is not None, "while it is down the last keys count"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"nonsense\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{}",
+        b"HTTP/1.1 200 OK\r\nX: " + b"x" * 70_000 + b"\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+        b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" + b"[" * 200_000,
+    ],
+)
+@trio_test
+async def test_whatever_is_answered_for_keys_the_last_ones_count(
+    answer: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer_once() -> None:
+            connection, _ = server.accept()
+            with connection:
+                connection.recv(65536)
+                with suppress(OSError):
+                    connection.sendall(answer)
+
+        issuer, now = Issuer(RSA), clock()
+        keys = KeySet(issuer.fetch, now, workers())
+        assert await keys.find("rsa") is not None
+        keys.fetch = fetcher(f"http://127.0.0.1:{server.getsockname()[1]}/keys")
+        now.advance_ms(11_000)
+        thread = threading.Thread(target=answer_once)
+        thread.start()
+        assert await keys.find("other") is None
+        thread.join()
+    assert await keys.find("rsa") is not None
+    assert "the last ones count" in caplog.text
 
 
 @trio_test
