@@ -6,6 +6,8 @@ The rules:
 2. Bytes count as taken once all that they were encrypted to is with the transport below. Until then `send` raises
    BlockingIOError and remembers how many they were; the same bytes must be given again, as OpenSSL itself wants it.
 3. Files are read and encrypted in pieces: the kernel cannot encrypt what `sendfile` sends.
+4. Whatever the client sends, a call ends soon: TLS has messages that carry nothing and cost much. Who sends these alone
+   is cut off.
 """
 
 import os
@@ -22,6 +24,12 @@ from wire.transport import Address, Transport
 PIECE_BYTES = 128 * 1024
 """So much is encrypted at a time, in a tenth of a millisecond."""
 RAW_BYTES = 64 * 1024
+CAUTIOUS_BYTES = 4 * 1024
+"""So much is received at a time while nothing has come of it."""
+MOST_PULLS = 4
+"""In one call."""
+MOST_SILENT_BYTES = 64 * 1024
+"""More than a TLS record has, and so more than anything of use begins with."""
 HANDSHAKE_BYTE = 0x16
 """What a TLS client begins with."""
 NOTHING = memoryview(b"")
@@ -48,6 +56,10 @@ class TlsTransport:
         self._has_more = True
         """Whether there may be something to decrypt without receiving."""
         self._has_ended = False
+        self._silent = 1
+        """How much was received since something came of it."""
+        self._failure: OSError | None = None
+        """Why nothing more can be received."""
 
     @property
     def local_address(self) -> Address:
@@ -107,40 +119,62 @@ class TlsTransport:
             await self._under.readable()
 
     def receive_into(self, space: memoryview) -> int:
-        filled, size, count = 0, len(space), 0
+        if self._failure is not None:
+            raise self._failure
+        filled, size, pulls = 0, len(space), 0
         while filled < size and not self._has_ended:
             try:
                 # typeshed has the result of the form without a buffer.
                 count = cast(int, self._ssl.read(size - filled, space[filled:]))
             except ssl.SSLWantReadError:
-                if not self._pull():
+                if pulls == MOST_PULLS or not self._pull():
                     break
+                pulls += 1
                 continue
             except (ssl.SSLZeroReturnError, ssl.SSLEOFError):
                 count = 0
+            except ssl.SSLError as error:
+                self._failure = error
+                break
             if count == 0:
                 self._has_ended = True
             filled += count
-        self._has_more = filled == size or self._has_ended
-        if self._outgoing.pending and not self._unsent:
-            # An answer of TLS itself, such as to a new key; what cannot go now goes with what is sent next.
-            self._unsent = memoryview(self._outgoing.read())
-            self._push()
+            self._silent = 0
+        self._has_more = filled == size or pulls == MOST_PULLS or self._has_ended or self._failure is not None
+        self._answer()
         if filled == 0 and not self._has_ended:
-            raise BlockingIOError
+            raise self._failure or BlockingIOError()
         return filled
 
     def _pull(self) -> bool:
-        """Whether there was something to decrypt, or the end."""
+        """Whether there was something to decrypt, or the end (rule 4)."""
+        if self._silent > MOST_SILENT_BYTES:
+            self._failure = ConnectionAbortedError("the client says much in TLS, and nothing by it")
+            return False
         try:
-            count = self._under.receive_into(self._raw)
+            count = self._under.receive_into(self._raw if not self._silent else self._raw[:CAUTIOUS_BYTES])
         except (BlockingIOError, InterruptedError):
             return False
+        except OSError as error:
+            # What was decrypted before is handed out first.
+            self._failure = error
+            return False
+        self._silent += count
         if count == 0:
             self._incoming.write_eof()
         else:
             self._incoming.write(self._raw[:count])
         return True
+
+    def _answer(self) -> None:
+        """Send what TLS itself answers, such as to a new key; what cannot go now goes with what is sent next, and whoever
+        takes none of it gets no more."""
+        if self._outgoing.pending and not self._unsent:
+            self._unsent = memoryview(self._outgoing.read())
+            self._push()
+        elif self._outgoing.pending > MOST_SILENT_BYTES:
+            self._failure = ConnectionAbortedError("the client does not take what TLS answers it")
+            self._has_more = True
 
     # -- sending
 
