@@ -9,15 +9,17 @@ import binascii
 import hmac
 from base64 import b64decode
 from collections.abc import Awaitable, Callable
-from http import HTTPStatus
+from typing import TYPE_CHECKING
 
 import trio
 from attrs import define, field, frozen
 
 from coordinators.access.callers import ANONYMOUS, Caller, Principal
 from wire.http.config import Access
-from wire.http.messages import Request
-from wire.http.problems import Problem
+
+if TYPE_CHECKING:
+    from wire.http.messages import Request
+    from wire.http.problems import Problem
 
 CheckPassword = Callable[[str, str], Awaitable[bool]]
 """Whether a user has a password."""
@@ -62,7 +64,7 @@ class Reception:
         ways = (self.access.token, self.check_password, self.check_token)
         return self.certificates or any(way is not None for way in ways)
 
-    async def caller(self, request: Request, visitor: Visitor) -> Caller:
+    async def caller(self, request: "Request", visitor: Visitor) -> Caller:
         """Who sends the request; a `Problem` if that must be known and is not."""
         host = visitor.host.removeprefix(MAPPED)
         if not self.asks:
@@ -111,16 +113,14 @@ class Reception:
 
     def _place(self) -> "_Place":
         if self._checking >= MOST_CHECKED:
-            raise Problem(
-                HTTPStatus.SERVICE_UNAVAILABLE, "too many callers show who they are", headers={"Retry-After": "1"}
-            )
+            raise _problem(503, "too many callers show who they are", {"Retry-After": "1"})
         return _Place(self)
 
-    def _unknown(self) -> Problem:
-        return Problem(
-            HTTPStatus.UNAUTHORIZED,
+    def _unknown(self) -> "Problem":
+        return _problem(
+            401,
             f"this needs {' or '.join(self._ways())}, and what is given must be right",
-            headers={"WWW-Authenticate": ", ".join(self._challenges())},
+            {"WWW-Authenticate": ", ".join(self._challenges())},
         )
 
     def _ways(self) -> list[str]:
@@ -141,6 +141,15 @@ class Reception:
         if self.access.token is not None or self.check_token is not None or not found:
             found.append('Bearer realm="tidegate"')
         return found
+
+
+def _problem(status: int, detail: str, headers: dict[str, str]) -> "Problem":
+    # What answers over HTTP is loaded with the first caller, not with the broker.
+    from http import HTTPStatus
+
+    from wire.http.problems import Problem
+
+    return Problem(HTTPStatus(status), detail, headers=headers)
 
 
 @frozen

@@ -167,7 +167,7 @@ class TlsTransport:
         return True
 
     def _answer(self) -> None:
-        """Send what TLS itself answers, such as to a new key; what cannot go now goes with what is sent next, and whoever
+        """Send what TLS itself answers, such as to a new key; what cannot go now goes with what is sent next. Whoever
         takes none of it gets no more."""
         if self._outgoing.pending and not self._unsent:
             self._unsent = memoryview(self._outgoing.read())

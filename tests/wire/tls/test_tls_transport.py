@@ -25,6 +25,7 @@ class Narrow:
     to_server: bytearray = field(factory=bytearray)
     to_client: bytearray = field(factory=bytearray)
     is_ended: bool = False
+    is_broken: bool = False
     closed: int = 0
     _turn: int = 0
 
@@ -45,6 +46,8 @@ class Narrow:
         if not self.to_server:
             if self.is_ended:
                 return 0
+            if self.is_broken:
+                raise ConnectionResetError("gone")
             raise BlockingIOError
         count = min(self._portion(), len(space), len(self.to_server))
         space[:count] = self.to_server[:count]
@@ -228,3 +231,30 @@ async def test_what_only_begins_like_tls_comes_to_nothing(first: bytes) -> None:
     wire.is_ended = True
     with pytest.raises((NoTls, OSError)), trio.fail_after(5):
         await TlsTransport(wire, server_context()).handshake(trio.Lock())
+
+
+@trio_test
+async def test_a_call_ends_soon_though_a_client_sends_byte_by_byte() -> None:
+    transport, peer, _ = await met([70_000])
+    for _ in range(20_000):
+        peer.tls.write(b"x")
+    peer.wire.to_server += peer.outgoing.read()
+    space = memoryview(bytearray(100_000))
+    counts = []
+    while sum(counts) < 20_000:
+        await transport.readable()
+        counts.append(transport.receive_into(space))
+    assert max(counts) < 15_000
+    assert sum(counts) == 20_000
+
+
+@trio_test
+async def test_what_was_decrypted_is_handed_out_before_it_is_told_that_the_connection_broke() -> None:
+    transport, peer, wire = await met([70_000])
+    peer.say(b"last words")
+    wire.is_broken = True
+    space = memoryview(bytearray(100))
+    assert bytes(space[: transport.receive_into(space)]) == b"last words"
+    await transport.readable()
+    with pytest.raises(ConnectionResetError):
+        transport.receive_into(space)
