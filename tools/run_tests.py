@@ -13,8 +13,8 @@ from collections.abc import Sequence
 
 WHOLE = {"unit": ("tests", "--ignore=tests/test_tidy.py"), "compat": ("compat_tests",)}
 UNIT = (
-    (*WHOLE["unit"], "--ignore=tests/simulation", "--ignore=tests/engine", "--ignore=tests/coordinators"),
-    ("tests/simulation", "tests/engine", "tests/coordinators"),
+    (*WHOLE["unit"], *(f"--ignore=tests/{room}" for room in ("simulation", "engine", "coordinators", "wire"))),
+    ("tests/simulation", "tests/engine", "tests/coordinators", "tests/wire"),
 )
 COMPAT = (
     (*WHOLE["compat"], *(f"--ignore=compat_tests/{room}" for room in ("spark", "cluster", "streams", "share"))),
