@@ -1,6 +1,7 @@
 """Rights where a code alone does not show them: what is left out, what is not told to exist, what runs already."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import trio
@@ -10,7 +11,10 @@ from coordinators.access.access import AccessControl
 from tests.wire.kafka.door import Client, Closed
 from tests.wire.kafka.guarded import ROOT, allow, open_guarded
 from tests.wire.kafka.requests import BY_NAME, batch, create_topic, fetch, fetched, produce, produced
+from wire.kafka.messages import alter_configs
+from wire.kafka.messages import incremental_alter_configs as incremental
 from wire.kafka.messages.base import ZERO_UUID
+from wire.kafka.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from wire.kafka.messages.describe_cluster import DescribeClusterRequest
 from wire.kafka.messages.fetch import FetchRequest, ReplicaState
 from wire.kafka.messages.find_coordinator import FindCoordinatorRequest
@@ -28,6 +32,7 @@ from wire.kafka.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequ
 from wire.kafka.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from wire.kafka.messages.share_fetch import FetchPartition, FetchTopic, ShareFetchRequest
 from wire.kafka.messages.streams_group_heartbeat import (
+    KeyValue,
     StreamsGroupHeartbeatRequest,
     Subtopology,
     TopicInfo,
@@ -35,7 +40,7 @@ from wire.kafka.messages.streams_group_heartbeat import (
 )
 
 TOPIC, GROUP, CLUSTER, TRANSACTION = 2, 3, 4, 5
-READ, WRITE, CREATE, DESCRIBE, CLUSTER_ACTION = 3, 4, 5, 8, 9
+READ, WRITE, CREATE, DESCRIBE, CLUSTER_ACTION, ALTER_CONFIGS = 3, 4, 5, 8, 9, 11
 INVALID_TOPIC = 17
 
 
@@ -302,4 +307,87 @@ async def test_topics_that_the_broker_makes_for_an_application_need_the_right_to
         assert (await alice.ask(request)).error_code == 29
         assert "app-store" not in guarded.access.topics.by_name
         guarded.rule(allow("alice", CREATE, TOPIC, "app-store"))
+        assert (await alice.ask(request)).error_code == 0
+
+
+def _letters_in(name: str, target: str) -> list[Any]:
+    """The requests that name a topic for dead letters."""
+    key = "dead.letter.topic"
+    new = CreatableTopic(f"{name}-new", 1, 1, configs=[CreatableTopicConfig(key, f" {target} ")])
+    return [
+        CreateTopicsRequest(topics=[new], timeout_ms=1000, validate_only=True),
+        alter_configs.AlterConfigsRequest(
+            [alter_configs.AlterConfigsResource(TOPIC, name, [alter_configs.AlterableConfig(key, target)])],
+            validate_only=True,
+        ),
+        incremental.IncrementalAlterConfigsRequest(
+            [incremental.AlterConfigsResource(TOPIC, name, [incremental.AlterableConfig(key, 0, target)])],
+            validate_only=True,
+        ),
+    ]
+
+
+async def _codes_of(client: Client, requests: list[Any]) -> list[int]:
+    answers = [await client.ask(request) for request in requests]
+    return [(getattr(each, "topics", None) or each.responses)[0].error_code for each in answers]
+
+
+@trio_test
+async def test_dead_letters_go_only_where_who_names_the_topic_may_write(tmp_path: Path) -> None:
+    async with open_guarded(tmp_path) as guarded:
+        root, alice = await guarded.client(ROOT), await guarded.client("alice")
+        for topic in ("hers", "victim"):
+            await create_topic(root, topic)
+        guarded.rule(
+            *(allow("alice", each, TOPIC, "hers", pattern=4) for each in (CREATE, ALTER_CONFIGS)),
+            allow("alice", DESCRIBE, TOPIC, "hers", pattern=4),
+        )
+        for target in ("victim", "nowhere"):
+            assert await _codes_of(alice, _letters_in("hers", target)) == [29, 29, 29]
+        guarded.rule(*(allow("alice", WRITE, TOPIC, name) for name in ("victim", "nowhere")))
+        assert await _codes_of(alice, _letters_in("hers", "victim")) == [0, 0, 0]
+        assert await _codes_of(alice, _letters_in("hers", "nowhere")) == [29, 29, 29]
+        guarded.rule(allow("alice", CREATE, TOPIC, "nowhere"))
+        assert await _codes_of(alice, _letters_in("hers", "nowhere")) == [0, 0, 0]
+
+
+@trio_test
+async def test_what_an_alteration_leaves_as_it_was_takes_no_right_to_write_there(tmp_path: Path) -> None:
+    async with open_guarded(tmp_path) as guarded:
+        root, alice = await guarded.client(ROOT), await guarded.client("alice")
+        await create_topic(root, "hers", configs={"dead.letter.topic": "graves"})
+        guarded.rule(allow("alice", ALTER_CONFIGS, TOPIC, "hers"))
+        assert await _codes_of(alice, _letters_in("hers", "graves")[1:]) == [0, 0]
+        assert await _codes_of(alice, _letters_in("hers", "others")[1:]) == [29, 29]
+
+
+@trio_test
+async def test_an_application_does_not_name_a_topic_for_letters_that_it_may_not_write(tmp_path: Path) -> None:
+    async with open_guarded(tmp_path) as guarded:
+        root, alice = await guarded.client(ROOT), await guarded.client("alice")
+        for topic in ("orders", "victim"):
+            await create_topic(root, topic)
+        await root.ask(FindCoordinatorRequest(coordinator_keys=["app"]))
+        guarded.rule(
+            allow("alice", READ, GROUP, "app"),
+            allow("alice", CREATE, CLUSTER, "kafka-cluster"),
+            *(allow("alice", DESCRIBE, TOPIC, name) for name in ("orders", "app-store")),
+        )
+        store = TopicInfo("app-store", topic_configs=[KeyValue("dead.letter.topic", "victim")])
+        request = StreamsGroupHeartbeatRequest(
+            group_id="app",
+            member_id="m",
+            member_epoch=0,
+            rebalance_timeout_ms=1000,
+            topology=Topology(0, [Subtopology("0", source_topics=["orders"], state_changelog_topics=[store])]),
+            active_tasks=[],
+            standby_tasks=[],
+            warmup_tasks=[],
+            process_id="p",
+            task_offsets=None,
+            task_end_offsets=None,
+        )
+        assert (await alice.ask(request)).error_code == 29
+        assert "app-store" not in guarded.access.topics.by_name
+        guarded.rule(allow("alice", WRITE, TOPIC, "victim"))
         assert (await alice.ask(request)).error_code == 0

@@ -5,6 +5,8 @@ from typing import Annotated
 
 import msgspec
 
+from coordinators.access.access import AccessControl
+from coordinators.access.letter_targets import require_letter_target
 from coordinators.access.rights import CREATE_CLUSTER, CREATE_TOPIC, DELETE_TOPIC, DESCRIBE_TOPIC
 from coordinators.cluster.controller import ClusterController
 from coordinators.configs import ConfigResource, ResourceType
@@ -144,9 +146,12 @@ async def describe_topic(call: Call, topics: Topics, partitions: Partitions) -> 
     )
 
 
-async def create_topic(call: Call, controller: ClusterController, partitions: Partitions) -> Response:
+async def create_topic(
+    call: Call, controller: ClusterController, partitions: Partitions, access: AccessControl
+) -> Response:
     """Make a topic; where it is found is in the header Location."""
     wanted: NewTopic = call.body
+    require_letter_target(access, call.caller, wanted.configs.items(), "POST /topics")
     spec = TopicSpec(
         wanted.name,
         wanted.partitions or DEFAULT,

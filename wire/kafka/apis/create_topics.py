@@ -17,6 +17,7 @@ from coordinators.topics import Topics
 from engine.config.resolve import describe_topic
 from engine.errors import BrokerError
 from wire.kafka.errors import ErrorCode, error_code
+from wire.kafka.letter_rights import letters_of_new, new_letters_of_new
 from wire.kafka.messages.base import ZERO_UUID
 from wire.kafka.messages.create_topics import (
     CreatableTopic,
@@ -27,7 +28,16 @@ from wire.kafka.messages.create_topics import (
 )
 from wire.kafka.mutations import mutate, mutation_charge
 from wire.kafka.request import Context
-from wire.kafka.rights import CREATE_CLUSTER, CREATE_TOPIC, DESCRIBE_TOPIC_CONFIGS, Each, Rights, Within, by_name
+from wire.kafka.rights import (
+    CREATE_CLUSTER,
+    CREATE_TOPIC,
+    DESCRIBE_TOPIC_CONFIGS,
+    WRITE_TOPIC,
+    Each,
+    Rights,
+    Within,
+    by_name,
+)
 
 KEY = 19
 VERSIONS = (2, 7)
@@ -37,9 +47,23 @@ RIGHTS = Rights(
         "topics",
         by_name,
         "topics",
-        lambda topic, error: CreatableTopicResult(
-            name=topic.name, error_code=error_code(error), error_message=str(error)
-        ),
+        lambda topic, error: _denied(topic, error),
+        CreateTopicsResponse,
+    ),
+    Each(
+        WRITE_TOPIC,
+        "topics",
+        letters_of_new,
+        "topics",
+        lambda topic, error: _denied(topic, error),
+        CreateTopicsResponse,
+    ),
+    Each(
+        (CREATE_TOPIC, CREATE_CLUSTER),
+        "topics",
+        new_letters_of_new,
+        "topics",
+        lambda topic, error: _denied(topic, error),
         CreateTopicsResponse,
     ),
     Within(DESCRIBE_TOPIC_CONFIGS),
@@ -76,6 +100,10 @@ async def handle(
             entry.num_partitions, entry.replication_factor, entry.configs = -1, -1, None
     wait_ms = 0 if charge is None else charge.wait_ms
     return CreateTopicsResponse(throttle_time_ms=wait_ms, topics=list(entries.values()))
+
+
+def _denied(topic: CreatableTopic, error: BrokerError) -> CreatableTopicResult:
+    return CreatableTopicResult(name=topic.name, error_code=error_code(error), error_message=str(error))
 
 
 def _partitions(_: TopicSpec, topic: Topic) -> int:

@@ -7,6 +7,7 @@ from coordinators.configs import ConfigAlteration, ConfigResource
 from engine.errors import BrokerError
 from wire.kafka.config_rights import cluster_of, group_of, topic_of
 from wire.kafka.errors import error_code
+from wire.kafka.letter_rights import letters_of, new_letters_of
 from wire.kafka.messages.incremental_alter_configs import (
     AlterConfigsResource,
     AlterConfigsResourceResponse,
@@ -14,7 +15,16 @@ from wire.kafka.messages.incremental_alter_configs import (
     IncrementalAlterConfigsResponse,
 )
 from wire.kafka.request import Context
-from wire.kafka.rights import ALTER_CLUSTER_CONFIGS, ALTER_GROUP_CONFIGS, ALTER_TOPIC_CONFIGS, Each, Rights
+from wire.kafka.rights import (
+    ALTER_CLUSTER_CONFIGS,
+    ALTER_GROUP_CONFIGS,
+    ALTER_TOPIC_CONFIGS,
+    CREATE_CLUSTER,
+    CREATE_TOPIC,
+    WRITE_TOPIC,
+    Each,
+    Rights,
+)
 from wire.kafka.slices import change_in_slices
 from wire.kafka.steps import lazily
 
@@ -41,6 +51,22 @@ RIGHTS = Rights(
         ALTER_CLUSTER_CONFIGS,
         "resources",
         cluster_of,
+        "responses",
+        lambda each, error: _denied(each, error),
+        IncrementalAlterConfigsResponse,
+    ),
+    Each(
+        WRITE_TOPIC,
+        "resources",
+        letters_of,
+        "responses",
+        lambda each, error: _denied(each, error),
+        IncrementalAlterConfigsResponse,
+    ),
+    Each(
+        (CREATE_TOPIC, CREATE_CLUSTER),
+        "resources",
+        new_letters_of,
         "responses",
         lambda each, error: _denied(each, error),
         IncrementalAlterConfigsResponse,

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from operator import attrgetter
 
 from coordinators.access.access import AccessControl
+from coordinators.access.letter_targets import require_letter_target
 from coordinators.group.groups import Groups
 from coordinators.group.streams.record_formats import UserEndpoint
 from coordinators.group.streams.requests import EndpointPartitions, StreamsHeartbeatAnswer, StreamsHeartbeatRequest
@@ -19,15 +20,27 @@ from wire.kafka.errors import error_code
 from wire.kafka.messages import streams_group_heartbeat as messages
 from wire.kafka.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest, StreamsGroupHeartbeatResponse
 from wire.kafka.request import Context, Deferred
-from wire.kafka.rights import CREATE_CLUSTER, CREATE_TOPIC, DESCRIBE_TOPIC, READ_GROUP, Need, NeedEvery, Rights, Within
+from wire.kafka.rights import (
+    CREATE_CLUSTER,
+    CREATE_TOPIC,
+    DESCRIBE_TOPIC,
+    READ_GROUP,
+    WRITE_TOPIC,
+    Need,
+    NeedEvery,
+    Rights,
+    Within,
+)
 
 KEY = 88
 VERSIONS = (0, 0)
+ASKED = "streams_group_heartbeat"
 RIGHTS = Rights(
     Need(READ_GROUP, attrgetter("group_id")),
     NeedEvery(DESCRIBE_TOPIC, lambda request: _named(request)),
     Within(CREATE_TOPIC),
     Within(CREATE_CLUSTER),
+    Within(WRITE_TOPIC),
     refuse=lambda _request, _version, error: _refused(error),
 )
 
@@ -64,12 +77,15 @@ def handle(
 
 def _check_creation(request: StreamsGroupHeartbeatRequest, context: Context, access: AccessControl) -> None:
     """Topics that the broker makes for an application are made for its member, who must be allowed to."""
-    if not access.is_enforced or access.permits(context.caller, CREATE_CLUSTER):
+    if not access.is_enforced:
         return
+    may_make_any = access.permits(context.caller, CREATE_CLUSTER)
     for each in () if request.topology is None else request.topology.subtopologies:
         for topic in (*each.repartition_source_topics, *each.state_changelog_topics):
-            if topic.name not in access.topics.by_name:
-                access.require(context.caller, CREATE_TOPIC, topic.name, "streams_group_heartbeat")
+            configs = ((config.key, config.value) for config in topic.topic_configs)
+            require_letter_target(access, context.caller, configs, ASKED)
+            if not may_make_any and topic.name not in access.topics.by_name:
+                access.require(context.caller, CREATE_TOPIC, topic.name, ASKED)
 
 
 def _owned(request: StreamsGroupHeartbeatRequest) -> Tasks | None:
