@@ -19,7 +19,9 @@ MOST_HELD = 100
 """So many refused connections are closed later at most; the others are at once."""
 MAPPED = "::ffff:"
 """What an IPv4 address begins with where it is carried in IPv6."""
-OUT_OF_MEANS = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+NO_LISTENER = (errno.EBADF, errno.EINVAL, errno.ENOTSOCK)
+"""Errors of a socket that is closed or never listened. All others pass: the machine has nothing left for now, or who
+was to be accepted had an error of its own."""
 
 
 class Connection(Protocol):
@@ -129,14 +131,14 @@ class Acceptor(Generic[C]):
                     await trio.sleep(pause_s)
 
     def _accept(self, listener: socket.socket, connect: Connect[C], nursery: trio.Nursery, gate: Doorkeeper) -> bool:
-        """Some of those who wait; False if the machine has nothing left for more of them."""
+        """Some of those who wait; False if none can be accepted now."""
         for _ in range(ACCEPTS_PER_TURN):
             try:
                 sock, address = listener.accept()
             except (BlockingIOError, ConnectionAbortedError, InterruptedError):
                 return True
             except OSError as error:
-                if error.errno not in OUT_OF_MEANS:
+                if error.errno in NO_LISTENER:
                     raise
                 self._logger.error("cannot accept a connection: %s", error)
                 return False

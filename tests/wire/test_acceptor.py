@@ -1,6 +1,8 @@
 """Connections are let in within the limits, and forgotten when they end, however that comes."""
 
+import errno
 import logging
+import os
 import socket
 
 import pytest
@@ -87,3 +89,47 @@ async def test_who_comes_beyond_the_limits_is_refused_unless_somebody_gives_way(
             nursery.cancel_scope.cancel()
         for client in clients:
             await client.aclose()
+
+
+class Failing(socket.socket):
+    """A listener with an error for the first who is accepted."""
+
+    number = 0
+
+    def accept(self) -> tuple[socket.socket, object]:
+        number, self.number = self.number, 0
+        if number:
+            raise OSError(number, os.strerror(number))
+        return super().accept()
+
+
+@pytest.mark.parametrize(
+    ("number", "goes_on"),
+    [
+        *((number, True) for number in (errno.EMFILE, errno.EPERM, errno.EPROTO, errno.ENETDOWN, errno.EHOSTUNREACH)),
+        *((number, False) for number in (errno.EBADF, errno.EINVAL, errno.ENOTSOCK)),
+    ],
+)
+@trio_test
+async def test_an_error_of_one_who_is_accepted_keeps_nobody_else_out(
+    number: int, goes_on: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    acceptor: Acceptor[Connection] = Acceptor(ConnectionLimits(10, "most"), logger)
+    with Failing() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        listener.setblocking(False)
+        listener.number = number
+        client = await trio.open_tcp_stream(*listener.getsockname())
+        if not goes_on:
+            with trio.fail_after(5), pytest.RaisesGroup(OSError):
+                await acceptor.serve(listener, Connection)
+        else:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(acceptor.serve, listener, Connection)
+                with trio.fail_after(5):
+                    while not acceptor.connections:  # noqa: ASYNC110
+                        await trio.sleep(0.01)
+                nursery.cancel_scope.cancel()
+            assert "cannot accept a connection" in caplog.text
+        await client.aclose()

@@ -117,6 +117,8 @@ class KafkaConnection:
             self.peer.leave()
             if self.peer.reader is not None:
                 self._server.tracing.stops_reading(self.peer.reader)
+            # The acceptor knows only what lies below it, where nobody says that this was the end.
+            self._transport.close()
 
     def close(self, reason: str) -> None:
         """End the connection from outside."""

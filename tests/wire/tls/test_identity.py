@@ -2,6 +2,7 @@
 
 import datetime
 import logging
+import os
 import re
 import ssl
 from collections.abc import AsyncIterator
@@ -14,9 +15,11 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from trio.testing import trio_test
 
+from coordinators.access.password_file import PasswordHash, format_users
 from engine.errors import InvalidConfig
 from tests.wire.kafka.door import Client, Closed, Door, open_door, until
 from tests.wire.kafka.requests import batch, create_topic, produced
+from tests.wire.kafka.sasl.clients import plain_login
 from tests.wire.tls.authorities import AUTHORITY, BROKER, CLIENT, client_context, written
 from tidegate.dev_certificates import Authority, Identity
 from tidegate.entrances import Entrances
@@ -104,6 +107,24 @@ async def test_who_is_revoked_is_not_let_in_and_the_list_is_read_again(tmp_path:
         late = await connect(door, client_context(shown))
         with pytest.raises((trio.BrokenResourceError, Closed)):
             await late.ask(ApiVersionsRequest("a", "1"))
+
+
+@pytest.mark.parametrize("is_again", [False, True])
+@trio_test
+async def test_who_fails_to_log_in_is_told_so_and_then_that_this_was_the_end(tmp_path: Path, is_again: bool) -> None:
+    (tmp_path / "users").write_text(format_users({"alice": PasswordHash.of("sesame", os.urandom)}))
+    settings = {
+        "listeners": "SASL_SSL://127.0.0.1:0",
+        "sasl_enabled_mechanisms": "PLAIN",
+        "sasl_plain_users_location": str(tmp_path / "users"),
+    }
+    async with encrypted(tmp_path, **settings) as door:
+        client = await connect(door, client_context())
+        if is_again:
+            assert (await plain_login(client, "alice", "sesame")).error_code == 0
+        assert (await plain_login(client, "alice", "wrong")).error_code == 58
+        with trio.fail_after(5):
+            assert await client.stream.receive_some() == b"", "an end that nobody could have made on the way"
 
 
 @trio_test

@@ -25,11 +25,13 @@ class LoginEnded(WireError):
 
 def guarded(login: Login, handle: Handle, end: Callable[[], Awaitable[None]]) -> Any:
     """Handles a frame as `handle` does, unless the login has ended. `end` ends the connection when it was to be done
-    again and has failed."""
+    again and has failed; nothing that came behind that is handled."""
 
     def handle_known(frame: memoryview, request: Any = None) -> Awaitable[None] | None:
         key = int.from_bytes(frame[:2], "big")
         if key != SASL_HANDSHAKE and key != SASL_AUTHENTICATE:
+            if login.state is LoginState.FAILED:
+                raise LoginEnded("its login was to be done again and has failed")
             if login.has_expired():
                 raise LoginEnded("its login has ended, and it goes on without another")
             return handle(frame, request)

@@ -270,6 +270,22 @@ async def test_a_connection_stays_whose_it_was(tmp_path: Path, message: bytes) -
 
 
 @trio_test
+async def test_nothing_that_came_behind_a_login_that_failed_is_done(tmp_path: Path) -> None:
+    async with guarded(tmp_path) as door:
+        client = await door.connect()
+        await plain_login(client, "alice", "sesame")
+        await client.ask(SaslHandshakeRequest("PLAIN"), 1)
+        before = door.broker.server.requests[MetadataRequest.API_KEY]
+        await client.send_bytes(
+            client.prepare(SaslAuthenticateRequest(b"\0alice\0wrong"), 2)
+            + client.prepare(MetadataRequest(topics=[]), answered=False) * 3
+        )
+        assert (await client.receive()).error_code == SASL_AUTHENTICATION_FAILED
+        await client.wait_closed()
+        assert door.broker.server.requests[MetadataRequest.API_KEY] == before
+
+
+@trio_test
 async def test_users_are_told_without_what_is_kept_of_their_passwords(tmp_path: Path) -> None:
     async with guarded(tmp_path) as door:
         await give_password(door, "carol", "knock")
