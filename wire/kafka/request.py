@@ -68,6 +68,8 @@ class Peer:
     """Told when it has shown who it is."""
     tenant: str | None = field(default=None, init=False)
     """The tenant whose namespace its requests are served in; None if it is nobody's."""
+    was_tenants: bool = field(default=False, init=False)
+    """Whether they ever were in one: then they are never served outside of all."""
     reader: tuple[str, str] | None = None
     """What tracing knows it by, once it has sent a Fetch."""
     node_id: int | None = field(default=None, init=False)

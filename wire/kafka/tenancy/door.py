@@ -102,9 +102,10 @@ class TenantDoor:
         """Follow what becomes of tenants; these connections are served accordingly."""
 
         def follow() -> None:
-            self.follow()
+            # First whose they are now: what is forgotten of a tenant must not be counted down afterwards.
             for connection in tuple(connections.values()):
                 connection.bind(connection.peer.caller)
+            self.follow()
 
         follow()
         self.tenants.on_change.append(follow)
@@ -120,16 +121,17 @@ class TenantDoor:
 
     def bind(self, peer: Peer, caller: Caller) -> Served | None:
         """How the requests of a connection, which are this caller's, are served from now on; None if it belongs to no
-        tenant."""
-        if caller is NODE or (not len(self.tenants) and not self.listeners and caller.tenant is None):
+        tenant, and never did."""
+        if caller is NODE:
             self.unbind(peer)
             return None
+        if not (len(self.tenants) or self.listeners or caller.tenant is not None):
+            return self._as_nobodys(peer, caller)
         here = self.listeners.get(peer.listener, ListenerTenancy())
         own = self.tenants.of(caller)
         name = here.tenant or own
         if name is None:
-            self.unbind(peer)
-            return None
+            return self._as_nobodys(peer, caller)
         if own is not None and own != name:
             return self._refuse(peer, f"{caller.principal} belongs to another tenant than the listener's, {name}")
         row = self.tenants.get(name)
@@ -138,6 +140,7 @@ class TenantDoor:
         if not self._count(peer, row):
             return self._refuse(peer, f"tenant {name} has {row.limits.connections} connections, which is its limit")
         peer.tenant = name
+        peer.was_tenants = True
         return self._served_to(row, row.rewrite or here.rewrite)
 
     def unbind(self, peer: Peer) -> None:
@@ -163,6 +166,13 @@ class TenantDoor:
     def _refuse(self, peer: Peer, reason: str) -> Served:
         self.unbind(peer)
         return _Refused(reason)
+
+    def _as_nobodys(self, peer: Peer, caller: Caller) -> Served | None:
+        """Within no namespace; but never a connection that was within one: its tenant is gone, or lists it no more."""
+        if peer.was_tenants:
+            return self._refuse(peer, f"{caller.principal} belongs to no tenant any more")
+        self.unbind(peer)
+        return None
 
     def _served_to(self, row: TenantRecord, rewrite: bool) -> Served:
         place = row.name, rewrite

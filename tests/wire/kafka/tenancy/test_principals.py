@@ -131,3 +131,27 @@ async def show_token(client: Client, text: str) -> None:
     await client.ask(SaslHandshakeRequest("OAUTHBEARER"), 1)
     said = f"n,,\x01auth=Bearer {text}\x01\x01".encode()
     assert (await client.ask(SaslAuthenticateRequest(said), 2)).error_code == 0
+
+
+@trio_test
+async def test_who_was_a_tenants_is_never_served_as_nobodys_on_the_same_connection(tmp_path: Path) -> None:
+    async with guarded(tmp_path) as tenants:
+        await tenants.administration.alter("acme", principals=["User:alice", "User:acme.*"])
+        bob, alice, zoe = [await login(tenants, IN, name) for name in ("acme.bob", "alice", "zulu.zoe")]
+        await create_topic(zoe, "zulu.orders")
+        assert [await names(each) for each in (bob, alice, zoe)] == [[], [], ["zulu.orders"]]
+        usage = tenants.door.broker.server.tenancy.usages
+        assert usage.of("acme").connections == 2
+        await tenants.administration.alter("acme", principals=["User:acme.*"])
+        with pytest.raises(Closed):
+            await names(alice)
+        assert usage.of("acme").connections == 1
+        await tenants.administration.delete("acme")
+        assert usage.of("acme").connections == 0
+        with pytest.raises(Closed):
+            await names(bob)
+        # Nor after the last tenant went.
+        await tenants.administration.delete("zulu", force=True)
+        with pytest.raises(Closed):
+            await names(zoe)
+        assert usage.of("acme").connections == usage.of("zulu").connections == 0
