@@ -115,23 +115,24 @@ class ConnectionEntry:
     def _paced(self, bound: int) -> PacedRate:
         return PacedRate(bound, SampledRate(self.quotas.window))
 
-    def listener(self, number: int) -> "ListenerEntry":
-        """What decides for the listener of this number."""
+    def listener(self, number: int, *, asks: bool = True) -> "ListenerEntry":
+        """What decides for the listener of this number; `asks` tells whether who comes by it has to show who it is."""
         known = self.limits.listeners
         limits = known[number] if number < len(known) else ListenerLimits("")
-        return ListenerEntry(self, limits, self._paced(limits.rate))
+        return ListenerEntry(self, limits, self._paced(limits.rate), asks)
 
     # -- principals
 
     async def arrive(self, arrival: Arriving, peer: Peer) -> bool:
-        """Whether a connection is let in that has to show who it is. Raises `TooMany` if its principal has enough."""
+        """Whether a connection is let in that has to show who it is. Raises `TooMany` if its principal has enough; the
+        nodes of a cluster have as many as they need."""
         self.arriving += 1
         try:
             is_in = await arrival.run()
         finally:
             self.arriving -= 1
         principal = peer.caller.principal
-        if is_in:
+        if is_in and peer.node_id is None:
             refusal = self.enter(principal)
             if refusal is not None:
                 raise TooMany(refusal)
@@ -162,6 +163,7 @@ class ListenerEntry:
     entry: ConnectionEntry
     limits: ListenerLimits
     pace: PacedRate
+    asks: bool = True
     count: int = field(default=0, init=False)
 
     def refusal(self, address: str) -> Refusal | None:
@@ -169,7 +171,7 @@ class ListenerEntry:
         entry, limits = self.entry, self.limits
         if self.count >= limits.most:
             return Refusal(f"listener.name.{limits.name.lower()}.max.connections={limits.most} is reached")
-        if entry.arriving >= entry.limits.unauthenticated:
+        if self.asks and entry.arriving >= entry.limits.unauthenticated:
             most = entry.limits.unauthenticated
             return Refusal(f"max.connections.unauthenticated={most} have not shown yet who they are")
         now = entry.clock.monotonic()

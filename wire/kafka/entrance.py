@@ -24,6 +24,11 @@ class Entrance:
     tls: TlsIdentity | None = None
     login: LoginPolicy | None = None
 
+    @property
+    def asks(self) -> bool:
+        """Whether a connection has anything to do before its first request."""
+        return self.tls is not None or self.login is not None
+
 
 @frozen(eq=False)
 class Arrival:
@@ -76,4 +81,4 @@ def arrive(entrances: Sequence[Entrance], transport: Transport, peer: Peer, serv
         peer.login = Login(entrance.login, peer)
     if entrance.tls is not None:
         transport = TlsTransport(transport, entrance.tls.context)
-    return None if entrance.tls is None and entrance.login is None else Arrival(entrance, transport, peer, served)
+    return Arrival(entrance, transport, peer, served) if entrance.asks else None

@@ -544,7 +544,9 @@ class KafkaServer:
 
         Clients are told to connect to `endpoint`, or where it is None to the address by which they came.
         """
-        await self._acceptor.serve(listener, partial(self._connect, endpoint, number), self.entry.listener(number))
+        asks = number < len(self.entrances) and self.entrances[number].asks
+        gate = self.entry.listener(number, asks=asks)
+        await self._acceptor.serve(listener, partial(self._connect, endpoint, number), gate)
 
     def admit(self, transport: Transport, endpoint: Endpoint, nursery: trio.Nursery) -> None:
         """Serve a connection that came by no listener, in the nursery."""

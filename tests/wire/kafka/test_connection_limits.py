@@ -10,7 +10,7 @@ import trio
 import trio.testing
 from trio.testing import trio_test
 
-from coordinators.access.callers import ANONYMOUS, Caller, Principal
+from coordinators.access.callers import ANONYMOUS, NODE, Caller, Principal
 from coordinators.access.quotas.quotas import Quotas
 from engine.clock import ManualClock
 from engine.errors import InvalidConfig
@@ -143,6 +143,10 @@ async def test_a_principal_has_so_many_connections_and_gets_another_when_one_goe
     assert await limited.arrive(arrived, peer(ALICE))
     for _ in range(3):
         assert await limited.arrive(arrived, peer(ANONYMOUS)), "whoever was not asked is not counted"
+    for _ in range(3):
+        node = peer(NODE.principal)
+        node.node_id = 7
+        assert await limited.arrive(arrived, node), "nodes of the cluster are not"
 
 
 @trio_test
@@ -158,11 +162,28 @@ async def test_those_who_have_not_shown_who_they_are_take_a_bounded_number_of_pl
         refusal = gate.refusal("10.0.0.2")
         assert refusal is not None
         assert "max.connections.unauthenticated=2" in refusal.reason
+        assert limited.listener(1, asks=False).refusal("10.0.0.2") is None, "a listener that asks nothing"
         arriving[0].ends.set()
         await trio.testing.wait_all_tasks_blocked()
         assert gate.refusal("10.0.0.2") is None
         arriving[1].ends.set()
     assert limited.arriving == 0
+
+
+@trio_test
+async def test_those_who_have_not_shown_who_they_are_keep_nobody_out_of_a_listener_that_does_not_ask(
+    tmp_path: Path,
+) -> None:
+    settings: dict[str, object] = {
+        "listeners": "IN://127.0.0.1:0,OPEN://127.0.0.1:0",
+        "listener.security.protocol.map": "IN:SASL_PLAINTEXT,OPEN:PLAINTEXT",
+        "max.connections.unauthenticated": 1,
+    }
+    async with open_door(tmp_path, settings) as door, from_address(door, "127.0.0.1"):
+        await until(lambda: door.broker.server.entry.arriving == 1)
+        async with from_address(door, "127.0.0.1") as second, from_address(door, "127.0.0.1", 1) as other:
+            assert not await is_served(second)
+            assert await is_served(other)
 
 
 def test_a_listener_that_is_not_configured_has_no_limit() -> None:
