@@ -2,6 +2,8 @@
 
 from attrs import field, frozen
 
+from engine.errors import SaslAuthenticationFailed
+
 USER = "User"
 
 
@@ -18,6 +20,13 @@ class Principal:
 
 ANONYMOUS = Principal("ANONYMOUS")
 """Whoever came by a listener that asks nobody who it is."""
+
+
+def known(name: str) -> Principal:
+    """The user of this name who has shown who it is; `SaslAuthenticationFailed` for what is nobody's name."""
+    if not name or name == ANONYMOUS.name:
+        raise SaslAuthenticationFailed(f"nobody can be called {name!r}: that is who was not asked")
+    return Principal(name)
 
 
 @frozen(cache_hash=True)

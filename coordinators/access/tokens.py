@@ -13,7 +13,7 @@ from typing import Any
 
 from attrs import frozen
 
-from coordinators.access.callers import Principal
+from coordinators.access.callers import Principal, known
 from engine.errors import SaslAuthenticationFailed
 
 KINDS = {
@@ -142,7 +142,7 @@ def _judged(claims: Mapping[str, Any], rules: TokenRules, now_s: float) -> Valid
     tenant = claims.get(rules.tenant_claim) if rules.tenant_claim is not None else None
     if tenant is not None and not isinstance(tenant, str):
         raise SaslAuthenticationFailed("the token's tenant is none")
-    return ValidToken(Principal(subject), round(expires * 1000), tenant)
+    return ValidToken(known(subject), round(expires * 1000), tenant)
 
 
 def _time(claims: Mapping[str, Any], name: str) -> float | None:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from attrs import evolve, frozen
 
+from coordinators.access.callers import ANONYMOUS
 from coordinators.access.scram import (
     BY_NUMBER,
     DEFAULT_ITERATIONS,
@@ -213,6 +214,13 @@ def check_name(name: str) -> None:
         raise UnacceptableCredential(f"A user's name has between 1 and {NAME_BYTES_MAX} bytes")
 
 
+def check_new_name(name: str) -> None:
+    """The same for one that is given a password; who has one by such a name can still lose it."""
+    check_name(name)
+    if name == ANONYMOUS.name:
+        raise UnacceptableCredential(f"{name} stands for whoever was not asked who it is; choose another name")
+
+
 def check_iterations(iterations: int) -> None:
     """`UnacceptableCredential` if they are too few to protect the password, or too many to be borne."""
     if not LEAST_ITERATIONS <= iterations <= MOST_ITERATIONS:
@@ -220,6 +228,7 @@ def check_iterations(iterations: int) -> None:
 
 
 def _checked(mechanism: ScramMechanism, given: ScramUpsertion) -> ScramCredential:
+    check_new_name(given.name)
     check_iterations(given.iterations)
     if not given.salt or len(given.salted_password) != mechanism.key_bytes:
         raise UnacceptableCredential("A salt and a salted password of the mechanism's length are needed")

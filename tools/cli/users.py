@@ -13,10 +13,10 @@ from attrs import evolve
 
 from coordinators.access.password_file import PasswordHash, format_users, parse_users
 from coordinators.access.scram import BY_NAME, BY_NUMBER, SALT_BYTES, ScramMechanism, credential_of, salted
-from coordinators.access.users import Users, user_change
+from coordinators.access.users import Users, check_new_name, user_change
 from engine.catalogue.catalogue import Catalogue
 from engine.catalogue.user_records import UserRecord
-from engine.errors import BrokerError
+from engine.errors import BrokerError, UnacceptableCredential
 from engine.files.files import OsFiles
 from tidegate.data_directory import DataDirectory, DataDirectoryInUse, DataDirectoryUnusable
 from tidegate.dev_certificates import write_secret
@@ -125,6 +125,7 @@ class CatalogueUsers:
     def put(self, name: str, password: str, mechanisms: Sequence[ScramMechanism], iterations: int) -> None:
         kept = {each.name: credential_of(each, password, os.urandom, iterations) for each in mechanisms}
         with self._open() as catalogue:
+            check_new_name(name)
             users = Users.load(catalogue)
             record = users.by_name.get(name, UserRecord(name))
             changed = evolve(record, scram={**record.scram, **kept})
@@ -171,6 +172,10 @@ class FileUsers:
     def put(self, name: str, password: str, _mechanisms: Sequence[ScramMechanism], _iterations: int) -> None:
         if ":" in name or name.startswith("#") or name != name.strip() or not name.isprintable():
             raise UsageMistake(f"{name!r} cannot stand in such a file", "no colon, no '#' and no space around it")
+        try:
+            check_new_name(name)
+        except UnacceptableCredential as error:
+            raise UsageMistake(str(error), "it is left as it is") from None
         self._write({**self._read(), name: PasswordHash.of(password, os.urandom)})
 
     def delete(self, name: str) -> None:

@@ -106,7 +106,7 @@ class Reception:
             name, colon, password = b64decode(given, validate=True).decode().partition(":")
         except (binascii.Error, UnicodeDecodeError):
             return None
-        if not colon or not name or not password:
+        if not colon or not name or not password or name == ANONYMOUS.name:
             return None
         with self._place():
             return Principal(name) if await check(name, password) else None

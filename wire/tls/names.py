@@ -8,7 +8,7 @@ import re
 
 from attrs import frozen
 
-from coordinators.access.callers import ANONYMOUS, Principal
+from coordinators.access.callers import ANONYMOUS, Principal, known
 from engine.errors import SaslAuthenticationFailed
 
 DEFAULT = "DEFAULT"
@@ -86,11 +86,12 @@ def distinguished_name(certificate: bytes) -> str:
 
 
 def principal_of(certificate: bytes | None, rules: tuple[NameRule, ...]) -> Principal:
-    """Nobody in particular without a certificate; `SaslAuthenticationFailed` if no rule is about its name."""
+    """Nobody in particular without a certificate; `SaslAuthenticationFailed` if no rule is about its name, or what it
+    makes of it is nobody's."""
     if certificate is None:
         return ANONYMOUS
     name = distinguished_name(certificate)
     for rule in rules:
         if (made := rule.apply(name)) is not None:
-            return Principal(made)
+            return known(made)
     raise SaslAuthenticationFailed(f"no rule of ssl.principal.mapping.rules is about {name}")

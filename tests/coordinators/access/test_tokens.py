@@ -73,6 +73,7 @@ def test_it_is_meant_for_us_among_others(audience: object) -> None:
         {"sub": ""},
         {"sub": 7},
         {"sub": "a\nb"},
+        {"sub": "ANONYMOUS"},
     ],
 )
 def test_what_is_signed_and_says_something_else_does_not_count(changed: dict[str, object]) -> None:

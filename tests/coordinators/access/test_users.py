@@ -59,6 +59,7 @@ def test_a_user_has_a_password_for_each_mechanism_and_goes_with_the_last() -> No
         ((upsertion("a", iterations=16385),), (), UnacceptableCredential),
         ((upsertion(""),), (), UnacceptableCredential),
         ((upsertion("x" * 257),), (), UnacceptableCredential),
+        ((upsertion("ANONYMOUS"),), (), UnacceptableCredential),
         ((upsertion("a", salt=b""),), (), UnacceptableCredential),
         ((ScramUpsertion("a", 2, 4096, b"salt", bytes(32)),), (), UnacceptableCredential),
         ((upsertion("a", 3),), (), UnsupportedSaslMechanism),

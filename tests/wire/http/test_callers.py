@@ -35,7 +35,7 @@ def basic(name: str, password: str) -> str:
 
 
 async def check_password(name: str, password: str) -> bool:
-    return (name, password) in (("alice", "open:sesame"), ("bob", "\u00e9"))
+    return (name, password) in (("alice", "open:sesame"), ("bob", "\u00e9"), ("ANONYMOUS", "me"))
 
 
 async def check_token(token: str) -> Principal | None:
@@ -85,6 +85,7 @@ async def test_whoever_shows_it_is_let_in(said: str, who: Principal) -> None:
         basic("alice", ""),
         basic("", "open:sesame"),
         basic("alice", "wrong"),
+        basic("ANONYMOUS", "me"),
         basic("nobody", "open:sesame"),
         "Basic " + b64encode(b"alice").decode(),
         "Bearer " + "x" * (MOST_CREDENTIAL_BYTES + 1),

@@ -76,6 +76,19 @@ def test_without_a_certificate_it_is_nobody_in_particular() -> None:
     assert principal_of(None, parse_rules("DEFAULT")) == ANONYMOUS
 
 
+@pytest.mark.parametrize(
+    ("shown", "rules"),
+    [
+        (certificate(), "DEFAULT"),
+        (certificate([(CN, "me")]), "RULE:CN=(me)?.*//"),
+        (certificate([(CN, "anonymous")]), "RULE:CN=(.*)/$1/U"),
+    ],
+)
+def test_a_certificate_is_somebodys_or_not_accepted(shown: bytes, rules: str) -> None:
+    with pytest.raises(SaslAuthenticationFailed, match="nobody can be called"):
+        principal_of(shown, parse_rules(rules))
+
+
 @pytest.mark.parametrize("text", ["", "RULE:", "RULE:a/b", "RULE:(/x/", "RULE:a/$1/", "RULE:a/b/X", "SOMETHING"])
 def test_what_are_no_rules_is_refused(text: str) -> None:
     assert not are_rules(text)

@@ -16,7 +16,7 @@ from enum import Enum
 import trio
 from attrs import define, evolve, field, frozen
 
-from coordinators.access.callers import NODE
+from coordinators.access.callers import ANONYMOUS, NODE
 from engine.clock import Clock
 from engine.errors import BrokerError, IllegalSaslState, SaslAuthenticationFailed, UnsupportedSaslMechanism
 from wire.kafka.errors import error_code
@@ -148,6 +148,8 @@ class Login:
         known = self._known
         if known is not None and (shown.principal, shown.tenant) != (known.principal, known.tenant):
             raise SaslAuthenticationFailed("it is another than before")
+        if shown.principal == ANONYMOUS:
+            raise SaslAuthenticationFailed(f"nobody logs in as {ANONYMOUS.name}: that is who was not asked")
         clock, peer = self.policy.clock, self.peer
         self._exchange, self._known, self.state = None, shown, LoginState.KNOWN
         self._known_since = clock.monotonic()

@@ -62,6 +62,10 @@ def test_a_file_of_users_is_written_without_passwords(tmp_path: Path) -> None:
     assert run("user", "delete", "alice", "--yes", *where).code == 0
     assert run("user", "delete", "alice", "--yes", *where).code == 4
     assert run("user", "add", "a:b", "--password", "x", *where).code == 2
+    for option, place in (("--users-file", file), ("--data-dir", tmp_path / "data")):
+        nobody = run("user", "add", "ANONYMOUS", "--password", "x", option, str(place))
+        assert nobody.code != 0
+        assert "choose another name" in nobody.err
 
 
 @pytest.mark.parametrize(

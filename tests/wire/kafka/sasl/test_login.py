@@ -13,7 +13,7 @@ from wire.kafka.request import Endpoint, Peer
 from wire.kafka.sasl.exchange import SaslExchange, Shown, Turn
 from wire.kafka.sasl.login import Login, LoginPolicy, LoginState
 
-ILLEGAL_SASL_STATE, UNSUPPORTED_SASL_MECHANISM = 34, 33
+ILLEGAL_SASL_STATE, UNSUPPORTED_SASL_MECHANISM, SASL_AUTHENTICATION_FAILED = 34, 33, 58
 
 
 class Believing:
@@ -65,6 +65,14 @@ async def test_the_address_stays_with_the_principal() -> None:
     await shown.authenticate(b"alice")
     assert (str(shown.peer.caller.principal), shown.peer.caller.host) == ("User:alice", "10.0.0.7")
     assert shown.state is LoginState.KNOWN
+
+
+@trio_test
+async def test_nobody_logs_in_as_who_was_not_asked() -> None:
+    shown = login(ManualClock())
+    shown.handshake("BELIEF", 1)
+    assert (await shown.authenticate(b"ANONYMOUS")).error_code == SASL_AUTHENTICATION_FAILED
+    assert shown.state is LoginState.FAILED
 
 
 @pytest.mark.parametrize(
