@@ -24,7 +24,7 @@ from wire.kafka.codec.primitives import MAX_STRING_BYTES, WireError
 from wire.kafka.errors import ErrorCode
 from wire.kafka.messages.base import ZERO_UUID
 from wire.kafka.tenancy.fields import OFFERED
-from wire.kafka.tenancy.opaque import renamed_assignment, renamed_subscription
+from wire.kafka.tenancy.opaque import renamed_assignment, renamed_subscription, told_assignment, told_subscription
 
 if TYPE_CHECKING:
     from wire.kafka.messages.api_versions import ApiVersion
@@ -102,13 +102,13 @@ class TenantView:
         return TenantPattern.read(expression).expression if expression else expression
 
     def subscription_read(self, data: bytes) -> bytes:
-        return renamed_subscription(data, self.name_read)
+        return told_subscription(data, self.name_read)
 
     def subscription_written(self, data: bytes) -> bytes:
         return renamed_subscription(data, self.name_written)
 
     def assignment_read(self, data: bytes) -> bytes:
-        return renamed_assignment(data, self.name_read)
+        return told_assignment(data, self.name_read)
 
     def assignment_written(self, data: bytes) -> bytes:
         return renamed_assignment(data, self.name_written)
