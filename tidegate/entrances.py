@@ -198,6 +198,8 @@ class Entrances:
         file = self._files[path]
 
         async def check(name: str, password: str) -> bool:
+            if file.is_known(name, password):
+                return True  # whoever guesses keeps those waiting whose passwords have to be checked, not these
             async with self._checking:
                 return await in_worker(self.workers, file.has_password, name, password)
 

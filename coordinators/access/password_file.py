@@ -148,16 +148,23 @@ class PasswordFile:
         except (OSError, InvalidConfig) as error:
             logger.error("the file of users stays as it was read last: %s", error)
 
+    def is_known(self, name: str, password: str) -> bool:
+        """Whether the user has logged in with this password lately; takes no time."""
+        kept = self._known.get(name)
+        return kept is not None and hmac.compare_digest(kept, self._keyed(name, password))
+
     def has_password(self, name: str, password: str) -> bool:
         """[thread] Whether the user has this password."""
         users, known = self._users, self._known
-        tried = hmac.digest(self._key, f"{name}\0{password}".encode(), "sha256")
-        if name in known and hmac.compare_digest(known[name], tried):
+        if self.is_known(name, password):
             return True
         if not users.get(name, self._unknown).is_of(password) or name not in users:
             return False
-        known[name] = tried
+        known[name] = self._keyed(name, password)
         return True
+
+    def _keyed(self, name: str, password: str) -> bytes:
+        return hmac.digest(self._key, f"{name}\0{password}".encode(), "sha256")
 
 
 def _stamp(status: os.stat_result) -> Stamp:

@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
+import trio
 from trio.testing import trio_test
 
 from coordinators.access.password_file import PasswordFile, PasswordHash, format_users
@@ -92,3 +93,18 @@ async def test_one_file_that_fails_stops_neither_the_node_nor_the_others(
         assert "stays as it was read last: RecursionError" in caplog.text
         assert entrances.identities["SSL"].context is not before
         assert (await plain_login(await door.connect(), "alice", "one")).error_code == 0
+
+
+@trio_test
+async def test_who_has_logged_in_lately_does_not_wait_for_those_whose_passwords_are_checked(tmp_path: Path) -> None:
+    users = tmp_path / "users"
+    users.write_text(format_users({name: PasswordHash.of("one", os.urandom) for name in ("alice", "bob")}))
+    settings = {**IN, "sasl.enabled.mechanisms": "PLAIN", "sasl.plain.users.location": str(users)}
+    async with open_door(tmp_path / "data", dict(settings)) as door:
+        assert (await plain_login(await door.connect(), "alice", "one")).error_code == 0
+        async with door.broker.node.services[Entrances]._checking:
+            assert (await plain_login(await door.connect(), "alice", "one")).error_code == 0
+            for name, password in (("alice", "another"), ("bob", "one")):
+                with trio.move_on_after(0.1) as waiting:
+                    await plain_login(await door.connect(), name, password)
+                assert waiting.cancelled_caught
