@@ -1,6 +1,7 @@
 """The sockets that the broker listens on: bound before anything is recovered, so that a port in use is told at once."""
 
 import errno
+import logging
 import socket
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -16,7 +17,11 @@ from wire.kafka.request import Endpoint
 from wire.kafka.server import KafkaServer
 from wire.socket_options import begin_unpaced
 
+logger = logging.getLogger("tidegate.access")
+
 BACKLOG = 1024
+IN_CLEAR = ("PLAIN", "OAUTHBEARER")
+"""Mechanisms by which a secret itself goes over the wire."""
 DOOR_KEY = "http.advertised.url"
 WILDCARDS = ("", "0.0.0.0", "::")
 
@@ -162,6 +167,22 @@ def _refuse_strangers(config: BrokerConfig, listener: Listener, bound: str) -> N
     )
 
 
+def _warn_of_secrets(config: BrokerConfig, listener: Listener, bound: str) -> None:
+    """Of passwords and tokens that others could read on their way."""
+    protocol = config.protocol(listener)
+    if protocol.has_tls or not protocol.has_sasl or _is_loopback(bound):
+        return
+    mechanisms = ListenerSettings(config.settings, listener.name).items("sasl.enabled.mechanisms")
+    if told := [name for name in mechanisms if name in IN_CLEAR]:
+        logger.warning(
+            "%s is not loopback and not encrypted (%s), and by %s (sasl.enabled.mechanisms) secrets could be read on "
+            "their way: make it SASL_SSL with listener.security.protocol.map, or leave them to SCRAM",
+            listener,
+            protocol.value,
+            " and ".join(told),
+        )
+
+
 def _has_tls(config: BrokerConfig) -> bool:
     return config.settings.text("http.security.protocol") == "SSL"
 
@@ -183,6 +204,7 @@ def bind_all(config: BrokerConfig) -> Iterator[list[BoundListener]]:
         for number, listener in enumerate(config.listeners):
             sock = stack.enter_context(_bind(listener, KAFKA_OPTIONS))
             _refuse_strangers(config, listener, sock.getsockname()[0])
+            _warn_of_secrets(config, listener, sock.getsockname()[0])
             bound.append(BoundListener(sock, _endpoint(listener, config.advertised(number), sock), listener.name))
         yield bound
 

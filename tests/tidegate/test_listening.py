@@ -133,3 +133,24 @@ def test_who_listens_beyond_loopback_asks_who_is_there_or_says_that_it_need_not(
     with pytest.raises(CannotListen, match="--allow-anonymous") as raised, bind_all(config(tmp_path, settings)):
         pass
     assert raised.value.is_configuration
+
+
+@pytest.mark.parametrize(
+    ("listeners", "mechanisms", "told"),
+    [
+        ("SASL_PLAINTEXT://0.0.0.0:0", "PLAIN,SCRAM-SHA-256", "by PLAIN (sasl.enabled.mechanisms)"),
+        ("SASL_PLAINTEXT://[::]:0", "PLAIN,OAUTHBEARER", "by PLAIN and OAUTHBEARER (sasl.enabled.mechanisms)"),
+        ("SASL_PLAINTEXT://0.0.0.0:0", "SCRAM-SHA-256,SCRAM-SHA-512", None),
+        ("SASL_PLAINTEXT://127.0.0.1:0", "PLAIN,OAUTHBEARER", None),
+        ("SASL_SSL://0.0.0.0:0", "PLAIN,OAUTHBEARER", None),
+    ],
+)
+def test_secrets_that_others_could_read_are_warned_of(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, listeners: str, mechanisms: str, told: str | None
+) -> None:
+    with bind_all(config(tmp_path, {"listeners": listeners, "sasl.enabled.mechanisms": mechanisms})):
+        pass
+    assert [record.levelname for record in caplog.records] == ([] if told is None else ["WARNING"])
+    if told is not None:
+        assert f"{listeners} is not loopback" in caplog.text
+        assert told in caplog.text
