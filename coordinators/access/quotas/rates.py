@@ -7,6 +7,9 @@ from collections import deque
 
 from attrs import define, field, frozen
 
+LONGEST_WAIT_S = 3600.0
+"""Nobody is told to wait longer: answers hold milliseconds in 32 bits. What is still too much then is told again."""
+
 
 @frozen
 class QuotaWindow:
@@ -25,6 +28,11 @@ class QuotaWindow:
     def longest_s(self) -> float:
         """After so long a sample no longer counts."""
         return self.samples * self.sample_s
+
+
+def _bounded(excess: float, bound: float) -> float:
+    """How long so much takes at this rate, however small it is."""
+    return excess / bound if excess < bound * LONGEST_WAIT_S else LONGEST_WAIT_S
 
 
 @define(eq=False)
@@ -53,7 +61,7 @@ class SampledRate:
     def wait_s(self, bound: float, now: float) -> float:
         """How long nothing more should be used so that the rate falls to the bound; 0.0 if it is within it."""
         rate = self.rate(now)
-        return (rate - bound) / bound * self._span(now) if rate > bound else 0.0
+        return _bounded((rate - bound) * self._span(now), bound) if rate > bound else 0.0
 
     def _span(self, now: float) -> float:
         window = self.window
@@ -90,7 +98,7 @@ class TokenBucket:
     def wait_s(self, bound: float, now: float) -> float:
         """How long until there is something in it; 0.0 if there is."""
         self._fill(bound, now)
-        return max(-self._tokens / bound, 0.0)
+        return _bounded(-self._tokens, bound) if self._tokens < 0.0 else 0.0
 
     def _fill(self, bound: float, now: float) -> None:
         burst = bound * self.window.longest_s

@@ -7,6 +7,7 @@ from pathlib import Path
 import trio
 from trio.testing import trio_test
 
+from coordinators.access.quotas.rates import LONGEST_WAIT_S
 from tests.wire.kafka.door import Client
 from tests.wire.kafka.quotas import Parts, bind
 from tests.wire.kafka.requests import BY_NAME, batch, client_of_topic, fetch, produce, produced
@@ -32,6 +33,15 @@ async def test_a_producer_beyond_its_rate_is_told_at_once_and_not_read_from(tmp_
         told_at = trio.current_time()
         await client.ask(ApiVersionsRequest())
         assert trio.current_time() - told_at >= answer.throttle_time_ms / 1000 - 0.05
+
+
+@trio_test
+async def test_a_producer_is_answered_however_long_it_would_have_to_wait(tmp_path: Path) -> None:
+    async with client_of_topic(tmp_path) as (client, _):
+        await bind(client, {"client-id": "test"}, producer_byte_rate=1e-6)
+        answer = await client.ask(produce("t", batch([bytes(50_000)])), BY_NAME)
+        assert answer.responses[0].partition_responses[0].error_code == 0
+        assert answer.throttle_time_ms == LONGEST_WAIT_S * 1000
 
 
 @trio_test

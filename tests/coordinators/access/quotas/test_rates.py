@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordinators.access.quotas.rates import QuotaWindow, SampledRate, TokenBucket
+from coordinators.access.quotas.rates import LONGEST_WAIT_S, QuotaWindow, SampledRate, TokenBucket
 
 WINDOW = QuotaWindow()
 Samples = list[tuple[float, float]]
@@ -111,3 +111,20 @@ def test_a_bucket_is_overdrawn_once_and_tells_how_long_to_wait() -> None:
     bucket.record(30, 2.0, 0.0)
     assert bucket.wait_s(2.0, 0.0) == pytest.approx(4.0), "22 were in it"
     assert bucket.wait_s(2.0, 4.0) == 0.0
+
+
+@given(st.floats(0, 1e15), st.floats(0, 1e9))
+def test_nobody_waits_longer_than_can_be_told(amount: float, bound: float) -> None:
+    rate, bucket = SampledRate(WINDOW), TokenBucket(WINDOW)
+    rate.record(amount, 100.0)
+    bucket.record(amount, bound, 100.0)
+    for wait_s in (rate.wait_s(bound, 100.0), bucket.wait_s(bound, 100.0)):
+        assert 0.0 <= wait_s <= LONGEST_WAIT_S
+
+
+@pytest.mark.parametrize("bound", [0.0, 5e-324, 1e-9])
+def test_a_bound_of_next_to_nothing_is_waited_for_as_long_as_can_be_told(bound: float) -> None:
+    rate, bucket = SampledRate(WINDOW), TokenBucket(WINDOW)
+    rate.record(1e6, 100.0)
+    bucket.record(1e6, bound, 100.0)
+    assert rate.wait_s(bound, 100.0) == bucket.wait_s(bound, 100.0) == LONGEST_WAIT_S
