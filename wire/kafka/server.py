@@ -225,6 +225,10 @@ class KafkaConnection:
         """Read nothing for so long: its client was told to wait."""
         self._muted_until = max(self._muted_until, self._now() + wait_s)
         self._held = True
+        if self._resume is not None:
+            # The reader waits for answers to go out; from now on it waits for the time to pass first.
+            self._resume.set()
+            self._resume = None
 
     def is_muted(self, now: float) -> bool:
         """Whether the client was told to wait, and still is."""
@@ -239,9 +243,11 @@ class KafkaConnection:
         self.last_active = self._now()
 
     async def _wait_until_sent(self) -> None:
-        if self._muted_until:
-            await self._stay_muted()
-        while self._is_backed_up():
+        while True:
+            if self._muted_until:
+                await self._stay_muted()
+            if not self._is_backed_up():
+                break
             self._resume = trio.Event()
             await self._resume.wait()
         if self._began > self._turn_ends:

@@ -100,6 +100,25 @@ async def test_a_connection_is_served_on_after_its_socket_was_full(tmp_path: Pat
         assert await lives(client)
 
 
+@trio_test
+async def test_a_connection_that_is_muted_while_its_answers_pile_up_is_read_from_again(tmp_path: Path) -> None:
+    async with open_door(tmp_path, {"connection.max.inflight.requests": 2}) as door:
+        client = await door.connect()
+        await create_topic(client, "t")
+        (connection,) = server_of(door).connections.values()
+        pieces = [client.prepare(fetch("t", max_wait_ms=200), BY_NAME) for _ in range(2)]
+        await client.send_bytes(b"".join([*pieces, client.prepare(ALL_TOPICS)]))
+        await until(lambda: connection._resume is not None)
+        muted_at = trio.current_time()
+        connection.mute(0.5)
+        with trio.fail_after(5):
+            for _ in range(2):
+                assert (await client.receive()).responses[0].partitions[0].error_code == 0
+            assert [topic.name for topic in (await client.receive()).topics] == ["t"]
+            assert trio.current_time() - muted_at >= 0.45
+            assert await lives(client)
+
+
 # -- malformed
 
 
