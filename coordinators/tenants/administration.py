@@ -48,11 +48,14 @@ class TenantAdministration:
             lambda: self.tenants.plan_alter(name, limits=limits or {}, principals=principals, rewrite=rewrite)
         )
 
-    async def delete(self, name: str, *, force: bool = False) -> TenantRecord:
-        """The tenant goes; `TenantHasTopics` while it has some, unless it is forced."""
-        before = self.tenants.named(name)
+    async def delete(self, name: str, *, force: bool = False, release: bool = False) -> TenantRecord:
+        """The tenant goes; `TenantHasTopics` while it has some, unless it is forced. Its principals are refused from
+        then on; to `release` them, then or later, makes them nobody's."""
+        before = self.tenants.known(name, gone=release)
         topics = self.controller.topics.by_name
-        return await self._change(lambda: (before, self.tenants.plan_delete(name, topics, force=force)))
+        return await self._change(
+            lambda: (before, self.tenants.plan_delete(name, topics, force=force, release=release))
+        )
 
     async def _change(self, plan: Callable[[], tuple[TenantRecord, Commit]]) -> TenantRecord:
         def planned() -> Plan[TenantRecord]:

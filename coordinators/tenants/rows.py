@@ -79,6 +79,8 @@ class TenantRecord:
     rewrite: bool = False
     """Whether its principals see names without the prefix, by whichever listener they come."""
     limits: TenantLimits = TenantLimits()
+    deleted: bool = False
+    """It is no more: the row says only whom it listed, so that they are refused and not taken for nobody's."""
 
     @property
     def key(self) -> str:
@@ -111,15 +113,20 @@ class TenantRecord:
 
     def encode(self) -> bytes:
         limits = {name: value for name, value in asdict(self.limits).items() if value is not None}
-        return encode(
-            {"name": self.name, "principals": self.principals, "rewrite": self.rewrite, "limits": limits},
-        )
+        row: dict[str, Any] = {
+            "name": self.name,
+            "principals": self.principals,
+            "rewrite": self.rewrite,
+            "limits": limits,
+        }
+        return encode(row | {"deleted": True} if self.deleted else row)
 
     @classmethod
     def decode(cls, value: bytes) -> "TenantRecord":
         row: dict[str, Any] = json.loads(value)
         limits = {name: row.get("limits", {}).get(name) for name in LIMIT_NAMES}
-        return cls(row["name"], tuple(row.get("principals", ())), row.get("rewrite", False), TenantLimits(**limits))
+        principals, rewrite, deleted = row.get("principals", ()), row.get("rewrite", False), row.get("deleted", False)
+        return cls(row["name"], tuple(principals), rewrite, TenantLimits(**limits), deleted)
 
 
 def default_principals(name: str) -> tuple[str, ...]:

@@ -32,6 +32,8 @@ class Tenants:
     on_change: list[Callable[[], object]] = field(factory=list, init=False)
     """Told when a tenant came, went or was altered."""
     _rows: dict[str, TenantRecord] = field(factory=dict, init=False)
+    _gone: dict[str, TenantRecord] = field(factory=dict, init=False)
+    """Those that were deleted, until one of the name is made again or its principals are let go."""
     _revisions: dict[str, int] = field(factory=dict, init=False)
 
     def __len__(self) -> int:
@@ -62,12 +64,22 @@ class Tenants:
 
     def of(self, caller: Caller) -> str | None:
         """The name of the tenant that a caller belongs to: that which its token names, whether or not there is such
-        a one, or the one whose row lists it; None if it is nobody's. Of several that list it, the first by name."""
+        a one, or the one whose row lists it; None if it is nobody's. Of several that list it, the first by name. Who is
+        listed only by one that was deleted still belongs to it, and so to none that there is."""
         if caller.tenant is not None:
             return caller.tenant
-        if not self._rows:
+        if not self.is_any_known:
             return None
-        return min((row.name for row in self._rows.values() if row.includes(caller.principal)), default=None)
+        principal = caller.principal
+        found = min((row.name for row in self._rows.values() if row.includes(principal)), default=None)
+        if found is not None:
+            return found
+        return min((row.name for row in self._gone.values() if row.includes(principal)), default=None)
+
+    @property
+    def is_any_known(self) -> bool:
+        """Whether there is a tenant, or was."""
+        return bool(self._rows or self._gone)
 
     # -- changes: planned in a thread, nothing is written
 
@@ -80,9 +92,11 @@ class Tenants:
         row.check()
         if name in self._rows:
             raise TenantExists(f"there is a tenant {name!r} already")
-        if len(self._rows) >= TENANT_COUNT_MAX:
-            raise PolicyViolation(f"there are {TENANT_COUNT_MAX} tenants, which is the most")
-        return row, Commit((Compare(row.key, 0),), (Put(row.key, row.encode()),))
+        if name not in self._gone and len(self._rows) + len(self._gone) >= TENANT_COUNT_MAX:
+            raise PolicyViolation(
+                f"there are {TENANT_COUNT_MAX} tenants with those that were deleted, which is the most"
+            )
+        return row, Commit((Compare(row.key, self._revisions.get(name, 0)),), (Put(row.key, row.encode()),))
 
     def plan_alter(
         self,
@@ -104,33 +118,41 @@ class Tenants:
             return before, Commit()
         return after, Commit((Compare(before.key, self._revisions[name]),), (Put(after.key, after.encode()),))
 
-    def plan_delete(self, name: str, topics: Iterable[str], *, force: bool) -> Commit:
+    def known(self, name: str, *, gone: bool) -> TenantRecord:
+        """The tenant of this name or, if `gone` ones count, the one that was called so."""
+        found = self._gone.get(name) if gone else None
+        return self.named(name) if found is None else found
+
+    def plan_delete(self, name: str, topics: Iterable[str], *, force: bool, release: bool = False) -> Commit:
         """The tenant is no more; of the `topics` that exist none may be its own, unless it is forced: then they stay
-        as anybody's."""
-        before = self.named(name)
+        as anybody's. Whom it listed is refused from then on, unless they are to `release`: then they are nobody's."""
+        before = self.known(name, gone=release)
         held = sorted(each for each in topics if each.startswith(before.prefix))
-        if held and not force:
+        if held and not force and not before.deleted:
             shown = ", ".join(held[:3]) + (", ..." if len(held) > 3 else "")
             raise TenantHasTopics(
                 f"tenant {name!r} has {len(held)} topics ({shown}): delete them first, or say --force to leave them "
                 "to whoever may have topics without a tenant"
             )
-        return Commit((Compare(before.key, self._revisions[name]),), (Delete(before.key),))
+        after = TenantRecord(name, before.principals, deleted=True)
+        change = Delete(before.key) if release else Put(before.key, after.encode())
+        return Commit((Compare(before.key, self._revisions[name]),), (change,))
 
     # -- following the catalogue
 
     def take(self, news: Mapping[str, tuple[TenantRecord | None, int]]) -> None:
         """What the catalogue says now of some tenants, with the revisions of their rows."""
         for name, (row, revision) in news.items():
-            if row is None:
-                self._rows.pop(name, None)
-                self._revisions.pop(name, None)
-            else:
-                self._rows[name], self._revisions[name] = row, revision
+            self._rows.pop(name, None)
+            self._gone.pop(name, None)
+            self._revisions.pop(name, None)
+            if row is not None:
+                kept = self._gone if row.deleted else self._rows
+                kept[name], self._revisions[name] = row, revision
         if news:
             for follow in self.on_change:
                 follow()
 
     def keys(self) -> Iterable[str]:
         """The rows of the catalogue that are known."""
-        return [row.key for row in self._rows.values()]
+        return [row.key for row in (*self._rows.values(), *self._gone.values())]

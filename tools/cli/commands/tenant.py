@@ -133,19 +133,24 @@ def delete(
     context: typer.Context,
     name: Name,
     force: Annotated[bool, typer.Option("--force", help="Though it has topics: they stay, as nobody's.")] = False,
+    release: Annotated[
+        bool,
+        typer.Option("--release", help="Its principals are nobody's then; also of a tenant that is deleted already."),
+    ] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
 ) -> None:
-    """Delete a tenant; not while it has topics. Its principals are then nobody's: what rules let them do, they may."""
+    """Delete a tenant; not while it has topics. Its principals are refused until a tenant of the name is made again."""
     at = session(context)
     confirm(f"Delete the tenant {name}?", yes=yes)
     with opened(at.profile) as door:
-        _delete(door, name, force)
+        _delete(door, name, force, release)
     if at.output.is_for_people:
         at.output.heading(f"tenant {name} is deleted")
 
 
-def _delete(door: Door, name: str, force: bool) -> None:
-    door.tenant_change("DELETE", name, None, "force=true" if force else "")
+def _delete(door: Door, name: str, force: bool, release: bool) -> None:
+    asked = [f"{flag}=true" for flag, is_set in (("force", force), ("release", release)) if is_set]
+    door.tenant_change("DELETE", name, None, "&".join(asked))
 
 
 def _limits(given: list[str] | None) -> dict[str, int | None]:

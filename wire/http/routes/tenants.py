@@ -33,9 +33,10 @@ class TenantPlace(msgspec.Struct):
 
 
 class TenantDeletion(msgspec.Struct, forbid_unknown_fields=True):
-    """With `force` it goes though it has topics, which stay."""
+    """With `force` it goes though it has topics, which stay; with `release` its principals are nobody's, later too."""
 
     force: bool = False
+    release: bool = False
 
 
 class NewTenant(msgspec.Struct, forbid_unknown_fields=True):
@@ -129,7 +130,7 @@ async def alter_tenant(
 
 async def delete_tenant(call: Call, administration: TenantAdministration) -> None:
     """Delete a tenant; its connections are closed at their next request."""
-    await administration.delete(call.place.tenant, force=call.query.force)
+    await administration.delete(call.place.tenant, force=call.query.force, release=call.query.release)
 
 
 def _shown(row: TenantRecord, holdings: Holdings, usages: Usages, clock: Clock) -> TenantShown:

@@ -125,7 +125,7 @@ class TenantDoor:
         if caller is NODE:
             self.unbind(peer)
             return None
-        if not (len(self.tenants) or self.listeners or caller.tenant is not None):
+        if not (self.tenants.is_any_known or self.listeners or caller.tenant is not None):
             return self._as_nobodys(peer, caller)
         here = self.listeners.get(peer.listener, ListenerTenancy())
         own = self.tenants.of(caller)

@@ -45,12 +45,12 @@ class TenantDoor:
 
 @asynccontextmanager
 async def open_tenants(
-    data_dir: Path, settings: dict[str, object] | None = None, *, bare: bool = False
+    data_dir: Path, settings: dict[str, object] | None = None, *, bare: bool = False, is_new: bool = True
 ) -> AsyncIterator[TenantDoor]:
     """Tenants `acme`, whose names are rewritten by one listener and not by another, and `zulu`, whose are. `bare`: the
-    settings bring listeners of their own."""
+    settings bring listeners of their own; not `is_new`: the tenants are those of before."""
     async with open_door(data_dir, {**({} if bare else SETTINGS), **(settings or {})}) as door:
         opened = TenantDoor(door)
-        await opened.administration.create("acme")
-        await opened.administration.create("zulu")
+        for name in ("acme", "zulu") if is_new else ():
+            await opened.administration.create(name)
         yield opened

@@ -10,6 +10,7 @@ import pytest
 from trio.testing import trio_test
 
 from coordinators.access.password_file import PasswordHash
+from coordinators.tenants.tenants import UnknownTenant
 from tests.coordinators.access.issuing import AUDIENCE, ISSUER, RSA, claims, document, token
 from tests.wire.kafka.door import Client, Closed
 from tests.wire.kafka.requests import batch, create_topic, fetched, produced
@@ -27,7 +28,9 @@ TOPIC, LITERAL, ANY_HOST, READ, ALLOW = 2, 3, "*", 3, 3
 
 
 @asynccontextmanager
-async def guarded(tmp_path: Path, settings: dict[str, object] | None = None) -> AsyncIterator[TenantDoor]:
+async def guarded(
+    tmp_path: Path, settings: dict[str, object] | None = None, *, is_new: bool = True
+) -> AsyncIterator[TenantDoor]:
     """A listener that asks who somebody is, and one that does so for the tenant `zulu`."""
     (tmp_path / "users").write_text("".join(f"{name}:{HASH}\n" for name in ("acme.bob", "alice", "root", "zulu.zoe")))
     values: dict[str, object] = {
@@ -38,7 +41,7 @@ async def guarded(tmp_path: Path, settings: dict[str, object] | None = None) -> 
         "sasl.plain.users.location": str(tmp_path / "users"),
         "connection.failed.authentication.delay.ms": 20,
     }
-    async with open_tenants(tmp_path / "data", {**values, **(settings or {})}, bare=True) as tenants:
+    async with open_tenants(tmp_path / "data", {**values, **(settings or {})}, bare=True, is_new=is_new) as tenants:
         yield tenants
 
 
@@ -155,3 +158,38 @@ async def test_who_was_a_tenants_is_never_served_as_nobodys_on_the_same_connecti
         with pytest.raises(Closed):
             await names(zoe)
         assert usage.of("acme").connections == usage.of("zulu").connections == 0
+
+
+@trio_test
+async def test_whom_a_deleted_tenant_listed_is_refused_until_it_is_let_go(tmp_path: Path) -> None:
+    async with guarded(tmp_path) as tenants:
+        administration = tenants.administration
+        for name in ("acme", "zulu"):
+            await administration.delete(name)
+        assert list(administration.tenants) == []
+        with pytest.raises(UnknownTenant):
+            await administration.delete("acme")
+        with pytest.raises(Closed):
+            await names(await login(tenants, IN, "acme.bob"))
+        assert await names(await login(tenants, IN, "alice")) == []
+        await administration.create("acme")
+        assert await names(await login(tenants, IN, "acme.bob")) == []
+        await create_topic(await login(tenants, IN, "alice"), "acme.left")
+        await administration.delete("acme", force=True)
+        with pytest.raises(Closed):
+            await names(await login(tenants, IN, "acme.bob"))
+        await administration.delete("acme", release=True)
+        assert await names(await login(tenants, IN, "acme.bob")) == ["acme.left"]
+        with pytest.raises(Closed):
+            await names(await login(tenants, IN, "zulu.zoe"))
+
+
+@trio_test
+async def test_a_deleted_tenant_is_known_after_a_restart(tmp_path: Path) -> None:
+    async with guarded(tmp_path) as tenants:
+        await tenants.administration.delete("acme")
+        await tenants.administration.delete("zulu")
+    async with guarded(tmp_path, is_new=False) as tenants:
+        assert list(tenants.administration.tenants) == []
+        with pytest.raises(Closed):
+            await names(await login(tenants, IN, "acme.bob"))
