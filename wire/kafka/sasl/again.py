@@ -28,10 +28,10 @@ def guarded(login: Login, handle: Handle, end: Callable[[], Awaitable[None]]) ->
     again and has failed; nothing that came behind that is handled."""
 
     def handle_known(frame: memoryview, request: Any = None) -> Awaitable[None] | None:
+        if login.state is LoginState.FAILED:
+            raise LoginEnded("its login was to be done again and has failed")
         key = int.from_bytes(frame[:2], "big")
         if key != SASL_HANDSHAKE and key != SASL_AUTHENTICATE:
-            if login.state is LoginState.FAILED:
-                raise LoginEnded("its login was to be done again and has failed")
             if login.has_expired():
                 raise LoginEnded("its login has ended, and it goes on without another")
             return handle(frame, request)

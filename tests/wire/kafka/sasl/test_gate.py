@@ -269,15 +269,18 @@ async def test_a_connection_stays_whose_it_was(tmp_path: Path, message: bytes) -
         await client.wait_closed()
 
 
+@pytest.mark.parametrize("begins_again", [False, True])
 @trio_test
-async def test_nothing_that_came_behind_a_login_that_failed_is_done(tmp_path: Path) -> None:
+async def test_nothing_that_came_behind_a_login_that_failed_is_done(tmp_path: Path, begins_again: bool) -> None:
     async with guarded(tmp_path) as door:
         client = await door.connect()
         await plain_login(client, "alice", "sesame")
         await client.ask(SaslHandshakeRequest("PLAIN"), 1)
+        await trio.sleep(1.05 if begins_again else 0)
         before = door.broker.server.requests[MetadataRequest.API_KEY]
         await client.send_bytes(
             client.prepare(SaslAuthenticateRequest(b"\0alice\0wrong"), 2)
+            + client.prepare(SaslHandshakeRequest("PLAIN"), 1, answered=False) * begins_again
             + client.prepare(MetadataRequest(topics=[]), answered=False) * 3
         )
         assert (await client.receive()).error_code == SASL_AUTHENTICATION_FAILED
