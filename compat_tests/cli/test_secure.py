@@ -1,10 +1,11 @@
-"""The command line with TLS and passwords. Tidegate has neither yet, so only Apache Kafka can be asked."""
+"""The command line with TLS and passwords."""
 
 import os
 import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -16,12 +17,11 @@ from confluent_kafka.admin import (
 )
 
 from compat_tests.brokers import target
+from coordinators.access.password_file import PasswordHash, format_users
+from tidegate import testing
 from tools.reference.broker import free_port, reference_kafka
 
-pytestmark = [
-    pytest.mark.skipif(target() != "kafka", reason="Tidegate has no TLS and no passwords yet"),
-    pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificate"),
-]
+pytestmark = pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificate")
 PATIENCE_S = 60.0
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -37,8 +37,34 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def settings(folder: Path, plain: int, tls: int, scram: int, controller: int) -> dict[str, str]:
-    """Three listeners: open, PLAIN over TLS, and SCRAM."""
+@contextmanager
+def secure_broker(folder: Path, plain: int, tls: int, scram: int) -> Iterator[str]:
+    """Three listeners: open, PLAIN over TLS, and SCRAM; where the open one is."""
+    if target() == "kafka":
+        with pytest.MonkeyPatch.context() as patch:
+            # A container would not see the certificate.
+            patch.setenv("REFERENCE_KAFKA", "jars")
+            own = kafka_settings(folder, plain, tls, scram, free_port())
+            with reference_kafka(own, port=plain, heap="512m") as kafka:
+                _add_user(kafka.bootstrap)
+                yield kafka.bootstrap
+        return
+    (folder / "users").write_text(format_users({"tools": PasswordHash.of("secret", os.urandom)}))
+    own = {
+        "listeners": f"PLAINTEXT://127.0.0.1:{plain},TLS://127.0.0.1:{tls},SCRAM://127.0.0.1:{scram}",
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,TLS:SASL_SSL,SCRAM:SASL_PLAINTEXT",
+        "listener.name.tls.sasl.enabled.mechanisms": "PLAIN",
+        "listener.name.scram.sasl.enabled.mechanisms": "SCRAM-SHA-512",
+        "sasl.plain.users.location": str(folder / "users"),
+        "ssl.keystore.location": str(folder / "keystore.pem"),
+    }
+    with testing.broker(own):
+        _add_user(f"127.0.0.1:{plain}")
+        yield f"127.0.0.1:{plain}"
+
+
+def kafka_settings(folder: Path, plain: int, tls: int, scram: int, controller: int) -> dict[str, str]:
+    """The same as Kafka writes it."""
     clients = f"PLAINTEXT://127.0.0.1:{plain},TLS://127.0.0.1:{tls},SCRAM://127.0.0.1:{scram}"
     module = "org.apache.kafka.common.security"
     return {
@@ -60,7 +86,7 @@ def settings(folder: Path, plain: int, tls: int, scram: int, controller: int) ->
 @pytest.fixture(scope="module")
 def tidegate(folder: Path) -> Iterator[Run]:
     """The program, with a profile for each listener, and some that are wrong."""
-    plain, tls, scram, controller = (free_port() for _ in range(4))
+    plain, tls, scram = (free_port() for _ in range(3))
     common = 'sasl_username = "tools"\nsasl_password = "secret"\n'
     secure = f'bootstrap = "127.0.0.1:{tls}"\nsecurity_protocol = "SASL_SSL"\n'
     (folder / "cli.toml").write_text(
@@ -77,12 +103,8 @@ def tidegate(folder: Path) -> Iterator[Run]:
         environment = {**os.environ, "TIDEGATE_CLI_CONFIG": str(folder / "cli.toml")}
         return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
 
-    with pytest.MonkeyPatch.context() as patch:
-        # A container would not see the certificate.
-        patch.setenv("REFERENCE_KAFKA", "jars")
-        with reference_kafka(settings(folder, plain, tls, scram, controller), port=plain, heap="512m") as kafka:
-            _add_user(kafka.bootstrap)
-            yield run
+    with secure_broker(folder, plain, tls, scram):
+        yield run
 
 
 def _add_user(bootstrap: str) -> None:

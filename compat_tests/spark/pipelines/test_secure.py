@@ -1,4 +1,4 @@
-"""Pipelines with TLS and passwords out of a profile. Tidegate has neither yet, so only Apache Kafka can be asked."""
+"""Pipelines with TLS and passwords out of a profile."""
 
 import shutil
 from collections.abc import Iterator
@@ -9,24 +9,20 @@ import pytest
 from confluent_kafka import Producer
 
 from compat_tests.admin import create_topic
-from compat_tests.brokers import target
-from compat_tests.cli.test_secure import _add_user, folder, settings
+from compat_tests.cli.test_secure import folder, secure_broker
 from tools.cli.commands.pipeline import handed_over
 from tools.cli.profiles import load
 from tools.pipelines import PIPELINES
-from tools.reference.broker import free_port, reference_kafka
+from tools.reference.broker import free_port
 
 __all__ = ["folder"]
-pytestmark = [
-    pytest.mark.skipif(target() != "kafka", reason="Tidegate has no TLS and no passwords yet"),
-    pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificate"),
-]
+pytestmark = pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificate")
 
 
 @pytest.fixture(scope="module")
 def profiles(folder: Path) -> Iterator[dict[str, str]]:
     """A broker with two secured listeners; the environment in which profiles of them are found."""
-    plain, tls, scram, controller = (free_port() for _ in range(4))
+    plain, tls, scram = (free_port() for _ in range(3))
     common = 'sasl_username = "tools"\nsasl_password_file = "password"\n'
     (folder / "password").write_text("secret\n")
     (folder / "cli.toml").write_text(
@@ -35,18 +31,14 @@ def profiles(folder: Path) -> Iterator[dict[str, str]]:
         f'[profiles.scram]\nbootstrap = "127.0.0.1:{scram}"\nsecurity_protocol = "SASL_PLAINTEXT"\n'
         f'sasl_mechanism = "SCRAM-SHA-512"\n{common}'
     )
-    with pytest.MonkeyPatch.context() as patch:
-        # A container would not see the certificate.
-        patch.setenv("REFERENCE_KAFKA", "jars")
-        with reference_kafka(settings(folder, plain, tls, scram, controller), port=plain, heap="512m") as kafka:
-            _add_user(kafka.bootstrap)
-            producer = Producer({"bootstrap.servers": kafka.bootstrap})
-            for topic in ("tls", "scram"):
-                create_topic(kafka.bootstrap, topic)
-                create_topic(kafka.bootstrap, f"{topic}-again")
-                producer.produce(topic, b"hello")
-            assert producer.flush(20) == 0
-            yield {"TIDEGATE_CLI_CONFIG": str(folder / "cli.toml")}
+    with secure_broker(folder, plain, tls, scram) as bootstrap:
+        producer = Producer({"bootstrap.servers": bootstrap})
+        for topic in ("tls", "scram"):
+            create_topic(bootstrap, topic)
+            create_topic(bootstrap, f"{topic}-again")
+            producer.produce(topic, b"hello")
+        assert producer.flush(20) == 0
+        yield {"TIDEGATE_CLI_CONFIG": str(folder / "cli.toml")}
 
 
 @pytest.mark.parametrize("name", ["tls", "scram"])
