@@ -178,19 +178,27 @@ class RunningCluster:
         """Until every node knows of every other: from then on topics can be spread over all of them."""
         deadline = time.monotonic() + self._timeout_s
         for node_id, node in self.nodes.items():
-            while node.has_door and not set(self.nodes) <= _known(node.http_url):
+            while node.has_door and not self._is_known_by(node.http_url):
                 if time.monotonic() > deadline:
                     raise BrokerDidNotStart(f"node {node_id} does not know all others; it logged:\n{node.log()}")
                 time.sleep(ASK_AGAIN_S)
 
+    def _is_known_by(self, door: str) -> bool:
+        known = _known(door)
+        return known is None or set(self.nodes) <= known
 
-def _known(door: str) -> set[int]:
-    """The nodes that a node knows of, as its operations door tells; empty if that does not answer."""
+
+def _known(door: str) -> set[int] | None:
+    """The nodes that a node knows of, as its operations door tells; empty if that does not answer, None if it does not
+    tell strangers."""
     connection = http.client.HTTPConnection(urlsplit(door).netloc, timeout=ANSWER_S)
     with contextlib.suppress(OSError, http.client.HTTPException, ValueError, KeyError):
         try:
             connection.request("GET", "/cluster")
-            answer = json.loads(connection.getresponse().read())
+            response = connection.getresponse()
+            if response.status in (http.HTTPStatus.UNAUTHORIZED, http.HTTPStatus.FORBIDDEN):
+                return None
+            answer = json.loads(response.read())
             return {each["node_id"] for each in answer["nodes"]}
         finally:
             connection.close()

@@ -58,7 +58,7 @@ def test_windows_are_counted_once_over_several_runs(
 
 
 def test_no_topics(spark: Any, bootstrap: str, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="--topics or --pattern"):
+    with pytest.raises(UsageError, match="--topics, --pattern or --tenants"):
         run("usage", bootstrap, output=str(tmp_path))
 
 
