@@ -10,5 +10,5 @@ def test_the_page_is_current() -> None:
 def test_what_is_asked_for_is_told() -> None:
     page = document()
     assert "| 0 | Produce | WRITE TRANSACTIONAL_ID, WRITE TOPIC |" in page
-    assert "| 19 | CreateTopics | CREATE TOPIC or CREATE CLUSTER, DESCRIBE_CONFIGS TOPIC |" in page
+    assert "| 19 | CreateTopics | CREATE TOPIC or CREATE CLUSTER, WRITE TOPIC, DESCRIBE_CONFIGS TOPIC |" in page
     assert "| `DELETE /topics/{topic}/delayed/{partition}/{id}` | WRITE TOPIC |" in page
