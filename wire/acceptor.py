@@ -10,6 +10,7 @@ from typing import Generic, Protocol, TypeVar
 import trio
 from attrs import Factory, frozen
 
+from coordinators.access.callers import plain_address
 from wire.socket_options import tune
 from wire.transport import SocketTransport, Transport
 
@@ -17,8 +18,6 @@ ACCEPTS_PER_TURN = 8
 PAUSE_S = 0.1
 MOST_HELD = 100
 """So many refused connections are closed later at most; the others are at once."""
-MAPPED = "::ffff:"
-"""What an IPv4 address begins with where it is carried in IPv6."""
 NO_LISTENER = (errno.EBADF, errno.EINVAL, errno.ENOTSOCK)
 """Errors of a socket that is closed or never listened. All others pass: the machine has nothing left for now, or who
 was to be accepted had an error of its own."""
@@ -89,11 +88,6 @@ class OpenDoor:
 
 
 OPEN = OpenDoor()
-
-
-def plain_address(address: str) -> str:
-    """As limits name it."""
-    return address.removeprefix(MAPPED)
 
 
 def _no_room() -> bool:

@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from attrs import define, field
 
 from coordinators.cluster.controller import ClusterController
+from coordinators.records.counted import Counted
 from coordinators.records.publication import Publication
-from coordinators.records.publishing import Publishing, Submission
+from coordinators.records.publishing import Publishing
 from coordinators.topics import Topic, TopicSpec
 from engine.clock import Clock
 from engine.errors import BrokerError
@@ -72,7 +73,7 @@ class AuditTopic:
             return
         deadline = self.clock.monotonic() + WAITS_S
         publication = Publication(topic, partition, batch)
-        _Lines(self.publishing, NOBODY, [publication], False, deadline, sink=self, count=len(lines)).publish()
+        Counted(self.publishing, NOBODY, [publication], False, deadline, sink=self, count=len(lines)).publish()
 
     def drop(self, count: int, error: BrokerError) -> None:
         """They cannot be written."""
@@ -90,18 +91,3 @@ class AuditTopic:
             self._is_making = False
         if AUDIT_TOPIC in self.controller.topics.by_name:
             self.write(())
-
-
-class _Lines(Submission, eq=False, kw_only=True):
-    """Some lines on their way to the topic."""
-
-    sink: AuditTopic
-    count: int
-
-    def done(self) -> None:
-        """Count them."""
-        refusal = self.publications[0].refusal
-        if refusal is None:
-            self.sink.written += self.count
-        else:
-            self.sink.drop(self.count, refusal)

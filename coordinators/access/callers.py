@@ -5,6 +5,7 @@ from attrs import field, frozen
 from engine.errors import SaslAuthenticationFailed
 
 USER = "User"
+_MAPPED = "::ffff:"
 
 
 @frozen(cache_hash=True)
@@ -45,6 +46,11 @@ class Caller:
 
     tenant: str | None = None
     """The tenant that its token names; None where none was shown, or it names none."""
+
+
+def plain_address(address: str) -> str:
+    """As callers, rules and limits name it: of IPv4 where that is carried in IPv6."""
+    return address.removeprefix(_MAPPED)
 
 
 NODE = Caller(Principal("tidegate", "Node"), "")

@@ -19,8 +19,9 @@ from typing import Any
 from attrs import define, field
 
 from coordinators.cluster.controller import ClusterController
+from coordinators.records.counted import Counted
 from coordinators.records.publication import Publication
-from coordinators.records.publishing import Publishing, Submission
+from coordinators.records.publishing import Publishing
 from coordinators.topics import Topic, TopicSpec
 from coordinators.tracing.settings import EventTopicSettings
 from engine.clock import Clock
@@ -127,7 +128,7 @@ class EventTopic:
             self.drop(count, error)
             return
         publication = Publication(topic, partition, batch)
-        _Events(self.publishing, NOBODY, [publication], False, deadline, sink=self, count=count).publish()
+        Counted(self.publishing, NOBODY, [publication], False, deadline, sink=self, count=count).publish()
 
     def _led_here(self, topic: Topic) -> int:
         """A partition that this node leads; if there is none, the events are refused."""
@@ -159,21 +160,6 @@ class EventTopic:
         else:
             self._failed_attempts = 0
             self.flush()
-
-
-class _Events(Submission, eq=False, kw_only=True):
-    """Some events on their way to the topic."""
-
-    sink: EventTopic
-    count: int
-
-    def done(self) -> None:
-        """Count them."""
-        refusal = self.publications[0].refusal
-        if refusal is None:
-            self.sink.written += self.count
-        else:
-            self.sink.drop(self.count, refusal)
 
 
 _varint = lru_cache(maxsize=4096)(varint)

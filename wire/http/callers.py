@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import trio
 from attrs import define, field, frozen
 
-from coordinators.access.callers import ANONYMOUS, Caller, Principal
+from coordinators.access.callers import ANONYMOUS, Caller, Principal, plain_address
 from wire.http.config import Access
 
 if TYPE_CHECKING:
@@ -29,8 +29,6 @@ CheckToken = Callable[[str], Awaitable[Principal | None]]
 MOST_CHECKED = 16
 """Logins that are checked or wait for that; the next caller is asked to come again."""
 MOST_CREDENTIAL_BYTES = 8 * 1024
-MAPPED = "::ffff:"
-"""What an IPv4 address begins with where it is carried in IPv6."""
 
 
 @frozen
@@ -66,7 +64,7 @@ class Reception:
 
     async def caller(self, request: "Request", visitor: Visitor) -> Caller:
         """Who sends the request; a `Problem` if that must be known and is not."""
-        host = visitor.host.removeprefix(MAPPED)
+        host = plain_address(visitor.host)
         if not self.asks:
             return Caller(ANONYMOUS, host)
         said = request.headers.get("authorization")

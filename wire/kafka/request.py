@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from attrs import define, field, frozen
 
-from coordinators.access.callers import ANONYMOUS, Caller
+from coordinators.access.callers import ANONYMOUS, Caller, plain_address
 from engine.deferred import Deferred as Deferred
 from engine.records.batch import Publisher
 from wire.kafka.nodes.trust import NodeLink
@@ -24,9 +24,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Later = Deferred[T] | Coroutine[Any, Any, T]
 """An answer that waits for something."""
-
-MAPPED = "::ffff:"
-"""What an IPv4 address begins with where it is carried in IPv6."""
 
 
 @frozen
@@ -81,7 +78,7 @@ class Peer:
     _gone_listeners: dict[Callable[["Peer"], object], None] = field(factory=dict, init=False)
 
     def __attrs_post_init__(self) -> None:
-        self.caller = Caller(ANONYMOUS, self.address.removeprefix(MAPPED))
+        self.caller = Caller(ANONYMOUS, plain_address(self.address))
 
     def served_by(self, mute: Callable[[float], object], on_caller: Callable[[Caller], object]) -> None:
         """By whom it is muted, and who is told when it has shown who it is."""

@@ -19,7 +19,6 @@ TYPES = (USER, CLIENT_ID, IP)
 _PLACES = {USER: "users", CLIENT_ID: "clients", IP: "ips"}
 _TYPES = {place: kind for kind, place in _PLACES.items()}
 _DEFAULT = "<default>"
-MAPPED = "::ffff:"
 
 
 @frozen

@@ -67,15 +67,20 @@ def list_all(
     """List quotas: all, or those of what is named, alone and together with others."""
     at = session(context)
     parts = _parts(user, client_id, ip, users=users, clients=clients, addresses=addresses)
+    at.output.rows(_rows(_described(at, parts, "quotas", strict=False)), COLUMNS, empty="no quotas")
+
+
+def _described(at: Any, parts: Parts, what: str, *, strict: bool) -> Any:
+    """What there is of these parts; where it is strict, of nothing that has others besides."""
     components = [ComponentData(kind, DEFAULT if name is None else EXACT, name) for kind, name in parts.items()]
 
     async def work() -> Any:
         async with connected(at.profile) as kafka:
-            return await kafka.call(DescribeClientQuotasRequest(components))
+            return await kafka.call(DescribeClientQuotasRequest(components, strict))
 
     answer = run(work())
-    check(answer.error_code, "quotas", answer.error_message)
-    at.output.rows(_rows(answer), COLUMNS, empty="no quotas")
+    check(answer.error_code, what, answer.error_message)
+    return answer
 
 
 def _rows(answer: Any) -> list[dict[str, Any]]:
@@ -143,14 +148,7 @@ def remove(
 
 
 def _present(at: Any, parts: Parts) -> list[str]:
-    components = [ComponentData(kind, DEFAULT if name is None else EXACT, name) for kind, name in parts.items()]
-
-    async def work() -> Any:
-        async with connected(at.profile) as kafka:
-            return await kafka.call(DescribeClientQuotasRequest(components, True))
-
-    answer = run(work())
-    check(answer.error_code, _text(parts), answer.error_message)
+    answer = _described(at, parts, _text(parts), strict=True)
     return sorted({each.key for entry in answer.entries or () for each in entry.values})
 
 

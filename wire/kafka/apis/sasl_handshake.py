@@ -6,12 +6,12 @@ by a mechanism of their own on any listener (`wire/kafka/nodes/trust.py`), from 
 follows in SaslAuthenticate.
 """
 
-from coordinators.access.callers import ANONYMOUS, Caller
+from coordinators.access.callers import ANONYMOUS, Caller, plain_address
 from engine.errors import BrokerError, IllegalSaslState
 from wire.kafka.errors import error_code
 from wire.kafka.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from wire.kafka.nodes.trust import MECHANISM, NodeTrust
-from wire.kafka.request import MAPPED, Context
+from wire.kafka.request import Context
 from wire.kafka.rights import free
 
 KEY = 17
@@ -27,7 +27,7 @@ def handle(request: SaslHandshakeRequest, context: Context, trust: NodeTrust) ->
     if peer.login is not None:
         return peer.login.handshake(request.mechanism, context.version)
     if peer.node_id is not None:
-        peer.caller = Caller(ANONYMOUS, peer.address.removeprefix(MAPPED))
+        peer.caller = Caller(ANONYMOUS, plain_address(peer.address))
     peer.exchange = peer.node_id = peer.link = None
     try:
         if request.mechanism != MECHANISM or context.version < FIRST_EXCHANGE_VERSION:
