@@ -27,8 +27,9 @@ TLS_KEYS = (
     ),
     _tls(
         "ssl.keystore.location",
-        "A file with the key and the certificate chain (PEM) of a listener with TLS. Read again when it changes, or at "
-        "SIGHUP; connections that are there go on.",
+        "A file with the key and the certificate chain (PEM) of a listener with TLS, or a directory with `tls.key` and "
+        "`tls.crt`, as Kubernetes makes it of a secret. Read again when it changes, or at SIGHUP; connections that are "
+        "there go on.",
     ),
     _tls("ssl.keystore.certificate.chain", "The certificate chain itself (PEM), in place of a file.", sensitive=True),
     _tls("ssl.keystore.key", "The key itself (PEM), in the place of a file.", sensitive=True),
@@ -45,7 +46,8 @@ TLS_KEYS = (
     ),
     _tls(
         "ssl.truststore.location",
-        "A file with the certificates (PEM) of the authorities whose clients are trusted. Read again, too.",
+        "A file with the certificates (PEM) of the authorities whose clients are trusted, or a directory with "
+        "`ca.crt`. Read again, too.",
     ),
     _tls("ssl.truststore.certificates", "Those certificates themselves (PEM), in the place of a file."),
     _tls(

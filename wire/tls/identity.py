@@ -26,6 +26,8 @@ logger = logging.getLogger("tidegate.access")
 
 CLIENT_AUTH = {"none": ssl.CERT_NONE, "requested": ssl.CERT_OPTIONAL, "required": ssl.CERT_REQUIRED}
 VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
+OWN_FILES, TRUSTED_FILES = ("tls.key", "tls.crt"), ("ca.crt",)
+"""As a directory has them that Kubernetes makes of a secret with a certificate."""
 CRL_CHECK = ssl.VerifyFlags.VERIFY_CRL_CHECK_LEAF
 
 
@@ -51,15 +53,16 @@ class TlsSources:
 
     def read(self) -> "TlsMaterial":
         """[thread] What stands there now; `InvalidConfig` if a file cannot be read."""
-        own = _read(self.keystore, "ssl.keystore.location") if self.keystore else None
+        own = _read(self.keystore, "ssl.keystore.location", OWN_FILES) if self.keystore else None
         if own is None:
             if not self.chain or not self.key:
                 raise InvalidConfig(
-                    "TLS needs a certificate: set ssl.keystore.location to a PEM file with the key and the chain, or "
-                    "ssl.keystore.certificate.chain and ssl.keystore.key; 'tidegate cert dev' makes some to try"
+                    "TLS needs a certificate: set ssl.keystore.location to a PEM file with the key and the chain, or a "
+                    "directory with tls.key and tls.crt; or set ssl.keystore.certificate.chain and ssl.keystore.key; "
+                    "'tidegate cert dev' makes some to try"
                 )
             own = f"{self.key}\n{self.chain}\n".encode()
-        trusted = _read(self.truststore, "ssl.truststore.location") if self.truststore else None
+        trusted = _read(self.truststore, "ssl.truststore.location", TRUSTED_FILES) if self.truststore else None
         if trusted is None and self.trusted:
             trusted = self.trusted.encode()
         if trusted is None and self.client_auth != "none":
@@ -87,7 +90,13 @@ class CertificateNames:
     alternatives: frozenset[str]
 
 
-def _read(path: str, key: str) -> bytes:
+def _read(path: str, key: str, within: tuple[str, ...] = ()) -> bytes:
+    """A file, or those of these names in a directory, one behind the other."""
+    paths = [os.path.join(path, name) for name in within] if within and os.path.isdir(path) else [path]
+    return b"\n".join(_read_file(each, key) for each in paths)
+
+
+def _read_file(path: str, key: str) -> bytes:
     try:
         with open(path, "rb") as file:
             return file.read()

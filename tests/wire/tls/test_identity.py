@@ -251,3 +251,18 @@ def test_an_encrypted_key_needs_its_password_and_asks_nobody_for_it() -> None:
     with pytest.raises(InvalidConfig, match="cannot be used"):
         TlsIdentity("SSL", TlsSources(chain=chain, key=key)).load()
     assert "sesame" not in repr(TlsSources(chain=chain, key=key, key_password="sesame"))
+
+
+def test_a_directory_as_kubernetes_makes_it_of_a_secret_is_read_like_a_file(tmp_path: Path) -> None:
+    for name, content in (
+        ("tls.key", BROKER.key_pem),
+        ("tls.crt", BROKER.certificate_pem),
+        ("ca.crt", AUTHORITY.identity.certificate_pem),
+    ):
+        (tmp_path / name).write_bytes(content)
+    identity = TlsIdentity("SSL", TlsSources(keystore=str(tmp_path), truststore=str(tmp_path), client_auth="required"))
+    identity.load()
+    assert identity.context.verify_mode is ssl.CERT_REQUIRED
+    (tmp_path / "tls.key").unlink()
+    with pytest.raises(InvalidConfig, match=r"tls\.key \(ssl\.keystore\.location\)"):
+        TlsIdentity("SSL", TlsSources(keystore=str(tmp_path))).load()
