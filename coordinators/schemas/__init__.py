@@ -1,0 +1,1 @@
+"""Schemas: what records of a topic hold, who may say so, and whether what comes fits."""

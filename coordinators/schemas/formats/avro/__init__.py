@@ -1,0 +1,1 @@
+"""Avro: read, printed, compared and decoded."""

@@ -1,0 +1,77 @@
+"""Values of Avro's logical types as people write them, within what JSON can express.
+
+A value that its logical type cannot have (a day beyond the year 9999) is shown as the number or bytes that it is:
+Avro's readers do the same with what they do not understand.
+"""
+
+import math
+from collections.abc import Callable
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from typing import Any, TypeVar
+
+from coordinators.schemas.formats.avro.types import AvroType
+
+_EPOCH_DAY = date(1970, 1, 1)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MOST_SCALE = 1_000
+_Cursor = TypeVar("_Cursor")
+
+
+def for_people(avro_type: AvroType, read: Callable[[_Cursor], Any]) -> Callable[[_Cursor], Any]:
+    """A reader like this one that gives its values in a form to be shown."""
+    shown = _shown(avro_type)
+    if shown is None:
+        return read
+    show = shown
+
+    def read_and_show(cursor: _Cursor) -> Any:
+        return show(read(cursor))
+
+    return read_and_show
+
+
+def _shown(avro_type: AvroType) -> Callable[[Any], Any] | None:
+    kind, logical = avro_type.kind, avro_type.properties.get("logicalType")
+    if kind in ("bytes", "fixed"):
+        scale = avro_type.properties.get("scale", 0)
+        if logical == "decimal" and isinstance(scale, int) and 0 <= scale <= _MOST_SCALE:
+            return lambda value: str(Decimal(int.from_bytes(value, "big", signed=True)).scaleb(-scale))
+        # As in Avro's own JSON.
+        return lambda value: value.decode("latin-1")
+    if kind in ("float", "double"):
+        return lambda value: value if math.isfinite(value) else str(value)
+    if isinstance(logical, str) and (kind, logical) in _SHOWN:
+        return _carefully(_SHOWN[kind, logical])
+    return None
+
+
+def _carefully(show: Callable[[int], str]) -> Callable[[Any], Any]:
+    def shown(value: int) -> Any:
+        try:
+            return show(value)
+        except (OverflowError, ValueError):
+            return value
+
+    return shown
+
+
+def _moment(microseconds: int) -> str:
+    return (_EPOCH + timedelta(microseconds=microseconds)).isoformat()
+
+
+def _time_of_day(microseconds: int) -> str:
+    if not 0 <= microseconds < 86_400_000_000:
+        raise ValueError
+    return (_EPOCH + timedelta(microseconds=microseconds)).time().isoformat()
+
+
+_SHOWN: dict[tuple[str, str], Callable[[int], str]] = {
+    ("int", "date"): lambda days: (_EPOCH_DAY + timedelta(days=days)).isoformat(),
+    ("int", "time-millis"): lambda value: _time_of_day(value * 1000),
+    ("long", "time-micros"): _time_of_day,
+    ("long", "timestamp-millis"): lambda value: _moment(value * 1000),
+    ("long", "timestamp-micros"): _moment,
+    ("long", "local-timestamp-millis"): lambda value: _moment(value * 1000).removesuffix("+00:00"),
+    ("long", "local-timestamp-micros"): lambda value: _moment(value).removesuffix("+00:00"),
+}

@@ -1,0 +1,105 @@
+"""Avro: the kind of schema most topics have."""
+
+from collections.abc import Callable, Collection, Sequence
+from functools import cached_property
+from io import BytesIO
+from typing import Any
+
+import fastavro
+
+from coordinators.schemas.formats.avro.compatibility import AvroComparison
+from coordinators.schemas.formats.avro.decoding import decoder
+from coordinators.schemas.formats.avro.parsing import AvroReading
+from coordinators.schemas.formats.avro.printing import bare, printed
+from coordinators.schemas.formats.avro.safety import is_bounded
+from coordinators.schemas.formats.avro.types import AvroType, NamedType
+from coordinators.schemas.formats.format import InvalidPayload, InvalidSchema, ResolvedReference, in_order
+from coordinators.schemas.formats.json_text import print_json, read_json
+
+
+class AvroSchema:
+    """A schema of Avro that was understood."""
+
+    def __init__(self, avro_type: AvroType, lent: Collection[str]) -> None:
+        self.type = avro_type
+        self._lent = lent
+        """Full names of types that references define."""
+
+    @cached_property
+    def canonical(self) -> str:
+        """Without white space, keys in Avro's order; documentation, aliases, defaults and unknown properties stay."""
+        return print_json(printed(self.type, self._lent, normalized=False))
+
+    @cached_property
+    def normalized(self) -> str:
+        """The same with unknown properties in the order of their names."""
+        return print_json(printed(self.type, self._lent, normalized=True))
+
+    @property
+    def record_name(self) -> str:
+        """The full name of the type, by which subjects can be called."""
+        return self.type.name.full if isinstance(self.type, NamedType) else self.type.kind
+
+    def incompatibilities(self, writer: "AvroSchema") -> list[str]:
+        """What a reader with this schema could not read of the writer's."""
+        return AvroComparison().incompatibilities(self.type, writer.type)
+
+    def validator(self) -> Callable[[bytes], None]:
+        """By `fastavro` where that is safe; what it refuses is read again by ourselves, who can say what is wrong."""
+        return _validator(self.type, self._decode)
+
+    def to_json(self, payload: bytes) -> Any:
+        """The payload for people; logical types as they are written, unions without the names of their branches."""
+        return self._decode(payload)
+
+    @cached_property
+    def _decode(self) -> Callable[[bytes], Any]:
+        return decoder(self.type)
+
+
+class AvroFormat:
+    """See the module."""
+
+    def parse(self, text: str, references: Sequence[ResolvedReference] = ()) -> AvroSchema:
+        """Understand the text, with the types that references lend; raises `InvalidSchema`."""
+        try:
+            known: dict[str, NamedType] = {}
+            for reference in in_order(references):
+                _read(reference.text, known)
+            lent = set(known)
+            return AvroSchema(_read(text, known), lent)
+        except RecursionError:
+            raise InvalidSchema("nested too deeply") from None
+
+
+FORMAT = AvroFormat()
+
+
+def _read(text: str, known: dict[str, NamedType]) -> AvroType:
+    return AvroReading(known).read(read_json(text))
+
+
+def _validator(avro_type: AvroType, decode: Callable[[bytes], Any]) -> Callable[[bytes], None]:
+    if not is_bounded(avro_type):
+        return _checking(decode)
+    schema = fastavro.parse_schema(bare(avro_type))
+    read = fastavro.schemaless_reader
+
+    def check(payload: bytes) -> None:
+        stream = BytesIO(payload)
+        try:
+            read(stream, schema, None)
+        except Exception:
+            decode(payload)
+            return
+        if stream.tell() != len(payload):
+            raise InvalidPayload(f"{len(payload) - stream.tell()} bytes are left over")
+
+    return check
+
+
+def _checking(decode: Callable[[bytes], Any]) -> Callable[[bytes], None]:
+    def check(payload: bytes) -> None:
+        decode(payload)
+
+    return check

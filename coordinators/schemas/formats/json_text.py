@@ -1,0 +1,49 @@
+"""Texts of JSON from strangers: read within bounds of size and depth, and printed without white space."""
+
+import json
+from typing import Any, NoReturn
+
+from coordinators.schemas.formats.format import MOST_LEVELS, InvalidSchema, check_size
+
+MOST_NESTING = 4 * MOST_LEVELS
+"""Of brackets: a level of types takes up to four of them."""
+
+
+def read_json(text: str) -> Any:
+    """What the text says; raises `InvalidSchema`."""
+    check_size(text)
+    try:
+        value = json.loads(text, parse_constant=_no_constant)
+    except RecursionError:
+        raise _too_deep() from None
+    except ValueError as error:
+        raise InvalidSchema(f"not JSON: {error}") from None
+    _check_nesting(value)
+    return value
+
+
+def print_json(value: Any, *, sort_keys: bool = False) -> str:
+    """The value on one line, with nothing in it that could be left out."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=sort_keys)
+
+
+def _check_nesting(value: Any) -> None:
+    level, values = 0, [value]
+    while values:
+        level += 1
+        if level > MOST_NESTING:
+            raise _too_deep()
+        values = [
+            inner
+            for outer in values
+            if isinstance(outer, dict | list)
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+        ]
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON number")
+
+
+def _too_deep() -> InvalidSchema:
+    return InvalidSchema(f"nested more than {MOST_NESTING} levels deep")
