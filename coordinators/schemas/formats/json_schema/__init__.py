@@ -1,0 +1,1 @@
+"""JSON Schema: read, printed, compared, and payloads held against it."""

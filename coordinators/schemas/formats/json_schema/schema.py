@@ -1,0 +1,155 @@
+"""JSON Schema, in the drafts 4, 6, 7, 2019-09 and 2020-12; a schema that names none is taken for one of draft 7."""
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any
+
+import jsonschema_rs
+import msgspec
+
+from coordinators.schemas.formats.format import InvalidPayload, InvalidSchema, ResolvedReference
+from coordinators.schemas.formats.json_schema.compatibility import JsonComparison
+from coordinators.schemas.formats.json_schema.documents import JsonDocuments
+from coordinators.schemas.formats.json_schema.effort import check_effort
+from coordinators.schemas.formats.json_text import print_json
+
+DRAFTS = {
+    "": "7",
+    "http://json-schema.org/draft-04/schema": "4",
+    "http://json-schema.org/draft-06/schema": "6",
+    "http://json-schema.org/draft-07/schema": "7",
+    "https://json-schema.org/draft-07/schema": "7",
+    "https://json-schema.org/draft/2019-09/schema": "2019-09",
+    "https://json-schema.org/draft/2020-12/schema": "2020-12",
+}
+_VALIDATORS: dict[str, tuple[type[jsonschema_rs.Validator], int]] = {
+    "4": (jsonschema_rs.Draft4Validator, jsonschema_rs.Draft4),
+    "6": (jsonschema_rs.Draft6Validator, jsonschema_rs.Draft6),
+    "7": (jsonschema_rs.Draft7Validator, jsonschema_rs.Draft7),
+    "2019-09": (jsonschema_rs.Draft201909Validator, jsonschema_rs.Draft201909),
+    "2020-12": (jsonschema_rs.Draft202012Validator, jsonschema_rs.Draft202012),
+}
+# Expressions run in time that is linear in the text; but for those that look around, which get few steps back.
+_PATTERNS = jsonschema_rs.FancyRegexOptions(backtrack_limit=200, size_limit=1 << 20, dfa_size_limit=1 << 20)
+MOST_DATA_LEVELS = 200
+LONGEST_REASON = 300
+
+
+class JsonSchema:
+    """A JSON Schema that was understood."""
+
+    def __init__(self, documents: JsonDocuments) -> None:
+        self._documents = documents
+        self._validator = _compiled(documents)
+
+    @cached_property
+    def canonical(self) -> str:
+        """As it was sent, without white space."""
+        return print_json(self._documents.root)
+
+    @cached_property
+    def normalized(self) -> str:
+        """With keys in the order of their names."""
+        return print_json(self._documents.root, sort_keys=True)
+
+    @property
+    def record_name(self) -> str:
+        """The title, by which subjects can be called."""
+        root = self._documents.root
+        title = root.get("title") if isinstance(root, dict) else None
+        return title if isinstance(title, str) else ""
+
+    def incompatibilities(self, writer: "JsonSchema", *, lenient: bool = False) -> list[str]:
+        """What a reader with this schema would not take of the writer's."""
+        return JsonComparison(self._documents, writer._documents, lenient).incompatibilities()
+
+    def validator(self) -> Callable[[bytes], None]:
+        """What reads JSON and holds it against the schema."""
+        validate = self._validator.validate
+
+        def check(payload: bytes) -> None:
+            value = read_payload(payload)
+            try:
+                validate(value)
+            except jsonschema_rs.ValidationError as error:
+                raise InvalidPayload(_short(error.message), _path(error.instance_path)) from None
+
+        return check
+
+    def to_json(self, payload: bytes) -> Any:
+        """The payload is JSON."""
+        return read_payload(payload)
+
+
+class JsonFormat:
+    """See the module."""
+
+    def parse(self, text: str, references: Sequence[ResolvedReference] = ()) -> JsonSchema:
+        """Understand the text; raises `InvalidSchema`."""
+        try:
+            documents = JsonDocuments.read(text, references, DRAFTS)
+            schema = JsonSchema(documents)
+            check_effort(documents)
+        except RecursionError:
+            raise InvalidSchema("nested too deeply") from None
+        return schema
+
+
+FORMAT = JsonFormat()
+
+
+def read_payload(payload: bytes) -> Any:
+    """JSON from strangers; raises `InvalidPayload`."""
+    try:
+        value = msgspec.json.decode(payload)
+    except RecursionError:
+        raise _too_deep() from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise InvalidPayload(f"not JSON: {error}") from None
+    # Hardly any payload has so many brackets that their depth could matter.
+    if payload.count(b"{") + payload.count(b"[") > MOST_DATA_LEVELS:
+        _check_depth(value)
+    return value
+
+
+def _check_depth(value: Any) -> None:
+    level, values = 0, [value]
+    while values:
+        level += 1
+        if level > MOST_DATA_LEVELS:
+            raise _too_deep()
+        values = [
+            inner
+            for outer in values
+            if isinstance(outer, dict | list)
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+        ]
+
+
+def _too_deep() -> InvalidPayload:
+    return InvalidPayload(f"nested more than {MOST_DATA_LEVELS} levels deep")
+
+
+def _compiled(documents: JsonDocuments) -> jsonschema_rs.Validator:
+    validator, draft = _VALIDATORS[documents.draft]
+    try:
+        registry = jsonschema_rs.Registry(documents.resources.items(), draft=draft)
+        return validator(documents.root, registry=registry, pattern_options=_PATTERNS, offline=True)
+    except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError) as error:
+        reason = getattr(error, "message", str(error))
+        where = _path(getattr(error, "instance_path", []))
+        raise InvalidSchema(f"{_short(reason)}{f', at {where}' if where else ''}") from None
+
+
+def _path(parts: list[str | int]) -> str:
+    path = ""
+    for part in parts:
+        path += f"[{part}]" if isinstance(part, int) else f".{part}" if path else part
+    return path
+
+
+def _short(reason: str) -> str:
+    if len(reason) <= LONGEST_REASON:
+        return reason
+    half = LONGEST_REASON // 2
+    return f"{reason[:half]} ... {reason[-half:]}"
