@@ -38,6 +38,7 @@ class ClusterLinks:
     writes: SharedLinks
     letters: LetterLinks
     states: SharedLinks
+    carried: SharedLinks
     background: Background
 
     @classmethod
@@ -54,9 +55,9 @@ class ClusterLinks:
         largest = settings.integer("socket.request.max.bytes")
         encrypt = TlsDialling(identities, world.workers).encrypt
         links = NodeLinks(world.dial, trust, nodes, background, largest, NodeWays.of(settings), encrypt)
-        kinds = (LinkKind.QUESTIONS, LinkKind.WRITES, LinkKind.LETTERS, LinkKind.STATES)
-        questions, writes, letters, states = (SharedLinks(links, world.clock, kind) for kind in kinds)
-        return cls(links, questions, writes, LetterLinks(letters), states, background)
+        kinds = (LinkKind.QUESTIONS, LinkKind.WRITES, LinkKind.LETTERS, LinkKind.STATES, LinkKind.CARRIED)
+        questions, writes, letters, states, carried = (SharedLinks(links, world.clock, kind) for kind in kinds)
+        return cls(links, questions, writes, LetterLinks(letters), states, carried, background)
 
     def markers(self, local: LocalMarkers) -> ClusterMarkers:
         """Markers into partitions wherever they are led."""

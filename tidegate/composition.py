@@ -57,6 +57,7 @@ from tidegate.tenants import tenant_services
 from tidegate.tracing import open_tracing, publish_events
 from tidegate.world import World
 from wire.kafka.cork import Cork
+from wire.kafka.nodes.carrying import Carrying
 from wire.kafka.nodes.trust import NodeTrust
 from wire.kafka.server import KafkaServer
 from wire.kafka.told_nodes import ToldNodes
@@ -170,6 +171,8 @@ async def compose_node(
         *letters,
         tracing,
         timers,
+        under.background,
+        Carrying(None if links is None else links.carried),
     )
     ports = {Clock: clock, Workers: workers, TransactionVerification: verification, FollowerReads: followers}
     services = Services(ports | {type(each): each for each in domain} | sharing.services)

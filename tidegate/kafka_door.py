@@ -3,15 +3,18 @@
 import random
 from typing import Any
 
+from coordinators.background import Background
 from coordinators.cluster.config import RACK_AWARE
 from coordinators.cluster.controller import ClusterController
 from coordinators.cluster.nodes import Nodes
+from coordinators.internal_topics import InternalTopics
 from coordinators.letter_writing import LetterWriting
 from coordinators.records.deleting import Deleting
 from coordinators.records.directory import PartitionDirectory
 from coordinators.records.long_polls import LongPolls
 from coordinators.records.nearest import NearestReplicas
 from coordinators.records.offset_lookup import OffsetLookup
+from coordinators.records.publishing import Publishing
 from coordinators.records.reading import Reading
 from coordinators.share.dead_letters import ShareDeadLetters
 from coordinators.share.letter_search import LetterSearch
@@ -19,6 +22,7 @@ from coordinators.share.ports import LetterCalls, ShareStates
 from coordinators.share.sessions import ShareSessions
 from coordinators.share.sharing import Sharing
 from coordinators.share.states import LocalShareStates
+from coordinators.topics import Topics
 from coordinators.tracing.tracing import Tracing
 from engine.clock import Clock
 from engine.config.resolve import BrokerSettings
@@ -27,10 +31,17 @@ from engine.workers import Workers
 from tidegate.descriptors import DescriptorPlan
 from tidegate.entrances import Entrances
 from tidegate.node import Node
+from wire.inner.asking import InnerClient
+from wire.inner.reading import RecordReading
+from wire.inner.sending import Sending
+from wire.kafka.calls import Calls
 from wire.kafka.config import Limits
 from wire.kafka.connection_limits import entry_limits
 from wire.kafka.cork import Cork
 from wire.kafka.fetch_sessions import FetchSessions
+from wire.kafka.nodes.carried import CarriedRequests
+from wire.kafka.nodes.carrying import Carrying
+from wire.kafka.nodes.trust import NodeTrust
 from wire.kafka.server import KafkaServer
 from wire.services import Services
 
@@ -61,7 +72,16 @@ def door_services(
     search = LetterSearch(services[LocalShareStates], sharing, calls, clock, services[Timers])
     deleting, lookup = Deleting(directory), OffsetLookup(directory, clock, workers)
     made = (limits, sessions, long_polls, reading, sharing, letters, search, deleting, lookup)
-    return {type(each): each for each in made}
+    return {type(each): each for each in (*made, *_inner(services, clock, workers))}
+
+
+def _inner(services: Services, clock: Clock, workers: Workers) -> tuple[object, ...]:
+    """By which other doors, here and on other nodes, ask what clients ask."""
+    calls, background = Calls(workers), services[Background]
+    carried = CarriedRequests(calls, services[NodeTrust], background)
+    inner = InnerClient(calls, services[Carrying], services[Topics], services[InternalTopics], background, clock)
+    room = services[Publishing].opener.room
+    return calls, carried, inner, Sending(inner, clock), RecordReading(inner, workers, room)
 
 
 def _sharing(services: Services, reading: Reading, workers: Workers) -> Sharing:
@@ -79,7 +99,10 @@ def kafka_server(node: Node, cork: Cork) -> KafkaServer:
     """The door of a node whose services are complete."""
     services, rounds = node.services, node.partitions.rounds
     entrances = services[Entrances].all
-    return KafkaServer(services, services[Limits], node.clock, node.workers, rounds, cork, node.tracing, entrances)
+    limits, tracing = services[Limits], node.tracing
+    server = KafkaServer(services, limits, node.clock, node.workers, rounds, cork, tracing, entrances)
+    services[Calls].serve_by(server)
+    return server
 
 
 def kafka_limits(settings: BrokerSettings, descriptors: DescriptorPlan) -> Limits:

@@ -60,6 +60,7 @@ APIS = (
     "create_partitions",
     "delete_groups",
     "elect_leaders",
+    "envelope",
     "incremental_alter_configs",
     "alter_partition_reassignments",
     "list_partition_reassignments",

@@ -71,6 +71,7 @@ class StageTraces:
                 key=key,
                 client_id=publisher.client_id,
                 address=publisher.address,
+                door=publisher.door,
                 store=self.stage.store,
             )
 

@@ -120,6 +120,10 @@ class LinkBroken(Exception):
     """The other node cannot be reached, has gone, or does not answer; whether it did what it was asked is not known."""
 
 
+class NotReached(LinkBroken):
+    """Nothing was asked: there is no connection to the node."""
+
+
 class LeaderLinks(Protocol):
     """Makes connections to other nodes."""
 

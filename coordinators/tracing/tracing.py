@@ -82,10 +82,8 @@ class Tracing:
         partition: Partition,
         batch: Batch,
         result: Receipt,
-        *,
-        door: str | None = None,
     ) -> None:
-        """A batch was just appended; `door` names one of ours that chose the partition."""
+        """A batch was just appended."""
         known = self._samplers.get(topic.name)
         sampler = known[1] if known is not None and known[0] is topic else self._sampler(topic)
         if not sampler.enabled or result.duplicate:
@@ -112,7 +110,7 @@ class Tracing:
         if found:
             publisher = batch.publisher
             client = {"client_id": publisher.client_id, "address": publisher.address}
-            self._published(topic, partition, result, found, client, door)
+            self._published(topic, partition, result, found, client, publisher.door)
 
     def _with_context(self, section: Buffer, mark: int, count: int, now: float) -> list[tuple[TracedRecord, SampledBy]]:
         room = self._traces.room(now)
@@ -192,6 +190,7 @@ class Tracing:
         key: bytes | memoryview | None = None,
         client_id: str | None = None,
         address: str | None = None,
+        door: str | None = None,
         store: DurableLog | None = None,
     ) -> None:
         """A record went into the stage, as `number` there: until `due_ms`, or into a lane (0 is critical) at once.
@@ -214,6 +213,8 @@ class Tracing:
         trace.number = number
         self.store.add(trace)
         self.note(trace, EventKind.PUBLISH_RECEIVED, {"client_id": client_id, "address": address})
+        if door is not None:
+            self.note(trace, EventKind.PUBLISH_PARTITIONED, {"door": door})
         if due_ms is not None:
             self.note(trace, EventKind.DELAY_SCHEDULED, {"due_ms": due_ms, "lane": _lane(lane)})
         elif lane is not None:

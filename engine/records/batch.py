@@ -28,6 +28,8 @@ class Publisher(Struct, frozen=True):
 
     client_id: str | None = None
     address: str | None = None
+    door: str | None = None
+    """The door of the broker's own that has chosen the partition, if one has."""
 
 
 NOBODY = Publisher()

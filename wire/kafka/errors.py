@@ -253,7 +253,11 @@ def producer_error_code(error: BrokerError, version: int, first_with_fenced: int
     return code
 
 
+def code_name(code: int) -> str:
+    """Kafka's name of a code."""
+    return _NAMES.get(code, str(code))
+
+
 def broker_error(code: int, message: str = "") -> BrokerError:
     """What another node has refused with, out of the code that it told."""
-    name = _NAMES.get(code, str(code))
-    return _KINDS.get(code, BrokerError)(message or f"another node answers {name}")
+    return _KINDS.get(code, BrokerError)(message or f"another node answers {code_name(code)}")

@@ -63,6 +63,8 @@ class Peer:
     """Has nothing read from it for so many seconds."""
     on_caller: Callable[[Caller], object] | None = field(default=None, init=False)
     """Told when it has shown who it is."""
+    answer: Callable[[int, int, int, Any], object] | None = field(default=None, init=False)
+    """Answers a request that its handler has not answered: by API key, version and correlation id."""
     tenant: str | None = field(default=None, init=False)
     """The tenant whose namespace its requests are served in; None if it is nobody's."""
     was_tenants: bool = field(default=False, init=False)
@@ -80,9 +82,18 @@ class Peer:
     def __attrs_post_init__(self) -> None:
         self.caller = Caller(ANONYMOUS, plain_address(self.address))
 
-    def served_by(self, mute: Callable[[float], object], on_caller: Callable[[Caller], object]) -> None:
-        """By whom it is muted, and who is told when it has shown who it is."""
-        self.mute, self.on_caller = mute, on_caller
+    def served_by(
+        self,
+        mute: Callable[[float], object],
+        on_caller: Callable[[Caller], object],
+        answer: Callable[[int, int, int, Any], object] | None = None,
+    ) -> None:
+        """By whom it is muted, who is told when it has shown who it is, and who answers out of turn."""
+        self.mute, self.on_caller, self.answer = mute, on_caller, answer
+
+    def shows(self, caller: Caller) -> None:
+        """It has shown who it is."""
+        self.caller = caller
 
     def when_gone(self, listener: Callable[["Peer"], object]) -> None:
         """Tell `listener`, once, when the connection has ended."""

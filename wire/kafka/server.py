@@ -74,7 +74,7 @@ class KafkaConnection:
         self._cork = server.cork
         self._context = Context(peer, -1, None)
         self._served: Mapping[tuple[int, int], ServedApi | None] = server.served
-        peer.served_by(self.mute, self.bind)
+        peer.served_by(self.mute, self.bind, self.answer_apart)
         self._transport = transport
         self._limits = server.limits
         self._frames = FrameBuffer(self._limits.max_frame_bytes, self._limits.max_control_frame_bytes)
@@ -85,8 +85,7 @@ class KafkaConnection:
         self._muted_until = 0.0
         # Whether nothing is read now, for either of these reasons.
         self._held = False
-        self._handling = False
-        self._is_busy = False
+        self._handling = self._is_busy = False
         self._began = self.last_active
         self._turn_ends = self.last_active
         self._resume: trio.Event | None = None
@@ -366,6 +365,10 @@ class KafkaConnection:
                 self._nursery.start_soon(_awaited, rest)
             except RuntimeError:
                 rest.close()  # the connection is just ending
+
+    def answer_apart(self, api_key: int, version: int, correlation_id: int, message: Any) -> None:
+        """Answer what its handler has left unanswered, out of turn: those behind it did not wait."""
+        self._fulfil(self._outbox.reserve(self._served[api_key, version], correlation_id, self._now()), message)
 
     def _answer(self, place: OutboxPlace, message: Any) -> Coroutine[Any, Any, None] | None:
         """Encode an answer and send it when its turn has come; a coroutine if that takes longer than a moment."""

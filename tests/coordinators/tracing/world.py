@@ -77,8 +77,8 @@ class World:
         sent = whole(bytes(data))
         result = self.partition.write(sent)
         # What the log has opened for itself is not for the traces to find.
-        received = Batch(data, sent.header, publisher=Publisher("till", "10.0.0.1"), opened=section)
-        self.tracing.received(self.topic, self.partition, received, result, door=door)
+        received = Batch(data, sent.header, publisher=Publisher("till", "10.0.0.1", door), opened=section)
+        self.tracing.received(self.topic, self.partition, received, result)
         return result
 
     def sync(self) -> None:

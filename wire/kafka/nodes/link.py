@@ -45,7 +45,7 @@ _header = struct.Struct(">hhih")
 
 
 @define(eq=False)
-class _Awaited:
+class Awaited:
     """An answer that is to come."""
 
     correlation_id: int
@@ -64,7 +64,7 @@ class Link:
     max_answer_bytes: int = STRANGER_BYTES
     taken: Mapping[int, Versions] | None = None
     """The versions of each request that the other end takes; None before it was asked."""
-    _awaited: deque[_Awaited] = field(factory=deque, init=False)
+    _awaited: deque[Awaited] = field(factory=deque, init=False)
     _sending: trio.Lock = field(factory=trio.Lock, init=False)
     _receiving: trio.CancelScope = field(factory=trio.CancelScope, init=False)
     _buffer: bytearray = field(factory=bytearray, init=False)
@@ -110,11 +110,11 @@ class Link:
         self.break_off(f"no answer within {timeout_s} s")
         raise self._error()
 
-    async def _send(self, message: Any, version: int) -> _Awaited:
+    async def _send(self, message: Any, version: int) -> Awaited:
         if self._broken is not None:
             raise self._error()
         self._count = (self._count + 1) & 0x7FFFFFFF
-        awaited = _Awaited(self._count, message.API_KEY, version)
+        awaited = Awaited(self._count, message.API_KEY, version)
         frame = self._frame(message, version)
         self._awaited.append(awaited)
         try:
@@ -173,14 +173,19 @@ class Link:
         return memoryview(taken)
 
     def _take(self, frame: memoryview) -> None:
-        if not self._awaited:
-            raise WireError("an answer that nobody asked for")
-        awaited = self._awaited.popleft()
-        if _length.unpack_from(frame)[0] != awaited.correlation_id:
-            raise WireError("an answer to another request")
+        awaited = self._answered(_length.unpack_from(frame)[0])
         start = response_start(awaited.api_key, awaited.version).size - _length.size
         awaited.answer = response_decoder(awaited.api_key, awaited.version)(frame, start)
         awaited.arrived.set()
+
+    def _answered(self, correlation_id: int) -> Awaited:
+        """Whom an answer is for."""
+        if not self._awaited:
+            raise WireError("an answer that nobody asked for")
+        awaited = self._awaited.popleft()
+        if correlation_id != awaited.correlation_id:
+            raise WireError("an answer to another request")
+        return awaited
 
     # -- the end
 

@@ -15,6 +15,7 @@ from coordinators.cluster.nodes import Nodes
 from coordinators.replication.ports import (
     LeaderLink,
     LinkBroken,
+    NotReached,
     Replica,
     ReplicaAnswer,
     ReplicaFetch,
@@ -25,6 +26,7 @@ from engine.clock import Clock
 from engine.ids import TopicId
 from wire.kafka.codec import WireError
 from wire.kafka.listeners import Listener, NodeWays
+from wire.kafka.nodes.carrying_link import CarryingLink
 from wire.kafka.nodes.link import Dial, Link, Versions, introduce
 from wire.kafka.nodes.replica_messages import (
     FETCH_VERSIONS,
@@ -82,18 +84,18 @@ class NodeLinks:
         link = None
         try:
             with trio.fail_after(CONNECT_S):
-                link = await self._dial(node)
+                link = await self._dial(node, CarryingLink if kind is LinkKind.CARRIED else Link)
                 asking = self.trust.ask(self._epoch(), node.node_id, kind, self._count)
                 await introduce(link, asking, self.max_answer_bytes, CONNECT_S)
                 return link
         except (OSError, ValueError, trio.TooSlowError) as error:
-            raise LinkBroken(f"node {node.node_id} cannot be reached: {error or 'it does not answer'}") from None
+            raise NotReached(f"node {node.node_id} cannot be reached: {error or 'it does not answer'}") from None
         except BaseException:
             if link is not None:
                 link.break_off("nobody waits for it any more")
             raise
 
-    async def _dial(self, node: NodeRecord) -> Link:
+    async def _dial(self, node: NodeRecord, made: type[Link]) -> Link:
         """By whichever of its listeners can be reached from here, of those that nodes may go by, in their order."""
         listeners = self.ways.to(node.listeners)
         stream, failure = None, OSError(_nowhere(node))
@@ -106,7 +108,7 @@ class NodeLinks:
                 failure = OSError(f"{listener}: {error or 'it does not answer'}")
         if stream is None:
             raise failure
-        link = Link(stream, f"tidegate-node-{self.trust.node_id}")
+        link = made(stream, f"tidegate-node-{self.trust.node_id}")
         self.background.start_soon(link.receive)
         return link
 
@@ -214,9 +216,9 @@ class SharedLinks:
     async def _make(self, shared: _Shared, node_id: int) -> Link:
         node = self.links.nodes.by_id.get(node_id)
         if node is None:
-            raise LinkBroken(f"node {node_id} is not there")
+            raise NotReached(f"node {node_id} is not there")
         if self.clock.monotonic() < shared.not_before:
-            raise LinkBroken(f"node {node_id} could not be reached just now")
+            raise NotReached(f"node {node_id} could not be reached just now")
         try:
             link = await self.links.open(node, self.kind)
         except LinkBroken:

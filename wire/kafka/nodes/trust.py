@@ -55,6 +55,7 @@ class LinkKind(IntEnum):
     WRITES = 2
     LETTERS = 3
     STATES = 4
+    CARRIED = 5
 
 
 @frozen

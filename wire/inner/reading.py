@@ -1,0 +1,147 @@
+"""Reads records for a door's caller: fetched from the partition's leader, opened, aborted ones left out; and looks up
+offsets by time."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+from attrs import define
+
+from coordinators.records.opening_room import OpeningRoom
+from coordinators.waiting import in_worker
+from engine.errors import BrokerError, UnknownTopicOrPartition
+from engine.records.compression import TooLargeDecompressed
+from engine.workers import Workers
+from wire.inner.asking import TIMEOUT_S, InnerClient
+from wire.inner.opening import Opened, WantedRecords, is_soon_opened, opened, opened_or_why_not
+from wire.inner.records import ReadRecord
+from wire.kafka.calls import Guest, region_bytes
+from wire.kafka.errors import broker_error, code_name
+from wire.kafka.messages.fetch import FetchPartition, FetchRequest, FetchTopic, PartitionData
+from wire.kafka.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+
+LATEST, EARLIEST = -1, -2
+"""Times that stand for the ends of a partition."""
+NO_OFFSET = -1
+MAX_BYTES = 1024 * 1024
+MAX_RECORDS = 1_000
+AT_ONCE_BYTES = 32 * 1024
+OPENED_BYTES_MAX = 100 * 1024 * 1024
+"""What a compressed batch may hold; as much as a producer may make one of by default."""
+LIKELY_BYTES, LIKELY_RATIO = 64 * 1024, 16
+
+
+class ReadRecords(msgspec.Struct, frozen=True):
+    """What was read of a partition, and where it begins and ends. `next_offset` is where the next read goes on: beyond
+    the last record, where what follows are gaps."""
+
+    records: Sequence[ReadRecord]
+    next_offset: int
+    high_watermark: int
+    log_start_offset: int
+
+
+@define(eq=False)
+class RecordReading:
+    """See the module."""
+
+    inner: InnerClient
+    workers: Workers
+    room: OpeningRoom
+
+    async def read(
+        self,
+        guest: Guest,
+        topic: str,
+        partition: int,
+        offset: int,
+        *,
+        max_bytes: int = MAX_BYTES,
+        max_records: int = MAX_RECORDS,
+        wait_s: float = 0.0,
+        committed: bool = True,
+        timeout_s: float = TIMEOUT_S,
+    ) -> ReadRecords:
+        """Records from an offset on; none if there are none within `wait_s`. Raises what the leader refuses with."""
+        request = FetchRequest(
+            max_wait_ms=int(wait_s * 1000),
+            min_bytes=1,
+            max_bytes=max_bytes,
+            isolation_level=int(committed),
+            topics=[
+                FetchTopic(
+                    topic=topic,
+                    partitions=[FetchPartition(partition, fetch_offset=offset, partition_max_bytes=max_bytes)],
+                )
+            ],
+        )
+        answer = await self.inner.ask_leader(guest, topic, partition, request, timeout_s=timeout_s, wait_s=wait_s)
+        _check(answer.error_code, topic, partition)
+        data = _only(answer.responses)
+        _check(data.error_code, topic, partition)
+        found = await self._opened(data, WantedRecords(offset, max_records, max_bytes, OPENED_BYTES_MAX))
+        return ReadRecords(found.records, found.next_offset, data.high_watermark, data.log_start_offset)
+
+    async def _opened(self, data: PartitionData, wanted: WantedRecords) -> Opened:
+        records = await self._bytes(data.records)
+        if is_soon_opened(records, AT_ONCE_BYTES):
+            return opened(records, wanted, data.aborted_transactions)
+        # Room is taken for what such batches mostly hold; for what they might, where one holds more.
+        likely = min(wanted.bound, LIKELY_BYTES + LIKELY_RATIO * len(records))
+        try:
+            return await self._opened_within(records, msgspec.structs.replace(wanted, bound=likely), data)
+        except TooLargeDecompressed:
+            return await self._opened_within(records, wanted, data)
+
+    async def _opened_within(self, records: bytes, wanted: WantedRecords, data: PartitionData) -> Opened:
+        async with self.room.holding(wanted.bound):
+            outcome = await in_worker(self.workers, opened_or_why_not, records, wanted, data.aborted_transactions)
+        if isinstance(outcome, BrokerError):
+            raise outcome
+        return outcome
+
+    async def _bytes(self, records: Any) -> bytes:
+        if records is None:
+            return b""
+        if isinstance(records, bytes | bytearray | memoryview):
+            return bytes(records)
+        regions = records if isinstance(records, list | tuple) else [records]
+        return b"".join([await region_bytes(region, self.workers) for region in regions])
+
+    async def offsets(
+        self, guest: Guest, topic: str, times_ms: Mapping[int, int], *, committed: bool = True
+    ) -> dict[int, int]:
+        """By partition, the offset of the first record of that time or later: where there is none, the end. A time may
+        be `EARLIEST` or `LATEST`."""
+        found: dict[int, int] = {}
+        for partition, time_ms in times_ms.items():
+            offset = await self._offset(guest, topic, partition, time_ms, committed=committed)
+            if offset == NO_OFFSET:
+                offset = await self._offset(guest, topic, partition, LATEST, committed=committed)
+            found[partition] = offset
+        return found
+
+    async def _offset(self, guest: Guest, topic: str, partition: int, time_ms: int, *, committed: bool) -> int:
+        asked = ListOffsetsTopic(topic, [ListOffsetsPartition(partition, timestamp=time_ms)])
+        request = ListOffsetsRequest(-1, int(committed), [asked], int(TIMEOUT_S * 1000))
+        answer = await self.inner.ask_leader(guest, topic, partition, request)
+        data = _only(answer.topics)
+        _check(data.error_code, topic, partition)
+        offset: int = data.offset
+        return offset
+
+
+def _only(topics: Any) -> Any:
+    """The one partition that was asked for."""
+    for topic in topics:
+        for data in topic.partitions:
+            return data
+    raise BrokerError("an answer about nothing")
+
+
+def _check(code: int, topic: str, partition: int) -> None:
+    if code:
+        error = broker_error(code, f"{topic}-{partition}: {code_name(code)}")
+        if isinstance(error, UnknownTopicOrPartition):
+            error = UnknownTopicOrPartition(f"there is no {topic}-{partition}, or you may not know of it")
+        raise error
