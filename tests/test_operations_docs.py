@@ -16,6 +16,7 @@ from trio.testing import trio_test
 from coordinators.tenants.administration import TenantAdministration
 from engine.metrics import Family
 from tests.engine.stage.world import client_batch, record
+from tests.wire.grpc.checking import check_health
 from tests.wire.http.cluster_doors import cluster_doors, create_on
 from tests.wire.http.door import HttpDoor, open_http_door
 from tests.wire.kafka.door import Client
@@ -37,6 +38,7 @@ async def families(data_dir: Path) -> list[tuple[Family, set[str]]]:
     """Every family of a broker that has something of everything, with the labels it uses."""
     settings: dict[str, Any] = {
         "http.port": -1,
+        "grpc.port": -1,
         "transaction.state.log.num.partitions": 1,
         "listeners": "PLAINTEXT://127.0.0.1:0,SASL_PLAINTEXT://127.0.0.1:0",
     }
@@ -59,6 +61,7 @@ async def families(data_dir: Path) -> list[tuple[Family, set[str]]]:
         await bind(door.client, {"client-id": "test"}, producer_byte_rate=1)
         await produced(door.client, "t", batch())
         await HttpDoor(door.door).get("/health")
+        await check_health(door.door.broker.grpc_address or "")
         metrics = door.door.broker.metrics
         await trio.to_thread.run_sync(metrics.prepare)
         found = [(family, _labels(family)) for family in metrics.families()]

@@ -51,6 +51,12 @@ def _parser() -> argparse.ArgumentParser:
         type=int,
         help="the port of the operations door; 0 for none, -1 takes a free one (default: 8080)",
     )
+    serve.add_argument(
+        "--grpc-port",
+        metavar="PORT",
+        type=int,
+        help="the port of the gRPC door, by custom 9095; 0 for none, -1 takes a free one (default: 0)",
+    )
     serve.add_argument("--node-id", metavar="N", type=int, help="the number of this node (node.id; default: 1)")
     serve.add_argument("--etcd", metavar="URL[,URL]", help="where the cluster's etcd is (etcd.endpoints)")
     serve.add_argument("--rack", metavar="RACK", help="where this node stands (broker.rack)")
@@ -71,6 +77,7 @@ _KEYS = {
     "host": "listeners",
     "kafka_port": "listeners",
     "http_port": "http.port",
+    "grpc_port": "grpc.port",
     "data_dir": "log.dirs",
     "node_id": "node.id",
     "etcd": "etcd.endpoints",
@@ -97,7 +104,7 @@ def _assignments(options: argparse.Namespace) -> list[str]:
         host = options.host or "127.0.0.1"
         port = 9092 if options.kafka_port is None else options.kafka_port
         assignments.append(f"listeners=PLAINTEXT://{f'[{host}]' if ':' in host else host}:{port}")
-    for name in ("http_port", "node_id", "etcd", "rack"):
+    for name in ("http_port", "grpc_port", "node_id", "etcd", "rack"):
         if (value := getattr(options, name)) is not None:
             assignments.append(f"{_KEYS[name]}={value}")
     if options.allow_anonymous:

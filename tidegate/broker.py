@@ -24,7 +24,7 @@ from tidegate.config import BrokerConfig
 from tidegate.data_directory import DataDirectory
 from tidegate.descriptors import DescriptorPlan, descriptor_limit
 from tidegate.entrances import Entrances
-from tidegate.listening import BoundHttp, BoundListener, bind_all, bind_http
+from tidegate.listening import BoundDoors, BoundListener, bind_all, bind_doors
 from tidegate.machine import MachineWorld, machine
 from tidegate.node import Node
 from tidegate.operations import Operations
@@ -42,7 +42,7 @@ class Broker:
         self.clock = SystemClock()
         self.listeners: list[BoundListener] = []
         self.metrics = Metrics()
-        self._http: BoundHttp | None = None
+        self._doors = BoundDoors()
         self._stack = AsyncExitStack()
 
     @property
@@ -78,7 +78,12 @@ class Broker:
     @property
     def http_address(self) -> str | None:
         """Host and port of the operations door, or None where it is off."""
-        return None if self._http is None else self._http.address
+        return None if self._doors.http is None else self._doors.http.address
+
+    @property
+    def grpc_address(self) -> str | None:
+        """Host and port of the gRPC door, or None where it is off."""
+        return None if self._doors.grpc is None else self._doors.grpc.address
 
     async def reload(self) -> None:
         """Read certificates and users again, if their files have changed."""
@@ -111,7 +116,7 @@ class Broker:
         with (
             DataDirectory(self.config.data_directory) as directory,
             bind_all(self.config) as self.listeners,
-            bind_http(self.config) as self._http,
+            bind_doors(self.config) as self._doors,
             machine(settings, directory.path, files) as here,
         ):
             async with open_catalogue(self.config, directory.path, files, self.clock) as opened:
@@ -130,7 +135,7 @@ class Broker:
             directory=directory,
             descriptors=descriptors,
             listeners=self.listeners,
-            http=self._http,
+            doors=self._doors,
             other_files=opened.other_files,
             metrics=self.metrics,
         )

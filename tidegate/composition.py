@@ -65,6 +65,7 @@ from wire.services import Services
 
 if TYPE_CHECKING:
     from tidegate.cluster_links import ClusterLinks
+    from tidegate.grpc_door import GrpcDoorway
 
 logger = logging.getLogger("tidegate")
 
@@ -105,6 +106,7 @@ class Parts:
     node: Node
     server: KafkaServer
     operations: Operations
+    grpc: "GrpcDoorway | None"
     cleaning: Cleaning
     scrubbing: Scrubbing
 

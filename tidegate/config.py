@@ -32,6 +32,8 @@ from wire.kafka.listeners import (
 
 DOOR_NAME = "HTTP"
 """Of the operations door as a listener, in the names of keys."""
+GRPC_DOOR_NAME = "GRPC"
+"""The same of the gRPC door."""
 ENVIRONMENT_PREFIX = "TIDEGATE_"
 
 # What Kubernetes puts into every container of a namespace with a service named "tidegate", and what the commands that
@@ -138,7 +140,7 @@ class BrokerConfig:
             raise InvalidConfig(f"advertised.listeners names {name}, and listeners has none of that name")
         self._check_node_ways(names)
         for key in self.given:
-            if key.startswith(KEY_PREFIX) and listener_of_key(key) not in {*names, DOOR_NAME}:
+            if key.startswith(KEY_PREFIX) and listener_of_key(key) not in {*names, DOOR_NAME, GRPC_DOOR_NAME}:
                 raise InvalidConfig(
                     f"{key} ({self.origins[key]}) is for a listener that there is not: listeners has "
                     f"{', '.join(sorted(names))}"

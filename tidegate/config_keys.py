@@ -17,6 +17,7 @@ from coordinators.tracing.config import TRACING_KEYS
 from coordinators.transaction.config import TRANSACTION_KEYS
 from engine.config.broker import ENGINE_KEYS
 from engine.config.keys import ConfigKey, ConfigType, Importance, Rule, at_least, by_name, one_of
+from wire.grpc.config import GRPC_KEYS
 from wire.http.config import HTTP_KEYS
 from wire.kafka.config import ANONYMOUS_KEYS, CONNECTION_KEYS, FETCH_KEYS, LISTENER_KEYS
 from wire.kafka.security_config import OAUTH_KEYS, SASL_KEYS, TLS_KEYS
@@ -221,6 +222,7 @@ BROKER_KEYS: dict[str, ConfigKey] = by_name(
         *TRANSACTION_KEYS,
         *TRACING_KEYS,
         *HTTP_KEYS,
+        *GRPC_KEYS,
         *METRICS_KEYS,
         *LOGGING_KEYS,
     )

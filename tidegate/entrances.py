@@ -71,7 +71,9 @@ class Entrances:
     def need_secret(self) -> bool:
         """Whether somebody may name users that there are not."""
         names = {name for each in self.all if each.login is not None for name in each.login.mechanisms}
-        return not names.isdisjoint(BY_NAME) or "BASIC" in self.config.settings.items("http.enabled.mechanisms")
+        return not names.isdisjoint(BY_NAME) or any(
+            "BASIC" in self.config.settings.items(f"{door}.enabled.mechanisms") for door in ("http", "grpc")
+        )
 
     def _entrance(self, listener: Listener) -> Entrance:
         protocol = self.config.protocol(listener)
@@ -79,7 +81,7 @@ class Entrances:
         tls = self._tls(settings) if protocol.has_tls else None
         return Entrance(listener.name, tls, self._policy(settings) if protocol.has_sasl else None)
 
-    def _tls(self, settings: ListenerSettings) -> TlsIdentity:
+    def _tls(self, settings: ListenerSettings, protocols: tuple[str, ...] = ()) -> TlsIdentity:
         keystore, truststore = settings.text("ssl.keystore.location"), settings.text("ssl.truststore.location")
         sources = TlsSources(
             keystore=keystore,
@@ -95,14 +97,14 @@ class Entrances:
         )
         rules = parse_rules(settings.text("ssl.principal.mapping.rules") or "DEFAULT")
         timeout_s = settings.integer("ssl.handshake.timeout.ms") / 1000
-        identity = TlsIdentity(settings.name, sources, rules, timeout_s, self._handshakes)
+        identity = TlsIdentity(settings.name, sources, rules, timeout_s, self._handshakes, protocols)
         identity.load()
         self._identities.append(identity)
         return identity
 
-    def door(self, name: str) -> TlsIdentity:
-        """TLS for another door than Kafka's, by the keys of a listener of this name."""
-        return self._tls(ListenerSettings(self.config.settings, name))
+    def door(self, name: str, protocols: tuple[str, ...] = ()) -> TlsIdentity:
+        """TLS for another door than Kafka's, by the keys of a listener of this name; what is spoken in it, by ALPN."""
+        return self._tls(ListenerSettings(self.config.settings, name), protocols)
 
     def token_check(self, name: str) -> Callable[[str], Awaitable[Principal | None]]:
         """Whose token somebody sends to another door than Kafka's, by the keys of a listener of this name."""

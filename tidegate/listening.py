@@ -10,7 +10,7 @@ from typing import Protocol
 from attrs import frozen
 
 from engine.config.keys import Value
-from tidegate.config import DOOR_NAME, BrokerConfig
+from tidegate.config import BrokerConfig
 from wire.http.config import OPERATOR, Access, parse_principal
 from wire.kafka.listeners import Listener, ListenerSettings
 from wire.kafka.request import Endpoint
@@ -23,6 +23,7 @@ BACKLOG = 1024
 IN_CLEAR = ("PLAIN", "OAUTHBEARER")
 """Mechanisms by which a secret itself goes over the wire."""
 DOOR_KEY = "http.advertised.url"
+DOOR_WORDS = {"http": "operations", "grpc": "gRPC"}
 WILDCARDS = ("", "0.0.0.0", "::")
 
 
@@ -44,6 +45,7 @@ class Options:
 
 KAFKA_OPTIONS = Options("--host (or listeners)", "--kafka-port")
 HTTP_OPTIONS = Options("--set http.host", "--http-port, or 0 for none")
+GRPC_OPTIONS = Options("--set grpc.host", "--grpc-port, or 0 for none")
 
 
 class Listening(Protocol):
@@ -91,8 +93,8 @@ class BoundListener:
 
 
 @frozen
-class BoundHttp:
-    """The bound socket of the operations door, and who may call it."""
+class BoundDoor:
+    """The bound socket of a door other than Kafka's, and who may call it."""
 
     socket: socket.socket
     access: Access
@@ -106,44 +108,59 @@ class BoundHttp:
         return _address(self.socket)
 
 
+@frozen
+class BoundDoors:
+    """The doors beside Kafka's; None where one is switched off."""
+
+    http: BoundDoor | None = None
+    grpc: BoundDoor | None = None
+
+
 @contextmanager
-def bind_http(config: BrokerConfig) -> Iterator[BoundHttp | None]:
-    """Bind the operations door, unless it is switched off; it is closed at the end of the block."""
-    host, port = config.settings.text("http.host"), config.settings.integer("http.port")
+def bind_doors(config: BrokerConfig) -> Iterator[BoundDoors]:
+    """Bind the doors that are not switched off; they are closed at the end of the block."""
+    with _bind_door(config, "http", HTTP_OPTIONS) as http, _bind_door(config, "grpc", GRPC_OPTIONS) as grpc:
+        yield BoundDoors(http, grpc)
+
+
+@contextmanager
+def _bind_door(config: BrokerConfig, door: str, options: Options) -> Iterator[BoundDoor | None]:
+    """`door` is what the names of its keys begin with, and in capitals its name as a listener."""
+    host, port = config.settings.text(f"{door}.host"), config.settings.integer(f"{door}.port")
     if port == 0:
         yield None
         return
-    with _bind(Listener("HTTP", host, max(port, 0)), HTTP_OPTIONS) as sock:
-        access = _access(config, host, sock.getsockname()[0])
-        mechanisms = config.settings.items("http.enabled.mechanisms")
-        yield BoundHttp(sock, access, _has_tls(config), "BASIC" in mechanisms, "OAUTHBEARER" in mechanisms)
+    with _bind(Listener(door.upper(), host, max(port, 0)), options) as sock:
+        access = _access(config, door, host, sock.getsockname()[0])
+        mechanisms = config.settings.items(f"{door}.enabled.mechanisms")
+        yield BoundDoor(sock, access, _has_tls(config, door), "BASIC" in mechanisms, "OAUTHBEARER" in mechanisms)
 
 
-def with_door(given: Mapping[str, Value], bound: BoundHttp | None) -> Mapping[str, Value]:
+def with_door(given: Mapping[str, Value], bound: BoundDoor | None) -> Mapping[str, Value]:
     """The settings with where the door is: only now is it known which port a free one has become."""
     if bound is None or given.get(DOOR_KEY):
         return given
     return {**given, DOOR_KEY: f"{'https' if bound.has_tls else 'http'}://{bound.address}"}
 
 
-def _access(config: BrokerConfig, host: str, bound: str) -> Access:
-    token = config["http.token"]
+def _access(config: BrokerConfig, door: str, host: str, bound: str) -> Access:
+    token = config[f"{door}.token"]
     assert token is None or isinstance(token, str)
-    principal = parse_principal(config.settings.text("http.token.principal")) or OPERATOR
+    principal = parse_principal(config.settings.text(f"{door}.token.principal")) or OPERATOR
     if _is_loopback(bound):
         return Access(token, frozenset({"localhost", "127.0.0.1", "::1", bound, host.lower()}), principal)
-    mechanisms = config.settings.items("http.enabled.mechanisms")
-    if mechanisms and not _has_tls(config):
+    mechanisms = config.settings.items(f"{door}.enabled.mechanisms")
+    if mechanisms and not _has_tls(config, door):
         raise CannotListen(
-            f"http.host={host} is not loopback, so passwords and tokens (http.enabled.mechanisms) could be read on "
-            f"their way: set http.security.protocol=SSL",
+            f"{door}.host={host} is not loopback, so passwords and tokens ({door}.enabled.mechanisms) could be read on "
+            f"their way: set {door}.security.protocol=SSL",
             is_configuration=True,
         )
-    if token is None and not mechanisms and not _asks_for_certificates(config):
+    if token is None and not mechanisms and not _asks_for_certificates(config, door):
         raise CannotListen(
-            f"http.host={host} is not loopback, so others could reach the operations door: set http.token to a "
-            f"secret that callers must send, http.enabled.mechanisms=BASIC with http.security.protocol=SSL to ask for "
-            f"passwords, or http.port=0 to switch it off",
+            f"{door}.host={host} is not loopback, so others could reach the {DOOR_WORDS[door]} door: set {door}.token "
+            f"to a secret that callers must send, {door}.enabled.mechanisms=BASIC with {door}.security.protocol=SSL to "
+            f"ask for passwords, or {door}.port=0 to switch it off",
             is_configuration=True,
         )
     return Access(token, token_principal=principal)
@@ -183,12 +200,13 @@ def _warn_of_secrets(config: BrokerConfig, listener: Listener, bound: str) -> No
         )
 
 
-def _has_tls(config: BrokerConfig) -> bool:
-    return config.settings.text("http.security.protocol") == "SSL"
+def _has_tls(config: BrokerConfig, door: str) -> bool:
+    return config.settings.text(f"{door}.security.protocol") == "SSL"
 
 
-def _asks_for_certificates(config: BrokerConfig) -> bool:
-    return _has_tls(config) and ListenerSettings(config.settings, DOOR_NAME).text("ssl.client.auth") != "none"
+def _asks_for_certificates(config: BrokerConfig, door: str) -> bool:
+    settings = ListenerSettings(config.settings, door.upper())
+    return _has_tls(config, door) and settings.text("ssl.client.auth") != "none"
 
 
 def _address(sock: socket.socket) -> str:

@@ -18,17 +18,16 @@ from engine.partition.partitions import Partitions
 from tidegate.config import DOOR_NAME
 from tidegate.descriptors import DescriptorPlan
 from tidegate.entrances import Entrances
-from tidegate.listening import BoundHttp, Listening
+from tidegate.listening import BoundDoor, Listening
 from tidegate.metrics import ScrubMetrics, StartMetrics, register_node
 from tidegate.node import Node
-from wire.http.callers import Reception
+from tidegate.reception import receive
 from wire.http.config import HttpLimits
 from wire.http.life import Life, Phase
 from wire.http.server import HttpServer
 from wire.kafka.listeners import parse_listener
 from wire.kafka.metrics import KafkaMetrics
 from wire.kafka.server import KafkaServer
-from wire.tls.identity import TlsIdentity
 
 logger = logging.getLogger("tidegate")
 
@@ -40,7 +39,7 @@ class Operations:
     """The door, or its absence, and in which phase it shows the broker."""
 
     server: HttpServer | None
-    bound: BoundHttp | None
+    bound: BoundDoor | None
     life: Life
     start: StartMetrics
     partitions: Partitions
@@ -53,7 +52,7 @@ class Operations:
         scrubbing: Scrubbing,
         kafka: KafkaServer,
         listeners: Sequence[Listening],
-        bound: BoundHttp | None,
+        bound: BoundDoor | None,
         limits: HttpLimits,
     ) -> "Operations":
         """For a broker that is about to start."""
@@ -61,7 +60,7 @@ class Operations:
         life = Life(node.clock, _version, addresses, lambda: len(kafka.connections))
         server = None
         if bound is not None:
-            tls, reception = _reception(node, bound)
+            tls, reception = receive(node.services[Entrances], bound, DOOR_NAME)
             shown: tuple[object, ...] = (life, reception, metrics, scrubbing)
             services = node.services.extended({type(each): each for each in shown})
             server = HttpServer(services, node.workers, limits, tls)
@@ -97,19 +96,6 @@ class Operations:
     def enter(self, phase: Phase) -> None:
         """The broker is ready, or stops."""
         self.life.phase = phase
-
-
-def _reception(node: Node, bound: BoundHttp) -> tuple[TlsIdentity | None, Reception]:
-    """How callers show who they are, as the configuration has it."""
-    entrances = node.services[Entrances]
-    tls = entrances.door(DOOR_NAME) if bound.has_tls else None
-    return tls, Reception(
-        bound.access,
-        check_password=entrances.user_check() if bound.takes_passwords else None,
-        check_token=entrances.token_check(DOOR_NAME) if bound.takes_tokens else None,
-        certificates=tls is not None and tls.sources.client_auth != "none",
-        delay_s=entrances.config.settings.integer("connection.failed.authentication.delay.ms") / 1000,
-    )
 
 
 def _version() -> str:

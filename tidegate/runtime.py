@@ -8,7 +8,7 @@ import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import trio
 from attrs import define, evolve, field
@@ -37,13 +37,16 @@ from tidegate.data_directory import CleanMark
 from tidegate.descriptors import DescriptorPlan
 from tidegate.entrances import Entrances
 from tidegate.kafka_door import kafka_server
-from tidegate.listening import BoundHttp, Listening, with_door
+from tidegate.listening import BoundDoors, Listening, with_door
 from tidegate.node import Node
 from tidegate.operations import Operations, http_limits
 from tidegate.tenants import bind_listeners
 from tidegate.tracing import close_tracing
 from tidegate.world import World
 from wire.http.life import Phase
+
+if TYPE_CHECKING:
+    from tidegate.grpc_door import GrpcDoorway
 
 logger = logging.getLogger("tidegate")
 
@@ -72,7 +75,7 @@ class NodeRuntime:
     directory: MarkedDirectory
     descriptors: DescriptorPlan
     listeners: Sequence[Listening] = ()
-    http: BoundHttp | None = None
+    doors: BoundDoors = field(factory=BoundDoors)
     other_files: Sequence[OtherFile] = ()
     """What the scrubber looks at besides the logs and the journal."""
     metrics: Metrics = field(factory=Metrics)
@@ -140,6 +143,8 @@ class NodeRuntime:
                     await clustering.start(nursery)
                     parts.operations.enter(Phase.READY)
                     yield
+                    if parts.grpc is not None and not self._abandoned:
+                        await parts.grpc.server.drain()
                     if not self._abandoned:
                         await clustering.membership.resign()
                 nursery.cancel_scope.cancel()
@@ -168,7 +173,7 @@ class NodeRuntime:
     async def _compose(self) -> Parts:
         """Everything, from the foundation to the doors."""
         config, under, world = self.config, self.foundation, self.world
-        told = evolve(config.settings, static=with_door(config.given, self.http))
+        told = evolve(config.settings, static=with_door(config.given, self.doors.http))
         self.descriptors.tell(config.settings)
         node = await compose_node(under, config, told, self.catalogue, self.descriptors)
         relieve_files(under, node.partitions, self.metrics)
@@ -179,9 +184,16 @@ class NodeRuntime:
         server = kafka_server(node, under.cork)
         bind_listeners(server.tenancy, config)
         limits = http_limits(settings, self.descriptors)
-        operations = Operations.compose(node, self.metrics, scrubbing, server, self.listeners, self.http, limits)
+        operations = Operations.compose(node, self.metrics, scrubbing, server, self.listeners, self.doors.http, limits)
         cleaning = Cleaning.make(node.partitions, world.cleaner_workers, world.clock, settings, world.pause)
-        return Parts(node, server, operations, cleaning, scrubbing)
+        return Parts(node, server, operations, self._grpc_door(node, operations), cleaning, scrubbing)
+
+    def _grpc_door(self, node: Node, operations: Operations) -> "GrpcDoorway | None":
+        if self.doors.grpc is None:
+            return None
+        from tidegate.grpc_door import GrpcDoorway  # here: most brokers have none
+
+        return GrpcDoorway.compose(node, self.metrics, operations.life, self.doors.grpc, self.descriptors)
 
     def _start_tasks(self, nursery: trio.Nursery, parts: Parts) -> None:
         node, server, pulse = parts.node, parts.server, self.foundation.pulse
@@ -205,6 +217,8 @@ class NodeRuntime:
         for number, listener in enumerate(self.listeners):
             listener.listen()
             nursery.start_soon(listener.serve, server, number)
+        if parts.grpc is not None:
+            nursery.start_soon(parts.grpc.serve)
 
     async def _close_logs(self, parts: Parts) -> None:
         """Sync and close every log; the mark is left only if all went well."""

@@ -84,7 +84,8 @@ async def _serve(config: BrokerConfig) -> None:
 
 def _ready_line(broker: Broker) -> str:
     http = f" http={broker.http_address}" if broker.http_address is not None else ""
-    return f"tidegate ready kafka={broker.kafka_address}{http}\n"
+    grpc = f" grpc={broker.grpc_address}" if broker.grpc_address is not None else ""
+    return f"tidegate ready kafka={broker.kafka_address}{http}{grpc}\n"
 
 
 def _allow_many_files() -> None:

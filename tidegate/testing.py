@@ -29,7 +29,9 @@ from typing import IO, TYPE_CHECKING
 if TYPE_CHECKING:
     from tidegate.running_cluster import RunningCluster
 
-_READY = re.compile(rb"^tidegate ready kafka=(\S+):(\d+)(?:[^\n]* http=\S+:(\d+))?[^\n]*\n", re.MULTILINE)
+_READY = re.compile(
+    rb"^tidegate ready kafka=(\S+):(\d+)(?:[^\n]* http=\S+:(\d+))?(?:[^\n]* grpc=(\S+))?[^\n]*\n", re.MULTILINE
+)
 _HOST = "127.0.0.1"
 _MODULE = "tidegate._child"
 
@@ -107,6 +109,7 @@ class RunningBroker:
         self._host = _HOST
         self._port = 0
         self._http_port = -1
+        self._grpc: str | None = None
         self._process: subprocess.Popen[bytes] | None = None
 
     def __repr__(self) -> str:
@@ -135,6 +138,13 @@ class RunningBroker:
             raise RuntimeError("the broker has no operations door: it has not run yet, or http.port is 0")
         scheme = "https" if self._config.get("http.security.protocol") == "SSL" else "http"
         return f"{scheme}://{_HOST}:{self._http_port}"
+
+    @property
+    def grpc_address(self) -> str:
+        """Host and port of the gRPC door, which is there where `grpc.port` is set."""
+        if self._grpc is None:
+            raise RuntimeError("the broker has no gRPC door: it has not run yet, or grpc.port is 0")
+        return self._grpc
 
     @property
     def pid(self) -> int:
@@ -247,10 +257,11 @@ class RunningBroker:
         for chunk in _chunks(_stdout(self._running()), time.monotonic() + self._timeout_s):
             output += chunk
             if match := _READY.search(output):
-                host, port, http_port = match.groups()
+                host, port, http_port, grpc = match.groups()
                 # Who listens everywhere is found here.
                 self._host = _HOST if host in (b"0.0.0.0", b"[::]") else host.decode()
                 self._port, self._http_port = int(port), int(http_port or 0)
+                self._grpc = None if grpc is None else grpc.decode()
                 return
         process = self._running()
         if (code := _exit_code(process)) is not None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.wire.kafka.door import config
-from tidegate.listening import CannotListen, bind_all, bind_http, with_door
+from tidegate.listening import CannotListen, bind_all, bind_doors, with_door
 from wire.kafka.request import Endpoint
 
 
@@ -85,7 +85,8 @@ def test_what_to_do_goes_with_the_reason(
 
 
 def test_the_door_that_was_bound_is_told_unless_another_is_set(tmp_path: Path) -> None:
-    with bind_http(config(tmp_path, {"http.port": -1})) as bound:
+    with bind_doors(config(tmp_path, {"http.port": -1})) as doors:
+        bound = doors.http
         assert bound is not None
         assert with_door({"a": 1}, bound) == {"a": 1, "http.advertised.url": f"http://{bound.address}"}
         proxied = {"http.advertised.url": "https://broker.example.org"}

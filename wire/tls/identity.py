@@ -114,6 +114,8 @@ class TlsIdentity:
     handshake_timeout_s: float = 10.0
     turn: trio.Lock = field(factory=trio.Lock)
     """For the steps of handshakes, of all listeners."""
+    protocols: tuple[str, ...] = ()
+    """What is spoken here, told to clients that ask (ALPN)."""
     context: ssl.SSLContext = field(init=False)
     _material: TlsMaterial = field(init=False, repr=False)
     _names: CertificateNames = field(init=False)
@@ -190,6 +192,8 @@ class TlsIdentity:
         context.options |= ssl.OP_NO_RENEGOTIATION | ssl.OP_NO_COMPRESSION | ssl.OP_CIPHER_SERVER_PREFERENCE
         if side == ssl.PROTOCOL_TLS_SERVER:
             context.verify_mode = CLIENT_AUTH[sources.client_auth]
+            if self.protocols:
+                context.set_alpn_protocols(self.protocols)
         try:
             with _in_memory(material.own) as path:
                 # Without a password OpenSSL would ask for one on the terminal.

@@ -27,6 +27,10 @@ def serve(
         int | None,
         typer.Option("--http-port", metavar="PORT", help="Of the operations door, 8080 by default; 0: none."),
     ] = None,
+    grpc_port: Annotated[
+        int | None,
+        typer.Option("--grpc-port", metavar="PORT", help="Of the gRPC door, by custom 9095; none by default."),
+    ] = None,
     node_id: Annotated[
         int | None, typer.Option("--node-id", metavar="N", help="The number of this node, 1 by default.")
     ] = None,
@@ -50,6 +54,7 @@ def serve(
         ("--host", host),
         ("--kafka-port", kafka_port),
         ("--http-port", http_port),
+        ("--grpc-port", grpc_port),
         ("--node-id", node_id),
         ("--etcd", etcd),
         ("--rack", rack),
