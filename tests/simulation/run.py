@@ -16,7 +16,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from functools import partial
+from functools import cache, partial
 from itertools import islice, takewhile
 from typing import Any
 
@@ -269,9 +269,15 @@ def _rate(count: int, began_s: float) -> str:
     return f"{count / max(time.monotonic() - began_s, 1e-9):.2f} seeds per second"
 
 
+@cache
+def _spare_what_is_loaded() -> None:
+    """From every look for garbage. Once: what is frozen later is the run before, and would never be given back."""
+    gc.freeze()
+
+
 def _one(seed: int, *, node_count: int, shares: bool, plant: str | None, trace: bool, logs: bool) -> Outcome:
     """In this process, or in one of several."""
-    gc.freeze()
+    _spare_what_is_loaded()
     logging.disable(logging.NOTSET if logs else logging.CRITICAL)
     with pytest.MonkeyPatch.context() as patch:
         if plant is not None:
