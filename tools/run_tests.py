@@ -1,8 +1,8 @@
-"""Runs the tests in two processes beside each other, for machines have cores enough: `python -m tools.run_tests unit`.
+"""Runs the tests in processes beside each other, for machines have cores enough: `python -m tools.run_tests unit`.
 
-What lives in real time, with processes and sockets, goes into one; what computes (models, simulations) into the other.
-The first shows its progress; what the second has to say follows when it is done. With arguments (`-k name`) there is
-one process for all.
+They take the files between them (tests/taking.py): one from the front, where what lives in real time is, with processes
+and sockets; the other from the back, where what computes is, or has machinery of its own. The first shows its progress;
+what the other has to say follows when it is done. With arguments (`-k name`) there is one process for all.
 """
 
 import os
@@ -10,30 +10,29 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from pathlib import Path
 
 WHOLE = {"unit": ("tests", "--ignore=tests/test_tidy.py"), "compat": ("compat_tests",)}
-UNIT = (
-    (*WHOLE["unit"], *(f"--ignore=tests/{room}" for room in ("simulation", "engine", "coordinators", "wire"))),
-    ("tests/simulation", "tests/engine", "tests/coordinators", "tests/wire"),
-)
-COMPAT = (
-    (*WHOLE["compat"], *(f"--ignore=compat_tests/{room}" for room in ("spark", "cluster", "streams", "share"))),
-    ("compat_tests/spark", "compat_tests/cluster", "compat_tests/streams", "compat_tests/share"),
-)
-GROUPS = {"unit": UNIT, "compat": COMPAT}
 PYTEST = (sys.executable, "-m", "pytest", "-q")
 
 
 def main(arguments: Sequence[str]) -> int:
     name, *options = arguments
-    first, second = GROUPS[name]
     if options:
         return subprocess.run([*PYTEST, *WHOLE[name], *options], check=False).returncode
+    with tempfile.TemporaryDirectory() as directory:
+        return run_beside(WHOLE[name], Path(directory))
+
+
+def run_beside(tests: Sequence[str], directory: Path) -> int:
+    """Each test once, in one process or the other; what they share lies in a directory."""
+    command = [*PYTEST, "-p", "tests.taking", "--taken", str(directory / "taken"), *tests]
     environment = {**os.environ, "TESTS_RUN_BESIDE": "1"}
-    with tempfile.TemporaryFile() as output:
-        beside = subprocess.Popen([*PYTEST, *second], stdout=output, stderr=subprocess.STDOUT, env=environment)
+    with (directory / "output").open("w+b") as output:
+        back = [*command, "--end", "back"]
+        beside = subprocess.Popen(back, stdout=output, stderr=subprocess.STDOUT, env=environment)
         try:
-            shown = subprocess.run([*PYTEST, *first], check=False, env=environment).returncode
+            shown = subprocess.run([*command, "--end", "front"], check=False, env=environment).returncode
             hidden = beside.wait()
         finally:
             if beside.poll() is None:

@@ -39,10 +39,9 @@ MOST_FOR_RULES = 0.02
 """What asking for rights may add to a produce."""
 
 
-def rules_add() -> Costs:
+def rules_add(without: Costs) -> Costs:
     """What an authorizer with a thousand rules adds to each load, as a share of what it costs without."""
-    without, ruled = count(), count((*PLAIN, RULED))
-    return changes(ruled, without)
+    return changes(count((*PLAIN, RULED)), without)
 
 
 def count(program: Sequence[str] = PLAIN) -> Costs:
@@ -128,7 +127,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--rules", action="store_true", help="compare a broker that has rules with one that has none")
     options = parser.parse_args(arguments)
     if options.rules:
-        added = rules_add()
+        added = rules_add(count())
         for name, share in added.items():
             print(f"{name:<16} {100 * share:+.2f} % with {RULES:,} rules")
         return 1 if added["produce-small"] > MOST_FOR_RULES else 0

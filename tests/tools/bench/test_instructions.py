@@ -7,28 +7,34 @@ from pathlib import Path
 import pytest
 
 from tools.bench import callgrind, instructions
-from tools.bench.instructions import COUNTED, TIMED, changes, complaints, record, recorded
+from tools.bench.instructions import COUNTED, TIMED, Costs, changes, complaints, record, recorded
 from tools.bench.replay import CALIBRATION, loads
 
 COSTS = {CALIBRATION: 100.0, "produce-small": 200.0, "fetch-batch": 300.0}
 ANEW = "if that is meant, run `python -m tools.bench.instructions --record` and commit instructions.json"
 
 
-def test_a_request_costs_what_was_recorded() -> None:
-    kind = COUNTED if callgrind.available() else TIMED
+@pytest.fixture(scope="module")
+def measured() -> tuple[str, Costs]:
+    """Once for all: counting takes long."""
+    return instructions.measure()
+
+
+def test_a_request_costs_what_was_recorded(measured: tuple[str, Costs]) -> None:
+    kind, costs = measured
     before = recorded(kind)
     if before is None:
         pytest.skip(f"nothing is recorded for this version of Python: {ANEW}")
-    _, costs = instructions.measure()
     assert set(costs) == {CALIBRATION, *(load.name for load in loads())}
     assert complaints(kind, costs, before) == [], ANEW
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not callgrind.available(), reason="instructions are counted with Valgrind")
-def test_rules_cost_a_produce_next_to_nothing() -> None:
+def test_rules_cost_a_produce_next_to_nothing(measured: tuple[str, Costs]) -> None:
     """Two counts of the same differ by up to one in a hundred."""
-    added = instructions.rules_add()
+    _, without = measured
+    added = instructions.rules_add(without)
     assert added["produce-small"] <= instructions.MOST_FOR_RULES + 0.01, added
     assert added["produce-batch"] <= instructions.MOST_FOR_RULES + 0.01, added
 
