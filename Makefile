@@ -14,7 +14,7 @@ COST_ARGS ?=
 SIMULATE_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help venv serve cluster etcd-built setup check test lint types layers tidy unit compat compat-reference spark demo bench soak chaos fuzz fuzz-cost simulate wheel clean
+.PHONY: help venv serve cluster etcd-built setup check test static lint types layers tidy unit compat compat-reference spark demo bench soak chaos fuzz fuzz-cost simulate wheel clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{printf "%-24s %s\n", $$1, $$2}'
@@ -41,13 +41,16 @@ setup: venv  ## install what the tests need: kcat, Java, Maven, etcd, the jars o
 	@$(PY) -m tools.reference.install
 	@$(PY) -m tools.reference.spark
 
-check: venv lint types layers tidy  ## the quick part of `make test`, for every day: some minutes, needs no more than the venv
+check: venv static  ## the quick part of `make test`, for every day: some minutes, needs no more than the venv
 	@echo "== quick unit and property tests"
 	@$(PYTEST) tests --ignore=tests/test_tidy.py -m "not slow" $(TEST_ARGS)
 	@echo "== the quick checks passed; make test runs all"
 
-test: setup lint types layers tidy unit compat  ## every check; what CI runs
+test: setup static unit compat  ## every check; what CI runs
 	@echo "== all checks passed"
+
+static: venv  ## lint, types, layers and tidiness, beside each other
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target types lint layers tidy
 
 lint: venv  ## formatting and lint
 	@echo "== ruff format"

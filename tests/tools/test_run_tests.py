@@ -1,4 +1,4 @@
-"""Two processes share the tests of one run: each test is run once, and every failure is told."""
+"""Several processes share the tests of one run: each test is run once, and every failure is told."""
 
 import re
 from pathlib import Path

@@ -61,7 +61,7 @@ async def test_when_the_wait_is_over_less_is_given(tmp_path: Path) -> None:
     async with sharing_of(tmp_path) as (_, client, sharing, topic_id):
         await produced(client, "t", batch(2))
         await told(sharing.fetch(OTHER, asked(0, topic_id, max_records=0)))
-        fetch = asked(0, topic_id, min_bytes=10_000, max_wait_ms=100)
+        fetch = asked(0, topic_id, min_bytes=10_000, max_wait_ms=1_000)
         assert await told(sharing.fetch(ONE, fetch)) == [(0, 1, 1)]
 
 
