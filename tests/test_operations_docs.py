@@ -39,6 +39,7 @@ async def families(data_dir: Path) -> list[tuple[Family, set[str]]]:
     settings: dict[str, Any] = {
         "http.port": -1,
         "grpc.port": -1,
+        "text.port": -1,
         "transaction.state.log.num.partitions": 1,
         "listeners": "PLAINTEXT://127.0.0.1:0,SASL_PLAINTEXT://127.0.0.1:0",
     }

@@ -41,7 +41,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="tidegate", description="A message broker that speaks the Kafka protocol.")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     serve = commands.add_parser(SERVE, help="run the broker", description="Run the broker until it is told to stop.")
-    serve.add_argument("--config", metavar="FILE", help="a TOML file with broker keys by Kafka's names")
+    serve.add_argument("--config", metavar="FILE", help="a TOML or JSON file with broker keys by Kafka's names")
     serve.add_argument("--data-dir", metavar="DIR", help="where data is kept (log.dirs; default: data)")
     serve.add_argument("--host", metavar="HOST", help="the address to listen on (default: 127.0.0.1)")
     serve.add_argument("--kafka-port", metavar="PORT", type=int, help="the port; 0 takes a free one (default: 9092)")
@@ -56,6 +56,12 @@ def _parser() -> argparse.ArgumentParser:
         metavar="PORT",
         type=int,
         help="the port of the gRPC door, by custom 9095; 0 for none, -1 takes a free one (default: 0)",
+    )
+    serve.add_argument(
+        "--text-port",
+        metavar="PORT",
+        type=int,
+        help="the port of the text door, by custom 9094; 0 for none, -1 takes a free one (default: 0)",
     )
     serve.add_argument("--node-id", metavar="N", type=int, help="the number of this node (node.id; default: 1)")
     serve.add_argument("--etcd", metavar="URL[,URL]", help="where the cluster's etcd is (etcd.endpoints)")
@@ -78,6 +84,7 @@ _KEYS = {
     "kafka_port": "listeners",
     "http_port": "http.port",
     "grpc_port": "grpc.port",
+    "text_port": "text.port",
     "data_dir": "log.dirs",
     "node_id": "node.id",
     "etcd": "etcd.endpoints",
@@ -104,7 +111,7 @@ def _assignments(options: argparse.Namespace) -> list[str]:
         host = options.host or "127.0.0.1"
         port = 9092 if options.kafka_port is None else options.kafka_port
         assignments.append(f"listeners=PLAINTEXT://{f'[{host}]' if ':' in host else host}:{port}")
-    for name in ("http_port", "grpc_port", "node_id", "etcd", "rack"):
+    for name in ("http_port", "grpc_port", "text_port", "node_id", "etcd", "rack"):
         if (value := getattr(options, name)) is not None:
             assignments.append(f"{_KEYS[name]}={value}")
     if options.allow_anonymous:

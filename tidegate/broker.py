@@ -85,6 +85,11 @@ class Broker:
         """Host and port of the gRPC door, or None where it is off."""
         return None if self._doors.grpc is None else self._doors.grpc.address
 
+    @property
+    def text_address(self) -> str | None:
+        """Host and port of the text door, or None where it is off."""
+        return None if self._doors.text is None else self._doors.text.address
+
     async def reload(self) -> None:
         """Read certificates and users again, if their files have changed."""
         await self.node.services[Entrances].reload()

@@ -66,6 +66,7 @@ from wire.services import Services
 if TYPE_CHECKING:
     from tidegate.cluster_links import ClusterLinks
     from tidegate.grpc_door import GrpcDoorway
+    from tidegate.text_door import TextDoor
 
 logger = logging.getLogger("tidegate")
 
@@ -107,6 +108,7 @@ class Parts:
     server: KafkaServer
     operations: Operations
     grpc: "GrpcDoorway | None"
+    text: "TextDoor | None"
     cleaning: Cleaning
     scrubbing: Scrubbing
 

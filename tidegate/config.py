@@ -1,8 +1,9 @@
-"""How the broker is configured: a TOML file, environment variables, `--set`, or a program's own mapping.
+"""How the broker is configured: a TOML or JSON file, environment variables, `--set`, or a program's own mapping.
 
 Kafka's names everywhere. In TOML both `"log.segment.bytes" = 1048576` and `[log]` with `segment.bytes =
 1048576` are read. An environment variable is `TIDEGATE_` and the key in upper case with underscores for dots:
-`TIDEGATE_LOG_SEGMENT_BYTES`. What stands further right wins: default, file, environment, `--set`, program.
+`TIDEGATE_LOG_SEGMENT_BYTES`. A file whose name ends in `.json` may also say `host`, `port` and `storage`
+(`config_file.py`). What stands further right wins: default, file, environment, `--set`, program.
 An unknown key or a bad value is refused with its name, where it was given and what would be right.
 """
 
@@ -18,6 +19,7 @@ from engine.config.keys import Value
 from engine.config.resolve import BrokerSettings
 from engine.config.topic import TOPIC_KEYS
 from engine.errors import InvalidConfig
+from tidegate.config_file import Setting, file_settings
 from tidegate.config_keys import BROKER_KEYS
 from wire.kafka.listeners import (
     KEY_PREFIX,
@@ -34,20 +36,14 @@ DOOR_NAME = "HTTP"
 """Of the operations door as a listener, in the names of keys."""
 GRPC_DOOR_NAME = "GRPC"
 """The same of the gRPC door."""
+TEXT_DOOR_NAME = "TEXT"
+"""The same of the text door."""
+DOOR_NAMES = (DOOR_NAME, GRPC_DOOR_NAME, TEXT_DOOR_NAME)
 ENVIRONMENT_PREFIX = "TIDEGATE_"
 
 # What Kubernetes puts into every container of a namespace with a service named "tidegate", and what the commands that
 # talk to a broker read (tools/cli/profiles.py).
 _NOT_OURS = re.compile(r"TIDEGATE_(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\w+)?|CLI_\w+)")
-
-
-@frozen
-class Setting:
-    """A key and its value as given, and where it was given, in words for a message."""
-
-    name: str
-    value: object = field(repr=False)
-    origin: str
 
 
 @frozen
@@ -140,7 +136,7 @@ class BrokerConfig:
             raise InvalidConfig(f"advertised.listeners names {name}, and listeners has none of that name")
         self._check_node_ways(names)
         for key in self.given:
-            if key.startswith(KEY_PREFIX) and listener_of_key(key) not in {*names, DOOR_NAME, GRPC_DOOR_NAME}:
+            if key.startswith(KEY_PREFIX) and listener_of_key(key) not in {*names, *DOOR_NAMES}:
                 raise InvalidConfig(
                     f"{key} ({self.origins[key]}) is for a listener that there is not: listeners has "
                     f"{', '.join(sorted(names))}"
@@ -162,20 +158,6 @@ class BrokerConfig:
             )
 
 
-def file_settings(path: Path) -> Iterator[Setting]:
-    """The settings of a TOML file."""
-    import tomllib  # here: most brokers have no such file, and every start would wait for it
-
-    try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InvalidConfig(f"Cannot read the configuration file {path}: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InvalidConfig(f"The configuration file {path} is not TOML: {error}") from error
-    for name, value in _flat(document, ""):
-        yield Setting(name, value, f"file {path}")
-
-
 def environment_settings(environment: Mapping[str, str]) -> Iterator[Setting]:
     """The settings among the environment variables; those without the prefix are nobody's business here."""
     names = {environment_name(name): name for name in (*TOPIC_KEYS, *BROKER_KEYS)}
@@ -195,14 +177,6 @@ def _assignment(text: str) -> Setting:
     if not equals:
         raise InvalidConfig(f"Cannot read '{text}' (--set): must be key=value")
     return Setting(name.strip(), value.strip(), "--set")
-
-
-def _flat(table: Mapping[str, object], prefix: str) -> Iterator[tuple[str, object]]:
-    for part, value in table.items():
-        if isinstance(value, dict):
-            yield from _flat(value, f"{prefix}{part}.")
-        else:
-            yield prefix + part, value
 
 
 def _checked(setting: Setting) -> Value:

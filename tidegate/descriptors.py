@@ -30,6 +30,7 @@ class DescriptorPlan:
     connections: int
     http_connections: int
     grpc_connections: int = 0
+    text_connections: int = 0
 
     @classmethod
     def make(cls, settings: BrokerSettings, limit: int) -> "DescriptorPlan":
@@ -41,17 +42,20 @@ class DescriptorPlan:
             )
         http = min(settings.integer("http.max.connections"), limit // 8)
         grpc = min(settings.integer("grpc.max.connections"), limit // 8) if settings.integer("grpc.port") else 0
-        rest = limit - KEPT_FOR_THE_REST - http - grpc - 2 * ACCEPTED_AND_REFUSED
+        text = min(settings.integer("text.max.connections"), limit // 8) if settings.integer("text.port") else 0
+        rest = limit - KEPT_FOR_THE_REST - http - grpc - text - 2 * ACCEPTED_AND_REFUSED
         connections = min(settings.integer("max.connections"), rest - rest // 3)
         wanted = settings.integer("log.max.open.files")
         logs = rest - connections
-        return cls(limit, min(wanted, logs) if wanted else logs, connections, http, grpc)
+        return cls(limit, min(wanted, logs) if wanted else logs, connections, http, grpc, text)
 
     def tell(self, settings: BrokerSettings) -> None:
         """Say the limit, and what it cuts short of what was asked for."""
         parts = {"logs": self.logs, "connections": self.connections, "http_connections": self.http_connections}
         if self.grpc_connections:
             parts["grpc_connections"] = self.grpc_connections
+        if self.text_connections:
+            parts["text_connections"] = self.text_connections
         level = logging.WARNING if self.limit < FEW else logging.INFO
         logger.log(level, "the limit of open files is shared out", extra={"open_files": self.limit, **parts})
         for name, granted in (
@@ -59,6 +63,7 @@ class DescriptorPlan:
             ("max.connections", self.connections),
             ("http.max.connections", self.http_connections),
             *((("grpc.max.connections", self.grpc_connections),) if self.grpc_connections else ()),
+            *((("text.max.connections", self.text_connections),) if self.text_connections else ()),
         ):
             if name in settings.static and settings.integer(name) > granted:
                 logger.warning(

@@ -72,7 +72,7 @@ class Entrances:
         """Whether somebody may name users that there are not."""
         names = {name for each in self.all if each.login is not None for name in each.login.mechanisms}
         return not names.isdisjoint(BY_NAME) or any(
-            "BASIC" in self.config.settings.items(f"{door}.enabled.mechanisms") for door in ("http", "grpc")
+            "BASIC" in self.config.settings.items(f"{door}.enabled.mechanisms") for door in ("http", "grpc", "text")
         )
 
     def _entrance(self, listener: Listener) -> Entrance:

@@ -23,7 +23,7 @@ BACKLOG = 1024
 IN_CLEAR = ("PLAIN", "OAUTHBEARER")
 """Mechanisms by which a secret itself goes over the wire."""
 DOOR_KEY = "http.advertised.url"
-DOOR_WORDS = {"http": "operations", "grpc": "gRPC"}
+DOOR_WORDS = {"http": "operations", "grpc": "gRPC", "text": "text"}
 WILDCARDS = ("", "0.0.0.0", "::")
 
 
@@ -46,6 +46,7 @@ class Options:
 KAFKA_OPTIONS = Options("--host (or listeners)", "--kafka-port")
 HTTP_OPTIONS = Options("--set http.host", "--http-port, or 0 for none")
 GRPC_OPTIONS = Options("--set grpc.host", "--grpc-port, or 0 for none")
+TEXT_OPTIONS = Options("--set text.host", "--text-port, or 0 for none")
 
 
 class Listening(Protocol):
@@ -114,13 +115,18 @@ class BoundDoors:
 
     http: BoundDoor | None = None
     grpc: BoundDoor | None = None
+    text: BoundDoor | None = None
 
 
 @contextmanager
 def bind_doors(config: BrokerConfig) -> Iterator[BoundDoors]:
     """Bind the doors that are not switched off; they are closed at the end of the block."""
-    with _bind_door(config, "http", HTTP_OPTIONS) as http, _bind_door(config, "grpc", GRPC_OPTIONS) as grpc:
-        yield BoundDoors(http, grpc)
+    with (
+        _bind_door(config, "http", HTTP_OPTIONS) as http,
+        _bind_door(config, "grpc", GRPC_OPTIONS) as grpc,
+        _bind_door(config, "text", TEXT_OPTIONS) as text,
+    ):
+        yield BoundDoors(http, grpc, text)
 
 
 @contextmanager

@@ -47,6 +47,7 @@ from wire.http.life import Phase
 
 if TYPE_CHECKING:
     from tidegate.grpc_door import GrpcDoorway
+    from tidegate.text_door import TextDoor
 
 logger = logging.getLogger("tidegate")
 
@@ -186,7 +187,8 @@ class NodeRuntime:
         limits = http_limits(settings, self.descriptors)
         operations = Operations.compose(node, self.metrics, scrubbing, server, self.listeners, self.doors.http, limits)
         cleaning = Cleaning.make(node.partitions, world.cleaner_workers, world.clock, settings, world.pause)
-        return Parts(node, server, operations, self._grpc_door(node, operations), cleaning, scrubbing)
+        grpc, text = self._grpc_door(node, operations), self._text_door(node)
+        return Parts(node, server, operations, grpc, text, cleaning, scrubbing)
 
     def _grpc_door(self, node: Node, operations: Operations) -> "GrpcDoorway | None":
         if self.doors.grpc is None:
@@ -194,6 +196,13 @@ class NodeRuntime:
         from tidegate.grpc_door import GrpcDoorway  # here: most brokers have none
 
         return GrpcDoorway.compose(node, self.metrics, operations.life, self.doors.grpc, self.descriptors)
+
+    def _text_door(self, node: Node) -> "TextDoor | None":
+        if self.doors.text is None:
+            return None
+        from tidegate.text_door import TextDoor  # here: most brokers have none
+
+        return TextDoor.compose(node, self.doors.text, self.descriptors, self.metrics)
 
     def _start_tasks(self, nursery: trio.Nursery, parts: Parts) -> None:
         node, server, pulse = parts.node, parts.server, self.foundation.pulse
@@ -219,6 +228,8 @@ class NodeRuntime:
             nursery.start_soon(listener.serve, server, number)
         if parts.grpc is not None:
             nursery.start_soon(parts.grpc.serve)
+        if parts.text is not None:
+            nursery.start_soon(parts.text.serve)
 
     async def _close_logs(self, parts: Parts) -> None:
         """Sync and close every log; the mark is left only if all went well."""

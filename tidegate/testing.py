@@ -30,7 +30,9 @@ if TYPE_CHECKING:
     from tidegate.running_cluster import RunningCluster
 
 _READY = re.compile(
-    rb"^tidegate ready kafka=(\S+):(\d+)(?:[^\n]* http=\S+:(\d+))?(?:[^\n]* grpc=(\S+))?[^\n]*\n", re.MULTILINE
+    rb"^tidegate ready kafka=(\S+):(\d+)(?:[^\n]* http=\S+:(\d+))?(?:[^\n]* grpc=(\S+))?"
+    rb"(?:[^\n]* text=(\S+))?[^\n]*\n",
+    re.MULTILINE,
 )
 _HOST = "127.0.0.1"
 _MODULE = "tidegate._child"
@@ -110,6 +112,7 @@ class RunningBroker:
         self._port = 0
         self._http_port = -1
         self._grpc: str | None = None
+        self._text: str | None = None
         self._process: subprocess.Popen[bytes] | None = None
 
     def __repr__(self) -> str:
@@ -145,6 +148,13 @@ class RunningBroker:
         if self._grpc is None:
             raise RuntimeError("the broker has no gRPC door: it has not run yet, or grpc.port is 0")
         return self._grpc
+
+    @property
+    def text_address(self) -> str:
+        """Host and port of the text door, which is there where `text.port` is set."""
+        if self._text is None:
+            raise RuntimeError("the broker has no text door: it has not run yet, or text.port is 0")
+        return self._text
 
     @property
     def pid(self) -> int:
@@ -257,11 +267,12 @@ class RunningBroker:
         for chunk in _chunks(_stdout(self._running()), time.monotonic() + self._timeout_s):
             output += chunk
             if match := _READY.search(output):
-                host, port, http_port, grpc = match.groups()
+                host, port, http_port, grpc, text = match.groups()
                 # Who listens everywhere is found here.
                 self._host = _HOST if host in (b"0.0.0.0", b"[::]") else host.decode()
                 self._port, self._http_port = int(port), int(http_port or 0)
                 self._grpc = None if grpc is None else grpc.decode()
+                self._text = None if text is None else text.decode()
                 return
         process = self._running()
         if (code := _exit_code(process)) is not None:

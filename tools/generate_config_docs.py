@@ -23,7 +23,9 @@ Each of these goes before those above it:
 
 1. the default;
 2. a TOML file, `tidegate serve --config FILE`; `"log.segment.bytes" = 1048576`, `log.segment.bytes = 1048576` and
-   `[log]` with `segment.bytes = 1048576` mean the same;
+   `[log]` with `segment.bytes = 1048576` mean the same. A file whose name ends in `.json` is JSON, with the same names,
+   and may say in short where the broker is: `{{"host": "127.0.0.1", "port": 9092, "storage": "data", "text": {{"port":
+   9094}}}}`; `port` is that of Kafka's clients (`listeners`), `storage` the data directory (`log.dirs`);
 3. an environment variable: `TIDEGATE_` and the key in upper case, with underscores for dots:
    `{environment_name("log.segment.bytes")}=1048576`. Any other variable that begins with `TIDEGATE_` is refused, except
    those that Kubernetes sets for a service of that name, and `TIDEGATE_CLI_` ones, which [commands](cli.md) read;

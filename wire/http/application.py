@@ -23,7 +23,7 @@ from wire.http.guard import check_changing, check_host
 from wire.http.life import Life, Phase
 from wire.http.messages import Call, Request, Response
 from wire.http.problems import Problem, of_broker_error
-from wire.http.routing import Route, Routes, load_routes
+from wire.http.routing import JSON, Route, Routes, load_routes
 from wire.services import Services
 from wire.transport import Transport, TransportStream
 
@@ -166,6 +166,8 @@ def _body(request: Request, route: Route) -> Any:
     if route.body is None:
         if request.body and route.method != "GET":
             raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, "this takes no body")
+        return None
+    if route.takes != JSON:
         return None
     kind = request.headers.get("content-type", "application/json").partition(";")[0].strip().lower()
     if kind != "application/json":

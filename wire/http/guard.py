@@ -35,10 +35,15 @@ def host_name(host: str) -> str:
     return host.partition(":")[0]
 
 
+def is_json(kind: str) -> bool:
+    """Whether a content type is one of JSON's, which no web page sends elsewhere without asking first."""
+    return kind == "application/json" or (kind.startswith("application/") and kind.endswith("+json"))
+
+
 def check_changing(request: Request) -> None:
     """Refuse a call that changes something and that a web page elsewhere could have sent."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if request.headers.get(CHANGING_HEADER) != "1" and kind != "application/json":
+    if request.headers.get(CHANGING_HEADER) != "1" and not is_json(kind):
         raise Problem(
             HTTPStatus.FORBIDDEN,
             "a call that changes something needs the header 'X-Tidegate: 1' or the content type application/json",

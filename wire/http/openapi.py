@@ -45,7 +45,7 @@ def _operation(route: Route, *, needs_token: bool) -> dict[str, Any]:
         "responses": dict(_responses(route, needs_token=needs_token)),
     }
     if route.body is not None:
-        content = {"application/json": {"schema": _schema(route.body)}}
+        content = {kind: {"schema": _schema(route.body)} for kind in route.takes}
         operation["requestBody"] = {"required": True, "content": content}
     if needs_token and route.needs_token:
         operation["security"] = [{TOKEN: []}]

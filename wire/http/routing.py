@@ -15,6 +15,7 @@ from wire.services import Services
 CHANGING = ("POST", "PUT", "PATCH", "DELETE")
 
 Handle = Callable[..., Awaitable[Any]]
+JSON = ("application/json",)
 GIVEN = 1
 """A handler's own parameter, the call; those behind it are services."""
 
@@ -46,6 +47,8 @@ class Route:
     needs_readiness: bool = True
     rights: RouteRights | None = None
     """What it asks of its callers; a route that does not say is an error when they are loaded."""
+    takes: tuple[str, ...] = JSON
+    """Content types of its body. Where it takes others than JSON, its handler reads the body itself."""
     other_answers: tuple[int, ...] = ()
     """Further statuses that carry the same `answer`."""
     segments: tuple[str, ...] = field(init=False)

@@ -13,15 +13,13 @@ import trio
 from attrs import define, field
 
 from coordinators.waiting import in_worker
-from engine.errors import SaslAuthenticationFailed
 from engine.workers import Workers
 from wire.acceptor import Acceptor, ConnectionLimits
 from wire.http.callers import Visitor
 from wire.http.config import HttpLimits
 from wire.services import Services
+from wire.tls.arriving import NotLetIn, encrypted
 from wire.tls.identity import TlsIdentity
-from wire.tls.names import principal_of
-from wire.tls.transport import NoTls, TlsTransport
 from wire.transport import Transport
 
 if TYPE_CHECKING:
@@ -81,18 +79,13 @@ class HttpServer:
         tls = self._tls
         if tls is None:
             return transport, Visitor(transport.address[0])
-        encrypted = TlsTransport(transport, tls.context)
         try:
-            with trio.fail_after(tls.handshake_timeout_s):
-                await encrypted.handshake(tls.turn)
-            shown = encrypted.certificate
-            principal = None if shown is None else principal_of(shown, tls.rules)
-        except (NoTls, SaslAuthenticationFailed, OSError, trio.TooSlowError) as error:
+            safe, principal = await encrypted(transport, tls)
+        except NotLetIn as reason:
             self._acceptor.ended["no TLS"] += 1
-            reason = str(error) or "no TLS within ssl.handshake.timeout.ms"
             logger.info("a caller is not let in: %s", reason, extra={"address": transport.address[0]})
             return None
-        return encrypted, Visitor(transport.address[0], principal)
+        return safe, Visitor(transport.address[0], principal)
 
     async def connection(self, transport: Transport, visitor: Visitor) -> "HttpConnection":
         """A connection, to be run; the first has what serves it loaded."""

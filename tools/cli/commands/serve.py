@@ -16,7 +16,7 @@ EXAMPLES = (
 
 def serve(
     config: Annotated[
-        str | None, typer.Option("--config", metavar="FILE", help="A TOML file with broker keys.")
+        str | None, typer.Option("--config", metavar="FILE", help="A TOML or JSON file with broker keys.")
     ] = None,
     data_dir: Annotated[str | None, typer.Option("--data-dir", metavar="DIR", help="Where data is kept.")] = None,
     host: Annotated[str | None, typer.Option("--host", metavar="HOST", help="The address to listen on.")] = None,
@@ -30,6 +30,10 @@ def serve(
     grpc_port: Annotated[
         int | None,
         typer.Option("--grpc-port", metavar="PORT", help="Of the gRPC door, by custom 9095; none by default."),
+    ] = None,
+    text_port: Annotated[
+        int | None,
+        typer.Option("--text-port", metavar="PORT", help="Of the text door, by custom 9094; none by default."),
     ] = None,
     node_id: Annotated[
         int | None, typer.Option("--node-id", metavar="N", help="The number of this node, 1 by default.")
@@ -55,6 +59,7 @@ def serve(
         ("--kafka-port", kafka_port),
         ("--http-port", http_port),
         ("--grpc-port", grpc_port),
+        ("--text-port", text_port),
         ("--node-id", node_id),
         ("--etcd", etcd),
         ("--rack", rack),

@@ -1,0 +1,333 @@
+"""`/v3/clusters/...`: the cluster, its topics, and records written, as v3 of Confluent's REST proxy has it.
+
+`POST .../records` takes one record, or many JSON objects one behind the other: each is answered by an object of its
+own, in their order.
+"""
+
+from typing import Any
+
+import msgspec
+
+from coordinators.cluster.nodes import NodeIdentity
+from coordinators.topics import Topics
+from engine.errors import BrokerError, UnknownTopicOrPartition
+from wire.http.messages import Call, Response
+from wire.http.rest.addresses import base_url
+from wire.http.rest.bodies import decoded
+from wire.http.rest.clusters import (
+    ClustersV3,
+    ClusterV3,
+    Describing,
+    NewTopicV3,
+    PartitionsV3,
+    TopicsV3,
+    TopicV3,
+)
+from wire.http.rest.producing import (
+    BatchV3,
+    EntriesV3,
+    FailureV3,
+    ProducedV3,
+    RecordV3,
+    SuccessV3,
+    failed_v3,
+    produced_v3,
+    record_v3,
+)
+from wire.http.rest.refusals import RestErrorDocument, RestRefusal, told_so
+from wire.http.rest.streams import NotObjects, ObjectStream
+from wire.http.rights import OPEN
+from wire.http.routes.topics import TopicName
+from wire.http.routing import Route
+from wire.inner.asking import InnerClient
+from wire.inner.records import NewRecord, SentRecord
+from wire.inner.sending import Outcome, Sending
+from wire.kafka.calls import Guest
+from wire.kafka.errors import broker_error, code_name
+from wire.kafka.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
+from wire.kafka.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from wire.kafka.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponseTopic
+
+DOOR = "http"
+DEFAULT = -1
+TIMEOUT_MS = 30_000
+MULTI_STATUS = 207
+MOST_BYTES = 2**31
+
+
+class ClusterPlace(msgspec.Struct):
+    """Which cluster."""
+
+    cluster: str
+
+
+class ClusterTopicPlace(msgspec.Struct):
+    """Which topic of which cluster."""
+
+    cluster: str
+    topic: TopicName
+
+
+# -- what there is
+
+
+async def list_clusters_v3(call: Call, identity: NodeIdentity, topics: Topics) -> ClustersV3:
+    """The cluster that this node belongs to."""
+    return _describing(call, identity, topics).clusters()
+
+
+async def describe_cluster_v3(call: Call, identity: NodeIdentity, topics: Topics) -> ClusterV3:
+    """The cluster by its id."""
+    return _describing(call, identity, topics).cluster()
+
+
+async def list_topics_v3(call: Call, identity: NodeIdentity, topics: Topics, inner: InnerClient) -> TopicsV3:
+    """Topics that the caller may know of, by name."""
+    describing = _describing(call, identity, topics)
+    with told_so(), inner.guest(call.caller, DOOR) as guest:
+        answer = await inner.ask(guest, MetadataRequest(None))
+    found = [each for each in answer.topics if not each.error_code]
+    return describing.topics(sorted(found, key=lambda each: each.name or ""))
+
+
+async def describe_topic_v3(call: Call, identity: NodeIdentity, topics: Topics, inner: InnerClient) -> TopicV3:
+    """One topic."""
+    describing = _describing(call, identity, topics)
+    with told_so(), inner.guest(call.caller, DOOR) as guest:
+        return describing.topic(await _topic(inner, guest, call.place.topic))
+
+
+async def list_partitions_v3(call: Call, identity: NodeIdentity, topics: Topics, inner: InnerClient) -> PartitionsV3:
+    """The partitions of a topic."""
+    describing = _describing(call, identity, topics)
+    with told_so(), inner.guest(call.caller, DOOR) as guest:
+        return describing.partitions(await _topic(inner, guest, call.place.topic))
+
+
+async def create_topic_v3(call: Call, identity: NodeIdentity, topics: Topics, inner: InnerClient) -> TopicV3:
+    """Make a topic."""
+    describing, wanted = _describing(call, identity, topics), call.body
+    configs = [CreatableTopicConfig(each.name, each.value) for each in wanted.configs]
+    counts = wanted.partitions_count or DEFAULT, wanted.replication_factor or DEFAULT
+    topic = CreatableTopic(wanted.topic_name, *counts, configs=configs)
+    with told_so(), inner.guest(call.caller, DOOR) as guest:
+        answer = await inner.ask(guest, CreateTopicsRequest([topic], TIMEOUT_MS))
+        _check(answer.topics)
+        return describing.topic(await _topic(inner, guest, wanted.topic_name))
+
+
+async def delete_topic_v3(call: Call, identity: NodeIdentity, inner: InnerClient) -> None:
+    """Delete a topic with all its records."""
+    _check_cluster(call, identity)
+    with told_so(), inner.guest(call.caller, DOOR) as guest:
+        state = DeleteTopicState(name=call.place.topic)
+        answer = await inner.ask(guest, DeleteTopicsRequest([state], TIMEOUT_MS))
+        _check(answer.responses)
+
+
+def _describing(call: Call, identity: NodeIdentity, topics: Topics) -> Describing:
+    _check_cluster(call, identity)
+    return Describing(base_url(call, topics), identity.cluster_id)
+
+
+def _check_cluster(call: Call, identity: NodeIdentity) -> None:
+    asked = getattr(call.place, "cluster", identity.cluster_id)
+    if asked != identity.cluster_id:
+        raise RestRefusal(404, f"this is the cluster {identity.cluster_id}, not {asked}")
+
+
+async def _topic(inner: InnerClient, guest: Guest, name: str) -> MetadataResponseTopic:
+    wanted = MetadataRequest([MetadataRequestTopic(name=name)], allow_auto_topic_creation=False)
+    answer = await inner.ask(guest, wanted)
+    for topic in answer.topics:
+        if not topic.error_code:
+            found: MetadataResponseTopic = topic
+            return found
+    raise UnknownTopicOrPartition(f"there is no topic {name!r}, or you may not know of it")
+
+
+def _check(results: Any) -> None:
+    for each in results:
+        if each.error_code:
+            raise broker_error(each.error_code, each.error_message or code_name(each.error_code))
+
+
+# -- records
+
+
+async def produce_batch_v3(call: Call, identity: NodeIdentity, inner: InnerClient, sending: Sending) -> Response:
+    """Write several records, each with its own id in the answer."""
+    _check_cluster(call, identity)
+    entries, topic = call.body.entries, call.place.topic
+    if len({each.id for each in entries}) < len(entries):
+        raise RestRefusal(400, "two entries have one id")
+    with told_so(), inner.guest(call.caller, DOOR) as guest:
+        made, outcomes = await _written(entries, guest, topic, sending)
+    answer = BatchV3([], [])
+    for entry, new, outcome in zip(entries, made, outcomes, strict=True):
+        if isinstance(outcome, SentRecord):
+            assert new is not None, "what was written was made"
+            told = produced_v3(entry, new, outcome, identity.cluster_id, topic)
+            answer.successes.append(SuccessV3(id=entry.id, **msgspec.structs.asdict(told)))
+        else:
+            answer.failures.append(FailureV3(entry.id, *failed_v3(outcome)))
+    return Response(MULTI_STATUS, msgspec.json.encode(answer))
+
+
+async def _written(
+    records: list[RecordV3], guest: Guest, topic: str, sending: Sending
+) -> tuple[list[NewRecord | None], list[Outcome | RestRefusal]]:
+    """The records as they were made, and what became of each; those that could not be made are refused alone."""
+    made: list[NewRecord | None] = []
+    outcomes: list[Outcome | RestRefusal] = []
+    for record in records:
+        try:
+            made.append(record_v3(record))
+            outcomes.append(RestRefusal(500, "nothing was said of it"))
+        except RestRefusal as refusal:
+            made.append(None)
+            outcomes.append(refusal)
+    places = [place for place, new in enumerate(made) if new is not None]
+    if places:
+        news = [new for new in made if new is not None]
+        try:
+            sent: list[Outcome] = await sending.send(guest, topic, news)
+        except BrokerError as error:
+            sent = [error] * len(places)
+        for place, outcome in zip(places, sent, strict=True):
+            outcomes[place] = outcome
+    return made, outcomes
+
+
+async def produce_v3(call: Call, identity: NodeIdentity, inner: InnerClient, sending: Sending) -> Response:
+    """Write a record, or many: JSON objects one behind the other, each answered by an object."""
+    _check_cluster(call, identity)
+    topic = call.place.topic
+    objects = ObjectStream(MOST_BYTES)
+    try:
+        whole = list(objects.receive(call.request.body))
+    except NotObjects:
+        raise RestRefusal(400, "the body is not one JSON object behind the other") from None
+    if not whole or not objects.is_between:
+        raise RestRefusal(400, "the body does not end with a whole JSON object")
+    with told_so(), inner.guest(call.caller, DOOR) as guest:
+        answers = await _answered(whole, guest, topic, identity.cluster_id, sending)
+    return Response(200, b"\r\n".join(map(msgspec.json.encode, answers)) + b"\r\n")
+
+
+async def _answered(
+    objects: list[bytes], guest: Guest, topic: str, cluster_id: str, sending: Sending
+) -> list[ProducedV3 | RestErrorDocument]:
+    """One answer for each, in their order; what cannot be read is refused alone."""
+    records: list[RecordV3] = []
+    unreadable: dict[int, RestRefusal] = {}
+    for number, each in enumerate(objects):
+        try:
+            records.append(decoded(each, RecordV3))
+        except RestRefusal as refusal:
+            unreadable[number] = refusal
+    made, outcomes = await _written(records, guest, topic, sending)
+    told = iter(zip(records, made, outcomes, strict=True))
+    answers: list[ProducedV3 | RestErrorDocument] = []
+    for number in range(len(objects)):
+        if number in unreadable:
+            answers.append(RestErrorDocument(*failed_v3(unreadable[number])))
+            continue
+        record, new, outcome = next(told)
+        if isinstance(outcome, SentRecord) and new is not None:
+            answers.append(produced_v3(record, new, outcome, cluster_id, topic))
+        elif not isinstance(outcome, SentRecord):
+            answers.append(RestErrorDocument(*failed_v3(outcome)))
+    return answers
+
+
+_TOPICS = "/v3/clusters/{cluster}/topics"
+ROUTES = (
+    Route("GET", "/v3/clusters", list_clusters_v3, "The cluster (REST v3)", answer=ClustersV3, rights=OPEN),
+    Route(
+        "GET",
+        "/v3/clusters/{cluster}",
+        describe_cluster_v3,
+        "The cluster by its id (REST v3)",
+        answer=ClusterV3,
+        place=ClusterPlace,
+        problems=(404,),
+        rights=OPEN,
+    ),
+    Route(
+        "GET",
+        _TOPICS,
+        list_topics_v3,
+        "Topics by name (REST v3)",
+        answer=TopicsV3,
+        place=ClusterPlace,
+        problems=(404,),
+        rights=OPEN,
+    ),
+    Route(
+        "POST",
+        _TOPICS,
+        create_topic_v3,
+        "Make a topic (REST v3)",
+        answer=TopicV3,
+        place=ClusterPlace,
+        body=NewTopicV3,
+        status=201,
+        problems=(403, 404, 409),
+        rights=OPEN,
+    ),
+    Route(
+        "GET",
+        f"{_TOPICS}/{{topic}}",
+        describe_topic_v3,
+        "One topic (REST v3)",
+        answer=TopicV3,
+        place=ClusterTopicPlace,
+        problems=(404,),
+        rights=OPEN,
+    ),
+    Route(
+        "DELETE",
+        f"{_TOPICS}/{{topic}}",
+        delete_topic_v3,
+        "Delete a topic with all its records (REST v3)",
+        place=ClusterTopicPlace,
+        status=204,
+        problems=(403, 404),
+        rights=OPEN,
+    ),
+    Route(
+        "GET",
+        f"{_TOPICS}/{{topic}}/partitions",
+        list_partitions_v3,
+        "The partitions of a topic (REST v3)",
+        answer=PartitionsV3,
+        place=ClusterTopicPlace,
+        problems=(404,),
+        rights=OPEN,
+    ),
+    Route(
+        "POST",
+        f"{_TOPICS}/{{topic}}/records",
+        produce_v3,
+        "Write a record, or many JSON objects one behind the other (REST v3)",
+        answer=ProducedV3,
+        place=ClusterTopicPlace,
+        body=RecordV3,
+        takes=("application/json", "application/x-ndjson"),
+        problems=(404,),
+        rights=OPEN,
+    ),
+    Route(
+        "POST",
+        f"{_TOPICS}/{{topic}}/records:batch",
+        produce_batch_v3,
+        "Write several records (REST v3)",
+        answer=BatchV3,
+        place=ClusterTopicPlace,
+        body=EntriesV3,
+        status=MULTI_STATUS,
+        problems=(404,),
+        rights=OPEN,
+    ),
+)
