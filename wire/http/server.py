@@ -18,7 +18,7 @@ from wire.acceptor import Acceptor, ConnectionLimits
 from wire.http.callers import Visitor
 from wire.http.config import HttpLimits
 from wire.services import Services
-from wire.tls.arriving import NotLetIn, encrypted
+from wire.tls.arriving import NoHandshake, encrypted
 from wire.tls.identity import TlsIdentity
 from wire.transport import Transport
 
@@ -81,7 +81,7 @@ class HttpServer:
             return transport, Visitor(transport.address[0])
         try:
             safe, principal = await encrypted(transport, tls)
-        except NotLetIn as reason:
+        except NoHandshake as reason:
             self._acceptor.ended["no TLS"] += 1
             logger.info("a caller is not let in: %s", reason, extra={"address": transport.address[0]})
             return None

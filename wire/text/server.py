@@ -9,7 +9,7 @@ from wire.acceptor import Acceptor, ConnectionLimits
 from wire.text.config import TextLimits
 from wire.text.logins import TextLogins
 from wire.text.session import Enter, TextCounts, TextSession
-from wire.tls.arriving import NotLetIn, encrypted
+from wire.tls.arriving import NoHandshake, encrypted
 from wire.tls.identity import TlsIdentity
 from wire.transport import Transport
 
@@ -49,7 +49,7 @@ class TextServer:
         if self._tls is not None:
             try:
                 transport, shown = await encrypted(transport, self._tls)
-            except NotLetIn as reason:
+            except NoHandshake as reason:
                 self._ended("no TLS")
                 logger.info("a client is not let in: %s", reason, extra={"address": transport.address[0]})
                 return

@@ -10,7 +10,7 @@ from wire.tls.transport import NoTls, TlsTransport
 from wire.transport import Transport
 
 
-class NotLetIn(Exception):
+class NoHandshake(Exception):
     """No TLS came about; the sentence says why."""
 
 
@@ -23,4 +23,4 @@ async def encrypted(transport: Transport, tls: TlsIdentity) -> tuple[TlsTranspor
         shown = found.certificate
         return found, None if shown is None else principal_of(shown, tls.rules)
     except (NoTls, SaslAuthenticationFailed, OSError, trio.TooSlowError) as error:
-        raise NotLetIn(str(error) or "no TLS within ssl.handshake.timeout.ms") from error
+        raise NoHandshake(str(error) or "no TLS within ssl.handshake.timeout.ms") from error
