@@ -9,6 +9,8 @@ from pathlib import Path
 from engine.stage.headers import NAMES, PREFIX
 from tests.tidegate.work.programs import prepare
 from tidegate import testing
+from tools.build_site import build
+from tools.list_decisions import listed
 from wire.kafka.apis import registered
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -83,3 +85,18 @@ def test_the_worker_of_the_page_on_queues_runs(tmp_path: Path) -> None:
 
 def _words(name: str) -> str:
     return "".join(word.capitalize() for word in name.split("_"))
+
+
+def test_every_page_is_found_from_the_sites_menu() -> None:
+    menu = (DOCS.parent / "mkdocs.yml").read_text()
+    pages = {str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md") if page.parent.name != "adr"}
+    assert {page for page in pages if f"- {page}\n" not in menu} == set()
+
+
+def test_every_decision_is_listed() -> None:
+    assert (DOCS / "adr" / "index.md").read_text() == listed(), "run python -m tools.list_decisions"
+
+
+def test_the_site_is_built_without_a_link_to_a_heading_that_is_not_there(tmp_path: Path) -> None:
+    build(tmp_path / "site")
+    assert "Ten minutes" in (tmp_path / "site" / "tutorial.html").read_text()

@@ -1,4 +1,5 @@
-"""The sessions that the README shows, typed for real: one after the other, on one broker, with the same answers."""
+"""The sessions that the README and the tutorial show, typed for real: one after the other, on one broker, with the same
+answers."""
 
 import os
 import re
@@ -11,7 +12,7 @@ import pytest
 from compat_tests import brokers
 from tidegate import testing
 
-pytestmark = pytest.mark.skipif(brokers.target() == "kafka", reason="the README shows what Kafka has not")
+pytestmark = pytest.mark.skipif(brokers.target() == "kafka", reason="they show what Kafka has not")
 ROOT = Path(__file__).parents[2]
 ADDRESS, DOOR = "127.0.0.1:9092", "127.0.0.1:8080"
 # What is another each time: members of groups, times, and how long until then.
@@ -23,9 +24,8 @@ VARIABLE = (
 )
 
 
-def sessions() -> list[tuple[str, list[str]]]:
+def sessions(text: str) -> list[tuple[str, list[str]]]:
     """Each command, with the lines that it is shown to print."""
-    text = (ROOT / "README.md").read_text().split("## Try it")[1].split("In a test,")[0]
     found: list[tuple[str, list[str]]] = []
     for line in "\n".join(re.findall(r"```console\n(.*?)```", text, re.DOTALL)).splitlines():
         if line.startswith("$ "):
@@ -43,12 +43,24 @@ def plain(lines: list[str]) -> list[str]:
 
 
 def test_the_readme_shows_what_happens(tmp_path: Path) -> None:
-    (tmp_path / "tidegate").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m tidegate "$@"\n')
-    (tmp_path / "tidegate").chmod(0o755)
-    (first, ready), *rest = sessions()
+    text = (ROOT / "README.md").read_text().split("## Try it")[1].split("In a test,")[0]
+    (first, ready), *rest = sessions(text)
     assert first == "make serve"
     assert ready == [f"tidegate ready kafka={ADDRESS} http={DOOR}"]
     assert len(rest) > 12
+    type_all(rest, tmp_path)
+
+
+def test_the_tutorial_shows_what_happens(tmp_path: Path) -> None:
+    shown = sessions((ROOT / "docs" / "tutorial.md").read_text())
+    assert len(shown) > 10
+    type_all(shown, tmp_path)
+
+
+def type_all(typed: list[tuple[str, list[str]]], tmp_path: Path) -> None:
+    """Run the commands on a broker of their own; each prints what is shown."""
+    (tmp_path / "tidegate").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m tidegate "$@"\n')
+    (tmp_path / "tidegate").chmod(0o755)
     with testing.broker(timeout_s=60) as broker:
         environment = {
             **os.environ,
@@ -57,10 +69,9 @@ def test_the_readme_shows_what_happens(tmp_path: Path) -> None:
             "TIDEGATE_CLI_BOOTSTRAP": broker.bootstrap,
             "TIDEGATE_CLI_CONFIG": str(tmp_path / "none.toml"),
         }
-        for command, shown in rest:
-            typed = command.replace(ADDRESS, broker.bootstrap)
+        for command, shown in typed:
             done = subprocess.run(
-                typed,
+                command.replace(ADDRESS, broker.bootstrap),
                 shell=True,
                 env=environment,
                 cwd=tmp_path,
