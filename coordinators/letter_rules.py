@@ -108,9 +108,12 @@ def check_group_target(name: str, topic: Topic | None, settings: BrokerSettings)
 
 
 def check_own_target(name: str, topic: Topic | None) -> None:
-    """Raise if a topic's own dead-letter topic says that it does not take letters of share groups."""
+    """Raise if a topic's own dead-letter topic says that it does not take letters of share groups, or would not keep
+    them: those of the records of one key are one to a topic that is compacted."""
     if topic is not None and topic.config.overrides.get(ENABLE) == "false":
         raise InvalidConfig(f"the topic {name!r} takes no dead letters of groups: its {ENABLE} is false")
+    if topic is not None and topic.compacted:
+        raise InvalidConfig(f"the topic {name!r} is compacted (cleanup.policy): of letters with one key it keeps one")
 
 
 def check_may_be_made(name: str, settings: BrokerSettings) -> None:

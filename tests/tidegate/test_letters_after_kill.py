@@ -17,6 +17,7 @@ from wire.kafka.messages.incremental_alter_configs import (
 )
 
 TOPIC_RESOURCE = 2
+WAITED_MS = 2_500
 
 
 @asynccontextmanager
@@ -38,7 +39,7 @@ async def test_nobody_has_to_fetch() -> None:
         async with connected(broker) as client:
             made = await create_topic(client, "t", 1)
             await create_topic(client, "t.dlq", 1)
-            # Records without keys cannot be written there: the letters have to wait.
+            # Letters would not be kept there: they have to wait.
             await clean_up(client, "compact")
             await configure_group(client, share_auto_offset_reset="earliest")
             await produced(client, "t", batch(3))
@@ -49,6 +50,9 @@ async def test_nobody_has_to_fetch() -> None:
         broker.kill()
         broker.start()
         async with connected(broker) as client:
+            # For longer than it takes to try again.
+            waited = await fetched(client, "t.dlq", max_wait_ms=WAITED_MS)
+            assert waited.high_watermark == 0
             await clean_up(client, "delete")
             with trio.fail_after(60):
                 while (await fetched(client, "t.dlq", max_wait_ms=5_000, min_bytes=1)).high_watermark < 3:
