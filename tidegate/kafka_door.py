@@ -42,6 +42,7 @@ from wire.kafka.fetch_sessions import FetchSessions
 from wire.kafka.nodes.carried import CarriedRequests
 from wire.kafka.nodes.carrying import Carrying
 from wire.kafka.nodes.trust import NodeTrust
+from wire.kafka.request_bounds import RequestBounds
 from wire.kafka.server import KafkaServer
 from wire.services import Services
 
@@ -116,7 +117,9 @@ def kafka_limits(settings: BrokerSettings, descriptors: DescriptorPlan) -> Limit
         max_idle_ms=settings.integer("connections.max.idle.ms"),
         max_requests_in_flight=settings.integer("connection.max.inflight.requests"),
         max_bytes_in_flight=settings.integer("connection.max.inflight.bytes"),
-        max_request_elements=settings.integer("socket.request.max.elements"),
+        request=RequestBounds(
+            settings.integer("socket.request.max.elements"), settings.integer("socket.request.max.expansion")
+        ),
         max_response_bytes=settings.integer("socket.response.max.bytes"),
         request_progress_timeout_ms=settings.integer("socket.request.progress.timeout.ms"),
         max_fetch_bytes=settings.integer("fetch.max.bytes"),

@@ -10,6 +10,7 @@ from engine.config.topic import MEBIBYTE, MINUTE_MS
 from wire.acceptor import ConnectionLimits
 from wire.kafka.connection_limits import EntryLimits
 from wire.kafka.listeners import PROTOCOLS, are_listeners, is_protocol_map
+from wire.kafka.request_bounds import BOUNDS, RequestBounds
 
 
 def _listeners(*, may_be_empty: bool) -> Rule:
@@ -103,7 +104,7 @@ CONNECTION_KEYS = (
         ConfigType.INT,
         8 * MEBIBYTE,
         "Tidegate's own key. The largest request other than Produce, in bytes; a larger one closes its connection. "
-        "Such a request takes up to forty times its size when it is decoded.",
+        "Such a request takes up to twenty times its size when it is decoded (socket.request.max.expansion).",
         at_least(1),
         dynamic=False,
     ),
@@ -113,6 +114,15 @@ CONNECTION_KEYS = (
         50_000,
         "Tidegate's own key. The most elements of arrays that a request may hold, all counted (topics, partitions, "
         "names, numbers); one with more closes its connection. Produce is held to what its bytes can carry, too.",
+        at_least(1),
+        dynamic=False,
+    ),
+    ConfigKey(
+        "socket.request.max.expansion",
+        ConfigType.INT,
+        20,
+        "Tidegate's own key. How many times its size a request may take in memory once it is decoded, besides 512 KiB "
+        "that any may; one that would take more closes its connection. Honest ones take up to ten times theirs.",
         at_least(1),
         dynamic=False,
     ),
@@ -302,7 +312,7 @@ class Limits:
     max_idle_ms: int = 600_000
     max_requests_in_flight: int = 100
     max_bytes_in_flight: int = 32 * 1024 * 1024
-    max_request_elements: int = 50_000
+    request: RequestBounds = BOUNDS
     max_response_bytes: int = 32 * 1024 * 1024
     request_progress_timeout_ms: int = 30_000
     max_fetch_bytes: int = 55 * 1024 * 1024

@@ -6,7 +6,6 @@ from typing import Any
 from engine.metrics import Histogram
 from wire.kafka.apis import Api
 from wire.kafka.codec import (
-    MAX_REQUEST_ELEMENTS,
     Part,
     request_decoder,
     request_decoder_in_steps,
@@ -15,6 +14,7 @@ from wire.kafka.codec import (
     response_start,
 )
 from wire.kafka.connection import LENGTH_BYTES, MAX_INT32, PRODUCE_KEY
+from wire.kafka.request_bounds import BOUNDS, RequestBounds
 from wire.kafka.steps import Steps
 
 FETCH_KEY = 1
@@ -25,7 +25,7 @@ class ServedApi:
     """See the module. `pack_start` makes what an answer begins with, out of its length and correlation id."""
 
     __slots__ = (
-        "_max_elements",
+        "_bounds",
         "api_key",
         "decode",
         "encode",
@@ -38,13 +38,13 @@ class ServedApi:
         "whole_bytes",
     )
 
-    def __init__(self, api: Api, version: int, latencies: Histogram, max_elements: int) -> None:
+    def __init__(self, api: Api, version: int, latencies: Histogram, bounds: RequestBounds) -> None:
         start = response_start(api.key, version)
         self.api_key = api.key
         self.version = version
         self.handle: Callable[[Any, Any], Any] = api.handle
-        self._max_elements = max_elements
-        self.decode = request_decoder(api.key, version, max_elements)
+        self._bounds = bounds
+        self.decode = request_decoder(api.key, version, bounds)
         # A request up to this size is decoded at once. Produce is mostly records, which are not looked at.
         self.whole_bytes = MAX_INT32 if api.key == PRODUCE_KEY else WHOLE_BYTES
         # What these answer is short where the request was, unless the handler says otherwise by working in steps.
@@ -56,7 +56,7 @@ class ServedApi:
 
     def decode_in_steps(self, frame: bytes, position: int) -> Steps[Any]:
         """Reads a large request."""
-        return request_decoder_in_steps(self.api_key, self.version, self._max_elements)(frame, position)
+        return request_decoder_in_steps(self.api_key, self.version, self._bounds)(frame, position)
 
     def encode_in_steps(self, message: Any) -> Steps[list[Part]]:
         """Writes what may be a large answer."""
@@ -67,10 +67,10 @@ class ServedApis(dict[tuple[int, int], "ServedApi | None"]):
     """By API key and version, made at the first request; None for what is not served."""
 
     def __init__(
-        self, apis: Mapping[int, Api], latencies: Mapping[int, Histogram], max_elements: int = MAX_REQUEST_ELEMENTS
+        self, apis: Mapping[int, Api], latencies: Mapping[int, Histogram], bounds: RequestBounds = BOUNDS
     ) -> None:
         super().__init__()
-        self._max_elements = max_elements
+        self._bounds = bounds
         self._apis = apis
         self._latencies = latencies
 
@@ -83,4 +83,4 @@ class ServedApis(dict[tuple[int, int], "ServedApi | None"]):
         return served
 
     def _made(self, api: Api, version: int) -> ServedApi:
-        return ServedApi(api, version, self._latencies[api.key], self._max_elements)
+        return ServedApi(api, version, self._latencies[api.key], self._bounds)

@@ -537,8 +537,8 @@ class KafkaServer:
         self.requests: Counter[int] = Counter()
         # From when a request was decoded to when its answer is handed out, by API.
         self.latencies = {key: Histogram() for key in self.apis}
-        self.served = ServedApis(self.apis, self.latencies, limits.max_request_elements)
-        self.tenancy = TenantDoor.of(services, self.apis, self.latencies, clock, limits.max_request_elements)
+        self.served = ServedApis(self.apis, self.latencies, limits.request)
+        self.tenancy = TenantDoor.of(services, self.apis, self.latencies, clock, limits.request)
         self.received_bytes = 0
         self.sent_bytes = 0
         self.receive_buffer = memoryview(bytearray(RECEIVE_BUFFER_BYTES))

@@ -2,7 +2,8 @@
 
 from engine.metrics import Histogram
 from wire.kafka.apis import registered
-from wire.kafka.codec import MAX_REQUEST_ELEMENTS, request_decoder, response_encoder
+from wire.kafka.codec import request_decoder, response_encoder
+from wire.kafka.request_bounds import BOUNDS
 from wire.kafka.served_apis import ServedApis
 
 PRODUCE = 0
@@ -19,7 +20,7 @@ def test_it_is_made_at_the_first_request_and_kept() -> None:
     assert api is not None
     assert api is found[PRODUCE, 9]
     assert api.handle is registered()[PRODUCE].handle
-    assert api.decode is request_decoder(PRODUCE, 9, MAX_REQUEST_ELEMENTS)
+    assert api.decode is request_decoder(PRODUCE, 9, BOUNDS)
     assert api.encode is response_encoder(PRODUCE, 9)
 
 

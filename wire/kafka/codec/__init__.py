@@ -13,13 +13,11 @@ from wire.kafka.codec.compiled import (
     response_encoder,
     response_encoder_in_steps,
 )
-from wire.kafka.codec.decoding import MAX_REQUEST_ELEMENTS
 from wire.kafka.codec.header import decode_request_header, is_flexible, response_start, schema_versions
 from wire.kafka.codec.primitives import Decoder, EncodeError, Encoder, WireError
 from wire.kafka.messages.base import Buffer, Message, Part, Region
 
 __all__ = [
-    "MAX_REQUEST_ELEMENTS",
     "Buffer",
     "Decoder",
     "EncodeError",

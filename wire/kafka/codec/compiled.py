@@ -6,23 +6,24 @@ from types import ModuleType
 from typing import Any
 
 from wire.kafka.codec.api_table import API_TABLE
-from wire.kafka.codec.decoding import MAX_REQUEST_ELEMENTS, compile_decoder
+from wire.kafka.codec.decoding import compile_decoder
 from wire.kafka.codec.encoding import compile_encoder
 from wire.kafka.codec.primitives import Decoder, DecoderInSteps, Encoder, EncoderInSteps
 from wire.kafka.codec.schema import Direction, load_schema
+from wire.kafka.request_bounds import BOUNDS, RequestBounds
 
 
 @cache
-def request_decoder(api_key: int, version: int, max_elements: int = MAX_REQUEST_ELEMENTS) -> Decoder:
+def request_decoder(api_key: int, version: int, bounds: RequestBounds = BOUNDS) -> Decoder:
     """Reads a request: `decode(buffer, position)` takes all that follows, or raises a `WireError`."""
-    decode: Decoder = _decoder(api_key, version, "request", max_elements)
+    decode: Decoder = _decoder(api_key, version, "request", bounds)
     return decode
 
 
 @cache
-def request_decoder_in_steps(api_key: int, version: int, max_elements: int = MAX_REQUEST_ELEMENTS) -> DecoderInSteps:
+def request_decoder_in_steps(api_key: int, version: int, bounds: RequestBounds = BOUNDS) -> DecoderInSteps:
     """The same for a large request, as a generator function."""
-    decode: DecoderInSteps = _decoder(api_key, version, "request", max_elements, in_steps=True)
+    decode: DecoderInSteps = _decoder(api_key, version, "request", bounds, in_steps=True)
     return decode
 
 
@@ -58,13 +59,13 @@ def _decoder(
     api_key: int,
     version: int,
     direction: Direction,
-    max_elements: int = MAX_REQUEST_ELEMENTS,
+    bounds: RequestBounds = BOUNDS,
     *,
     in_steps: bool = False,
 ) -> Any:
     schema = load_schema(api_key, version, direction)
     label = f"{schema.name} v{version}"
-    return compile_decoder(schema, _messages(api_key), direction, label, max_elements, in_steps=in_steps)
+    return compile_decoder(schema, _messages(api_key), direction, label, bounds, in_steps=in_steps)
 
 
 def _encoder(api_key: int, version: int, direction: Direction, *, in_steps: bool = False) -> Any:

@@ -5,7 +5,8 @@ raises by itself where bytes lack. Slices do not, so every length is first compa
 and a count of elements with the least that so many elements would take.
 
 What grows when it is decoded is counted: elements of arrays, numbers too, and tags. A large request is read in steps:
-the same statements as a generator, which yields every `ELEMENTS_PER_STEP` elements.
+the same statements as a generator, which yields every `ELEMENTS_PER_STEP` elements, and weighs what it makes
+(`bounds.py`).
 """
 
 import struct
@@ -15,6 +16,15 @@ from typing import Any
 import msgspec
 from attrs import define, field
 
+from wire.kafka.codec.bounds import (
+    BYTES_BYTES,
+    EMPTY_LIST_BYTES,
+    LEAST_BYTES,
+    LIST_BYTES,
+    SLOT_BYTES,
+    STRING_BYTES,
+    field_bytes,
+)
 from wire.kafka.codec.primitives import (
     ELEMENTS_PER_STEP,
     MAX_STRING_BYTES,
@@ -26,6 +36,7 @@ from wire.kafka.codec.primitives import (
 )
 from wire.kafka.codec.schema import FORMAT_SIZES, FORMATS, Direction, FieldSchema, StructSchema
 from wire.kafka.codec.source import Source
+from wire.kafka.request_bounds import BOUNDS, RequestBounds
 
 
 def message_class(messages: ModuleType, name: str, direction: Direction) -> type:
@@ -54,8 +65,6 @@ def least_struct_size(struct: StructSchema) -> int:
     return max(1, sum(sizes) + (1 if struct.flexible else 0))
 
 
-MAX_REQUEST_ELEMENTS = 50_000
-"""Unless the configuration says otherwise: elements of a few bytes each grow forty times when they are decoded."""
 BYTES_PER_ELEMENT_WITH_RECORDS = 64
 """A partition of a Produce request holds a batch, which has at least 61 bytes."""
 FEW_ELEMENTS = 1_000
@@ -77,7 +86,7 @@ class DecoderGenerator:
     source: Source
     messages: ModuleType
     direction: Direction
-    max_elements: int = MAX_REQUEST_ELEMENTS
+    bounds: RequestBounds = BOUNDS
     in_steps: bool = False
     run: Run = field(factory=Run)
     signature: str = "decode(buffer, p)"
@@ -87,6 +96,11 @@ class DecoderGenerator:
         """Whether the number of elements is limited: requests come from anybody, responses from who was asked."""
         return self.direction == "request"
 
+    @property
+    def is_weighed(self) -> bool:
+        """Whether what is made is weighed, too."""
+        return self.is_bounded and self.in_steps
+
     def generate(self, schema: StructSchema) -> None:
         source = self.source
         with source.block(f"def {self.signature}:"):
@@ -94,6 +108,8 @@ class DecoderGenerator:
                 source.add("end = len(buffer)")
                 if self.is_bounded:
                     source.add(f"room = {self.room(schema)}")
+                if self.is_weighed:
+                    source.add(f"spare = {LEAST_BYTES} + {self.bounds.max_expansion} * (end - p)")
                 if self.in_steps:
                     source.add(f"step = {ELEMENTS_PER_STEP}")
                     source.add("if False: yield  # a generator without arrays, too")
@@ -106,8 +122,8 @@ class DecoderGenerator:
     def room(self, schema: StructSchema) -> str:
         """The expression of how many elements there may be."""
         if not _has_records(schema):
-            return str(self.max_elements)
-        return f"min({self.max_elements}, {FEW_ELEMENTS} + (end - p) // {BYTES_PER_ELEMENT_WITH_RECORDS})"
+            return str(self.bounds.max_elements)
+        return f"min({self.bounds.max_elements}, {FEW_ELEMENTS} + (end - p) // {BYTES_PER_ELEMENT_WITH_RECORDS})"
 
     def take_room(self, count: str) -> None:
         """Counts elements, before anything is made of them."""
@@ -115,6 +131,17 @@ class DecoderGenerator:
             self.source.add(f"room -= {count}")
             with self.source.block("if room < 0:"):
                 self.source.add("raise WireError(TOO_MANY)")
+
+    def weigh(self, size: str) -> None:
+        """Counts bytes of memory, before they are taken."""
+        if self.is_weighed:
+            self.source.add(f"spare -= {size}")
+            with self.source.block("if spare < 0:"):
+                self.source.add("raise WireError(TOO_HEAVY)")
+
+    def text_bytes(self) -> str:
+        """The expression of what the text from p to q comes to."""
+        return f"{STRING_BYTES} + q - p if q - p > 1 else 0"
 
     def message(self, schema: StructSchema) -> None:
         result = self.struct(schema)
@@ -158,9 +185,13 @@ class DecoderGenerator:
         self.flush()
         return self.construct(schema, values)
 
+    def class_of(self, schema: StructSchema) -> type:
+        """What a struct is made into."""
+        return message_class(self.messages, schema.name, self.direction)
+
     def construct(self, schema: StructSchema, values: dict[str, str]) -> str:
         """Calls the class with positions, the quickest way, up to the last field that this version has."""
-        cls = message_class(self.messages, schema.name, self.direction)
+        cls = self.class_of(schema)
         attributes = list(msgspec.structs.fields(cls))
         while attributes and attributes[-1].name not in values:
             attributes.pop()
@@ -235,6 +266,8 @@ class DecoderGenerator:
             source.add(f"q = p + {name}" + (" - 1" if flexible else ""))
             with source.block("if q > end:"):
                 source.add('raise WireError(f"{q - p} bytes do not fit into the {end - p} bytes that remain")')
+            if is_string or member.type == "bytes":
+                self.weigh(self.text_bytes() if is_string else f"{BYTES_BYTES} + q - p")
             taken = {
                 "string": 'str(buffer[p:q], "utf-8")',
                 "bytes": "bytes(buffer[p:q])",
@@ -262,11 +295,14 @@ class DecoderGenerator:
         with source.block(f"if {count} * {least} > end - p:"):
             source.add(f'raise WireError(f"{{{count}}} elements do not fit into the {{end - p}} bytes that remain")')
         self.take_room(count)
+        each = SLOT_BYTES + field_bytes(single, self.class_of)
         format_ = single.fixed_format
         if format_ is not None and len(format_) == 1:
+            self.weigh(f"{EMPTY_LIST_BYTES} + {count} * {each}")
             source.add(f'{result} = list(unpack_from(f">{{{count}}}{format_}", buffer, p))')
             source.add(f"p += {count} * {least}")
             return
+        self.weigh(f"{LIST_BYTES} + {count} * {each} if {count} else {EMPTY_LIST_BYTES}")
         source.add(f"{result} = []")
         with source.block(f"for _ in range({count}):"), source.at("[]"):
             if self.in_steps:
@@ -344,7 +380,7 @@ def compile_decoder(
     messages: ModuleType,
     direction: Direction,
     label: str,
-    max_elements: int = MAX_REQUEST_ELEMENTS,
+    bounds: RequestBounds = BOUNDS,
     *,
     in_steps: bool = False,
     generator: type[DecoderGenerator] = DecoderGenerator,
@@ -362,8 +398,12 @@ def compile_decoder(
     helpers = (WireError, read_uvarint_tail, read_tag, skip_tags, explain, struct.unpack_from)
     source.names.update({helper.__name__: helper for helper in helpers})
     source.names["FAILURES"] = FAILURES
-    source.names["TOO_MANY"] = f"more than {max_elements} elements in one request (socket.request.max.elements)"
+    most = bounds.max_elements
+    source.names["TOO_MANY"] = f"more than {most} elements in one request (socket.request.max.elements)"
     if _has_records(schema):
-        source.names["TOO_MANY"] = f"more elements than so many bytes of records, or {max_elements}, can have"
-    generator(source, messages, direction, max_elements, in_steps).generate(schema)
+        source.names["TOO_MANY"] = f"more elements than so many bytes of records, or {most}, can have"
+    source.names["TOO_HEAVY"] = (
+        f"it would take more than {bounds.max_expansion} times its size in memory (socket.request.max.expansion)"
+    )
+    generator(source, messages, direction, bounds, in_steps).generate(schema)
     return source.compile("decode")

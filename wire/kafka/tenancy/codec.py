@@ -12,9 +12,11 @@ from typing import Any
 from attrs import define, field
 
 from wire.kafka.codec.api_table import API_TABLE
+from wire.kafka.codec.bounds import STRING_BYTES
 from wire.kafka.codec.decoding import DecoderGenerator, compile_decoder
 from wire.kafka.codec.encoding import EncoderGenerator, compile_encoder
 from wire.kafka.codec.schema import FieldSchema, StructSchema, load_schema
+from wire.kafka.request_bounds import RequestBounds
 from wire.kafka.tenancy.fields import STRUCTS_CHOSEN, STRUCTS_READ, STRUCTS_WRITTEN, Kind, kind_of
 
 
@@ -24,6 +26,10 @@ class TenantDecoderGenerator(DecoderGenerator):
 
     signature: str = "decode(buffer, p, t)"
     within: list[StructSchema] = field(factory=list)
+
+    def text_bytes(self) -> str:
+        """Any may be a name, which comes to one with a prefix."""
+        return f"{STRING_BYTES} + q - p + len(t.prefix)"
 
     def struct(self, schema: StructSchema) -> str:
         self.within.append(schema)
@@ -89,13 +95,13 @@ class TenantEncoderGenerator(EncoderGenerator):
 
 
 @cache
-def tenant_request_decoder(api_key: int, version: int, max_elements: int, *, in_steps: bool = False) -> Any:
+def tenant_request_decoder(api_key: int, version: int, bounds: RequestBounds, *, in_steps: bool = False) -> Any:
     """Reads a request as `request_decoder` does: `decode(buffer, position, view)`."""
     schema = load_schema(api_key, version, "request")
     messages = importlib.import_module(f"wire.kafka.messages.{API_TABLE[api_key].module}")
     label = f"{schema.name} v{version}"
     return compile_decoder(
-        schema, messages, "request", label, max_elements, in_steps=in_steps, generator=TenantDecoderGenerator
+        schema, messages, "request", label, bounds, in_steps=in_steps, generator=TenantDecoderGenerator
     )
 
 

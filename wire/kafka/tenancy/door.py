@@ -22,6 +22,7 @@ from engine.metrics import Histogram
 from wire.kafka.apis import Api
 from wire.kafka.codec import WireError
 from wire.kafka.request import Peer
+from wire.kafka.request_bounds import RequestBounds
 from wire.kafka.served_apis import ServedApi
 from wire.kafka.tenancy.charges import TenantCharges
 from wire.kafka.tenancy.served import TenantServedApis
@@ -73,7 +74,7 @@ class TenantDoor:
     usages: Usages
     clock: Clock
     access: AccessControl
-    max_elements: int
+    bounds: RequestBounds
     listeners: dict[int, ListenerTenancy] = field(factory=dict, init=False)
     """By their numbers, those that say something."""
     _served: dict[tuple[str, bool], TenantServedApis] = field(factory=dict, init=False)
@@ -87,11 +88,11 @@ class TenantDoor:
         apis: Mapping[int, Api],
         latencies: Mapping[int, Histogram],
         clock: Clock,
-        max_elements: int,
+        bounds: RequestBounds,
     ) -> "TenantDoor":
         """With a broker's services."""
         topics, usages, access = services[Topics], services[Usages], services[AccessControl]
-        return cls(apis, latencies, topics, usages, clock, access, max_elements)
+        return cls(apis, latencies, topics, usages, clock, access, bounds)
 
     @property
     def tenants(self) -> Tenants:
@@ -181,6 +182,6 @@ class TenantDoor:
             view = VIEWS[rewrite](row.name, row.prefix, self.topics.view)
             charges = TenantCharges(self.usages.of(row.name), self.usages.rates(row.name), self.clock)
             served = self._served[place] = TenantServedApis(
-                self.apis, self.latencies, view, charges, self.access, self.max_elements
+                self.apis, self.latencies, view, charges, self.access, self.bounds
             )
         return served

@@ -7,12 +7,13 @@ from typing import Any
 from coordinators.access.access import AccessControl
 from engine.metrics import Histogram
 from wire.kafka.apis import Api
-from wire.kafka.codec import MAX_REQUEST_ELEMENTS, Part
+from wire.kafka.codec import Part
 from wire.kafka.messages.base import ZERO_UUID
 from wire.kafka.messages.describe_topic_partitions import DescribeTopicPartitionsRequest, TopicRequest
 from wire.kafka.messages.fetch import FetchRequest, FetchResponse
 from wire.kafka.messages.metadata import MetadataRequest, MetadataRequestTopic
 from wire.kafka.request import Context
+from wire.kafka.request_bounds import BOUNDS, RequestBounds
 from wire.kafka.rights import DESCRIBE_TOPIC
 from wire.kafka.served_apis import FETCH_KEY, ServedApi, ServedApis
 from wire.kafka.steps import Steps
@@ -40,22 +41,22 @@ class TenantServedApi(ServedApi):
         api: Api,
         version: int,
         latencies: Histogram,
-        max_elements: int,
+        bounds: RequestBounds,
         view: TenantView,
         handle: Callable[[Any, Any], Any],
         noted: Callable[[Any], object] | None,
     ) -> None:
-        super().__init__(api, version, latencies, max_elements)
+        super().__init__(api, version, latencies, bounds)
         self._view = view
         self.handle = handle
-        self.decode = partial(tenant_request_decoder(api.key, version, max_elements), t=view)
+        self.decode = partial(tenant_request_decoder(api.key, version, bounds), t=view)
         encode = partial(tenant_response_encoder(api.key, version), t=view)
         self.encode = encode if noted is None else partial(_noted, encode, noted)
         self._noted = noted
 
     def decode_in_steps(self, frame: bytes, position: int) -> Steps[Any]:
         """Reads a large request."""
-        decode = tenant_request_decoder(self.api_key, self.version, self._max_elements, in_steps=True)
+        decode = tenant_request_decoder(self.api_key, self.version, self._bounds, in_steps=True)
         return decode(frame, position, self._view)  # type: ignore[no-any-return]
 
     def encode_in_steps(self, message: Any) -> Steps[list[Part]]:
@@ -81,9 +82,9 @@ class TenantServedApis(ServedApis):
         view: TenantView,
         charges: TenantCharges,
         access: AccessControl,
-        max_elements: int = MAX_REQUEST_ELEMENTS,
+        bounds: RequestBounds = BOUNDS,
     ) -> None:
-        super().__init__({key: apis[key] for key in OFFERED if key in apis}, latencies, max_elements)
+        super().__init__({key: apis[key] for key in OFFERED if key in apis}, latencies, bounds)
         self.view = view
         self.charges = charges
         self._access = access
@@ -93,7 +94,7 @@ class TenantServedApis(ServedApis):
     def _made(self, api: Api, version: int) -> ServedApi:
         handle = self.charges.charged(api.key, self._prepared(api))
         noted = self._note_session if api.key == FETCH_KEY else None
-        return TenantServedApi(api, version, self._latencies[api.key], self._max_elements, self.view, handle, noted)
+        return TenantServedApi(api, version, self._latencies[api.key], self._bounds, self.view, handle, noted)
 
     def _prepared(self, api: Api) -> Callable[[Any, Any], Any]:
         """The handler, after what is the tenant's own about its requests."""

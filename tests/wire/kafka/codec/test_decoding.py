@@ -8,12 +8,12 @@ import pytest
 from tests.wire.kafka.codec.served import CASES, LATEST
 from tools.fuzz.codec import damage, memory_bound, peak_memory, random_encoded, read_or_refuse
 from wire.kafka.codec import WireError, request_decoder, request_encoder, response_decoder, response_encoder
-from wire.kafka.codec.decoding import MAX_REQUEST_ELEMENTS
 from wire.kafka.codec.schema import Direction
 from wire.kafka.messages.describe_producers import DescribeProducersRequest, TopicRequest
 from wire.kafka.messages.fetch import FetchRequest, FetchResponse, PartitionData, ReplicaState
 from wire.kafka.messages.metadata import MetadataRequest, MetadataRequestTopic
 from wire.kafka.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from wire.kafka.request_bounds import BOUNDS
 
 HUGE_COMPACT_COUNT = bytes.fromhex("ffffffff0f")
 
@@ -142,7 +142,7 @@ def test_an_absent_tagged_struct_is_none() -> None:
 
 
 def test_a_request_of_very_many_elements_is_refused() -> None:
-    topics = [MetadataRequestTopic(name="")] * (MAX_REQUEST_ELEMENTS + 1)
+    topics = [MetadataRequestTopic(name="")] * (BOUNDS.max_elements + 1)
     encoded = b"".join(request_encoder(3, 9)(MetadataRequest(topics=topics)))  # type: ignore[arg-type]
     assert "more than 50000 elements" in refusal(3, 9, encoded)
 

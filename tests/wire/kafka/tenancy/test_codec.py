@@ -10,6 +10,7 @@ from wire.kafka.codec import request_encoder, response_decoder
 from wire.kafka.codec.compiled import _messages
 from wire.kafka.codec.decoding import message_class
 from wire.kafka.codec.schema import FieldSchema, StructSchema, load_schema
+from wire.kafka.request_bounds import BOUNDS
 from wire.kafka.tenancy.codec import tenant_request_decoder, tenant_response_encoder
 from wire.kafka.tenancy.fields import OFFERED, Kind, kind_of
 from wire.kafka.tenancy.view import RewritingView
@@ -67,7 +68,7 @@ def test_names_are_rewritten_both_ways(key: int, version: int) -> None:
     schema = load_schema(key, version, "request")
     data = b"".join(bytes(part) for part in request_encoder(key, version)(filled(schema, key, "request", "orders")))
     for in_steps in (False, True):
-        decode = tenant_request_decoder(key, version, 50_000, in_steps=in_steps)
+        decode = tenant_request_decoder(key, version, BOUNDS, in_steps=in_steps)
         read = _finished(decode(data, 0, tenant), in_steps)
         assert set(named(read, schema)) <= {"acme.orders"}
         assert _without(read, schema) == _without(filled(schema, key, "request", "orders"), schema)
