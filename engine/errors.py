@@ -331,6 +331,10 @@ class GroupAuthorizationFailed(BrokerError):
     """Whoever asks may not do that to the group, whether or not it exists."""
 
 
+class SubjectAuthorizationFailed(ClusterAuthorizationFailed):
+    """Whoever asks may not do that to the subject, whether or not it exists. Kafka has no code for it."""
+
+
 class SecurityDisabled(BrokerError):
     """There are no rules, for nobody is asked for rights."""
 

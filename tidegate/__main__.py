@@ -63,6 +63,12 @@ def _parser() -> argparse.ArgumentParser:
         type=int,
         help="the port of the text door, by custom 9094; 0 for none, -1 takes a free one (default: 0)",
     )
+    serve.add_argument(
+        "--registry-port",
+        metavar="PORT",
+        type=int,
+        help="the port of the schema registry, by custom 8081; 0 for none, -1 takes a free one (default: 0)",
+    )
     serve.add_argument("--node-id", metavar="N", type=int, help="the number of this node (node.id; default: 1)")
     serve.add_argument("--etcd", metavar="URL[,URL]", help="where the cluster's etcd is (etcd.endpoints)")
     serve.add_argument("--rack", metavar="RACK", help="where this node stands (broker.rack)")
@@ -85,6 +91,7 @@ _KEYS = {
     "http_port": "http.port",
     "grpc_port": "grpc.port",
     "text_port": "text.port",
+    "registry_port": "registry.port",
     "data_dir": "log.dirs",
     "node_id": "node.id",
     "etcd": "etcd.endpoints",
@@ -111,7 +118,7 @@ def _assignments(options: argparse.Namespace) -> list[str]:
         host = options.host or "127.0.0.1"
         port = 9092 if options.kafka_port is None else options.kafka_port
         assignments.append(f"listeners=PLAINTEXT://{f'[{host}]' if ':' in host else host}:{port}")
-    for name in ("http_port", "grpc_port", "text_port", "node_id", "etcd", "rack"):
+    for name in ("http_port", "grpc_port", "text_port", "registry_port", "node_id", "etcd", "rack"):
         if (value := getattr(options, name)) is not None:
             assignments.append(f"{_KEYS[name]}={value}")
     if options.allow_anonymous:

@@ -1,4 +1,4 @@
-"""Who asks, what it may do and how much: what the catalogue says of that, loaded and followed."""
+"""Who asks, what it may do and how much, and which schemas there are: what the catalogue says, loaded and followed."""
 
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,7 @@ from engine.catalogue.user_records import access_secret
 from tidegate.authorization import open_rights
 from tidegate.config import BrokerConfig
 from tidegate.entrances import Entrances
+from tidegate.schemas import open_registry
 from tidegate.world import World
 from wire.kafka.nodes.trust import NodeTrust
 
@@ -27,7 +28,7 @@ async def compose_access(
     users = await _users(world, replicas)
     entrances = await _entrances(world, config, replicas, users, trust)
     rights = await open_rights(controller, world.clock, under.pulse.timers, world.workers, under.data_dir)
-    return (users, entrances, *rights, await _quotas(world, replicas))
+    return (users, entrances, *rights, await _quotas(world, replicas), await open_registry(world, controller))
 
 
 async def _users(world: World, replicas: ReplicaManager) -> Users:

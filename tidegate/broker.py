@@ -90,6 +90,11 @@ class Broker:
         """Host and port of the text door, or None where it is off."""
         return None if self._doors.text is None else self._doors.text.address
 
+    @property
+    def registry_address(self) -> str | None:
+        """Host and port of the schema registry, or None where it is off."""
+        return None if self._doors.registry is None else self._doors.registry.address
+
     async def reload(self) -> None:
         """Read certificates and users again, if their files have changed."""
         await self.node.services[Entrances].reload()

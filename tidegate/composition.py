@@ -52,6 +52,7 @@ from tidegate.kafka_door import door_services
 from tidegate.node import Node
 from tidegate.operations import Operations
 from tidegate.pulse import Pulse
+from tidegate.schemas import RegistryDoor
 from tidegate.sharing import ShareParts
 from tidegate.tenants import tenant_services
 from tidegate.tracing import open_tracing, publish_events
@@ -109,6 +110,7 @@ class Parts:
     operations: Operations
     grpc: "GrpcDoorway | None"
     text: "TextDoor | None"
+    registry: RegistryDoor
     cleaning: Cleaning
     scrubbing: Scrubbing
 

@@ -38,7 +38,9 @@ GRPC_DOOR_NAME = "GRPC"
 """The same of the gRPC door."""
 TEXT_DOOR_NAME = "TEXT"
 """The same of the text door."""
-DOOR_NAMES = (DOOR_NAME, GRPC_DOOR_NAME, TEXT_DOOR_NAME)
+REGISTRY_NAME = "REGISTRY"
+"""The same of the schema registry."""
+DOOR_NAMES = (DOOR_NAME, GRPC_DOOR_NAME, TEXT_DOOR_NAME, REGISTRY_NAME)
 ENVIRONMENT_PREFIX = "TIDEGATE_"
 
 # What Kubernetes puts into every container of a namespace with a service named "tidegate", and what the commands that

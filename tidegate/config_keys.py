@@ -22,6 +22,7 @@ from wire.http.config import HTTP_KEYS
 from wire.kafka.config import ANONYMOUS_KEYS, CONNECTION_KEYS, FETCH_KEYS, LISTENER_KEYS
 from wire.kafka.security_config import OAUTH_KEYS, SASL_KEYS, TLS_KEYS
 from wire.kafka.tenancy.config import TENANT_KEYS
+from wire.registry.config import REGISTRY_KEYS
 from wire.text.config import TEXT_KEYS
 
 _ENDPOINT = re.compile(r"(https?://)?(\[[0-9a-fA-F:]+\]|[\w.-]+)(:\d+)?/?")
@@ -225,6 +226,7 @@ BROKER_KEYS: dict[str, ConfigKey] = by_name(
         *HTTP_KEYS,
         *GRPC_KEYS,
         *TEXT_KEYS,
+        *REGISTRY_KEYS,
         *METRICS_KEYS,
         *LOGGING_KEYS,
     )

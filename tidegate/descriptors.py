@@ -31,6 +31,7 @@ class DescriptorPlan:
     http_connections: int
     grpc_connections: int = 0
     text_connections: int = 0
+    registry_connections: int = 0
 
     @classmethod
     def make(cls, settings: BrokerSettings, limit: int) -> "DescriptorPlan":
@@ -41,13 +42,15 @@ class DescriptorPlan:
                 f"(`ulimit -n`, or LimitNOFILE= of the service)"
             )
         http = min(settings.integer("http.max.connections"), limit // 8)
-        grpc = min(settings.integer("grpc.max.connections"), limit // 8) if settings.integer("grpc.port") else 0
-        text = min(settings.integer("text.max.connections"), limit // 8) if settings.integer("text.port") else 0
-        rest = limit - KEPT_FOR_THE_REST - http - grpc - text - 2 * ACCEPTED_AND_REFUSED
+        grpc, text, registry = (
+            min(settings.integer(f"{door}.max.connections"), limit // 8) if settings.integer(f"{door}.port") else 0
+            for door in ("grpc", "text", "registry")
+        )
+        rest = limit - KEPT_FOR_THE_REST - http - grpc - text - registry - 2 * ACCEPTED_AND_REFUSED
         connections = min(settings.integer("max.connections"), rest - rest // 3)
         wanted = settings.integer("log.max.open.files")
         logs = rest - connections
-        return cls(limit, min(wanted, logs) if wanted else logs, connections, http, grpc, text)
+        return cls(limit, min(wanted, logs) if wanted else logs, connections, http, grpc, text, registry)
 
     def tell(self, settings: BrokerSettings) -> None:
         """Say the limit, and what it cuts short of what was asked for."""

@@ -36,6 +36,8 @@ RELOAD_S = 5.0
 """How often files are looked at."""
 KEY_BYTES = 32
 OAUTH = "OAUTHBEARER"
+DOORS = ("http", "grpc", "text", "registry")
+"""What the keys of the doors beside Kafka's begin with."""
 JWKS_URL = "sasl.oauthbearer.jwks.endpoint.url"
 
 
@@ -72,7 +74,7 @@ class Entrances:
         """Whether somebody may name users that there are not."""
         names = {name for each in self.all if each.login is not None for name in each.login.mechanisms}
         return not names.isdisjoint(BY_NAME) or any(
-            "BASIC" in self.config.settings.items(f"{door}.enabled.mechanisms") for door in ("http", "grpc", "text")
+            "BASIC" in self.config.settings.items(f"{door}.enabled.mechanisms") for door in DOORS
         )
 
     def _entrance(self, listener: Listener) -> Entrance:

@@ -23,7 +23,7 @@ BACKLOG = 1024
 IN_CLEAR = ("PLAIN", "OAUTHBEARER")
 """Mechanisms by which a secret itself goes over the wire."""
 DOOR_KEY = "http.advertised.url"
-DOOR_WORDS = {"http": "operations", "grpc": "gRPC", "text": "text"}
+DOOR_WORDS = {"http": "operations", "grpc": "gRPC", "text": "text", "registry": "registry's"}
 WILDCARDS = ("", "0.0.0.0", "::")
 
 
@@ -47,6 +47,7 @@ KAFKA_OPTIONS = Options("--host (or listeners)", "--kafka-port")
 HTTP_OPTIONS = Options("--set http.host", "--http-port, or 0 for none")
 GRPC_OPTIONS = Options("--set grpc.host", "--grpc-port, or 0 for none")
 TEXT_OPTIONS = Options("--set text.host", "--text-port, or 0 for none")
+REGISTRY_OPTIONS = Options("--set registry.host", "--registry-port, or 0 for none")
 
 
 class Listening(Protocol):
@@ -116,6 +117,7 @@ class BoundDoors:
     http: BoundDoor | None = None
     grpc: BoundDoor | None = None
     text: BoundDoor | None = None
+    registry: BoundDoor | None = None
 
 
 @contextmanager
@@ -125,8 +127,9 @@ def bind_doors(config: BrokerConfig) -> Iterator[BoundDoors]:
         _bind_door(config, "http", HTTP_OPTIONS) as http,
         _bind_door(config, "grpc", GRPC_OPTIONS) as grpc,
         _bind_door(config, "text", TEXT_OPTIONS) as text,
+        _bind_door(config, "registry", REGISTRY_OPTIONS) as registry,
     ):
-        yield BoundDoors(http, grpc, text)
+        yield BoundDoors(http, grpc, text, registry)
 
 
 @contextmanager

@@ -40,6 +40,7 @@ from tidegate.kafka_door import kafka_server
 from tidegate.listening import BoundDoors, Listening, with_door
 from tidegate.node import Node
 from tidegate.operations import Operations, http_limits
+from tidegate.schemas import RegistryDoor
 from tidegate.tenants import bind_listeners
 from tidegate.tracing import close_tracing
 from tidegate.world import World
@@ -102,7 +103,7 @@ class NodeRuntime:
         try:
             parts = self._parts = await self._compose()
             mark = self.directory.take_clean_mark()
-            async with parts.operations.open():
+            async with parts.operations.open(), parts.registry.open():
                 began = clock.monotonic()
                 try:
                     await self._open_logs(parts.node, mark)
@@ -188,7 +189,8 @@ class NodeRuntime:
         operations = Operations.compose(node, self.metrics, scrubbing, server, self.listeners, self.doors.http, limits)
         cleaning = Cleaning.make(node.partitions, world.cleaner_workers, world.clock, settings, world.pause)
         grpc, text = self._grpc_door(node, operations), self._text_door(node)
-        return Parts(node, server, operations, grpc, text, cleaning, scrubbing)
+        registry = RegistryDoor.compose(node, operations.life, self.doors.registry, self.descriptors)
+        return Parts(node, server, operations, grpc, text, registry, cleaning, scrubbing)
 
     def _grpc_door(self, node: Node, operations: Operations) -> "GrpcDoorway | None":
         if self.doors.grpc is None:

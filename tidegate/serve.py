@@ -86,7 +86,8 @@ def _ready_line(broker: Broker) -> str:
     http = f" http={broker.http_address}" if broker.http_address is not None else ""
     grpc = f" grpc={broker.grpc_address}" if broker.grpc_address is not None else ""
     text = f" text={broker.text_address}" if broker.text_address is not None else ""
-    return f"tidegate ready kafka={broker.kafka_address}{http}{grpc}{text}\n"
+    registry = f" registry={broker.registry_address}" if broker.registry_address is not None else ""
+    return f"tidegate ready kafka={broker.kafka_address}{http}{grpc}{text}{registry}\n"
 
 
 def _allow_many_files() -> None:

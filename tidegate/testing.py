@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _READY = re.compile(
     rb"^tidegate ready kafka=(\S+):(\d+)(?:[^\n]* http=\S+:(\d+))?(?:[^\n]* grpc=(\S+))?"
-    rb"(?:[^\n]* text=(\S+))?[^\n]*\n",
+    rb"(?:[^\n]* text=(\S+))?(?:[^\n]* registry=\S+:(\d+))?[^\n]*\n",
     re.MULTILINE,
 )
 _HOST = "127.0.0.1"
@@ -113,6 +113,7 @@ class RunningBroker:
         self._http_port = -1
         self._grpc: str | None = None
         self._text: str | None = None
+        self._registry_port = 0
         self._process: subprocess.Popen[bytes] | None = None
 
     def __repr__(self) -> str:
@@ -155,6 +156,14 @@ class RunningBroker:
         if self._text is None:
             raise RuntimeError("the broker has no text door: it has not run yet, or text.port is 0")
         return self._text
+
+    @property
+    def registry_url(self) -> str:
+        """Where the schema registry answers, if `registry.port` is set (-1 is a free one); the same over restarts."""
+        if not self._registry_port:
+            raise RuntimeError("the broker has no schema registry: it has not run yet, or registry.port is 0")
+        scheme = "https" if self._config.get("registry.security.protocol") == "SSL" else "http"
+        return f"{scheme}://{_HOST}:{self._registry_port}"
 
     @property
     def pid(self) -> int:
@@ -258,7 +267,8 @@ class RunningBroker:
             # What the test chooses itself is not chosen here.
             command += [] if key in self._config else options
         for key, value in self._config.items():
-            command += ["--set", f"{key}={value}"]
+            is_found = key == "registry.port" and self._registry_port
+            command += ["--set", f"{key}={self._registry_port if is_found else value}"]
         return command
 
     def wait_until_ready(self) -> None:
@@ -267,12 +277,13 @@ class RunningBroker:
         for chunk in _chunks(_stdout(self._running()), time.monotonic() + self._timeout_s):
             output += chunk
             if match := _READY.search(output):
-                host, port, http_port, grpc, text = match.groups()
+                host, port, http_port, grpc, text, registry_port = match.groups()
                 # Who listens everywhere is found here.
                 self._host = _HOST if host in (b"0.0.0.0", b"[::]") else host.decode()
                 self._port, self._http_port = int(port), int(http_port or 0)
                 self._grpc = None if grpc is None else grpc.decode()
                 self._text = None if text is None else text.decode()
+                self._registry_port = int(registry_port or 0)
                 return
         process = self._running()
         if (code := _exit_code(process)) is not None:

@@ -21,6 +21,7 @@ from engine.errors import (
     BrokerError,
     ClusterAuthorizationFailed,
     GroupAuthorizationFailed,
+    SubjectAuthorizationFailed,
     TopicAuthorizationFailed,
     TransactionalIdAuthorizationFailed,
 )
@@ -34,6 +35,7 @@ _REFUSALS: dict[ResourceKind, type[BrokerError]] = {
     ResourceKind.GROUP: GroupAuthorizationFailed,
     ResourceKind.CLUSTER: ClusterAuthorizationFailed,
     ResourceKind.TRANSACTIONAL_ID: TransactionalIdAuthorizationFailed,
+    ResourceKind.SUBJECT: SubjectAuthorizationFailed,
 }
 
 
@@ -48,7 +50,7 @@ class Right:
 
     @code.default
     def _code(self) -> int:
-        return self.operation * 16 + self.resource
+        return self.operation * 256 + self.resource
 
     def __str__(self) -> str:
         return f"{self.operation.name} {self.resource.name}"

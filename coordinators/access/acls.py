@@ -56,6 +56,8 @@ class ResourceKind(IntEnum):
     TRANSACTIONAL_ID = 5
     DELEGATION_TOKEN = 6
     USER = 7
+    SUBJECT = 100
+    """Of the schema registry. Kafka has no such kind: the number is ours, far from those that it may come to."""
 
 
 class PatternType(IntEnum):
@@ -105,6 +107,14 @@ OPERATIONS = {
         Operation.IDEMPOTENT_WRITE,
     ),
     ResourceKind.TRANSACTIONAL_ID: (Operation.DESCRIBE, Operation.WRITE, Operation.TWO_PHASE_COMMIT),
+    ResourceKind.SUBJECT: (
+        Operation.READ,
+        Operation.WRITE,
+        Operation.DELETE,
+        Operation.DESCRIBE,
+        Operation.DESCRIBE_CONFIGS,
+        Operation.ALTER_CONFIGS,
+    ),
 }
 """What makes sense for each kind of resource, as clients are told it (KIP-430)."""
 

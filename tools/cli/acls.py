@@ -23,6 +23,7 @@ KINDS = {
     "group": ResourceKind.GROUP,
     "cluster": ResourceKind.CLUSTER,
     "transactional-id": ResourceKind.TRANSACTIONAL_ID,
+    "subject": ResourceKind.SUBJECT,
 }
 
 

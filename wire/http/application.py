@@ -24,6 +24,7 @@ from wire.http.life import Life, Phase
 from wire.http.messages import Call, Request, Response
 from wire.http.problems import Problem, of_broker_error
 from wire.http.routing import JSON, Route, Routes, load_routes
+from wire.registry.mounted import MountedRegistry
 from wire.services import Services
 from wire.transport import Transport, TransportStream
 
@@ -51,6 +52,7 @@ class Application:
         self._reception = reception
         self._rules = rules
         self._tenants = tenants
+        self.registry: MountedRegistry | None = None
         self.answered: Counter[tuple[str, str, int]] = Counter()
 
     def connection(self, transport: Transport, limits: HttpLimits, visitor: Visitor) -> HttpConnection:
@@ -60,6 +62,8 @@ class Application:
     async def respond(self, request: Request, visitor: Visitor = LOCAL) -> Response:
         """The answer to a request; whatever happens there is one."""
         path, _, query = request.target.partition("?")
+        if self.registry is not None and self.registry.takes(path):
+            return await self.registry.respond(request, visitor)
         label = UNKNOWN_PATH
         try:
             check_host(request, self._reception.access)
@@ -186,4 +190,6 @@ def load_application(services: Services) -> Application:
     """[thread] The application with every route, each given the services that it names."""
     inspection = Inspection(services[Releases], services[Workers])  # type: ignore[type-abstract]
     routes = load_routes().bound(services.extended({Inspection: inspection}))
-    return Application(routes, services[Life], services[Reception], services[AccessControl], services[Tenants])
+    application = Application(routes, services[Life], services[Reception], services[AccessControl], services[Tenants])
+    application.registry = MountedRegistry(services, application.answered)
+    return application

@@ -7,7 +7,9 @@ connection that has been silent for longest loses its place: so silent connectio
 
 import logging
 import socket
-from typing import TYPE_CHECKING
+from collections import Counter
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol
 
 import trio
 from attrs import define, field
@@ -23,10 +25,25 @@ from wire.tls.identity import TlsIdentity
 from wire.transport import Transport
 
 if TYPE_CHECKING:
-    from wire.http.application import Application
     from wire.http.connection import HttpConnection
 
 logger = logging.getLogger("tidegate.http")
+
+
+class HttpApplication(Protocol):
+    """What serves connections, once it is loaded."""
+
+    answered: Counter[tuple[str, str, int]]
+    """How many requests, by method, route and status."""
+
+    def connection(self, transport: Transport, limits: HttpLimits, visitor: Visitor) -> "HttpConnection":
+        """One connection, to be run."""
+
+
+def _load(services: Services) -> HttpApplication:
+    from wire.http.application import load_application
+
+    return load_application(services)
 
 
 @define(eq=False)
@@ -57,15 +74,23 @@ class HttpServer:
     """One listening socket and its connections."""
 
     def __init__(
-        self, services: Services, workers: Workers, limits: HttpLimits, tls: TlsIdentity | None = None
+        self,
+        services: Services,
+        workers: Workers,
+        limits: HttpLimits,
+        tls: TlsIdentity | None = None,
+        load: Callable[[Services], HttpApplication] = _load,
+        name: str = "http",
     ) -> None:
+        self._load = load
+        self._limit_key = f"{name}.max.connections"
         self._tls = tls
         self._services = services
         self._workers = workers
         self._limits = limits
-        self._application: Application | None = None
+        self._application: HttpApplication | None = None
         self._loading = trio.Lock()
-        most = ConnectionLimits(limits.max_connections, "http.max.connections")
+        most = ConnectionLimits(limits.max_connections, self._limit_key)
         self._acceptor: Acceptor[_Caller] = Acceptor(most, logger, self._displace)
         self._callers = self._acceptor.connections
         self._displaced = 0
@@ -105,14 +130,14 @@ class HttpServer:
         self._callers.pop(number).scope.cancel()
         self._displaced += 1
         limit = self._limits.max_connections
-        logger.info("a silent connection gives way to another: http.max.connections=%d is reached", limit)
+        logger.info("a silent connection gives way to another: %s=%d is reached", self._limit_key, limit)
         return True
 
-    async def _loaded(self) -> "Application":
+    async def _loaded(self) -> HttpApplication:
         """The application; loaded in a thread, once, by the first caller."""
         async with self._loading:
             if self._application is None:
-                self._application = await in_worker(self._workers, _load, self._services)
+                self._application = await in_worker(self._workers, self._load, self._services)
         return self._application
 
     def statistics(self) -> dict[str, int]:
@@ -122,9 +147,3 @@ class HttpServer:
     def answered(self) -> dict[tuple[str, str, int], int]:
         """How many requests were answered, by method, route and status."""
         return {} if self._application is None else dict(self._application.answered)
-
-
-def _load(services: Services) -> "Application":
-    from wire.http.application import load_application
-
-    return load_application(services)

@@ -30,6 +30,7 @@ Operations = Annotated[
 Topic = Annotated[str | None, typer.Option("--topic", metavar="NAME", help="A topic; '*' is every one.")]
 Group = Annotated[str | None, typer.Option("--group", metavar="NAME", help="A group of consumers.")]
 Transaction = Annotated[str | None, typer.Option("--transactional-id", metavar="NAME", help="A transactional id.")]
+Subject = Annotated[str | None, typer.Option("--subject", metavar="NAME", help="A subject of the schema registry.")]
 Cluster = Annotated[bool, typer.Option("--cluster", help="The cluster itself.")]
 Prefix = Annotated[bool, typer.Option("--prefix", help="Whatever begins with the name.")]
 Deny = Annotated[bool, typer.Option("--deny", help="What is denied, whatever else is allowed.")]
@@ -38,21 +39,21 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 
 def _resource(
-    topic: str | None, group_id: str | None, transactional_id: str | None, cluster: bool
+    topic: str | None, group_id: str | None, transactional_id: str | None, subject: str | None, cluster: bool
 ) -> tuple[ResourceKind, str] | None:
-    named = {"topic": topic, "group": group_id, "transactional-id": transactional_id}
+    named = {"topic": topic, "group": group_id, "transactional-id": transactional_id, "subject": subject}
     found = [(KINDS[kind], name) for kind, name in named.items() if name is not None]
     found += [(ResourceKind.CLUSTER, CLUSTER_NAME)] if cluster else []
     if len(found) > 1:
         raise UsageMistake(
-            "a rule is about one resource", "give one of --topic, --group, --transactional-id, --cluster"
+            "a rule is about one resource", "give one of --topic, --group, --transactional-id, --subject, --cluster"
         )
     return found[0] if found else None
 
 
 def _needed(resource: tuple[ResourceKind, str] | None) -> tuple[ResourceKind, str]:
     if resource is None:
-        raise UsageMistake("about what?", "give one of --topic, --group, --transactional-id, --cluster")
+        raise UsageMistake("about what?", "give one of --topic, --group, --transactional-id, --subject, --cluster")
     return resource
 
 
@@ -69,11 +70,12 @@ def list_rules(
     topic: Topic = None,
     group_id: Group = None,
     transactional_id: Transaction = None,
+    subject: Subject = None,
     cluster: Cluster = False,
 ) -> None:
     """The rules that there are; about a resource also those that name it by a prefix or by '*'."""
     at = session(context)
-    resource = _resource(topic, group_id, transactional_id, cluster)
+    resource = _resource(topic, group_id, transactional_id, subject, cluster)
     wanted = AclFilter(principal=None if user is None else _principal(user))
     if resource is not None:
         wanted = AclFilter(*resource, PatternType.MATCH, wanted.principal)
@@ -87,6 +89,7 @@ def list_rules(
         "tidegate acl add alice read --topic orders",
         "tidegate acl add alice read --group reports --prefix",
         "tidegate acl add '*' describe --topic '*'",
+        "tidegate acl add alice read,write --subject orders --prefix",
         "tidegate acl add mallory all --topic secrets --deny",
     ),
 )
@@ -97,6 +100,7 @@ def add(
     topic: Topic = None,
     group_id: Group = None,
     transactional_id: Transaction = None,
+    subject: Subject = None,
     cluster: Cluster = False,
     prefix: Prefix = False,
     deny: Deny = False,
@@ -104,7 +108,7 @@ def add(
 ) -> None:
     """Make rules: a user may do these things, or with --deny may not, whatever else is allowed."""
     at = session(context)
-    kind, name = _needed(_resource(topic, group_id, transactional_id, cluster))
+    kind, name = _needed(_resource(topic, group_id, transactional_id, subject, cluster))
     pattern = PatternType.PREFIXED if prefix else PatternType.LITERAL
     permission = Permission.DENY if deny else Permission.ALLOW
     made = [
@@ -129,13 +133,14 @@ def remove(
     topic: Topic = None,
     group_id: Group = None,
     transactional_id: Transaction = None,
+    subject: Subject = None,
     cluster: Cluster = False,
     yes: Yes = False,
 ) -> None:
     """Remove rules of a user, those that name the resource so. What is meant is shown before it goes."""
     at = session(context)
     acls = WireAcls(at.profile)
-    resource = _resource(topic, group_id, transactional_id, cluster)
+    resource = _resource(topic, group_id, transactional_id, subject, cluster)
     code = Operation.ANY if operation is None else operation_of(operation)
     kind, name = resource if resource is not None else (ResourceKind.ANY, None)
     found = acls.find(AclFilter(kind, name, PatternType.ANY, _principal(user), None, code))
@@ -161,6 +166,7 @@ def why(
     topic: Topic = None,
     group_id: Group = None,
     transactional_id: Transaction = None,
+    subject: Subject = None,
     cluster: Cluster = False,
     host: Annotated[str, typer.Option("--host", metavar="ADDRESS", help="Where the user comes from.")] = "127.0.0.1",
 ) -> None:
@@ -168,7 +174,7 @@ def why(
 
     Whoever asks needs DESCRIBE and DESCRIBE_CONFIGS on the cluster."""
     at = session(context)
-    kind, name = _needed(_resource(topic, group_id, transactional_id, cluster))
+    kind, name = _needed(_resource(topic, group_id, transactional_id, subject, cluster))
     decision = WireAcls(at.profile).why(user.removeprefix("User:"), host, operation_of(operation), kind, name)
     if at.output.is_for_people:
         at.output.done(f"{'allowed' if decision.allowed else 'denied'}: {decision}")

@@ -1,0 +1,1 @@
+"""Confluent's registry client and its serialisers against the broker's registry."""

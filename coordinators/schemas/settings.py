@@ -1,0 +1,83 @@
+"""Levels and modes as they are set: for a subject, for a context, or for the whole registry."""
+
+from typing import Any
+
+from attrs import define, evolve
+
+from coordinators.schemas.changes import Changes, repeated
+from coordinators.schemas.compatibility import parse_level
+from coordinators.schemas.errors import InvalidMode, OperationNotPermitted, SubjectNotFound
+from coordinators.schemas.modes import Mode, parse_mode
+from coordinators.schemas.names import GLOBAL, Subject
+from coordinators.schemas.registry import Registry
+from coordinators.schemas.rows import SettingsRow
+from engine.catalogue.catalogue import Commit
+
+Config = dict[str, Any]
+
+
+@define(eq=False)
+class RegistrySettings:
+    """Each change returns when it is in force on this node."""
+
+    registry: Registry
+    changes: Changes
+
+    async def put_config(self, scope: Subject, given: Config) -> None:
+        """Set the members that are given; others stay."""
+        if given.get("compatibility") is not None:
+            given = {**given, "compatibility": parse_level(given["compatibility"]).value}
+
+        def plan() -> tuple[None, Commit]:
+            before = self.changes.settings_of(scope)
+            return None, self.changes.settings(before, evolve(before, config={**(before.config or {}), **given}))
+
+        await repeated(lambda: self.changes.make(plan))
+
+    async def delete_config(self, scope: Subject) -> Config:
+        """What was set for the scope, which from now on goes by what is set further up."""
+
+        def plan() -> tuple[Config, Commit]:
+            before = self.changes.settings_of(scope)
+            if before.config is None and scope != GLOBAL:
+                raise SubjectNotFound(str(scope))
+            return dict(before.config or {}), self.changes.settings(before, evolve(before, config=None))
+
+        return await repeated(lambda: self.changes.make(plan))
+
+    async def put_mode(self, scope: Subject, name: object, *, force: bool = False) -> Mode:
+        """Set the mode; IMPORT only where there are no schemas, unless it is forced."""
+        mode = parse_mode(name)
+        if mode is Mode.READONLY_OVERRIDE and scope != GLOBAL:
+            raise InvalidMode("READONLY_OVERRIDE is for the whole registry")
+
+        def plan() -> tuple[Mode, Commit]:
+            before = self.changes.settings_of(scope)
+            if mode is Mode.IMPORT and before.mode != mode.value and not force and self._has_schemas(scope):
+                raise OperationNotPermitted("Cannot import since found existing subjects; force=true does it anyway")
+            return mode, self.changes.settings(before, evolve(before, mode=mode.value))
+
+        return await repeated(lambda: self.changes.make(plan))
+
+    async def delete_mode(self, scope: Subject) -> Mode:
+        """What it was; from now on the scope goes by what is set further up."""
+
+        def plan() -> tuple[Mode, Commit]:
+            before = self.changes.settings_of(scope)
+            if before.mode is None:
+                raise SubjectNotFound(str(scope))
+            return Mode(before.mode), self.changes.settings(before, evolve(before, mode=None))
+
+        return await repeated(lambda: self.changes.make(plan))
+
+    def _has_schemas(self, scope: Subject) -> bool:
+        rows = self.registry.subjects
+        if scope == GLOBAL:
+            return any(row.live() for row in rows.values())
+        if scope.name:
+            return scope in rows and bool(rows[scope].live())
+        return any(row.live() for subject, row in rows.items() if subject.context == scope.context)
+
+    def own(self, scope: Subject) -> SettingsRow:
+        """What is set for the scope itself."""
+        return self.changes.settings_of(scope)

@@ -1,0 +1,61 @@
+"""What rights a route asks its callers for: to the subject that it names, or to the cluster.
+
+A schema by its id may be read by whoever may read one of the subjects that have it; lists leave out what the caller may
+not see.
+"""
+
+from typing import TYPE_CHECKING
+
+from attrs import frozen
+
+from coordinators.access.access import AccessControl, Right
+from coordinators.access.callers import Caller
+from coordinators.access.rights import DESCRIBE_SUBJECT, READ_SUBJECT
+from coordinators.schemas.errors import SchemaNotFound
+from coordinators.schemas.names import Subject
+from coordinators.schemas.registry import Registry
+from coordinators.schemas.rows import SchemaRow
+from wire.http.rights import RouteRights
+
+if TYPE_CHECKING:
+    from wire.http.messages import Call
+
+
+@frozen
+class SubjectRights(RouteRights):
+    """A right to the subject of the path."""
+
+    right: Right = READ_SUBJECT
+
+    def require(self, call: "Call", access: AccessControl, asked: str) -> None:
+        """Raise the refusal unless the caller has it."""
+        from wire.registry.calls import RegistryCall
+
+        assert isinstance(call, RegistryCall)
+        access.require(call.caller, self.right, str(call.scope), asked)
+
+
+def to_subject(right: Right) -> SubjectRights:
+    """A right to the subject that the path names."""
+    return SubjectRights(right=right)
+
+
+FILTERED = RouteRights()
+"""The handler leaves out what the caller may not see."""
+
+
+def may_see(access: AccessControl, caller: Caller, subject: Subject) -> bool:
+    """Whether a list names the subject."""
+    return access.permits(caller, DESCRIBE_SUBJECT, str(subject))
+
+
+def require_schema(access: AccessControl, caller: Caller, registry: Registry, row: SchemaRow, asked: str) -> None:
+    """Raise unless the caller may read one of the subjects that have the schema. What it may not read is to it as what
+    there is not: by trying ids nobody learns which there are."""
+    if not access.is_enforced:
+        return
+    uses = [str(subject) for subject, _ in registry.uses(row, deleted=True)]
+    if any(access.permits(caller, READ_SUBJECT, name) for name in uses):
+        return
+    access.allows(caller, READ_SUBJECT, uses[0] if uses else "*", asked)  # for the audit
+    raise SchemaNotFound(f"Schema {row.id} not found")

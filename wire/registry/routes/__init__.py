@@ -1,0 +1,1 @@
+"""The registry's routes, a file for each of its words."""
