@@ -34,6 +34,7 @@ from engine.errors import (
     NotEnoughReplicas,
     NotEnoughReplicasAfterAppend,
     NotLeader,
+    RequestTimedOut,
     StorageError,
     fresh,
 )
@@ -98,8 +99,6 @@ class Runtime(Generic[M]):
     clock: Clock
     timers: Timers
     workers: Workers
-    told: Callable[[BrokerError], BrokerError] = lambda error: error
-    """A refusal as clients of this coordinator are told it."""
     _shards: dict[int, Shard[M]] = field(factory=dict, init=False)
     _epochs: dict[int, int] = field(factory=dict, init=False)
     """The latest leader epoch that was heard of, by shard."""
@@ -238,13 +237,13 @@ class Runtime(Generic[M]):
             shard = self._ready(index)
             verdict = operation(shard.machine, *arguments, **options)
         except BrokerError as error:
-            return Deferred.refused(self._told(error))
+            return Deferred.refused(_told(error))
         answer: Deferred[R] = verdict.response if isinstance(verdict.response, Deferred) else Deferred()
         try:
             if verdict.records:
                 self._append(shard, verdict)
         except BrokerError as error:
-            refusal = self._told(error)
+            refusal = _told(error)
             answer.refuse(refusal)
             if verdict.reload_if_refused:
                 self._reload(shard)
@@ -254,7 +253,7 @@ class Runtime(Generic[M]):
 
         def durable(error: BrokerError | None) -> None:
             if error is not None:
-                error = self._told(error)
+                error = _told(error)
                 answer.refuse(error)
                 self._reload(shard)
             elif verdict.refusal is not None:
@@ -272,14 +271,7 @@ class Runtime(Generic[M]):
         try:
             return self._ready(index).partition.delete_records(offset)
         except BrokerError as error:
-            return Deferred.refused(self._told(error))
-
-    def _told(self, error: BrokerError) -> BrokerError:
-        if isinstance(error, NotLeader):
-            return NotCoordinator(str(error))
-        if isinstance(error, NotEnoughReplicas | NotEnoughReplicasAfterAppend):
-            return CoordinatorNotAvailable(str(error))
-        return self.told(error)
+            return Deferred.refused(_told(error))
 
     def _complete(self, completions: Sequence[Completion], error: BrokerError | None) -> None:
         """Give others their answers; when there are very many, others go on in between."""
@@ -345,6 +337,15 @@ class Runtime(Generic[M]):
         if self._shards.get(shard.index) is shard:
             logger.warning("%s-%d is loaded again after a failed write", self.name, shard.index)
             self._load_again(shard)
+
+
+def _told(error: BrokerError) -> BrokerError:
+    """A refusal as clients are told it. A log that cannot be written, its disk being full for instance, is for them a
+    coordinator that is not there now: they come again, where another error would be the end of their transaction."""
+    if isinstance(error, NotLeader):
+        return NotCoordinator(str(error))
+    passing = NotEnoughReplicas | NotEnoughReplicasAfterAppend | StorageError | RequestTimedOut
+    return CoordinatorNotAvailable(str(error)) if isinstance(error, passing) else error
 
 
 def _nothing(_: object) -> None:

@@ -58,13 +58,10 @@ from engine.deferred import Deferred
 from engine.errors import (
     BrokerError,
     CoordinatorLoadInProgress,
-    CoordinatorNotAvailable,
     GroupIdNotFound,
     InvalidGroupId,
     InvalidSessionTimeout,
     NotCoordinator,
-    RequestTimedOut,
-    StorageError,
 )
 from engine.ids import TopicId
 from engine.timers import Timers
@@ -95,7 +92,7 @@ class Groups:
 
     def __attrs_post_init__(self) -> None:
         self.streams_topics = StreamsTopics(self.internal_topics.controller, self.clock)
-        self.runtime = Runtime(OFFSETS_TOPIC, self._new_machine, self.clock, self.timers, self.workers, _retriable)
+        self.runtime = Runtime(OFFSETS_TOPIC, self._new_machine, self.clock, self.timers, self.workers)
 
     @classmethod
     def compose(
@@ -341,8 +338,3 @@ class Groups:
         except BrokerError as error:
             return Deferred.refused(error)
         return self.runtime.run(index, operation, *arguments, **options)
-
-
-def _retriable(error: BrokerError) -> BrokerError:
-    """A log that cannot be written is for a client a coordinator that is not there now."""
-    return CoordinatorNotAvailable(str(error)) if isinstance(error, StorageError | RequestTimedOut) else error

@@ -26,8 +26,6 @@ from engine.errors import (
     CoordinatorLoadInProgress,
     CoordinatorNotAvailable,
     NotCoordinator,
-    RequestTimedOut,
-    StorageError,
 )
 from engine.ids import TopicId
 from engine.timers import Timers
@@ -54,7 +52,7 @@ class LocalShareStates:
     runtime: Runtime[ShareStateMachine] = field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        self.runtime = Runtime(SHARE_STATE_TOPIC, self._new_machine, self.clock, self.timers, self.workers, _retriable)
+        self.runtime = Runtime(SHARE_STATE_TOPIC, self._new_machine, self.clock, self.timers, self.workers)
 
     @classmethod
     def compose(
@@ -166,11 +164,6 @@ class LocalShareStates:
             answer.refuse(error)
             return
         run().forward(answer)
-
-
-def _retriable(error: BrokerError) -> BrokerError:
-    """A log that cannot be written is for a leader a coordinator that is not there now."""
-    return CoordinatorNotAvailable(str(error)) if isinstance(error, StorageError | RequestTimedOut) else error
 
 
 def _nothing(_: object) -> None:
