@@ -62,6 +62,11 @@ class GrpcCall(Generic[Request]):
     received: int = 0
     sent: int = 0
 
+    @property
+    def client_id(self) -> str | None:
+        """What the client calls itself, for quotas and logs."""
+        return self.head.metadata.get("tidegate-client-id")
+
     async def receive(self) -> Request | None:
         """The next message; None when the client sends no more. `GrpcError` for what cannot be read."""
         state = self._state
@@ -78,6 +83,10 @@ class GrpcCall(Generic[Request]):
         state.connection.took(state, message, owed)
         self.received += 1
         return await self._decoded(message)
+
+    async def receive_ready(self) -> Request | None:
+        """The next message if it has arrived whole, None if nothing has."""
+        return await self.receive() if self._state.inbox else None
 
     async def _decoded(self, message: FramedMessage) -> Request:
         data = message.payload
@@ -110,5 +119,6 @@ class GrpcCall(Generic[Request]):
         self.sent += 1
         connection.wake()
         while connection.session.queued(state.stream_id) > MOST_QUEUED_BYTES:
-            state.room = trio.Event()
+            if state.room is None:
+                state.room = trio.Event()
             await state.room.wait()

@@ -1,0 +1,1 @@
+"""The gRPC door, by gRPC's own client."""
