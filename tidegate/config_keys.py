@@ -19,6 +19,7 @@ from engine.config.broker import ENGINE_KEYS
 from engine.config.keys import ConfigKey, ConfigType, Importance, Rule, at_least, by_name, one_of
 from wire.grpc.config import GRPC_KEYS
 from wire.http.config import HTTP_KEYS
+from wire.inner.config import DOORS_KEYS
 from wire.kafka.config import ANONYMOUS_KEYS, CONNECTION_KEYS, FETCH_KEYS, LISTENER_KEYS
 from wire.kafka.security_config import OAUTH_KEYS, SASL_KEYS, TLS_KEYS
 from wire.kafka.tenancy.config import TENANT_KEYS
@@ -226,6 +227,7 @@ BROKER_KEYS: dict[str, ConfigKey] = by_name(
         *HTTP_KEYS,
         *GRPC_KEYS,
         *TEXT_KEYS,
+        *DOORS_KEYS,
         *REGISTRY_KEYS,
         *METRICS_KEYS,
         *LOGGING_KEYS,

@@ -33,6 +33,7 @@ from tidegate.entrances import Entrances
 from tidegate.node import Node
 from wire.inner.asking import InnerClient
 from wire.inner.reading import RecordReading
+from wire.inner.residents import Residents
 from wire.inner.sending import Sending
 from wire.kafka.calls import Calls
 from wire.kafka.config import Limits
@@ -82,7 +83,11 @@ def _inner(services: Services, clock: Clock, workers: Workers) -> tuple[object, 
     carried = CarriedRequests(calls, services[NodeTrust], background)
     inner = InnerClient(calls, services[Carrying], services[Topics], services[InternalTopics], background, clock)
     room = services[Publishing].opener.room
-    return calls, carried, inner, Sending(inner, clock), RecordReading(inner, workers, room)
+    sending, reading = Sending(inner, clock), RecordReading(inner, workers, room)
+    settings, random_bytes = services[Topics].settings, services[NodeTrust].random_bytes
+    nodes = services[Nodes]
+    residents = Residents(inner, reading, sending, background, workers, nodes, settings, random_bytes)
+    return calls, carried, inner, sending, reading, residents
 
 
 def _sharing(services: Services, reading: Reading, workers: Workers) -> Sharing:

@@ -4,8 +4,8 @@ use, so that whoever does not know them passes over them.
 What a node sends another about a share partition is more than Kafka's messages have room for. The whole of it goes in
 the format in which it is kept (`coordinators/share/record_formats.py`), which is one format less to keep in step.
 
-Clients may send one: a member of a share group says for how long what it releases should wait. A broker that does not
-know it releases at once.
+Clients may send some: a member of a share group says for how long what it releases should wait, and which delivery of a
+record it speaks of. A broker that does not know them releases at once, and takes what is said of whichever delivery.
 """
 
 from attrs import evolve
@@ -19,15 +19,18 @@ def _bytes(name: str) -> FieldSchema:
     return FieldSchema(name, "bytes", is_array=False, nullable=True, tag=FIRST_OWN_TAG, default=None, struct=None)
 
 
-def _number(name: str, default: int) -> FieldSchema:
-    return FieldSchema(name, "int64", is_array=False, nullable=False, tag=FIRST_OWN_TAG, default=default, struct=None)
+def _number(name: str, default: int, tag: int = FIRST_OWN_TAG) -> FieldSchema:
+    return FieldSchema(name, "int64", is_array=False, nullable=False, tag=tag, default=default, struct=None)
 
 
 OWN_FIELDS: dict[tuple[str, Direction, str], tuple[FieldSchema, ...]] = {
     ("write_share_group_state", "request", "PartitionData"): (_bytes("tidegate_change"),),
     ("read_share_group_state", "response", "PartitionResult"): (_bytes("tidegate_state"),),
     ("read_share_group_state_summary", "request", "PartitionData"): (_number("tidegate_letters", 0),),
-    ("share_acknowledge", "request", "AcknowledgementBatch"): (_number("tidegate_backoff_ms", -1),),
+    ("share_acknowledge", "request", "AcknowledgementBatch"): (
+        _number("tidegate_backoff_ms", -1),
+        _number("tidegate_delivery_count", -1, FIRST_OWN_TAG + 1),
+    ),
 }
 """By the API's module, the message, and the struct that they are added to."""
 

@@ -35,13 +35,15 @@ class AckBatch(Struct, frozen=True):
     types: Sequence[int]
     backoff_ms: int | None = None
     """How long what is released waits, where the member says so itself; None: as the group's keys say."""
+    delivery_count: int | None = None
+    """Which delivery of the records is meant, where the member says so: another one is not touched."""
 
     def from_offset(self, offset: int) -> "AckBatch":
         """What of it lies at this offset and behind; it must not lie before as a whole."""
         if self.first_offset >= offset:
             return self
         types = self.types if len(self.types) == 1 else self.types[offset - self.first_offset :]
-        return AckBatch(offset, self.last_offset, types, self.backoff_ms)
+        return AckBatch(offset, self.last_offset, types, self.backoff_ms, self.delivery_count)
 
     def pieces(self) -> Iterator[tuple[int, int, AckType]]:
         """(first, last, type) of neighbours that are told the same."""

@@ -238,6 +238,8 @@ class ShareWindow:
                 for run in self.runs.within(first, last):
                     if run.state is not ACQUIRED or run.owner != member_id or run.write != SETTLED:
                         raise InvalidRecordState(f"offsets {run.first} to {run.last} are not this member's")
+                    if batch.delivery_count not in (None, run.count):
+                        raise InvalidRecordState(f"offsets {run.first} to {run.last} were delivered again since")
                     yield run, max(first, run.first), min(last, run.last), kind, batch.backoff_ms
 
     def _settle_later(

@@ -11,19 +11,23 @@ import msgspec
 
 from coordinators.access.access import AccessControl
 from coordinators.access.callers import ANONYMOUS, Caller
+from coordinators.cluster.nodes import Nodes
 from coordinators.release.inspection import Inspection
 from coordinators.release.releases import Releases
 from coordinators.tenants.tenants import Tenants
+from engine.clock import Clock
 from engine.errors import BrokerError
 from engine.workers import Workers
 from wire.http.callers import LOCAL, Reception, Visitor
 from wire.http.config import HttpLimits
 from wire.http.connection import HttpConnection
+from wire.http.elsewhere import Doors
 from wire.http.guard import check_changing, check_host
 from wire.http.life import Life, Phase
 from wire.http.messages import Call, Request, Response
 from wire.http.problems import Problem, of_broker_error
 from wire.http.routing import JSON, Route, Routes, load_routes
+from wire.inner.asking import InnerClient
 from wire.registry.mounted import MountedRegistry
 from wire.services import Services
 from wire.transport import Transport, TransportStream
@@ -189,7 +193,9 @@ def _body(request: Request, route: Route) -> Any:
 def load_application(services: Services) -> Application:
     """[thread] The application with every route, each given the services that it names."""
     inspection = Inspection(services[Releases], services[Workers])  # type: ignore[type-abstract]
-    routes = load_routes().bound(services.extended({Inspection: inspection}))
+    inner, clock = services[InnerClient], services[Clock]  # type: ignore[type-abstract]
+    doors = Doors(inner, services[Nodes], inner.topics.settings, clock)
+    routes = load_routes().bound(services.extended({Inspection: inspection, Doors: doors}))
     application = Application(routes, services[Life], services[Reception], services[AccessControl], services[Tenants])
     application.registry = MountedRegistry(services, application.answered)
     return application

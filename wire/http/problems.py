@@ -10,6 +10,7 @@ from coordinators.release.lookup import NoSuchRecord, TooLate
 from coordinators.tenants.tenants import TenantExists, TenantHasTopics, UnknownTenant
 from engine import errors
 from wire.http.messages import Response
+from wire.inner.homes import NotAtHome
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -58,6 +59,22 @@ _STATUSES: Final[dict[type[errors.BrokerError], HTTPStatus]] = {
     TenantHasTopics: HTTPStatus.CONFLICT,
     TooLate: HTTPStatus.CONFLICT,
     errors.NonEmptyGroup: HTTPStatus.CONFLICT,
+    NotAtHome: HTTPStatus.NOT_FOUND,
+    errors.IllegalGeneration: HTTPStatus.CONFLICT,
+    errors.RebalanceInProgress: HTTPStatus.CONFLICT,
+    errors.UnknownMemberId: HTTPStatus.CONFLICT,
+    errors.InconsistentGroupProtocol: HTTPStatus.CONFLICT,
+    errors.GroupMaxSizeReached: HTTPStatus.CONFLICT,
+    errors.OffsetOutOfRange: HTTPStatus.CONFLICT,
+    errors.InvalidRecordState: HTTPStatus.CONFLICT,
+    errors.InvalidTxnState: HTTPStatus.CONFLICT,
+    errors.ProducerFenced: HTTPStatus.CONFLICT,
+    errors.InvalidProducerEpoch: HTTPStatus.CONFLICT,
+    errors.InvalidProducerIdMapping: HTTPStatus.CONFLICT,
+    errors.UnknownProducerId: HTTPStatus.CONFLICT,
+    errors.ConcurrentTransactions: HTTPStatus.CONFLICT,
+    errors.InvalidSessionTimeout: HTTPStatus.UNPROCESSABLE_ENTITY,
+    errors.InvalidTransactionTimeout: HTTPStatus.UNPROCESSABLE_ENTITY,
     errors.PolicyViolation: HTTPStatus.FORBIDDEN,
     errors.TopicAuthorizationFailed: HTTPStatus.FORBIDDEN,
     errors.GroupAuthorizationFailed: HTTPStatus.FORBIDDEN,

@@ -223,7 +223,11 @@ class InnerClient:
     async def _ensure(self, guest: Guest, kind: int, key: str) -> None:
         """Have the topic made in which coordinators of this kind keep their state."""
         if self.internal_topics.is_missing(COORDINATED_IN[kind]):
-            await self.ask(guest, FindCoordinatorRequest(key_type=kind, coordinator_keys=[key]))
+            answer = await self.ask(guest, FindCoordinatorRequest(key_type=kind, coordinator_keys=[key]))
+            for each in answer.coordinators:
+                if each.error_code and each.error_code not in COORDINATOR_MOVES:
+                    # Who may not ask has nothing made, and would wait for it in vain.
+                    raise broker_error(each.error_code, each.error_message or "")
 
 
 def version_of(api_key: int) -> int:

@@ -17,9 +17,10 @@ from wire.inner.opening import Opened, WantedRecords, is_soon_opened, opened, op
 from wire.inner.records import ReadRecord
 from wire.kafka.calls import Guest, region_bytes
 from wire.kafka.errors import broker_error, code_name
-from wire.kafka.messages.fetch import FetchPartition, FetchRequest, FetchTopic, PartitionData
+from wire.kafka.messages.fetch import AbortedTransaction, FetchPartition, FetchRequest, FetchTopic
 from wire.kafka.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 
+Aborted = Sequence[AbortedTransaction] | None
 LATEST, EARLIEST = -1, -2
 """Times that stand for the ends of a partition."""
 NO_OFFSET = -1
@@ -79,23 +80,27 @@ class RecordReading:
         _check(answer.error_code, topic, partition)
         data = _only(answer.responses)
         _check(data.error_code, topic, partition)
-        found = await self._opened(data, WantedRecords(offset, max_records, max_bytes, OPENED_BYTES_MAX))
+        found = await self.opened(data.records, offset, max_records, max_bytes, data.aborted_transactions)
         return ReadRecords(found.records, found.next_offset, data.high_watermark, data.log_start_offset)
 
-    async def _opened(self, data: PartitionData, wanted: WantedRecords) -> Opened:
-        records = await self._bytes(data.records)
+    async def opened(
+        self, given: Any, offset: int, max_records: int, max_bytes: int, aborted: Aborted = None
+    ) -> Opened:
+        """Records out of what an answer to a fetch holds, from an offset on."""
+        wanted = WantedRecords(offset, max_records, max_bytes, OPENED_BYTES_MAX)
+        records = await self._bytes(given)
         if is_soon_opened(records, AT_ONCE_BYTES):
-            return opened(records, wanted, data.aborted_transactions)
+            return opened(records, wanted, aborted)
         # Room is taken for what such batches mostly hold; for what they might, where one holds more.
         likely = min(wanted.bound, LIKELY_BYTES + LIKELY_RATIO * len(records))
         try:
-            return await self._opened_within(records, msgspec.structs.replace(wanted, bound=likely), data)
+            return await self._opened_within(records, msgspec.structs.replace(wanted, bound=likely), aborted)
         except TooLargeDecompressed:
-            return await self._opened_within(records, wanted, data)
+            return await self._opened_within(records, wanted, aborted)
 
-    async def _opened_within(self, records: bytes, wanted: WantedRecords, data: PartitionData) -> Opened:
+    async def _opened_within(self, records: bytes, wanted: WantedRecords, aborted: Aborted) -> Opened:
         async with self.room.holding(wanted.bound):
-            outcome = await in_worker(self.workers, opened_or_why_not, records, wanted, data.aborted_transactions)
+            outcome = await in_worker(self.workers, opened_or_why_not, records, wanted, aborted)
         if isinstance(outcome, BrokerError):
             raise outcome
         return outcome

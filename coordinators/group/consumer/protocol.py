@@ -1,11 +1,12 @@
 """The consumers' protocol inside the classic one: what members of a classic group tell their leader, and it them.
 
-The broker reads and writes it only where a group passes from one protocol to the other (ConsumerProtocolSubscription
-versions 0-3, ConsumerProtocolAssignment). A version from the future is read as the last one known, as clients do.
+The broker reads and writes it where a group passes from one protocol to the other, and for members of its own
+(`wire/inner/members.py`): ConsumerProtocolSubscription versions 0-3, ConsumerProtocolAssignment. A version from the
+future is read as the last one known, as clients do.
 """
 
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from coordinators.record_fields import read_bytes, read_nullable_string, read_string, write_string
@@ -14,6 +15,7 @@ Places = Mapping[str, frozenset[int]]
 """Partitions by the names of their topics."""
 
 _int = struct.Struct(">i")
+_NO_BYTES = _int.pack(-1)
 
 
 class Malformed(ValueError):
@@ -27,6 +29,8 @@ class Subscription(NamedTuple):
     topics: tuple[str, ...]
     owned: Places
     rack_id: str | None
+    generation: int = -1
+    """Of which it has them; from version 2 on."""
 
 
 def read_subscription(data: bytes) -> Subscription:
@@ -45,12 +49,20 @@ def _subscription(data: bytes) -> Subscription:
         topics.append(topic)
     _user_data, position = read_bytes(data, position)
     owned: Places = {}
-    rack_id = None
+    rack_id, generation = None, -1
     if version >= 1:
         owned, position = _read_places(data, position)
+    if version >= 2:
+        (generation,) = _int.unpack_from(data, position)
     if version >= 3:
         rack_id, position = read_nullable_string(data, position + 4)
-    return Subscription(version, tuple(topics), owned, rack_id)
+    return Subscription(version, tuple(topics), owned, rack_id, generation)
+
+
+def write_subscription(topics: Iterable[str]) -> bytes:
+    """Of a member that gives back what it has before it joins, so that it has nothing to tell of (version 1)."""
+    names = sorted(set(topics))
+    return b"".join((struct.pack(">hi", 1, len(names)), *map(write_string, names), _NO_BYTES, _int.pack(0)))
 
 
 def read_assignment(data: bytes) -> tuple[Places, bytes]:
@@ -68,7 +80,7 @@ def write_assignment(places: Places, version: int) -> bytes:
     parts = [struct.pack(">hi", min(max(version, 0), 3), len(places))]
     for topic, partitions in sorted(places.items()):
         parts += (write_string(topic), _int.pack(len(partitions)), *map(_int.pack, sorted(partitions)))
-    return b"".join((*parts, b"\xff\xff\xff\xff"))
+    return b"".join((*parts, _NO_BYTES))
 
 
 def _read_places(data: bytes, position: int) -> tuple[Places, int]:

@@ -17,6 +17,7 @@ from wire.kafka.calls import Guest
 T = TypeVar("T")
 HOST = "10.1.2.3"
 NOBODY = Caller(ANONYMOUS, HOST)
+GUARDED: dict[str, object] = {"authorizer.enable": "true", "super.users": "User:root"}
 
 
 def user(name: str) -> Caller:

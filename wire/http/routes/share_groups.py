@@ -24,6 +24,7 @@ from wire.http.messages import Call, Count, Page, PageQuery
 from wire.http.rights import DESCRIBE_THE_CLUSTER, on
 from wire.http.routes.groups import Assignment, GroupPlace, GroupsQuery, check_has_groups
 from wire.http.routing import Route
+from wire.inner.residents import Residents
 
 
 class ShareGroupSummary(msgspec.Struct):
@@ -219,9 +220,13 @@ async def release_in_hand(call: Call, sharing: Sharing) -> ReleasedRecords:
     return ReleasedRecords(sharing.release(place.group, order.member, delay_ms, held), delay_ms)
 
 
-async def reliability_statistics(_call: Call, sharing: Sharing, letters: ShareDeadLetters) -> ReliabilityStatistics:
-    """Deliveries, acknowledgements, locks that ran out, retries and dead letters of share groups."""
-    return ReliabilityStatistics({**sharing.statistics(), **letters.statistics()})
+async def reliability_statistics(
+    _call: Call, sharing: Sharing, letters: ShareDeadLetters, residents: Residents
+) -> ReliabilityStatistics:
+    """Deliveries, acknowledgements, locks that ran out, retries and dead letters of share groups; members by HTTP and
+    gRPC, with their receipts."""
+    counts = {**sharing.statistics(), **letters.statistics()}
+    return ReliabilityStatistics({**counts, **residents.share_members.statistics()})
 
 
 def _tellers(sharing: Sharing, nodes: Nodes) -> tuple[int, list[int]]:

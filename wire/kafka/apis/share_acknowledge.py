@@ -51,8 +51,7 @@ def handle(
     for topic in request.topics:
         for each in topic.partitions:
             acks.setdefault((topic.topic_id, each.partition_index), []).extend(
-                AckBatch(batch.first_offset, batch.last_offset, batch.acknowledge_types, _backoff_ms(batch))
-                for batch in each.acknowledgement_batches
+                _ack_batch(batch) for batch in each.acknowledgement_batches
             )
     epoch, renewing = request.share_session_epoch, request.is_renew_ack
     if sharing.is_large(sharer, len(acks)):
@@ -64,9 +63,16 @@ def handle(
         return _refusal(error)
 
 
-def _backoff_ms(batch: AcknowledgementBatch) -> int | None:
-    """For how long the member wants what it releases to wait, where it is a client that says so."""
-    return batch.tidegate_backoff_ms if batch.tidegate_backoff_ms >= 0 else None
+def _ack_batch(batch: AcknowledgementBatch) -> AckBatch:
+    """With what clients of this broker may say besides: how long what they release is to wait, and which delivery they
+    mean."""
+    return AckBatch(
+        batch.first_offset,
+        batch.last_offset,
+        batch.acknowledge_types,
+        batch.tidegate_backoff_ms if batch.tidegate_backoff_ms >= 0 else None,
+        batch.tidegate_delivery_count if batch.tidegate_delivery_count >= 0 else None,
+    )
 
 
 def _acknowledge_many(steps: Steps[Taken], context: Context, nodes: ToldNodes) -> Steps[Answer]:

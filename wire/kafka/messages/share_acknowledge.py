@@ -12,6 +12,7 @@ class AcknowledgementBatch(Struct):
     last_offset: int = 0
     acknowledge_types: list[int] = []
     tidegate_backoff_ms: int = -1
+    tidegate_delivery_count: int = -1
 
 
 class AcknowledgePartition(Struct):

@@ -8,6 +8,7 @@ from coordinators.group.consumer.protocol import (
     read_assignment,
     read_subscription,
     write_assignment,
+    write_subscription,
 )
 
 # As librdkafka writes them.
@@ -19,11 +20,15 @@ ASSIGNMENT = bytes.fromhex("0000000000010001740000000300000003000000040000000500
 
 
 def test_a_subscription_says_what_a_member_wants_and_has() -> None:
-    assert read_subscription(SUBSCRIPTION) == Subscription(3, ("t",), {"t": frozenset({3, 4, 5})}, "")
+    assert read_subscription(SUBSCRIPTION) == Subscription(3, ("t",), {"t": frozenset({3, 4, 5})}, "", 2)
 
 
 def test_a_subscription_of_version_0_has_nothing() -> None:
     assert read_subscription(b"\0\0\0\0\0\1\0\1t\xff\xff\xff\xff") == Subscription(0, ("t",), {}, None)
+
+
+def test_a_subscription_comes_back() -> None:
+    assert read_subscription(write_subscription(["u", "t", "u"])) == Subscription(1, ("t", "u"), {}, None)
 
 
 def test_an_assignment_comes_back() -> None:

@@ -45,6 +45,7 @@ REQUEST = StructRows(
                                             FieldRow("last_offset", "int64", 1, 2, default=0),
                                             FieldRow("acknowledge_types", "int8", 1, 2, default=[], is_array=True),
                                             FieldRow("tidegate_backoff_ms", "int64", 1, 2, default=-1, tag=10000),
+                                            FieldRow("tidegate_delivery_count", "int64", 1, 2, default=-1, tag=10001),
                                         ),
                                     ),
                                 ),

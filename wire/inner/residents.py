@@ -1,0 +1,61 @@
+"""Who lives in the broker on behalf of callers of its doors: loaded, each kind, with the first that moves in."""
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from attrs import define
+
+from coordinators.background import Background
+from coordinators.cluster.nodes import Nodes
+from engine.config.resolve import BrokerSettings
+from engine.workers import Workers
+from wire.inner.asking import InnerClient
+from wire.inner.config import MEMBERS_MAX, PRODUCERS_MAX
+from wire.inner.homes import Home
+from wire.inner.reading import RecordReading
+from wire.inner.sending import Sending
+
+if TYPE_CHECKING:
+    from wire.inner.members import Members
+    from wire.inner.share_members import ShareMembers
+    from wire.inner.transactions import Producers
+
+
+@define(eq=False, slots=False)
+class Residents:
+    """See the module."""
+
+    inner: InnerClient
+    reading: RecordReading
+    sending: Sending
+    background: Background
+    workers: Workers
+    nodes: Nodes
+    settings: BrokerSettings
+    random_bytes: Callable[[int], bytes]
+
+    @cached_property
+    def members(self) -> "Members":
+        """Of groups."""
+        from wire.inner.members import Members
+
+        return Members(self.inner, self.reading, self.background, self.workers, self._home("member", MEMBERS_MAX))
+
+    @cached_property
+    def share_members(self) -> "ShareMembers":
+        """Of share groups."""
+        from wire.inner.share_members import ShareMembers
+
+        home = self._home("member of share groups", MEMBERS_MAX)
+        return ShareMembers(self.inner, self.reading, self.background, self.random_bytes, home)
+
+    @cached_property
+    def producers(self) -> "Producers":
+        """Of transactions."""
+        from wire.inner.transactions import Producers
+
+        return Producers(self.inner, self.sending, self.background, self.nodes, self._home("producer", PRODUCERS_MAX))
+
+    def _home(self, kind: str, limit_key: str) -> Home[Any]:
+        return Home(self.inner.topics.node_id, kind, limit_key, self.settings.integer(limit_key), self.random_bytes)
