@@ -10,7 +10,7 @@ from trio.testing import trio_test, wait_all_tasks_blocked
 
 from engine.errors import GroupAuthorizationFailed, InvalidRecordState
 from tests.wire.inner.house import GUARDED, NOBODY, House, open_house, user
-from tests.wire.kafka.door import Client
+from tests.wire.kafka.door import Client, until
 from tests.wire.kafka.requests import batch, create_topic, produced
 from tests.wire.kafka.sharing import configure_group
 from wire.inner.homes import NotAtHome
@@ -99,9 +99,7 @@ async def test_a_silent_caller_ends_unless_it_has_something_in_hand(tmp_path: Pa
         idle, busy = await joined(house, session_s=1.0), await joined(house, session_s=1.0)
         await produced(client, "t", batch(1))
         await polled(busy, 1)
-        with trio.fail_after(PATIENCE_S):
-            while not idle.is_over:
-                await trio.sleep(0.1)
+        await until(lambda: idle.is_over)
         assert not busy.is_over
         with pytest.raises(NotAtHome):
             await idle.poll(PollWanted())
