@@ -10,6 +10,7 @@ from coordinators.schemas.formats.format import SchemaFormat
 _MODULES = {
     "AVRO": "coordinators.schemas.formats.avro.schema",
     "JSON": "coordinators.schemas.formats.json_schema.schema",
+    "PROTOBUF": "coordinators.schemas.formats.protobuf.schema",
 }
 TYPES = tuple(_MODULES)
 

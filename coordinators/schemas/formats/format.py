@@ -67,6 +67,9 @@ class ParsedSchema(Protocol):
     def validator(self) -> Callable[[bytes], None]:
         """What raises `InvalidPayload` unless it is given bytes that this schema describes, all of them."""
 
+    def name_of(self, payload: bytes) -> str:
+        """What the schema calls a record with this payload: subjects can be called so."""
+
     def to_json(self, payload: bytes) -> Any:
         """The payload for people, of what JSON can express; raises `InvalidPayload`."""
 

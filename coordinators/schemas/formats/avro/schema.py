@@ -35,8 +35,7 @@ class AvroSchema:
         """The same with unknown properties in the order of their names."""
         return print_json(printed(self.type, self._lent, normalized=True))
 
-    @property
-    def record_name(self) -> str:
+    def name_of(self, payload: bytes) -> str:  # noqa: ARG002
         """The full name of the type, by which subjects can be called."""
         return self.type.name.full if isinstance(self.type, NamedType) else self.type.kind
 

@@ -52,8 +52,7 @@ class JsonSchema:
         """With keys in the order of their names."""
         return print_json(self._documents.root, sort_keys=True)
 
-    @property
-    def record_name(self) -> str:
+    def name_of(self, payload: bytes) -> str:  # noqa: ARG002
         """The title, by which subjects can be called."""
         root = self._documents.root
         title = root.get("title") if isinstance(root, dict) else None

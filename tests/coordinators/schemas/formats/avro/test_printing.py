@@ -37,7 +37,7 @@ def test_namespaces_that_say_nothing_new_vanish() -> None:
     one = _parsed({**_record({"name": "b", "type": inner}, name="A"), "namespace": "shop"})
     other = _parsed(_record({"name": "b", "type": _record(name="B")}, name="shop.A"))
     assert one.canonical == other.canonical
-    assert one.record_name == "shop.A"
+    assert one.name_of(b"") == "shop.A"
 
 
 def test_normalized_puts_unknown_properties_in_order() -> None:

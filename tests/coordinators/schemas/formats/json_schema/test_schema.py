@@ -18,7 +18,7 @@ def test_white_space_means_nothing_and_the_order_of_keys_does_unless_normalized(
     assert one.canonical == '{"type":"object","title":"x"}'
     assert one.canonical != other.canonical
     assert one.normalized == other.normalized
-    assert one.record_name == "x"
+    assert one.name_of(b"") == "x"
 
 
 @pytest.mark.parametrize("draft", sorted(DRAFTS))

@@ -1,0 +1,1 @@
+"""Protobuf: read, printed, compared and decoded."""

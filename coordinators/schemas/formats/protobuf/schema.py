@@ -1,0 +1,139 @@
+"""Protobuf, proto2 and proto3: a schema is a file, and a payload says by numbers which of its messages it is.
+
+The numbers are the way down into the file: how many, then the place of the message among those of the file, of the
+next among those within it, and so on; a single 0 stands for the first message. They stand in front of the payload,
+behind the schema's id.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any
+
+from google.protobuf import json_format, message_factory
+from google.protobuf.message import DecodeError, Message
+
+from coordinators.schemas.formats.format import InvalidPayload, InvalidSchema, ResolvedReference
+from coordinators.schemas.formats.protobuf.compatibility import ProtobufComparison
+from coordinators.schemas.formats.protobuf.files import ProtobufFiles
+from coordinators.schemas.formats.protobuf.printing import printed
+
+MOST_NUMBERS = 32
+LONGEST_NUMBER = 5
+
+
+class ProtobufSchema:
+    """A schema of Protobuf that was understood."""
+
+    def __init__(self, files: ProtobufFiles) -> None:
+        self._files = files
+        self._classes: dict[bytes, type[Message]] = {}
+        """Messages by the numbers that name them, as they are written."""
+
+    @cached_property
+    def canonical(self) -> str:
+        """Written down again."""
+        return printed(self._files.root, normalized=False)
+
+    @cached_property
+    def normalized(self) -> str:
+        """With imports and options in order."""
+        return printed(self._files.root, normalized=True)
+
+    def name_of(self, payload: bytes) -> str:
+        """The full name of the message, by which subjects can be called."""
+        return str(self._message(payload)[0].DESCRIPTOR.full_name)
+
+    def incompatibilities(self, writer: "ProtobufSchema") -> list[str]:
+        """What a reader with this schema could not read of the writer's."""
+        return ProtobufComparison(self._files, writer._files).incompatibilities()
+
+    def validator(self) -> Callable[[bytes], None]:
+        """What reads the message that the numbers name."""
+        return self._read_whole
+
+    def to_json(self, payload: bytes) -> Any:
+        """Fields by the names that the schema has for them."""
+        message = self._read(payload)
+        try:
+            return json_format.MessageToDict(
+                message, preserving_proto_field_name=True, descriptor_pool=self._files.pool
+            )
+        except (TypeError, ValueError, json_format.Error) as error:
+            raise InvalidPayload(f"cannot be shown as JSON: {error}") from None
+
+    def _read_whole(self, payload: bytes) -> None:
+        message = self._read(payload)
+        if not message.IsInitialized():
+            missing: list[str] = message.FindInitializationErrors()  # type: ignore[attr-defined]
+            raise InvalidPayload("is required and missing", missing[0] if missing else "")
+
+    def _read(self, payload: bytes) -> Message:
+        kind, start = self._message(payload)
+        message = kind()
+        try:
+            message.MergeFromString(memoryview(payload)[start:].tobytes() if start else payload)
+        except DecodeError as error:
+            raise InvalidPayload(f"no message of {kind.DESCRIPTOR.full_name}: {error}") from None
+        return message
+
+    def _message(self, payload: bytes) -> tuple[type[Message], int]:
+        """The message that the numbers in front name, and where they end."""
+        numbers, start = read_numbers(payload)
+        key = payload[:start]
+        found = self._classes.get(key)
+        if found is None:
+            found = self._classes[key] = self._class(numbers)
+        return found, start
+
+    def _class(self, numbers: list[int]) -> type[Message]:
+        among: Any = self._files.root.message_type
+        name = self._files.root.package
+        for number in numbers:
+            written = [message for message in among if not message.options.map_entry]
+            if not 0 <= number < len(written):
+                raise InvalidPayload(f"message {number} of {len(written)} in {name or 'the file'}")
+            name = f"{name}.{written[number].name}" if name else written[number].name
+            among = written[number].nested_type
+        kind: type[Message] = message_factory.GetMessageClass(self._files.pool.FindMessageTypeByName(name))
+        return kind
+
+
+class ProtobufFormat:
+    """See the module."""
+
+    def parse(self, text: str, references: Sequence[ResolvedReference] = ()) -> ProtobufSchema:
+        """Understand the text; raises `InvalidSchema`."""
+        try:
+            return ProtobufSchema(ProtobufFiles.read(text, references))
+        except RecursionError:
+            raise InvalidSchema("nested too deeply") from None
+
+
+FORMAT = ProtobufFormat()
+
+
+def read_numbers(payload: bytes) -> tuple[list[int], int]:
+    """The numbers in front of a payload, and where they end; raises `InvalidPayload`."""
+    count, position = _number(payload, 0)
+    if count == 0:
+        return [0], position
+    if not 0 < count <= MOST_NUMBERS:
+        raise InvalidPayload(f"{count} numbers to say which message it is")
+    numbers = []
+    for _ in range(count):
+        number, position = _number(payload, position)
+        numbers.append(number)
+    return numbers, position
+
+
+def _number(payload: bytes, position: int) -> tuple[int, int]:
+    value = 0
+    for place in range(LONGEST_NUMBER):
+        if position >= len(payload):
+            raise InvalidPayload("the numbers that say which message it is are missing")
+        byte = payload[position]
+        position += 1
+        value |= (byte & 0x7F) << 7 * place
+        if byte < 0x80:
+            return (value >> 1) ^ -(value & 1), position
+    raise InvalidPayload("the numbers that say which message it is do not end")
