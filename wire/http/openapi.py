@@ -20,6 +20,7 @@ def document(version: str, needs_token: bool) -> bytes:
     """The document as JSON."""
     routes = list(load_routes())
     types = [each for route in routes for each in (route.answer, route.body) if each is not None]
+    types += [route.refusals[1] for route in routes if route.refusals is not None]
     _, components = msgspec.json.schema_components([ProblemDocument, *types], ref_template=REFERENCE)
     paths: dict[str, dict[str, Any]] = {}
     for route in routes:
@@ -81,8 +82,9 @@ def _responses(route: Route, *, needs_token: bool) -> Iterator[tuple[str, dict[s
             answer["content"] = {route.media_type: {"schema": schema}}
         yield str(status), answer
     content = {MEDIA_TYPE: {"schema": _schema(ProblemDocument)}}
+    own = content if route.refusals is None else content | {route.refusals[0]: {"schema": _schema(route.refusals[1])}}
     for status in _problem_statuses(route, needs_token=needs_token):
-        yield str(status), {"description": HTTPStatus(status).phrase, "content": content}
+        yield str(status), {"description": HTTPStatus(status).phrase, "content": own}
     yield "default", {"description": "What went wrong", "content": content}
 
 

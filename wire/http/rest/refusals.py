@@ -44,6 +44,10 @@ class RestErrorDocument(msgspec.Struct):
     message: str
 
 
+REFUSALS = (MEDIA_TYPE, RestErrorDocument)
+"""How routes of this room tell what they refuse."""
+
+
 class RestRefusal(Problem):
     """Raised wherever a request of these formats cannot be answered as asked."""
 

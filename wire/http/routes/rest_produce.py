@@ -11,7 +11,7 @@ from wire.http.messages import Call, Response
 from wire.http.rest import formats
 from wire.http.rest.bodies import decoded
 from wire.http.rest.producing import Partition, ProducedV2, RecordsV2, produced_v2, records_v2
-from wire.http.rest.refusals import MEDIA_TYPE, PARTITION_NOT_FOUND, RestRefusal, told_so
+from wire.http.rest.refusals import MEDIA_TYPE, PARTITION_NOT_FOUND, REFUSALS, RestRefusal, told_so
 from wire.http.rights import OPEN
 from wire.http.routes.topics import TopicName, TopicPlace
 from wire.http.routing import Route
@@ -68,6 +68,7 @@ ROUTES = (
         takes=formats.TAKEN,
         media_type=MEDIA_TYPE,
         problems=(404,),
+        refusals=REFUSALS,
         rights=OPEN,
     ),
     Route(
@@ -81,6 +82,7 @@ ROUTES = (
         takes=formats.TAKEN,
         media_type=MEDIA_TYPE,
         problems=(404,),
+        refusals=REFUSALS,
         rights=OPEN,
     ),
 )

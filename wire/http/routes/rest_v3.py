@@ -34,7 +34,7 @@ from wire.http.rest.producing import (
     produced_v3,
     record_v3,
 )
-from wire.http.rest.refusals import RestErrorDocument, RestRefusal, told_so
+from wire.http.rest.refusals import REFUSALS, RestErrorDocument, RestRefusal, told_so
 from wire.http.rest.streams import NotObjects, ObjectStream
 from wire.http.rights import OPEN
 from wire.http.routes.topics import TopicName
@@ -243,7 +243,15 @@ async def _answered(
 
 _TOPICS = "/v3/clusters/{cluster}/topics"
 ROUTES = (
-    Route("GET", "/v3/clusters", list_clusters_v3, "The cluster (REST v3)", answer=ClustersV3, rights=OPEN),
+    Route(
+        "GET",
+        "/v3/clusters",
+        list_clusters_v3,
+        "The cluster (REST v3)",
+        answer=ClustersV3,
+        refusals=REFUSALS,
+        rights=OPEN,
+    ),
     Route(
         "GET",
         "/v3/clusters/{cluster}",
@@ -252,6 +260,7 @@ ROUTES = (
         answer=ClusterV3,
         place=ClusterPlace,
         problems=(404,),
+        refusals=REFUSALS,
         rights=OPEN,
     ),
     Route(
@@ -262,6 +271,7 @@ ROUTES = (
         answer=TopicsV3,
         place=ClusterPlace,
         problems=(404,),
+        refusals=REFUSALS,
         rights=OPEN,
     ),
     Route(
@@ -274,6 +284,7 @@ ROUTES = (
         body=NewTopicV3,
         status=201,
         problems=(403, 404, 409),
+        refusals=REFUSALS,
         rights=OPEN,
     ),
     Route(
@@ -284,6 +295,7 @@ ROUTES = (
         answer=TopicV3,
         place=ClusterTopicPlace,
         problems=(404,),
+        refusals=REFUSALS,
         rights=OPEN,
     ),
     Route(
@@ -294,6 +306,7 @@ ROUTES = (
         place=ClusterTopicPlace,
         status=204,
         problems=(403, 404),
+        refusals=REFUSALS,
         rights=OPEN,
     ),
     Route(
@@ -304,6 +317,7 @@ ROUTES = (
         answer=PartitionsV3,
         place=ClusterTopicPlace,
         problems=(404,),
+        refusals=REFUSALS,
         rights=OPEN,
     ),
     Route(
@@ -316,6 +330,7 @@ ROUTES = (
         body=RecordV3,
         takes=("application/json", "application/x-ndjson"),
         problems=(404,),
+        refusals=REFUSALS,
         rights=OPEN,
     ),
     Route(
@@ -328,6 +343,7 @@ ROUTES = (
         body=EntriesV3,
         status=MULTI_STATUS,
         problems=(404,),
+        refusals=REFUSALS,
         rights=OPEN,
     ),
 )
