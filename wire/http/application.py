@@ -26,8 +26,10 @@ from wire.http.guard import check_changing, check_host
 from wire.http.life import Life, Phase
 from wire.http.messages import Call, Request, Response
 from wire.http.problems import Problem, of_broker_error
+from wire.http.rest.consumers import Instances
 from wire.http.routing import JSON, Route, Routes, load_routes
 from wire.inner.asking import InnerClient
+from wire.inner.residents import Residents
 from wire.registry.mounted import MountedRegistry
 from wire.services import Services
 from wire.transport import Transport, TransportStream
@@ -195,7 +197,9 @@ def load_application(services: Services) -> Application:
     inspection = Inspection(services[Releases], services[Workers])  # type: ignore[type-abstract]
     inner, clock = services[InnerClient], services[Clock]  # type: ignore[type-abstract]
     doors = Doors(inner, services[Nodes], inner.topics.settings, clock)
-    routes = load_routes().bound(services.extended({Inspection: inspection, Doors: doors}))
+    instances = Instances.of(services[Residents], inner.topics.settings)
+    added = {Inspection: inspection, Doors: doors, Instances: instances}
+    routes = load_routes().bound(services.extended(added))
     application = Application(routes, services[Life], services[Reception], services[AccessControl], services[Tenants])
     application.registry = MountedRegistry(services, application.answered)
     return application

@@ -129,6 +129,24 @@ HTTP_KEYS = (
         at_least(1),
         dynamic=False,
     ),
+    ConfigKey(
+        "http.rest.consumer.timeout.ms",
+        ConfigType.INT,
+        300_000,
+        "Tidegate's own key. How long a consumer of REST v2 (docs/rest.md) may be asked for nothing, in milliseconds; "
+        "then it ends.",
+        between(1_000, 86_400_000),
+        dynamic=False,
+    ),
+    ConfigKey(
+        "http.rest.max.consumers",
+        ConfigType.INT,
+        1_000,
+        "Tidegate's own key. The most consumers of REST v2 on this node at one time; who asks for a further one is "
+        "refused. Those with subscriptions are among `doors.max.members`, too.",
+        between(0, 100_000),
+        dynamic=False,
+    ),
 )
 
 
