@@ -6,6 +6,9 @@ the format in which it is kept (`coordinators/share/record_formats.py`), which i
 
 Clients may send some: a member of a share group says for how long what it releases should wait, and which delivery of a
 record it speaks of. A broker that does not know them releases at once, and takes what is said of whichever delivery.
+
+A marker of a transaction names the epochs of the leaders that it is meant for: four bytes for each partition, in their
+order. It may arrive long after it was sent, when somebody else has written it and the next transaction has begun.
 """
 
 from attrs import evolve
@@ -31,6 +34,7 @@ OWN_FIELDS: dict[tuple[str, Direction, str], tuple[FieldSchema, ...]] = {
         _number("tidegate_backoff_ms", -1),
         _number("tidegate_delivery_count", -1, FIRST_OWN_TAG + 1),
     ),
+    ("write_txn_markers", "request", "WritableTxnMarkerTopic"): (_bytes("tidegate_leader_epochs"),),
 }
 """By the API's module, the message, and the struct that they are added to."""
 

@@ -32,6 +32,8 @@ DURABLE_WITHIN_S = 30.0
 RETRY_MS = 100
 LONGEST_RETRY_MS = 5_000
 TELL_S = 60.0
+ANY_EPOCH = -1
+"""Where it does not matter in which epoch the partition is led."""
 
 
 @define(eq=False)
@@ -41,11 +43,15 @@ class LocalMarkers:
     directory: PartitionDirectory
     clock: Clock
 
-    def write(self, place: TopicPartition, producer: ProducerIdentity, marker: EndMarker) -> Deferred[None]:
-        """See `MarkerWriter`; `NotLeader` for a partition that another node leads."""
+    def write(
+        self, place: TopicPartition, producer: ProducerIdentity, marker: EndMarker, leader_epoch: int = ANY_EPOCH
+    ) -> Deferred[None]:
+        """See `MarkerWriter`; `NotLeader` for a partition that another node leads, `StaleLeader` or
+        `UnknownLeaderEpoch` where it is led in another epoch than whoever asks means."""
         deadline = self.clock.monotonic() + DURABLE_WITHIN_S
         try:
             partition = self.directory.find(*place)
+            partition.check_leader_epoch(leader_epoch)
             return partition.end_transaction(
                 producer.producer_id, producer.epoch, marker, now_ms=self.clock.now_ms(), deadline=deadline
             )

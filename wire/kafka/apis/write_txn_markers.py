@@ -5,12 +5,15 @@ Nodes send it to each other, and administrators send it to end a transaction tha
 says of which transaction version the marker is: from transaction version 2 on each raises the producer's epoch, and one
 that comes after its producer has begun the next transaction is refused with INVALID_PRODUCER_EPOCH (KIP-890).
 Before that the epoch does not tell two transactions apart. A node whose connection broke asks again over another: what
-still arrives over the one before is refused.
+still arrives over the one before is refused. So is what was meant for this node in an earlier epoch of its leadership:
+meanwhile another leader may have written the marker.
 """
 
+import struct
+from collections.abc import Sequence
 from typing import Any
 
-from coordinators.transaction.markers import LocalMarkers
+from coordinators.transaction.markers import ANY_EPOCH, LocalMarkers
 from coordinators.transaction.transaction import V2, ProducerIdentity
 from engine.errors import BrokerError
 from engine.log.transactions import EndMarker
@@ -19,6 +22,7 @@ from wire.kafka.errors import error_code
 from wire.kafka.messages.write_txn_markers import (
     WritableTxnMarkerPartitionResult,
     WritableTxnMarkerResult,
+    WritableTxnMarkerTopic,
     WritableTxnMarkerTopicResult,
     WriteTxnMarkersRequest,
     WriteTxnMarkersResponse,
@@ -31,6 +35,7 @@ from wire.kafka.steps import Steps
 
 KEY = 27
 VERSIONS = (1, 2)
+EPOCH_BYTES = 4
 RIGHTS = Rights(Need((CLUSTER_ACTION, ALTER_CLUSTER)), refuse=lambda request, _, error: _refused(request, error))
 
 Marker = tuple[ProducerIdentity, EndMarker]
@@ -46,37 +51,47 @@ def handle(request: WriteTxnMarkersRequest, context: Context, markers: LocalMark
     for marker, places in _merged(request).items():
         result = WritableTxnMarkerResult(producer_id=marker[0].producer_id)
         results.append(result)
-        for name, indexes in places.items():
-            partitions = [WritableTxnMarkerPartitionResult(index) for index in indexes]
+        for name, epochs in places.items():
+            partitions = [WritableTxnMarkerPartitionResult(index) for index in epochs]
             result.topics.append(WritableTxnMarkerTopicResult(name, partitions))
-            wanted += [(marker, name, entry.partition_index, entry) for entry in partitions]
+            wanted += [(marker, name, epochs[entry.partition_index], entry) for entry in partitions]
             yield
 
     return for_each(wanted, lambda each: _write(*each, markers), lambda _: WriteTxnMarkersResponse(markers=results))
 
 
-def _merged(request: WriteTxnMarkersRequest) -> dict[Marker, dict[str, dict[int, None]]]:
-    """The partitions of each marker by topic, each once."""
-    merged: dict[Marker, dict[str, dict[int, None]]] = {}
+def _merged(request: WriteTxnMarkersRequest) -> dict[Marker, dict[str, dict[int, int]]]:
+    """The partitions of each marker by topic, each once, with the epoch of the leader that is meant."""
+    merged: dict[Marker, dict[str, dict[int, int]]] = {}
     for each in request.markers:
         producer = ProducerIdentity(each.producer_id, each.producer_epoch)
         raises_epoch = each.transaction_version >= V2
         marker = (producer, EndMarker(each.transaction_result, each.coordinator_epoch, raises_epoch))
         places = merged.setdefault(marker, {})
         for topic in each.topics:
-            places.setdefault(topic.name, {}).update(dict.fromkeys(topic.partition_indexes))
+            places.setdefault(topic.name, {}).update(zip(topic.partition_indexes, _epochs(topic), strict=True))
     return merged
 
 
+def _epochs(topic: WritableTxnMarkerTopic) -> Sequence[int]:
+    """One for each partition. Administrators and other brokers do not tell them."""
+    count, packed = len(topic.partition_indexes), topic.tidegate_leader_epochs
+    if packed is None:
+        return [ANY_EPOCH] * count
+    if len(packed) != count * EPOCH_BYTES:
+        raise WireError(f"{len(packed)} bytes of leader epochs for {count} partitions")
+    return struct.unpack(f">{count}i", packed)
+
+
 def _write(
-    marker: Marker, topic: str, index: int, entry: WritableTxnMarkerPartitionResult, markers: LocalMarkers
+    marker: Marker, topic: str, leader_epoch: int, entry: WritableTxnMarkerPartitionResult, markers: LocalMarkers
 ) -> Deferred[None]:
     producer, end = marker
 
     def refuse(error: BrokerError) -> None:
         entry.error_code = error_code(error)
 
-    return markers.write((topic, index), producer, end).map(lambda _: None, refuse)
+    return markers.write((topic, entry.partition_index), producer, end, leader_epoch).map(lambda _: None, refuse)
 
 
 def _refused(request: WriteTxnMarkersRequest, error: BrokerError) -> WriteTxnMarkersResponse:

@@ -8,6 +8,7 @@ from msgspec import Struct
 class WritableTxnMarkerTopic(Struct):
     name: str = ""
     partition_indexes: list[int] = []
+    tidegate_leader_epochs: bytes | None = None
 
 
 class WritableTxnMarker(Struct):

@@ -2,8 +2,12 @@
 
 Whatever keeps a marker from arriving is a refusal that may pass: `MarkerWriting` asks again, and then the leader is
 looked for anew. Only this node's own view of the catalogue tells that a partition is gone: the other node's may lag.
+A marker is meant for a leader in one epoch: one that arrives late, at a node that leads again after another leader got
+the marker, would end the producer's next transaction (docs/adr/0060).
 """
 
+import struct
+from collections.abc import Mapping
 from typing import Any
 
 from attrs import define, field
@@ -13,6 +17,7 @@ from coordinators.records.directory import PartitionDirectory
 from coordinators.replication.ports import LinkBroken
 from coordinators.transaction.markers import DURABLE_WITHIN_S, LocalMarkers
 from coordinators.transaction.transaction import V0, V2, ProducerIdentity, TopicPartition
+from engine.catalogue.records import PartitionRecord
 from engine.deferred import Deferred
 from engine.errors import NotLeader, RequestTimedOut, UnknownTopicId, UnknownTopicOrPartition
 from engine.log.transactions import EndMarker
@@ -38,6 +43,8 @@ class _Write:
 
     place: TopicPartition
     ending: Ending
+    leader_epoch: int
+    """Of the leader that is asked."""
     written: Deferred[None] = field(factory=Deferred)
 
 
@@ -56,17 +63,17 @@ class ClusterMarkers:
 
     def write(self, place: TopicPartition, producer: ProducerIdentity, marker: EndMarker) -> Deferred[None]:
         """Each call looks for the partition's leader anew."""
-        leader = self._leader(place)
-        if leader is None or leader == self.directory.topics.node_id:
+        row = self._row(place)
+        if row is None or row.leader == self.directory.topics.node_id:
             return self.local.write(place, producer, marker)
-        write = _Write(place, (producer, marker))
-        if leader < 0 or not self._collected.add(leader, write):
+        write = _Write(place, (producer, marker), row.leader_epoch)
+        if row.leader < 0 or not self._collected.add(row.leader, write):
             return Deferred.refused(NotLeader(f"{place[0]}-{place[1]} has no leader that can be asked now"))
         return write.written
 
-    def _leader(self, place: TopicPartition) -> int | None:
+    def _row(self, place: TopicPartition) -> PartitionRecord | None:
         topic = self.directory.topics.by_name.get(place[0])
-        return topic.partitions[place[1]].leader if topic is not None and place[1] < len(topic.partitions) else None
+        return topic.partitions[place[1]] if topic is not None and place[1] < len(topic.partitions) else None
 
     async def _send(self, node_id: int, writes: list[_Write]) -> None:
         request, order = _request(writes)
@@ -88,10 +95,10 @@ def _request(writes: list[_Write]) -> tuple[WriteTxnMarkersRequest, Order]:
         order.setdefault(write.ending, {}).setdefault(write.place, []).append(write)
     markers = []
     for (producer, marker), places in order.items():
-        topics: dict[str, list[int]] = {}
-        for name, index in places:
-            topics.setdefault(name, []).append(index)
-        named = [WritableTxnMarkerTopic(name, indexes) for name, indexes in topics.items()]
+        topics: dict[str, dict[int, int]] = {}
+        for (name, index), same in places.items():
+            topics.setdefault(name, {})[index] = same[-1].leader_epoch
+        named = [WritableTxnMarkerTopic(name, [*epochs], packed_epochs(epochs)) for name, epochs in topics.items()]
         markers.append(
             WritableTxnMarker(
                 producer.producer_id,
@@ -103,6 +110,11 @@ def _request(writes: list[_Write]) -> tuple[WriteTxnMarkersRequest, Order]:
             )
         )
     return WriteTxnMarkersRequest(markers), order
+
+
+def packed_epochs(epochs: Mapping[int, int]) -> bytes:
+    """Of the leaders of partitions, in their order."""
+    return struct.pack(f">{len(epochs)}i", *epochs.values())
 
 
 def _settle(order: Order, response: WriteTxnMarkersResponse) -> None:

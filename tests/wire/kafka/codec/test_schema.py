@@ -7,6 +7,7 @@ import pytest
 
 from tests.wire.kafka.codec.kafka_definitions import definition as kafka_definition
 from tools.generate_messages import APIS, DIRECTIONS
+from tools.own_fields import is_own
 from wire.kafka.codec import WireError
 from wire.kafka.codec.api_table import API_TABLE
 from wire.kafka.codec.schema import Direction, FieldSchema, StructSchema, load_schema
@@ -54,7 +55,7 @@ def describe(member: dict[str, Any], version: int) -> tuple[Any, ...]:
 
 
 def read_fields(schema: StructSchema) -> list[tuple[Any, ...]]:
-    return [describe_read(member) for member in schema.fields]
+    return [describe_read(member) for member in schema.fields if not is_own(member)]
 
 
 def describe_read(member: FieldSchema) -> tuple[Any, ...]:
@@ -72,6 +73,8 @@ def defaults_differ(definition: list[dict[str, Any]], schema: StructSchema, vers
     defined = {snake_case(member["name"]): member for member in definition}
     wrong = []
     for member in schema.fields:
+        if is_own(member):
+            continue
         if member.struct is not None:
             wrong += defaults_differ(defined[member.name].get("fields", []), member.struct, version)
         elif (text := defined[member.name].get("default")) is not None and not same(text, member):

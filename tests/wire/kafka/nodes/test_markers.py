@@ -21,10 +21,11 @@ from wire.kafka.messages.write_txn_markers import (
     WritableTxnMarkerTopic,
     WriteTxnMarkersRequest,
 )
-from wire.kafka.nodes.markers import ClusterMarkers
+from wire.kafka.nodes.markers import ClusterMarkers, packed_epochs
 from wire.kafka.nodes.trust import LinkKind
 
 CLUSTER_AUTHORIZATION_FAILED, WRITE_TXN_MARKERS = 31, 27
+FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH = 74, 75
 ABORT = EndMarker(False, 0)
 
 
@@ -42,7 +43,7 @@ class Local:
 
 
 def led_by(*leaders: int) -> Any:
-    return SimpleNamespace(partitions=[SimpleNamespace(leader=leader) for leader in leaders])
+    return SimpleNamespace(partitions=[SimpleNamespace(leader=leader, leader_epoch=0) for leader in leaders])
 
 
 def markers(made: Pair, local: Local | None = None, **topics: Any) -> ClusterMarkers:
@@ -100,6 +101,32 @@ async def test_a_marker_over_a_connection_that_was_replaced_is_not_written(tmp_p
         answer = await new.ask(request, (1, 2), 5)
         assert answer.markers[0].topics[0].partitions[0].error_code == 0
         assert (await read(producer.client)).last_stable_offset == 2
+
+
+@trio_test
+async def test_a_marker_for_an_earlier_epoch_of_the_leader_is_not_written(tmp_path: Path) -> None:
+    """It comes late, over a connection that nothing has replaced: meanwhile another node led the partition and got the
+    marker, and the producer may have begun its next transaction, in the same epoch."""
+    async with pair(tmp_path) as made:
+        producer = await made.producer()
+        await producer.add()
+        await producer.write()
+        link = await made.links.open(RECORD, LinkKind.WRITES)
+        for leader_epoch, code, stable in ((-2, FENCED_LEADER_EPOCH, 0), (1, UNKNOWN_LEADER_EPOCH, 0), (0, 0, 2)):
+            topic = WritableTxnMarkerTopic("t", [0], packed_epochs({0: leader_epoch}))
+            marker = WritableTxnMarker(producer.producer_id, producer.epoch, False, [topic], 0)
+            answer = await link.ask(WriteTxnMarkersRequest([marker]), (1, 2), 5)
+            assert answer.markers[0].topics[0].partitions[0].error_code == code
+            assert (await read(producer.client)).last_stable_offset == stable
+
+
+@trio_test
+async def test_epochs_that_do_not_fit_the_partitions_end_the_connection(tmp_path: Path) -> None:
+    async with pair(tmp_path) as made:
+        link = await made.links.open(RECORD, LinkKind.WRITES)
+        marker = WritableTxnMarker(5, 0, False, [WritableTxnMarkerTopic("t", [0, 1], b"1234567")], 0)
+        with pytest.raises(LinkBroken):
+            await link.ask(WriteTxnMarkersRequest([marker]), (1, 2), 5)
 
 
 @trio_test

@@ -30,6 +30,7 @@ REQUEST = StructRows(
                             (
                                 FieldRow("name", "string", 1, 2, default=""),
                                 FieldRow("partition_indexes", "int32", 1, 2, default=[], is_array=True),
+                                FieldRow("tidegate_leader_epochs", "bytes", 1, 2, nullable=True, tag=10000),
                             ),
                         ),
                     ),
