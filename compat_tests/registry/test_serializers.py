@@ -5,8 +5,14 @@ from collections.abc import Callable
 from typing import Any
 
 from confluent_kafka import Consumer, Producer
-from confluent_kafka.schema_registry import SchemaRegistryClient
+from confluent_kafka.schema_registry import (
+    Schema,
+    SchemaReference,
+    SchemaRegistryClient,
+    header_schema_id_serializer,
+)
 from confluent_kafka.schema_registry.avro import AvroDeserializer, AvroSerializer
+from confluent_kafka.schema_registry.json_schema import JSONDeserializer, JSONSerializer
 from confluent_kafka.serialization import MessageField, SerializationContext
 
 from tidegate.testing import RunningBroker
@@ -56,3 +62,48 @@ def test_avro_goes_there_and_back(schema_broker: RunningBroker, registry: Schema
         registry, AVRO, conf={"auto.register.schemas": False, "use.latest.version": True, "normalize.schemas": True}
     )
     assert there_and_back(schema_broker, topic, latest, read, ORDER) == ORDER
+
+
+JSON_SCHEMA = json.dumps(
+    {
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "title": "Order",
+        "type": "object",
+        "properties": {"id": {"type": "integer"}, "note": {"type": "string"}},
+        "required": ["id"],
+        "additionalProperties": False,
+    }
+)
+
+
+def test_json_schema_goes_there_and_back(
+    schema_broker: RunningBroker, registry: SchemaRegistryClient, topic: str
+) -> None:
+    write, read = JSONSerializer(JSON_SCHEMA, registry), JSONDeserializer(JSON_SCHEMA, schema_registry_client=registry)
+    assert there_and_back(schema_broker, topic, write, read, ORDER) == ORDER
+    assert registry.get_latest_version(f"{topic}-value").schema.schema_type == "JSON"
+
+
+def test_json_schema_refers_to_another(
+    schema_broker: RunningBroker, registry: SchemaRegistryClient, topic: str
+) -> None:
+    line = Schema(json.dumps({"$id": "http://x/line.json", "type": "object"}), "JSON")
+    registry.register_schema(f"{topic}-line", line)
+    text = json.dumps({"title": "Basket", "type": "object", "properties": {"line": {"$ref": "http://x/line.json"}}})
+    schema = Schema(text, "JSON", [SchemaReference("http://x/line.json", f"{topic}-line", 1)])
+    write = JSONSerializer(schema, registry)
+    read = JSONDeserializer(None, schema_registry_client=registry)
+    assert there_and_back(schema_broker, topic, write, read, {"line": {}}) == {"line": {}}
+
+
+def test_ids_in_headers_are_guids_of_the_registry(
+    schema_broker: RunningBroker, registry: SchemaRegistryClient, topic: str
+) -> None:
+    write = AvroSerializer(registry, AVRO, conf={"schema.id.serializer": header_schema_id_serializer})
+    headers: list[tuple[str, bytes]] = []
+    context = SerializationContext(topic, MessageField.VALUE, headers)
+    value = write(ORDER, context)
+    message = sent_and_received(schema_broker, topic, value, headers)
+    assert message.headers()[0][0] == "__value_schema_id"
+    read = AvroDeserializer(SchemaRegistryClient({"url": schema_broker.registry_url}))
+    assert read(message.value(), SerializationContext(topic, MessageField.VALUE, message.headers())) == ORDER

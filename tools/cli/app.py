@@ -48,6 +48,7 @@ COMMANDS: Mapping[str, Later] = {
     "pending": Later("Delayed records: list, look at, cancel, move, release now.", OURS, "pending"),
     "priority": Later("Priorities: what waits in the lanes.", OURS, "priority"),
     "trace": Later("Timelines of records.", OURS, "trace"),
+    "schema": Later("Schemas: what records hold. Register, look at, compare, delete; move them.", OURS, "schema"),
     "tenant": Later("Tenants: namespaces with users and limits of their own.", OURS, "tenant"),
     "scrub": Later(
         "What is known to be damaged on the disk of a broker, and when everything was last looked at.",

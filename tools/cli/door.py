@@ -43,6 +43,19 @@ class Door(RemoteAdmin):
         path = "/tenants" + ("" if name is None else "/" + quote(name, safe=""))
         return self._ask(method, f"{path}?{query}" if query else path, body)
 
+    def exchange(self, method: str, target: str, body: Json | None = None) -> tuple[int, bytes]:
+        """Status and body of whatever is answered, also where something else than the door's own API is below it."""
+        connection = self._connection()
+        sent = None if body is None else json.dumps(body).encode()
+        try:
+            connection.request(method, self._base + target, sent, self._headers(body is not None))
+            response = connection.getresponse()
+            return response.status, response.read()
+        except (OSError, http.client.HTTPException) as error:
+            raise Unreachable(f"{self.url} does not answer: {error or type(error).__name__}") from error
+        finally:
+            connection.close()
+
     def health(self) -> Json:
         """How the broker is; also if it is not well, which the door tells by a status other than 200."""
         connection = self._connection()

@@ -33,6 +33,7 @@ EXAMPLES = (
     "tidegate consume orders --group kitchen --exit --commit-interval 1000",
     "tidegate consume 'orders-.*' --regex -e -f '%t %v\\n'",
     "tidegate consume orders -e -o json | jq .value",
+    "tidegate consume orders -e --decode",
     "tidegate consume orders --key 'table-.*' --header source=bar",
     "tidegate consume jobs --share mail --count 10",
     "tidegate consume jobs --share mail --exec ./send-mail --workers 4",
@@ -83,6 +84,10 @@ IsolationLevel = Annotated[
 Form = Annotated[
     str | None,
     _in(PRINT, "--format", "-f", help=r"%t %p %o %k %v %h %T %D %v{hex} %d{strftime[%H:%M]}; default '%v\n'."),
+]
+Decode = Annotated[bool, _in(PRINT, "--decode", help="Show as JSON what was written by a schema of the registry.")]
+Registry = Annotated[
+    str | None, _in(PRINT, "--registry", metavar="URL", help="Where schemas are, instead of the broker's door.")
 ]
 GroupName = Annotated[
     str | None,
@@ -140,6 +145,8 @@ def consume(
     headers: Headers = None,
     isolation: IsolationLevel = Isolation.COMMITTED,
     form: Form = None,
+    decode: Decode = False,
+    registry: Registry = None,
     group: GroupName = None,
     commit: Commit = True,
     commit_interval: CommitInterval = 5_000,
@@ -159,10 +166,11 @@ def consume(
     Without an end (--exit, --to, --until, --count, --idle) it goes on until Ctrl-C.
     Format strings are those of kcat and rpk; docs/cli.md lists the letters."""
     at = session(context)
+    write = _decoding(at, _writer(at, form), registry) if decode else _writer(at, form)
     if share is not None:
         _check_alone(context)
         settling = _settling(settle, accepts, releases, rejects, renews)
-        shared = ShareWork(at.profile, topics, share, settling, command, workers, _writer(at, form), count, idle)
+        shared = ShareWork(at.profile, topics, share, settling, command, workers, write, count, idle)
         _work(at, shared, retry_in)
         return
     begin, stop = _bound(begin, since, "--from", "--since"), _bound(stop, until, "--to", "--until")
@@ -173,7 +181,7 @@ def consume(
     # A bar beside records on the same terminal would only be in the way.
     with progress("read", draws=not sys.stdout.isatty()) as shown:
         reading = Reading(
-            _writer(at, form),
+            write,
             chosen,
             shown,
             count,
@@ -220,7 +228,7 @@ def _settling(settle: Settling | None, *flags: bool) -> Settling:
 def _check_alone(context: typer.Context) -> None:
     """A share group decides what is read, and remembers what was."""
     allowed = {"topics", "share", "settle", "accepts", "releases", "rejects", "renews", "retry_in"}
-    allowed |= {"command", "workers", "form", "count", "idle"}
+    allowed |= {"command", "workers", "form", "decode", "registry", "count", "idle"}
     sources = {name: context.get_parameter_source(name) for name in context.params if name not in allowed}
     wrong = [name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"]
     options = {each.name: each.opts[0] for each in context.command.params}
@@ -260,6 +268,13 @@ def _writer(at: Session, form: str | None) -> Callable[[Record], None]:
         # What a stranger has sent must not steer the terminal.
         return lambda record: _shown(out, written(record))
     return lambda record: _write(out, written(record))
+
+
+def _decoding(at: Session, write: Callable[[Record], None], registry: str | None) -> Callable[[Record], None]:
+    from tools.cli.framing import Schemas, decoding
+    from tools.cli.schema_door import registry_of
+
+    return decoding(Schemas(registry_of(at.profile, registry)), write)
 
 
 def _shown(out: Any, data: bytes) -> None:

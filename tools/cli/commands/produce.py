@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from attrs import evolve
 
 from tools.cli.arrivals import arriving
 from tools.cli.asked import Asked, as_given, header
 from tools.cli.completion import priority_names, topic_names
 from tools.cli.errors import CliError, Exit, UsageMistake
 from tools.cli.framework import Session, session
-from tools.cli.inputs import NewRecord, nulled, parser, records, source
+from tools.cli.inputs import NewRecord, Parse, nulled, parser, records, source
 from tools.cli.kafka import run
 from tools.cli.output import printable
 from tools.cli.partitioners import Partitioner, chooser
@@ -33,6 +34,7 @@ EXAMPLES = (
     "tidegate produce pictures --key cat --file cat.jpg --whole",
     "tidegate produce orders --file orders.txt --transactional-id import-1",
     "tidegate produce orders --file orders.txt --transactional-id import-1 --transaction-every 1000",
+    "tidegate produce orders --schema orders-value '{\"id\": 7}'",
     "tidegate consume orders -e -o json | tidegate produce copies --json",
 )
 RECORD, WAIT, INPUT, DELIVERY = "The record", "Delay, priority, expiry", "The input", "How it is sent"
@@ -99,6 +101,13 @@ ScheduleId = Annotated[
 Cancel = Annotated[
     str | None, _in(WAIT, "--cancel", metavar="ID", help="Cancel what has this handle (and the same key).")
 ]
+SchemaName = Annotated[
+    str | None,
+    _in(INPUT, "--schema", metavar="SUBJECT[:N]", help="Values are JSON, written by this schema; a number is its id."),
+]
+Registry = Annotated[
+    str | None, _in(INPUT, "--registry", metavar="URL", help="Where schemas are, instead of the broker's door.")
+]
 Files = Annotated[list[Path] | None, _in(INPUT, "--file", help="Read records from this file; may be repeated.")]
 Whole = Annotated[bool, _in(INPUT, "--whole", help="A file, or all of standard input, is one record.")]
 Delimiter = Annotated[str, _in(INPUT, "--delimiter", "-D", help="What ends a record of the input.")]
@@ -160,6 +169,8 @@ def produce(
     input_format: InputFormat = None,
     is_json: IsJson = False,
     same_partition: SamePartition = False,
+    schema: SchemaName = None,
+    registry: Registry = None,
     acks: AcksNeeded = Acks.ALL,
     compression: Codec = Compression.NONE,
     partitioner: PartitionerName = Partitioner.KEY,
@@ -190,11 +201,23 @@ def produce(
     parse = parser(base, form, is_json=is_json, now_ms=now_ms, same_partition=same_partition)
     if null or cancel is not None:
         parse = nulled(parse)
+    if schema is not None:
+        parse = _with_schema(at, parse, schema, registry)
     is_bare = cancel is not None and not values and not files
     texts = _nothing(key) if is_bare else source(values or (), files or (), delimiter, whole=whole)
     if not is_bare and not values and not files and sys.stdin.isatty():
         at.output.note(f"a line is a record for {topic}; Ctrl-D ends")
-    options = {
+    options = _options(acks, compression, partitioner, batch_bytes, linger_ms)
+    with progress("sent", draws=not sys.stdin.isatty() or bool(files)) as shown:
+        chunks = arriving(records(texts, parse))
+        sent = run(send(at.profile, topic, chunks, options, shown, transactions), waits=False)
+    _report(at, sent, asked, base, transactions)
+
+
+def _options(
+    acks: Acks, compression: Compression, partitioner: Partitioner, batch_bytes: int, linger_ms: int
+) -> dict[str, Any]:
+    return {
         "acks": "all" if acks is Acks.ALL else int(acks.value),
         "enable_idempotence": acks is Acks.ALL,
         "compression_type": None if compression is Compression.NONE else compression.value,
@@ -202,10 +225,20 @@ def produce(
         "linger_ms": linger_ms,
         "partitioner": chooser(partitioner),
     }
-    with progress("sent", draws=not sys.stdin.isatty() or bool(files)) as shown:
-        chunks = arriving(records(texts, parse))
-        sent = run(send(at.profile, topic, chunks, options, shown, transactions), waits=False)
-    _report(at, sent, asked, base, transactions)
+
+
+def _with_schema(at: Session, parse: Parse, schema: str, registry: str | None) -> Parse:
+    """The same with values written by a schema, and its id before them."""
+    from tools.cli.framing import Schemas, encoding
+    from tools.cli.schema_door import registry_of
+
+    encode = encoding(Schemas(registry_of(at.profile, registry)), schema)
+
+    def framed(text: bytes) -> NewRecord:
+        record = parse(text)
+        return record if record.value is None else evolve(record, value=encode(record.value))
+
+    return framed
 
 
 def _nothing(key: str | None) -> Iterator[list[bytes]]:

@@ -1,0 +1,61 @@
+"""Ids before payloads: decoded where a schema is known, made where one is named."""
+
+import json
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from tools.cli.errors import NotFound, UsageMistake
+from tools.cli.formats import Record
+from tools.cli.framing import Schemas, decoding, encoding
+
+AVRO = json.dumps({"type": "record", "name": "Order", "fields": [{"name": "id", "type": "int", "default": 3}]})
+GUID = "0f343b09-40cc-4c26-b6b2-d8a7d5b1b1c5"
+
+
+class Registry:
+    """One schema of each type, by ids 1 and 2, and the first by a guid."""
+
+    def ask(self, method: str, *path: str, **_: Any) -> Any:
+        known = {("ids", "1"): AVRO, ("guids", GUID): AVRO, ("ids", "2"): '{"type": "object", "required": ["id"]}'}
+        if path[1:] not in known:
+            raise NotFound("no such schema")
+        return {"schema": known[path[1:]], "schemaType": "JSON" if path[2] == "2" else "AVRO"}
+
+    def schema(self, schema_id: int) -> Any:
+        return self.ask("GET", "schemas", "ids", str(schema_id))
+
+    def version(self, subject: str, version: str) -> Any:
+        assert (subject, version) == ("orders-value", "latest")
+        return {**self.schema(1), "id": 1}
+
+
+@pytest.fixture
+def schemas() -> Schemas:
+    return Schemas(Registry())  # type: ignore[arg-type]
+
+
+def decoded(schemas: Schemas, value: bytes | None, **headers: bytes) -> bytes | None:
+    shown: list[Record] = []
+    decoding(schemas, shown.append)(Record("t", 0, 0, 0, None, value, tuple(headers.items())))
+    return shown[0].value
+
+
+def test_what_names_a_schema_is_shown_as_json_and_the_rest_as_it_is(schemas: Schemas) -> None:
+    assert decoded(schemas, b"\0\0\0\0\1\x0e") == b'{"id":7}'
+    assert decoded(schemas, b'\0\0\0\0\2{"id": 1}') == b'{"id":1}'
+    guid = b"\1" + UUID(GUID).bytes
+    assert decoded(schemas, guid + b"\x0e") == b'{"id":7}'
+    assert decoded(schemas, b"\x0e", __value_schema_id=guid) == b'{"id":7}'
+    for plain in (None, b"", b"text", b"\0\0\0\0\x09\x0e", b"\0\0\0\0\1", b"\0\0\0\0\1\x0e\x0e"):
+        assert decoded(schemas, plain) == plain
+
+
+def test_json_is_written_by_the_schema_that_is_named(schemas: Schemas) -> None:
+    assert encoding(schemas, "1")(b'{"id": 7}') == b"\0\0\0\0\1\x0e"
+    assert encoding(schemas, "orders-value")(b"{}") == b"\0\0\0\0\1\x06", "what is missing is as the schema has it"
+    assert encoding(schemas, "2")(b'{"id": 1}') == b'\0\0\0\0\2{"id":1}'
+    for name, value in (("1", b'{"id": "x"}'), ("1", b"nonsense"), ("2", b"{}")):
+        with pytest.raises(UsageMistake):
+            encoding(schemas, name)(value)
