@@ -18,7 +18,7 @@ from engine.metrics import Family
 from tests.engine.stage.world import client_batch, record
 from tests.wire.grpc.checking import check_health
 from tests.wire.http.cluster_doors import cluster_doors, create_on
-from tests.wire.http.door import HttpDoor, open_http_door
+from tests.wire.http.door import Caller, HttpDoor, open_http_door
 from tests.wire.kafka.door import Client
 from tests.wire.kafka.groups import group_door
 from tests.wire.kafka.quotas import bind
@@ -40,6 +40,7 @@ async def families(data_dir: Path) -> list[tuple[Family, set[str]]]:
         "http.port": -1,
         "grpc.port": -1,
         "text.port": -1,
+        "registry.port": -1,
         "transaction.state.log.num.partitions": 1,
         "listeners": "PLAINTEXT://127.0.0.1:0,SASL_PLAINTEXT://127.0.0.1:0",
     }
@@ -63,6 +64,7 @@ async def families(data_dir: Path) -> list[tuple[Family, set[str]]]:
         await produced(door.client, "t", batch())
         await HttpDoor(door.door).get("/health")
         await check_health(door.door.broker.grpc_address or "")
+        await _ask_registry(door.door.broker.registry_address or "")
         metrics = door.door.broker.metrics
         await trio.to_thread.run_sync(metrics.prepare)
         found = [(family, _labels(family)) for family in metrics.families()]
@@ -81,6 +83,12 @@ async def _in_cluster(data_dir: Path) -> dict[str, set[str]]:
 
 def _labels(family: Family) -> set[str]:
     return {label for sample in family.samples for label in sample.labels if label != "le"}
+
+
+async def _ask_registry(address: str) -> None:
+    host, port = address.rsplit(":", 1)
+    async with await trio.open_tcp_stream(host, int(port)) as stream:
+        assert (await Caller(stream).ask("GET", "/subjects")).status == 200
 
 
 async def _login_in_vain(address: str) -> None:

@@ -189,7 +189,7 @@ class NodeRuntime:
         operations = Operations.compose(node, self.metrics, scrubbing, server, self.listeners, self.doors.http, limits)
         cleaning = Cleaning.make(node.partitions, world.cleaner_workers, world.clock, settings, world.pause)
         grpc, text = self._grpc_door(node, operations), self._text_door(node)
-        registry = RegistryDoor.compose(node, operations.life, self.doors.registry, self.descriptors)
+        registry = RegistryDoor.compose(node, self.metrics, operations.life, self.doors.registry, self.descriptors)
         return Parts(node, server, operations, grpc, text, registry, cleaning, scrubbing)
 
     def _grpc_door(self, node: Node, operations: Operations) -> "GrpcDoorway | None":

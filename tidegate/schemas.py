@@ -14,6 +14,7 @@ from coordinators.cluster.controller import ClusterController
 from coordinators.schemas.registry import Registry
 from coordinators.waiting import in_worker
 from engine.config.resolve import BrokerSettings
+from engine.metrics import Metrics
 from tidegate.config import REGISTRY_NAME
 from tidegate.descriptors import DescriptorPlan
 from tidegate.entrances import Entrances
@@ -25,6 +26,7 @@ from wire.http.callers import Reception
 from wire.http.config import HttpLimits
 from wire.http.life import Life
 from wire.http.server import HttpServer
+from wire.registry.metrics import RegistryMetrics
 from wire.services import Services
 
 if TYPE_CHECKING:
@@ -49,14 +51,13 @@ class RegistryDoor:
     bound: BoundDoor | None = None
 
     @classmethod
-    def compose(cls, node: Node, life: Life, bound: BoundDoor | None, descriptors: DescriptorPlan) -> "RegistryDoor":
+    def compose(
+        cls, node: Node, metrics: Metrics, life: Life, bound: BoundDoor | None, descriptors: DescriptorPlan
+    ) -> "RegistryDoor":
         """For a broker that is about to start."""
-        if bound is None:
-            return cls()
-        tls, callers = receive(node.services[Entrances], bound, REGISTRY_NAME)
-        limits = registry_limits(node.topics.settings, descriptors)
-        services = node.services.extended({Life: life, Reception: callers})
-        return cls(HttpServer(services, node.workers, limits, tls, _load, "registry"), bound)
+        server = None if bound is None else _server(node, life, bound, descriptors)
+        metrics.register(RegistryMetrics(node.services[Registry], server).collect)
+        return cls(server, bound)
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
@@ -69,6 +70,13 @@ class RegistryDoor:
                 yield
             finally:
                 nursery.cancel_scope.cancel()
+
+
+def _server(node: Node, life: Life, bound: BoundDoor, descriptors: DescriptorPlan) -> HttpServer:
+    tls, callers = receive(node.services[Entrances], bound, REGISTRY_NAME)
+    limits = registry_limits(node.topics.settings, descriptors)
+    services = node.services.extended({Life: life, Reception: callers})
+    return HttpServer(services, node.workers, limits, tls, _load, "registry")
 
 
 def _load(services: Services) -> "RegistryApplication":
