@@ -156,8 +156,10 @@ def _access(config: BrokerConfig, door: str, host: str, bound: str) -> Access:
     token = config[f"{door}.token"]
     assert token is None or isinstance(token, str)
     principal = parse_principal(config.settings.text(f"{door}.token.principal")) or OPERATOR
+    origins = frozenset(config.settings.items("http.cors.allowed.origins"))
     if _is_loopback(bound):
-        return Access(token, frozenset({"localhost", "127.0.0.1", "::1", bound, host.lower()}), principal)
+        hosts = frozenset({"localhost", "127.0.0.1", "::1", bound, host.lower()})
+        return Access(token, hosts, principal, origins)
     mechanisms = config.settings.items(f"{door}.enabled.mechanisms")
     if mechanisms and not _has_tls(config, door):
         raise CannotListen(
@@ -172,7 +174,7 @@ def _access(config: BrokerConfig, door: str, host: str, bound: str) -> Access:
             f"ask for passwords, or {door}.port=0 to switch it off",
             is_configuration=True,
         )
-    return Access(token, token_principal=principal)
+    return Access(token, token_principal=principal, origins=origins)
 
 
 def _is_loopback(address: str) -> bool:

@@ -22,7 +22,7 @@ from tidegate.listening import BoundDoor, Listening
 from tidegate.metrics import ScrubMetrics, StartMetrics, register_node
 from tidegate.node import Node
 from tidegate.reception import receive
-from wire.http.config import HttpLimits
+from wire.http.config import HttpLimits, StreamTimes
 from wire.http.life import Life, Phase
 from wire.http.server import HttpServer
 from wire.kafka.listeners import parse_listener
@@ -61,7 +61,8 @@ class Operations:
         server = None
         if bound is not None:
             tls, reception = receive(node.services[Entrances], bound, DOOR_NAME)
-            shown: tuple[object, ...] = (life, reception, metrics, scrubbing)
+            times = _stream_times(node.topics.settings)
+            shown: tuple[object, ...] = (life, reception, metrics, scrubbing, limits, times)
             services = node.services.extended({type(each): each for each in shown})
             server = HttpServer(services, node.workers, limits, tls)
         start = StartMetrics(_version, node.identity.node_id, server)
@@ -109,6 +110,12 @@ def _advertised(listener: Listening) -> tuple[str, int]:
     return told.host, told.port
 
 
+def _stream_times(settings: BrokerSettings) -> StreamTimes:
+    return StreamTimes(
+        settings.integer("http.stream.heartbeat.ms") / 1000, settings.integer("http.poll.max.wait.ms") / 1000
+    )
+
+
 def http_limits(settings: BrokerSettings, descriptors: DescriptorPlan) -> HttpLimits:
     """The bounds that the broker's configuration sets."""
     return HttpLimits(
@@ -117,4 +124,5 @@ def http_limits(settings: BrokerSettings, descriptors: DescriptorPlan) -> HttpLi
         max_header_bytes=settings.integer("http.max.header.bytes"),
         request_timeout_s=settings.integer("http.request.timeout.ms") / 1000,
         max_idle_s=settings.integer("http.max.idle.ms") / 1000,
+        stream_idle_s=settings.integer("http.stream.max.idle.ms") / 1000,
     )

@@ -1,8 +1,8 @@
 """One staged record by its id: where it is, and what became of it.
 
-An id is the record's `tide-schedule-id`, or `#` and its number in the stage for a record without one. A record with a
-schedule id may be named by its number too, as long as it is pending; what became of it is kept under its id alone. What
-open transactions have staged is not seen.
+An id is the record's `tide-schedule-id`, or `#` and its number in the stage for a record without one; the `#` may be
+left out, where no schedule id is that number. A record with a schedule id may be named by its number too, as long as it
+is pending; what became of it is kept under its id alone. What open transactions have staged is not seen.
 """
 
 import re
@@ -21,7 +21,7 @@ FATES: dict[FateKind, FateName] = {
     FateKind.EXPIRED: "EXPIRED",
 }
 _STATES: dict[int, StateName] = {WAITING: "waiting", HELD: "held", READY: "ready"}
-_NUMBER = re.compile(r"#([0-9]{1,18})")
+_NUMBER = re.compile(r"#?([0-9]{1,18})")
 
 
 class NoSuchRecord(InvalidRequest):
@@ -86,6 +86,8 @@ def fate(stage: Stage, record_id: str) -> Fate:
     if find(stage.state, record_id) is not None:
         return Fate("PENDING")
     known = stage.state.fates.get(id_hash(record_id.encode()))
+    if known is None and record_id.isdecimal():
+        known = stage.state.fates.get(id_hash(f"#{record_id}".encode()))
     if known is None:
         return Fate("UNKNOWN")
     offset = None if known.offset == NONE else known.offset

@@ -73,5 +73,5 @@ async def test_a_bug_of_it_does_not_end_the_broker(
     monkeypatch.setattr("engine.scrub.scrubber.Scrubber._pass", fail)
     async with open_http_door(tmp_path, AT_ONCE) as door:
         await until(lambda: "scrubbing failed" in caplog.text)
-        assert (await door.get("/health"))["status"] == "ok"
+        assert (await door.get("/health"))["status"] == "healthy"
         assert not door.broker.scrubbing.scrubber.is_running

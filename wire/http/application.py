@@ -22,13 +22,15 @@ from wire.http.callers import LOCAL, Reception, Visitor
 from wire.http.config import HttpLimits
 from wire.http.connection import HttpConnection
 from wire.http.elsewhere import Doors
-from wire.http.guard import check_changing, check_host
+from wire.http.guard import check_changing, check_host, is_from_a_page, is_preflight, preflight, shared
 from wire.http.life import Life, Phase
 from wire.http.messages import Call, Request, Response
 from wire.http.problems import Problem, of_broker_error
 from wire.http.rest.consumers import Instances
 from wire.http.routing import JSON, Route, Routes, load_routes
+from wire.http.topic_readers import TopicReaders
 from wire.inner.asking import InnerClient
+from wire.inner.reading import RecordReading
 from wire.inner.residents import Residents
 from wire.registry.mounted import MountedRegistry
 from wire.services import Services
@@ -38,6 +40,8 @@ logger = logging.getLogger("tidegate.http")
 
 MAX_QUERY_FIELDS = 32
 UNKNOWN_PATH = "other"
+FORM = "application/x-www-form-urlencoded"
+"""What curl says of a body if it is told nothing else."""
 Found = dict[str, tuple[Route, dict[str, str]]]
 """The routes of a path by method, with its parameters."""
 
@@ -63,7 +67,16 @@ class Application:
 
     def connection(self, transport: Transport, limits: HttpLimits, visitor: Visitor) -> HttpConnection:
         """One connection, to be run."""
-        return HttpConnection(TransportStream(transport), limits, partial(self.respond, visitor=visitor))
+        respond = partial(self.respond, visitor=visitor)
+        return HttpConnection(TransportStream(transport), limits, respond, self.takes_pieces)
+
+    def takes_pieces(self, request: Request) -> bool:
+        """Whether the request's route takes its body as it arrives."""
+        try:
+            found = self._find(request.target.partition("?")[0]).get(request.method)
+        except Problem:
+            return False
+        return found is not None and request.content_type in found[0].piecewise
 
     async def respond(self, request: Request, visitor: Visitor = LOCAL) -> Response:
         """The answer to a request; whatever happens there is one."""
@@ -74,6 +87,8 @@ class Application:
         try:
             check_host(request, self._reception.access)
             found = self._find(path)
+            if is_preflight(request) and "OPTIONS" not in found:
+                return preflight(request, self._reception.access)
             if (method := _method(request, found)) in found:
                 label = found[method][0].path
             caller = await self._caller(found, request, visitor)
@@ -88,7 +103,7 @@ class Application:
             detail = "a bug of the broker; its log tells more"
             response = Problem(HTTPStatus.INTERNAL_SERVER_ERROR, detail).response(path)
         self.answered[_known_method(request.method), label, response.status] += 1
-        return response
+        return shared(response, request, self._reception.access)
 
     def _find(self, path: str) -> Found:
         if not path.startswith("/"):
@@ -105,7 +120,8 @@ class Application:
             return Caller(ANONYMOUS, visitor.host)
         caller = await self._reception.caller(request, visitor)
         tenant = None if self._tenants is None else self._tenants.of(caller)
-        if tenant is not None:
+        route = found.get(_method(request, found))
+        if tenant is not None and not (route is not None and route[0].for_tenants):
             # It tells of all tenants, and its routes know of none.
             raise Problem(HTTPStatus.FORBIDDEN, f"the operations door is the operator's, not of the tenant {tenant}'s")
         return caller
@@ -114,7 +130,7 @@ class Application:
         self, route: Route, place: dict[str, str], request: Request, query: str, caller: Caller
     ) -> Response:
         if route.changes:
-            check_changing(request)
+            check_changing(request, self._reception.access)
         if route.needs_readiness and self._life.phase is not Phase.READY:
             raise Problem(
                 HTTPStatus.SERVICE_UNAVAILABLE,
@@ -138,11 +154,18 @@ def _chosen(found: Found, request: Request, path: str) -> tuple[Route, dict[str,
         raise Problem(HTTPStatus.NOT_FOUND, f"there is nothing at {path}; /openapi.json lists what there is")
     method = _method(request, found)
     if method not in found:
-        allowed = ", ".join(sorted({*found, *(("HEAD",) if "GET" in found else ())}))
+        allowed = ", ".join(_allowed(found))
         raise Problem(
             HTTPStatus.METHOD_NOT_ALLOWED, f"{path} takes {allowed}, not {method}", headers={"Allow": allowed}
         )
     return found[method]
+
+
+def _allowed(found: Found) -> list[str]:
+    """The methods of a path; where it has one of its own, not those of one with parameters that fits it too."""
+    least = min(route.path.count("{") for route, _ in found.values())
+    methods = {method for method, (route, _) in found.items() if route.path.count("{") == least}
+    return sorted({*methods, *(("HEAD",) if "GET" in methods else ())})
 
 
 def _method(request: Request, found: Found) -> str:
@@ -177,11 +200,14 @@ def _body(request: Request, route: Route) -> Any:
         if request.body and route.method != "GET":
             raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, "this takes no body")
         return None
-    if route.takes != JSON:
+    if request.pieces is not None or route.takes != JSON:
         return None
-    kind = request.headers.get("content-type", "application/json").partition(";")[0].strip().lower()
-    if kind != "application/json":
-        raise Problem(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"a body of type application/json is taken, not {kind!r}")
+    kind = request.content_type or JSON[0]
+    if kind not in JSON and (kind != FORM or is_from_a_page(request)):
+        raise Problem(
+            HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
+            f"a body of type {' or '.join((*JSON, *route.piecewise))} is taken, not {kind!r}: set the Content-Type",
+        )
     try:
         return msgspec.json.decode(request.body, type=route.body)
     except msgspec.ValidationError as error:
@@ -198,7 +224,8 @@ def load_application(services: Services) -> Application:
     inner, clock = services[InnerClient], services[Clock]  # type: ignore[type-abstract]
     doors = Doors(inner, services[Nodes], inner.topics.settings, clock)
     instances = Instances.of(services[Residents], inner.topics.settings)
-    added = {Inspection: inspection, Doors: doors, Instances: instances}
+    readers = TopicReaders(inner, services[RecordReading])
+    added = {Inspection: inspection, Doors: doors, Instances: instances, TopicReaders: readers}
     routes = load_routes().bound(services.extended(added))
     application = Application(routes, services[Life], services[Reception], services[AccessControl], services[Tenants])
     application.registry = MountedRegistry(services, application.answered)

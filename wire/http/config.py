@@ -14,6 +14,11 @@ def parse_principal(text: str) -> Principal | None:
     return Principal(name) if kind == USER and name else None
 
 
+def _is_origin(text: str) -> bool:
+    scheme, _, rest = text.partition("://")
+    return text == "*" or (scheme in ("http", "https") and rest != "" and "/" not in rest)
+
+
 HTTP_KEYS = (
     ConfigKey(
         "http.port",
@@ -147,6 +152,42 @@ HTTP_KEYS = (
         between(0, 100_000),
         dynamic=False,
     ),
+    ConfigKey(
+        "http.stream.max.idle.ms",
+        ConfigType.INT,
+        60_000,
+        "Tidegate's own key. How long whoever sends a stream of records over HTTP may bring nothing, and whoever is "
+        "sent one may take nothing, in milliseconds.",
+        at_least(1),
+        dynamic=False,
+    ),
+    ConfigKey(
+        "http.stream.heartbeat.ms",
+        ConfigType.INT,
+        15_000,
+        "Tidegate's own key. How often whoever follows a topic over HTTP is sent a sign of life while there are no "
+        "records, in milliseconds.",
+        at_least(10),
+        dynamic=False,
+    ),
+    ConfigKey(
+        "http.poll.max.wait.ms",
+        ConfigType.INT,
+        30_000,
+        "Tidegate's own key. How long a request over HTTP may wait for records, however long it asks for, in "
+        "milliseconds.",
+        at_least(0),
+        dynamic=False,
+    ),
+    ConfigKey(
+        "http.cors.allowed.origins",
+        ConfigType.LIST,
+        (),
+        "Tidegate's own key. The origins of web pages that may call the HTTP door from a browser, like "
+        "`https://console.example.org`; `*` for all. Pages of the door's own origin may anyhow.",
+        Rule(lambda origins: all(_is_origin(each) for each in origins), "like https://console.example.org, or *"),
+        dynamic=False,
+    ),
 )
 
 
@@ -159,6 +200,7 @@ class HttpLimits:
     max_header_bytes: int = 16 * 1024
     request_timeout_s: float = 10.0
     max_idle_s: float = 60.0
+    stream_idle_s: float = 60.0
 
 
 @frozen
@@ -170,3 +212,13 @@ class Access:
     hosts: frozenset[str] | None = None
     token_principal: Principal = OPERATOR
     """Who whoever sends the token is."""
+    origins: frozenset[str] = frozenset()
+    """Of web pages that may call; `*` stands for all."""
+
+
+@frozen
+class StreamTimes:
+    """How long callers wait for records, and how often they hear something meanwhile."""
+
+    heartbeat_s: float = 15.0
+    max_wait_s: float = 30.0

@@ -3,33 +3,55 @@
 A request must arrive whole within `http.request.timeout.ms` of its first byte, and its answer be taken within the same;
 between requests `http.max.idle.ms` may pass, before the first no more than for a request. A connection that does not
 keep to that is closed.
+
+A route may take its request's body piece by piece, and write its answer so, even both at a time: each piece may be
+`http.stream.max.idle.ms` apart from the next. Nothing is read that nobody asks for, and nothing is written that the
+caller does not take: so neither side piles up what the other is too slow for.
 """
 
-from collections.abc import Awaitable, Callable
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
 from email.utils import formatdate
 from http import HTTPStatus
 
 import h11
 import trio
+from attrs import evolve
 
+from engine.errors import BrokerError
 from wire.http.config import HttpLimits
 from wire.http.messages import Request, Response
 from wire.http.problems import Problem
+
+logger = logging.getLogger("tidegate.http")
 
 RECEIVE_BYTES = 64 * 1024
 SEND_BYTES = 64 * 1024
 LINGER_S = 1.0
 
 Respond = Callable[[Request], Awaitable[Response]]
+TakesPieces = Callable[[Request], bool]
+"""Whether whoever answers a request, of which the head has arrived, takes the body piece by piece."""
+
+
+def _never(_: Request) -> bool:
+    return False
 
 
 class HttpConnection:
     """A caller, from its first request to its last."""
 
-    def __init__(self, stream: trio.abc.HalfCloseableStream, limits: HttpLimits, respond: Respond) -> None:
+    def __init__(
+        self,
+        stream: trio.abc.HalfCloseableStream,
+        limits: HttpLimits,
+        respond: Respond,
+        takes_pieces: TakesPieces = _never,
+    ) -> None:
         self._stream = stream
         self._limits = limits
         self._respond = respond
+        self._takes_pieces = takes_pieces
         self._protocol = h11.Connection(h11.SERVER, max_incomplete_event_size=limits.max_header_bytes)
         self._unread = b""
         self._patience_s = min(limits.request_timeout_s, limits.max_idle_s)
@@ -61,11 +83,16 @@ class HttpConnection:
             return False
         self.waiting_since = None
         response = await self._respond(request)
-        self.waiting_since = trio.current_time()
-        await self._send(response, with_body=request.method != "HEAD")
+        if response.write is not None and request.method != "HEAD":
+            await self._send_pieces(response)
+        else:
+            self.waiting_since = trio.current_time()
+            await self._send(response, with_body=request.method != "HEAD")
         self._patience_s = self._limits.max_idle_s
-        if self._protocol.our_state is h11.MUST_CLOSE or self._protocol.our_state is h11.ERROR:
+        if self._protocol.our_state is not h11.DONE or self._protocol.their_state is not h11.DONE:
+            # It must be closed, or what is left of the body was not wanted.
             return False
+        self.waiting_since = trio.current_time()
         self._protocol.start_next_cycle()
         return True
 
@@ -80,6 +107,9 @@ class HttpConnection:
         if "transfer-encoding" in headers and "content-length" in headers:
             # A proxy before us may believe the other of the two, and take what we hold for a body for a request.
             raise Problem(HTTPStatus.BAD_REQUEST, "a request has Content-Length or Transfer-Encoding, not both")
+        request = Request(head.method.decode("ascii"), head.target.decode("ascii"), headers)
+        if self._takes_pieces(request):
+            return evolve(request, pieces=_Pieces(self))
         if int(announced) > self._limits.max_request_bytes:
             raise self._too_large()
         body: bytes | None = None
@@ -87,7 +117,7 @@ class HttpConnection:
             body = await self._receive_body()
         if body is None:
             raise Problem(HTTPStatus.REQUEST_TIMEOUT, "the request did not arrive in http.request.timeout.ms")
-        return Request(head.method.decode("ascii"), head.target.decode("ascii"), headers, body)
+        return evolve(request, body=body)
 
     async def _receive_head(self) -> h11.Request | None:
         """The request line and headers; None if the connection has ended instead, or nobody says anything."""
@@ -103,7 +133,15 @@ class HttpConnection:
         return None
 
     async def _receive_body(self) -> bytes:
-        pieces = bytearray()
+        body = bytearray()
+        while (piece := await self._receive_piece()) is not None:
+            body += piece
+            if len(body) > self._limits.max_request_bytes:
+                raise self._too_large()
+        return bytes(body)
+
+    async def _receive_piece(self) -> bytes | None:
+        """What comes next of the body; None at its end."""
         while True:
             if self._protocol.they_are_waiting_for_100_continue:
                 go_on = h11.InformationalResponse(status_code=100, headers=[])
@@ -112,11 +150,18 @@ class HttpConnection:
             if event is h11.NEED_DATA:
                 await self._receive_more()
             elif isinstance(event, h11.Data):
-                pieces += event.data
-                if len(pieces) > self._limits.max_request_bytes:
-                    raise self._too_large()
+                return bytes(event.data)
             else:
-                return bytes(pieces)
+                return None
+
+    async def next_piece(self) -> bytes | None:
+        """The same for whoever takes the body so; a `Problem` if it does not come."""
+        with trio.move_on_after(self._limits.stream_idle_s):
+            try:
+                return await self._receive_piece()
+            except h11.RemoteProtocolError as error:
+                raise Problem(_hinted(error), f"the body ends early, or is not what it says: {error}") from None
+        raise Problem(HTTPStatus.REQUEST_TIMEOUT, "nothing came for http.stream.max.idle.ms")
 
     async def _receive_more(self) -> None:
         """Hand over no more than a head may take: what arrives whole is not measured by h11."""
@@ -139,6 +184,13 @@ class HttpConnection:
             await self._send(problem.response(), with_body=True)
 
     async def _send(self, response: Response, *, with_body: bool) -> None:
+        data = self._head(response)
+        if with_body:
+            data += self._protocol.send(h11.Data(data=response.body)) or b""
+        data += self._protocol.send(h11.EndOfMessage()) or b""
+        await self._send_all(data, self._limits.request_timeout_s)
+
+    def _head(self, response: Response) -> bytes:
         headers = {
             "Date": formatdate(usegmt=True),
             **_content(response),
@@ -148,16 +200,35 @@ class HttpConnection:
         }
         reason = HTTPStatus(response.status).phrase.encode()
         head = h11.Response(status_code=response.status, headers=list(headers.items()), reason=reason)
-        data = self._protocol.send(head) or b""
-        if with_body:
-            data += self._protocol.send(h11.Data(data=response.body)) or b""
-        data += self._protocol.send(h11.EndOfMessage()) or b""
+        return self._protocol.send(head) or b""
+
+    async def _send_all(self, data: bytes, patience_s: float) -> None:
         view = memoryview(data)
         for position in range(0, len(view), SEND_BYTES):
-            with trio.move_on_after(self._limits.request_timeout_s) as scope:
+            with trio.move_on_after(patience_s) as scope:
                 await self._stream.send_all(view[position : position + SEND_BYTES])
             if scope.cancelled_caught:
                 raise trio.BrokenResourceError("the caller does not take its answer")
+
+    async def _send_pieces(self, response: Response) -> None:
+        """The answer, as it is written."""
+        assert response.write is not None, "else it is sent whole"
+        await self._send_all(self._head(response), self._limits.request_timeout_s)
+        try:
+            await response.write(self)
+        except (Problem, BrokerError) as error:
+            raise trio.BrokenResourceError(f"an answer ends early: {error}") from None
+        except trio.BrokenResourceError:
+            raise
+        except Exception:
+            logger.exception("an answer could not be written to its end")
+            raise trio.BrokenResourceError("an answer ends early") from None
+        await self._send_all(self._protocol.send(h11.EndOfMessage()) or b"", self._limits.request_timeout_s)
+
+    async def send(self, data: bytes) -> None:
+        """A piece of an answer that is written piece by piece."""
+        if data:
+            await self._send_all(self._protocol.send(h11.Data(data=data)) or b"", self._limits.stream_idle_s)
 
     async def _linger(self) -> None:
         """Let the caller read what was said last: closing at once with unread input would reset the connection."""
@@ -171,9 +242,27 @@ class HttpConnection:
                 taken += len(piece)
 
 
+class _Pieces:
+    """A body, as it arrives and is asked for."""
+
+    def __init__(self, connection: HttpConnection) -> None:
+        self._connection = connection
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self
+
+    async def __anext__(self) -> bytes:
+        piece = await self._connection.next_piece()
+        if piece is None:
+            raise StopAsyncIteration
+        return piece
+
+
 def _content(response: Response) -> dict[str, str]:
     if response.status == HTTPStatus.NO_CONTENT:
         return {}
+    if response.write is not None:
+        return {"Content-Type": response.media_type}
     return {"Content-Type": response.media_type, "Content-Length": str(len(response.body))}
 
 

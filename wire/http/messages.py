@@ -3,8 +3,8 @@
 A list takes `limit` and `skip` in its query, and its answer says how many items there are in all.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, TypeVar
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from typing import Annotated, Any, Protocol, TypeVar
 
 import msgspec
 from attrs import define, field, frozen
@@ -12,6 +12,14 @@ from attrs import define, field, frozen
 from coordinators.access.callers import ANONYMOUS, Caller
 
 NOBODY = Caller(ANONYMOUS, "")
+
+
+class AnswerSink(Protocol):
+    """Where an answer is written that is not known as a whole."""
+
+    async def send(self, data: bytes) -> None:
+        """Send a piece; waits while the caller does not take what it was sent, and ends the connection if it does not
+        for too long."""
 
 
 @frozen
@@ -22,6 +30,14 @@ class Request:
     target: str
     headers: Mapping[str, str] = field(factory=dict)
     body: bytes = b""
+    pieces: AsyncIterator[bytes] | None = field(default=None, eq=False)
+    """The body as it arrives, of a route that takes it so; `body` is empty then. No piece is asked for before the one
+    before it is done with: so whoever sends faster waits."""
+
+    @property
+    def content_type(self) -> str:
+        """Of the body, without parameters; empty if it does not say."""
+        return self.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
 @frozen
@@ -32,6 +48,9 @@ class Response:
     body: bytes = b""
     media_type: str = "application/json"
     headers: Mapping[str, str] = field(factory=dict)
+    write: Callable[[AnswerSink], Awaitable[None]] | None = field(default=None, eq=False)
+    """Writes the body piece by piece, for an answer that is not known as a whole; `body` is empty then. What it raises
+    ends the connection: the caller sees that the answer is not complete."""
 
 
 @define

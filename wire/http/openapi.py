@@ -46,7 +46,8 @@ def _operation(route: Route, *, needs_token: bool) -> dict[str, Any]:
         "responses": dict(_responses(route, needs_token=needs_token)),
     }
     if route.body is not None:
-        content = {kind: {"schema": _schema(route.body)} for kind in route.takes}
+        content: dict[str, Any] = {kind: {"schema": _schema(route.body)} for kind in route.takes}
+        content |= {kind: {"schema": {"type": "string"}} for kind in route.piecewise}
         operation["requestBody"] = {"required": True, "content": content}
     if needs_token and route.needs_token:
         operation["security"] = [{TOKEN: []}]
@@ -66,9 +67,9 @@ def _parameters(route: Route) -> Iterator[dict[str, Any]]:
         yield {
             "name": CHANGING_HEADER,
             "in": "header",
-            "required": True,
-            "description": "Says that no web page elsewhere sends this.",
-            "schema": {"type": "string", "enum": ["1"]},
+            "required": False,
+            "description": "Says that no web page elsewhere sends this; a browser must send it where there is no body.",
+            "schema": {"type": "string"},
         }
 
 
@@ -77,6 +78,7 @@ def _responses(route: Route, *, needs_token: bool) -> Iterator[tuple[str, dict[s
         answer: dict[str, Any] = {"description": HTTPStatus(status).phrase}
         if route.answer is not None:
             answer["content"] = {route.media_type: {"schema": _schema(route.answer)}}
+            answer["content"] |= {kind: {"schema": {"type": "string"}} for kind in route.other_media_types}
         elif status != HTTPStatus.NO_CONTENT:
             schema = {"type": "object"} if route.media_type == "application/json" else {"type": "string"}
             answer["content"] = {route.media_type: {"schema": schema}}

@@ -38,12 +38,13 @@ class Problem(Exception):
         self.headers = dict(headers or {})
         self.error = error
 
+    def document(self, instance: str = "") -> ProblemDocument:
+        """What callers are told."""
+        return ProblemDocument(self.status.phrase, self.status.value, self.detail, instance=instance, error=self.error)
+
     def response(self, instance: str = "") -> Response:
-        """The problem document."""
-        document = ProblemDocument(
-            self.status.phrase, self.status.value, self.detail, instance=instance, error=self.error
-        )
-        return Response(self.status.value, msgspec.json.encode(document), MEDIA_TYPE, self.headers)
+        """The same as an answer."""
+        return Response(self.status.value, msgspec.json.encode(self.document(instance)), MEDIA_TYPE, self.headers)
 
 
 # The first that fits counts, by the error's class and then its bases.
@@ -65,7 +66,6 @@ _STATUSES: Final[dict[type[errors.BrokerError], HTTPStatus]] = {
     errors.UnknownMemberId: HTTPStatus.CONFLICT,
     errors.InconsistentGroupProtocol: HTTPStatus.CONFLICT,
     errors.GroupMaxSizeReached: HTTPStatus.CONFLICT,
-    errors.OffsetOutOfRange: HTTPStatus.CONFLICT,
     errors.InvalidRecordState: HTTPStatus.CONFLICT,
     errors.InvalidTxnState: HTTPStatus.CONFLICT,
     errors.ProducerFenced: HTTPStatus.CONFLICT,
@@ -87,6 +87,17 @@ _STATUSES: Final[dict[type[errors.BrokerError], HTTPStatus]] = {
     errors.InvalidConfig: HTTPStatus.UNPROCESSABLE_ENTITY,
     errors.InvalidRequest: HTTPStatus.UNPROCESSABLE_ENTITY,
     errors.InvalidGroupId: HTTPStatus.UNPROCESSABLE_ENTITY,
+    errors.RefusedRecords: HTTPStatus.UNPROCESSABLE_ENTITY,
+    errors.OffsetOutOfRange: HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE,
+    errors.RecordTooLarge: HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+    errors.RecordListTooLarge: HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+    errors.OffsetMetadataTooLarge: HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+    errors.ThrottlingQuotaExceeded: HTTPStatus.TOO_MANY_REQUESTS,
+    errors.NotEnoughReplicas: HTTPStatus.SERVICE_UNAVAILABLE,
+    errors.NotEnoughReplicasAfterAppend: HTTPStatus.SERVICE_UNAVAILABLE,
+    errors.StaleLeader: HTTPStatus.SERVICE_UNAVAILABLE,
+    errors.UnknownLeaderEpoch: HTTPStatus.SERVICE_UNAVAILABLE,
+    errors.OffsetNotAvailable: HTTPStatus.SERVICE_UNAVAILABLE,
     errors.CoordinatorLoadInProgress: HTTPStatus.SERVICE_UNAVAILABLE,
     errors.CoordinatorNotAvailable: HTTPStatus.SERVICE_UNAVAILABLE,
     errors.NotCoordinator: HTTPStatus.SERVICE_UNAVAILABLE,

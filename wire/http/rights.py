@@ -50,4 +50,6 @@ def on(rights: Right | tuple[Right, ...], place: str | None = None, *, body: str
 
 OPEN = RouteRights()
 """Whoever is let in may ask it: it tells nothing of what the broker holds."""
+BY_REQUESTS = RouteRights()
+"""What it does it asks for in the caller's name, as a Kafka client would: the rights are those of the requests."""
 DESCRIBE_THE_CLUSTER = on(DESCRIBE_CLUSTER)

@@ -39,7 +39,7 @@ class Route:
     answer: Any = None
     place: type[msgspec.Struct] = NoParameters
     query: type[msgspec.Struct] = NoParameters
-    body: type[msgspec.Struct] | None = None
+    body: Any = None
     status: int = 200
     media_type: str = "application/json"
     problems: tuple[int, ...] = ()
@@ -53,6 +53,12 @@ class Route:
     """Content type and document of what its handler refuses, where that is no problem document."""
     other_answers: tuple[int, ...] = ()
     """Further statuses that carry the same `answer`."""
+    other_media_types: tuple[str, ...] = ()
+    """In which it answers too, if the caller says so by Accept."""
+    piecewise: tuple[str, ...] = ()
+    """The content types of bodies that it takes piece by piece (`Request.pieces`); others are taken whole."""
+    for_tenants: bool = False
+    """Whether callers that belong to a tenant may call: all that it does it asks for as they would by Kafka."""
     segments: tuple[str, ...] = field(init=False)
 
     def __attrs_post_init__(self) -> None:

@@ -5,25 +5,29 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
+import trio
 from attrs import define
 
 from coordinators.records.opening_room import OpeningRoom
+from coordinators.replication.ports import LinkBroken
 from coordinators.waiting import in_worker
 from engine.errors import BrokerError, UnknownTopicOrPartition
 from engine.records.compression import TooLargeDecompressed
 from engine.workers import Workers
-from wire.inner.asking import TIMEOUT_S, InnerClient
+from wire.inner.asking import FIRST_PAUSE_S, LEADER_MOVES, TIMEOUT_S, InnerClient
 from wire.inner.opening import Opened, WantedRecords, is_soon_opened, opened, opened_or_why_not
 from wire.inner.records import ReadRecord
 from wire.kafka.calls import Guest, region_bytes
 from wire.kafka.errors import broker_error, code_name
-from wire.kafka.messages.fetch import AbortedTransaction, FetchPartition, FetchRequest, FetchTopic
+from wire.kafka.messages.fetch import AbortedTransaction, FetchPartition, FetchRequest, FetchTopic, PartitionData
 from wire.kafka.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 
 Aborted = Sequence[AbortedTransaction] | None
 LATEST, EARLIEST = -1, -2
 """Times that stand for the ends of a partition."""
-NO_OFFSET = -1
+NO_OFFSET = NO_LEADER = -1
+MOVING_S = 0.1
+"""How long a reader pauses where nobody leads, or nobody can be reached."""
 MAX_BYTES = 1024 * 1024
 MAX_RECORDS = 1_000
 AT_ONCE_BYTES = 32 * 1024
@@ -64,24 +68,87 @@ class RecordReading:
         timeout_s: float = TIMEOUT_S,
     ) -> ReadRecords:
         """Records from an offset on; none if there are none within `wait_s`. Raises what the leader refuses with."""
-        request = FetchRequest(
-            max_wait_ms=int(wait_s * 1000),
-            min_bytes=1,
-            max_bytes=max_bytes,
-            isolation_level=int(committed),
-            topics=[
-                FetchTopic(
-                    topic=topic,
-                    partitions=[FetchPartition(partition, fetch_offset=offset, partition_max_bytes=max_bytes)],
-                )
-            ],
-        )
+        request = _fetch_request(topic, {partition: offset}, max_bytes, wait_s, committed=committed)
         answer = await self.inner.ask_leader(guest, topic, partition, request, timeout_s=timeout_s, wait_s=wait_s)
         _check(answer.error_code, topic, partition)
         data = _only(answer.responses)
         _check(data.error_code, topic, partition)
         found = await self.opened(data.records, offset, max_records, max_bytes, data.aborted_transactions)
         return ReadRecords(found.records, found.next_offset, data.high_watermark, data.log_start_offset)
+
+    async def read_many(
+        self,
+        guest: Guest,
+        topic: str,
+        offsets: Mapping[int, int],
+        *,
+        max_bytes: int = MAX_BYTES,
+        max_records: int = MAX_RECORDS,
+        wait_s: float = 0.0,
+        committed: bool = True,
+    ) -> dict[int, ReadRecords]:
+        """The same of several partitions at a time, each from its offset on: those that have records, or have moved on
+        over gaps, as soon as any has, or when the time is over. Where there is no leader, or another, nothing is told
+        of the partition: the next read finds it. Raises what a leader refuses with."""
+        by_leader: dict[int, dict[int, int]] = {}
+        for partition, offset in offsets.items():
+            leader = self.inner.leader(guest, topic, partition)
+            by_leader.setdefault(leader, {})[partition] = offset
+        by_leader.pop(NO_LEADER, None)
+        found: dict[int, PartitionData] = {}
+        refusals: list[BrokerError] = []
+
+        async def ask(node_id: int, asked: Mapping[int, int], done: trio.CancelScope) -> None:
+            request = _fetch_request(topic, asked, max_bytes, wait_s, committed=committed)
+            try:
+                answer = await self.inner.ask(guest, request, node_id=node_id, timeout_s=wait_s)
+            except LinkBroken:
+                await trio.sleep(min(wait_s, MOVING_S))
+                return
+            except BrokerError as error:
+                refusals.append(error)
+                done.cancel()
+                return
+            for told in answer.responses:
+                for data in told.partitions:
+                    found[data.partition_index] = data
+            if _has_any(found):
+                done.cancel()
+
+        async with trio.open_nursery() as nursery:
+            for node_id, asked in by_leader.items():
+                nursery.start_soon(ask, node_id, asked, nursery.cancel_scope)
+        for refusal in refusals:
+            raise refusal
+        if not by_leader:
+            await trio.sleep(min(wait_s, MOVING_S))
+        return await self._opened_many(topic, offsets, found, max_bytes, max_records)
+
+    async def _opened_many(
+        self,
+        topic: str,
+        offsets: Mapping[int, int],
+        found: Mapping[int, PartitionData],
+        max_bytes: int,
+        max_records: int,
+    ) -> dict[int, ReadRecords]:
+        read: dict[int, ReadRecords] = {}
+        for partition, data in found.items():
+            if data.error_code in LEADER_MOVES:
+                await trio.sleep(FIRST_PAUSE_S)
+                continue
+            _check(data.error_code, topic, partition)
+            if max_records <= 0 or max_bytes <= 0:
+                break
+            opened_records = await self.opened(
+                data.records, offsets[partition], max_records, max_bytes, data.aborted_transactions
+            )
+            max_records -= len(opened_records.records)
+            max_bytes -= opened_records.size
+            read[partition] = ReadRecords(
+                opened_records.records, opened_records.next_offset, data.high_watermark, data.log_start_offset
+            )
+        return read
 
     async def opened(
         self, given: Any, offset: int, max_records: int, max_bytes: int, aborted: Aborted = None
@@ -134,6 +201,27 @@ class RecordReading:
         _check(data.error_code, topic, partition)
         offset: int = data.offset
         return offset
+
+
+def _fetch_request(
+    topic: str, offsets: Mapping[int, int], max_bytes: int, wait_s: float, *, committed: bool
+) -> FetchRequest:
+    partitions = [
+        FetchPartition(partition, fetch_offset=offset, partition_max_bytes=max_bytes)
+        for partition, offset in offsets.items()
+    ]
+    return FetchRequest(
+        max_wait_ms=int(wait_s * 1000),
+        min_bytes=1,
+        max_bytes=max_bytes,
+        isolation_level=int(committed),
+        topics=[FetchTopic(topic=topic, partitions=partitions)],
+    )
+
+
+def _has_any(found: Mapping[int, PartitionData]) -> bool:
+    """Whether there is something to tell already."""
+    return any(data.records not in (None, b"", [], ()) or data.error_code for data in found.values())
 
 
 def _only(topics: Any) -> Any:

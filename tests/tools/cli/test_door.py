@@ -18,7 +18,7 @@ def test_routes_are_read_by_their_parts(broker: RunningBroker) -> None:
     with opened(Profile(bootstrap=broker.bootstrap)) as door:
         assert door.read("cluster")["node_id"] == 1
         assert [each["name"] for each in door.read_all("config") if each["name"] == "num.partitions"]
-        assert door.health()["status"] == "ok"
+        assert door.health()["status"] == "healthy"
 
 
 @pytest.mark.parametrize(
@@ -85,6 +85,6 @@ def test_a_wrong_token_is_told_in_the_callers_words() -> None:
         with pytest.raises(Refused, match="does not take this token"), spoken(Door(broker.http_url, "guess")) as door:
             door.health()
         with opened(Profile(**where, token="secret")) as door:
-            assert door.health()["status"] == "ok"
+            assert door.health()["status"] == "healthy"
     assert "TIDEGATE_CLI_TOKEN" in none.value.line()
     assert "Authorization" not in none.value.line()

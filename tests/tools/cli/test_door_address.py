@@ -63,7 +63,7 @@ def test_who_names_a_door_alone_means_that_broker(broker: RunningBroker, monkeyp
 
     monkeypatch.setattr("tools.cli.door_address.ask", nobody)
     with opened(Profile(http=broker.http_url)) as door:
-        assert door.health()["status"] == "ok"
+        assert door.health()["status"] == "healthy"
     named = Profile(http=broker.http_url, bootstrap=DEFAULT_BOOTSTRAP, names_bootstrap=True)
     with pytest.raises(CannotReach, match="no Kafka broker") as raised, opened(named):
         pass

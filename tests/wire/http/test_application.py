@@ -121,8 +121,9 @@ async def test_what_is_wrong_with_a_request_is_told(method: str, target: str, st
         (JSON, b"{}", 422, "partitions"),
         (JSON, b'{"partitions": 1, "colour": 2}', 422, "colour"),
         ({"content-type": "text/plain", "x-tidegate": "1"}, b"{}", 415, "application/json"),
-        ({"content-type": "text/plain"}, b"{}", 403, "X-Tidegate"),
-        ({}, b"{}", 403, "X-Tidegate"),
+        ({"content-type": "text/plain", "sec-fetch-site": "same-origin"}, b"{}", 403, "X-Tidegate"),
+        ({"sec-fetch-mode": "no-cors"}, b"{}", 403, "X-Tidegate"),
+        ({"origin": "https://elsewhere.example"}, b"{}", 403, "http.cors.allowed.origins"),
     ],
 )
 @trio_test

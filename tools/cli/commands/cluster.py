@@ -183,7 +183,8 @@ def status(context: typer.Context) -> None:
         "http_error": None if door_error is None else str(door_error),
     }
     # A broker without a door is no less well.
-    well = broker is not None and (health or {}).get("status", "ok") == "ok" and refused in (Exit.OK, Exit.UNREACHABLE)
+    is_healthy = (health or {}).get("status", "healthy") in ("healthy", "ok")
+    well = broker is not None and is_healthy and refused in (Exit.OK, Exit.UNREACHABLE)
     if at.output.is_for_people:
         _tell(at, facts, door_error)
     else:

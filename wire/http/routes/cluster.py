@@ -123,13 +123,21 @@ class PartitionLeaderPage(Page):
     items: list[PartitionLeader]
 
 
+class TopicPartitions(msgspec.Struct):
+    """A topic, and how many partitions it has."""
+
+    name: str
+    partitions: Count
+
+
 class Metadata(msgspec.Struct):
-    """What Kafka's clients are told by Metadata."""
+    """What Kafka's clients are told by Metadata: nodes, and a page of partitions with the topics that are theirs."""
 
     cluster_id: str
     controller_id: int
     nodes: list[ClusterNode]
     partitions: PartitionLeaderPage
+    topics: list[TopicPartitions]
 
 
 async def describe_cluster(_: Call, node: NodeIdentity, nodes: Nodes, topics: Topics, life: Life) -> Cluster:
@@ -207,6 +215,7 @@ async def describe_metadata(call: Call, node: NodeIdentity, nodes: Nodes, topics
     """Nodes, and a page of all partitions with their leaders."""
     query: PageQuery = call.query
     items: list[PartitionLeader] = []
+    named: list[TopicPartitions] = []
     position, wanted = 0, range(query.skip, query.skip + query.limit)
     for name in sorted(topics.by_name):
         topic = topics.by_name[name]
@@ -217,12 +226,15 @@ async def describe_metadata(call: Call, node: NodeIdentity, nodes: Nodes, topics
             items.append(
                 PartitionLeader(name, index, held.leader, held.leader_epoch, list(held.replicas), list(held.isr))
             )
+        if first < last:
+            named.append(TopicPartitions(name, topic.partition_count))
         position += topic.partition_count
     return Metadata(
         node.cluster_id,
         _controller_id(node, nodes),
         _nodes(node, life, nodes),
         PartitionLeaderPage(items=items, total=position, limit=query.limit, skip=query.skip),
+        named,
     )
 
 

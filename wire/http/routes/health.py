@@ -19,7 +19,15 @@ from wire.http.routing import Route
 
 Status: TypeAlias = Literal["ok", "starting", "stopping"]
 
+WELL = ("ok", "healthy")
+HealthStatus: TypeAlias = Literal["healthy", "degraded", "starting", "stopping"]
+
 _STATUSES: dict[Phase, Status] = {Phase.STARTING: "starting", Phase.READY: "ok", Phase.STOPPING: "stopping"}
+_HEALTHS: dict[Phase, HealthStatus] = {
+    Phase.STARTING: "starting",
+    Phase.READY: "healthy",
+    Phase.STOPPING: "stopping",
+}
 
 
 class StorageHealth(msgspec.Struct):
@@ -54,11 +62,11 @@ class ClusterHealth(msgspec.Struct):
 
 
 class Health(msgspec.Struct):
-    """How the broker is. `degraded`: it serves, but not all of its partitions, or not all that they held, or the disk
-    is full, or the cluster lacks replicas, or etcd does not confirm this node's session. `damages` are places on disk
-    that are not as they were written; `/scrub` names them."""
+    """How the broker is: `healthy`, or not. `degraded`: it serves, but not all of its partitions, or not all that they
+    held, or the disk is full, or the cluster lacks replicas, or etcd does not confirm this node's session. `damages`
+    are places on disk that are not as they were written; `/scrub` names them."""
 
-    status: Status | Literal["degraded"]
+    status: HealthStatus
     uptime_seconds: float
     partitions: int
     offline_partitions: int
@@ -74,7 +82,7 @@ class Probe(msgspec.Struct):
 
 
 def _answer(health: Health | Probe) -> Response:
-    status = HTTPStatus.OK if health.status == "ok" else HTTPStatus.SERVICE_UNAVAILABLE
+    status = HTTPStatus.OK if health.status in WELL else HTTPStatus.SERVICE_UNAVAILABLE
     return Response(status.value, msgspec.json.encode(health))
 
 
@@ -102,12 +110,10 @@ async def health(
             size += each.log.recovery.set_aside_bytes
         await breathing.did()
     storage = await _storage(partitions, workers, files, size)
-    status: Status | Literal["degraded"] = _STATUSES[life.phase]
     damages = len(partitions.damages)
     cluster = await _cluster(membership)
     is_well = not offline and not damages and storage.refused is None and _is_whole(cluster)
-    if status == "ok" and not is_well:
-        status = "degraded"
+    status = _HEALTHS[life.phase] if is_well or life.phase is not Phase.READY else "degraded"
     return _answer(Health(status, life.uptime_s, count, offline, storage, damages, cluster))
 
 

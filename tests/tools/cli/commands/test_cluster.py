@@ -16,7 +16,7 @@ def test_the_nodes_are_told(tidegate: Tidegate, broker: RunningBroker) -> None:
 
 def test_a_broker_that_is_well_is_status_0(tidegate: Tidegate) -> None:
     found = tidegate("status", "-o", "json")
-    assert (found.code, found.data["ok"], found.data["health"]["status"]) == (0, True, "ok")
+    assert (found.code, found.data["ok"], found.data["health"]["status"]) == (0, True, "healthy")
     assert "serves clients" in tidegate("status").out
 
 
@@ -38,7 +38,7 @@ def test_the_door_is_found_by_asking_the_broker(
 ) -> None:
     monkeypatch.delenv("TIDEGATE_CLI_HTTP")
     found = tidegate("status", "-o", "json").data
-    assert (found["http"], found["health"]["status"]) == (broker.http_url, "ok")
+    assert (found["http"], found["health"]["status"]) == (broker.http_url, "healthy")
     gone = tidegate("status", "-b", "127.0.0.1:1", "--timeout", "2", "-o", "json")
     assert (gone.code, gone.data["http"]) == (3, None), "a broker that was named has no door by default"
 

@@ -64,7 +64,7 @@ async def test_a_node_that_goes_is_told_by_those_that_stay(tmp_path: Path) -> No
     async with cluster_doors(tmp_path / "three", 3) as doors:
         client = await doors[1].connect()
         await create_on(client, "t", (1, 2, 3), (3, 1, 2))
-        assert (await doors[1].get("/health"))["status"] == "ok"
+        assert (await doors[1].get("/health"))["status"] == "healthy"
         await doors[3].broker.node.services[ClusterMembership].resign()
         nodes = doors[1].broker.node.controller.replicas.nodes
         await until(lambda: 3 not in nodes.by_id)

@@ -85,7 +85,6 @@ async def test_one_record_is_shown_with_its_value(tmp_path: Path) -> None:
 @trio_test
 async def test_a_cancelled_record_is_remembered_as_such(tmp_path: Path) -> None:
     async with staged(tmp_path) as door:
-        assert (await door.ask("DELETE", "/topics/t/delayed/1/b")).status == 403
         assert (await door.ask("DELETE", "/topics/t/delayed/1/b", CHANGE)).status == 204
         assert (await door.get("/topics/t/delayed/1/b"))["fate"] == "CANCELLED"
         assert (await door.ask("DELETE", "/topics/t/delayed/1/b", CHANGE)).status == 409
