@@ -32,6 +32,7 @@ from tidegate.descriptors import DescriptorPlan
 from tidegate.entrances import Entrances
 from tidegate.node import Node
 from wire.inner.asking import InnerClient
+from wire.inner.producers import LentProducers
 from wire.inner.reading import RecordReading
 from wire.inner.residents import Residents
 from wire.inner.sending import Sending
@@ -83,7 +84,8 @@ def _inner(services: Services, clock: Clock, workers: Workers) -> tuple[object, 
     carried = CarriedRequests(calls, services[NodeTrust], background)
     inner = InnerClient(calls, services[Carrying], services[Topics], services[InternalTopics], background, clock)
     room = services[Publishing].opener.room
-    sending, reading = Sending(inner, clock), RecordReading(inner, workers, room)
+    producers = LentProducers(services[LetterWriting].new_producer_id)
+    sending, reading = Sending(inner, clock, producers), RecordReading(inner, workers, room)
     settings, random_bytes = services[Topics].settings, services[NodeTrust].random_bytes
     nodes = services[Nodes]
     residents = Residents(inner, reading, sending, background, workers, nodes, settings, random_bytes)

@@ -2,7 +2,7 @@
 
 import logging
 import random
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextvars import copy_context
 from functools import partial
 
@@ -26,6 +26,7 @@ from tidegate.descriptors import DescriptorPlan
 from tidegate.runtime import NodeRuntime
 from wire.kafka.request import Endpoint
 from wire.kafka.server import KafkaServer
+from wire.services import Services
 from wire.transport import Transport, TransportStream
 
 logger = logging.getLogger("tidegate.simulation")
@@ -115,6 +116,7 @@ class SimulatedNode:
     _life: trio.CancelScope = field(factory=trio.CancelScope, init=False)
     _is_to_end: trio.Event = field(factory=trio.Event, init=False)
     _stops: bool = field(default=False, init=False)
+    _visits: set[trio.CancelScope] = field(factory=set, init=False)
 
     def __attrs_post_init__(self) -> None:
         self.files.make_directories(DATA_DIR)
@@ -139,6 +141,7 @@ class SimulatedNode:
         if self.runtime is not None:
             self.runtime.abandon()
         self.is_serving = False
+        self._end_visits()
         self.network.deafen(self.host)
         self._life.cancel()
 
@@ -150,6 +153,22 @@ class SimulatedNode:
         """Shut down in order and stay down."""
         self._stops = True
         self._is_to_end.set()
+
+    async def visited_by(self, caller: Callable[[Services], Awaitable[None]]) -> None:
+        """What somebody has it do by one of its other doors, in a task of its own, until that is done or the node
+        ends."""
+        HOST.set(self.host)
+        with trio.CancelScope() as visit:
+            self._visits.add(visit)
+            try:
+                if self.is_serving and self.runtime is not None:
+                    await caller(self.runtime.parts.node.services)
+            finally:
+                self._visits.discard(visit)
+
+    def _end_visits(self) -> None:
+        for visit in self._visits:
+            visit.cancel()
 
     async def _live_once(self) -> None:
         self.lives += 1
@@ -179,6 +198,7 @@ class SimulatedNode:
                 self.is_serving = True
                 await self._is_to_end.wait()
                 self.is_serving = False
+                self._end_visits()
         except* BrokerError as refusal:
             # Such as an etcd that does not answer while it starts: whoever looks after it starts it again.
             logger.warning("%s ends: %s", self.host, refusal.exceptions)

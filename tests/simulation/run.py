@@ -26,6 +26,7 @@ from attrs import frozen
 
 from tests.simulation.client import Disconnected, SimulatedClient
 from tests.simulation.cluster import SimulatedCluster
+from tests.simulation.door_sender import DoorSender
 from tests.simulation.faults import Faults
 from tests.simulation.history import Anomaly, History, Place, Show, torn
 from tests.simulation.planted import PLANTED, PLANTED_IN_CLUSTER, PLANTED_IN_SHARES
@@ -79,25 +80,35 @@ class Outcome:
         return f"seed {self.seed}: {self.lives} lives, {self.events} events, {self.trace_hash[:16]}: {found}"
 
 
-def simulate(seed: int, node_count: int = 1, show: Show | None = None, *, shares: bool = False) -> Outcome:
-    """One run; with share groups beside the others where that is asked for."""
+def simulate(
+    seed: int, node_count: int = 1, show: Show | None = None, *, shares: bool = False, doors: bool = False
+) -> Outcome:
+    """One run; with share groups beside the others, or callers of other doors than Kafka's, where that is asked
+    for."""
     chance = random.Random(seed)
     history = History(show=show)
     cluster = SimulatedCluster(random.Random(chance.random()), node_count, SETTINGS if shares else {})
     side = ShareSide(cluster, history, random.Random(seed)) if shares else None
+    senders = _door_senders(cluster, history, random.Random(seed)) if doors else []
     with collected_at_the_end(), deterministic(chance.random()), cluster.pauses.in_force():
-        trio.run(_run, cluster, history, chance, side, clock=JumpingClock().clock)
+        trio.run(_run, cluster, history, chance, side, senders, clock=JumpingClock().clock)
     return Outcome(seed, tuple(history.anomalies), cluster.lives, history.events, history.trace_hash)
 
 
-async def _run(cluster: SimulatedCluster, history: History, chance: random.Random, side: ShareSide | None) -> None:
+async def _run(
+    cluster: SimulatedCluster,
+    history: History,
+    chance: random.Random,
+    side: ShareSide | None,
+    senders: Sequence[Workload],
+) -> None:
     async with trio.open_nursery() as nursery:
         nursery.start_soon(cluster.live)
         with trio.move_on_after(GIVE_UP_S) as given:
             followed = [place for place in (*PLAIN, *DELAYED, *PRIORITISED) if chance.random() < 0.7]
             ends = ASKED_FOR_END if cluster.node_count > 1 else 0.0
             followers = [Follower(cluster.client(), history, chance, place, ends) for place in followed]
-            await _work(cluster, history, chance, followers, side)
+            await _work(cluster, history, chance, followers, side, senders)
             await _judge(cluster, history, chance, followers, side)
         for failure in [failure for node in cluster.nodes for failure in node.failures]:
             history.wrong("node failed", failure)
@@ -113,6 +124,7 @@ async def _work(
     chance: random.Random,
     followers: Sequence[Follower],
     side: ShareSide | None,
+    senders: Sequence[Workload],
 ) -> None:
     """Clients and cuts of power, until the clients have done their part."""
     await _create_topics(cluster, TOPICS if side is None else (*TOPICS, (JOBS[0], 1)))
@@ -126,7 +138,7 @@ async def _work(
         for follower in followers:
             meanwhile.start_soon(follower.run)
         async with trio.open_nursery() as clients:
-            for workload in (*_workloads(cluster, history, chance), *(side.workloads if side else ())):
+            for workload in (*_workloads(cluster, history, chance), *(side.workloads if side else ()), *senders):
                 clients.start_soon(workload.run)
         await sleep(chance.random() * LONGEST_DELAY_MS / 1000)
         meanwhile.cancel_scope.cancel()
@@ -144,6 +156,16 @@ def _workloads(cluster: SimulatedCluster, history: History, chance: random.Rando
         PrioritySwitch(*common("s"), PRIORITISED[0][0], count=chance.randrange(3)),
         TransactionalProducer(*common("t"), TRANSACTED, count=6),
         Committer(*common("g"), PLAIN[0], count=8),
+    ]
+
+
+def _door_senders(cluster: SimulatedCluster, history: History, chance: random.Random) -> list[Workload]:
+    """Their chance is their own, so that the others do what they would do without them."""
+    return [
+        DoorSender(
+            cluster.client(chance=chance), history, random.Random(chance.random()), f"h{place[1]}", cluster, place, 15
+        )
+        for place in PLAIN
     ]
 
 
@@ -220,6 +242,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--minutes", type=float, default=float("inf"), help="no seed begins later than that")
     parser.add_argument("--nodes", type=int, default=1)
     parser.add_argument("--shares", action="store_true", help="with share groups beside the others")
+    parser.add_argument("--doors", action="store_true", help="with callers of other doors than Kafka's")
     parser.add_argument("--jobs", type=int, default=1, help="so many processes")
     parser.add_argument("--plant", choices=sorted(ALL_PLANTED), help="a bug that should be found")
     parser.add_argument("--trace", action="store_true", help="show every event")
@@ -229,6 +252,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _one,
         node_count=options.nodes,
         shares=options.shares,
+        doors=options.doors,
         plant=options.plant,
         trace=options.trace,
         logs=options.logs,
@@ -275,14 +299,23 @@ def _spare_what_is_loaded() -> None:
     gc.freeze()
 
 
-def _one(seed: int, *, node_count: int, shares: bool, plant: str | None, trace: bool, logs: bool) -> Outcome:
+def _one(
+    seed: int,
+    *,
+    node_count: int,
+    plant: str | None = None,
+    trace: bool = False,
+    logs: bool = False,
+    shares: bool = False,
+    doors: bool = False,
+) -> Outcome:
     """In this process, or in one of several."""
     _spare_what_is_loaded()
     logging.disable(logging.NOTSET if logs else logging.CRITICAL)
     with pytest.MonkeyPatch.context() as patch:
         if plant is not None:
             ALL_PLANTED[plant](patch)
-        return simulate(seed, node_count, print if trace else None, shares=shares)
+        return simulate(seed, node_count, print if trace else None, shares=shares, doors=doors)
 
 
 if __name__ == "__main__":

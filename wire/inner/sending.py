@@ -3,13 +3,14 @@
 Every record has its own outcome, in the order of the records. Records of one partition are appended in their order;
 those that ask for something (`tide-` headers) in batches of their own, so that the others learn their offsets. What a
 leader refuses because it leads no more goes to the next one, until the time is over. Where a leader is lost on the way
-it is not known whether it has appended: that is told, and nothing is written twice by itself.
+it is not known whether it has appended: the batch goes to the next one all the same, in the name of a producer that is
+lent for it, and is not written twice. Where that cannot be, it is told that it is not known.
 """
 
 from collections.abc import Iterable, Sequence
 
 import trio
-from attrs import define, field, frozen
+from attrs import define, field
 
 from coordinators.partitioners import PARTITIONERS, Partitioner
 from coordinators.replication.ports import LinkBroken, NotReached
@@ -18,6 +19,8 @@ from engine.clock import Clock
 from engine.errors import BrokerError, InvalidRecord, NotLeader, RequestTimedOut, UnknownTopicOrPartition
 from engine.records.layout import HEADER_SIZE
 from wire.inner.asking import FIRST_PAUSE_S, LEADER_MOVES, LONGEST_PAUSE_S, TIMEOUT_S, InnerClient
+from wire.inner.producers import DoorProducer as DoorProducer
+from wire.inner.producers import LentProducers
 from wire.inner.records import NO_OFFSET, NewRecord, SentRecord
 from wire.kafka.calls import Guest
 from wire.kafka.errors import broker_error, code_name
@@ -35,23 +38,6 @@ BATCH_BYTES = 512 * 1024
 MAGIC, NO_CODEC, UNBOUNDED_BYTES = 2, 0, 2**31 - 1
 
 Outcome = SentRecord | BrokerError
-
-
-@frozen
-class DoorProducer:
-    """An idempotent or transactional producer in whose name records are written, and where its sequence is."""
-
-    producer_id: int
-    epoch: int
-    transactional_id: str | None = None
-    next_sequence: dict[tuple[str, int], int] = field(factory=dict, eq=False)
-    """By topic and partition."""
-
-    def take(self, place: tuple[str, int], count: int) -> int:
-        """The first sequence number of the next batch."""
-        first = self.next_sequence.get(place, 0)
-        self.next_sequence[place] = (first + count) & 0x7FFFFFFF
-        return first
 
 
 @define(eq=False)
@@ -76,8 +62,17 @@ class _Sending:
     acks: int
     deadline: float
     chosen: bool
-    transactional_id: str | None
+    producer: DoorProducer | None
+    is_lent: bool
     outcomes: dict[int, Outcome] = field(factory=dict)
+
+    @property
+    def transactional_id(self) -> str | None:
+        return None if self.producer is None else self.producer.transactional_id
+
+    def has_failed(self, wave: Iterable[_Batch]) -> bool:
+        """Whether any of it was refused, or it is not known what became of it."""
+        return any(isinstance(self.outcomes[batch.numbers[0]], BrokerError) for batch in wave)
 
     def refuse(self, batch: _Batch, error: BrokerError) -> None:
         for number in batch.numbers:
@@ -90,6 +85,7 @@ class Sending:
 
     inner: InnerClient
     clock: Clock
+    producers: LentProducers
     _partitioners: dict[str, Partitioner] = field(factory=dict, init=False)
 
     async def send(
@@ -106,13 +102,19 @@ class Sending:
         """What became of each record. A topic that is missing is made where the broker makes what is asked for."""
         found = await self.inner.known_topic(guest, topic, make=True)
         chosen = any(record.partition is None for record in records)
-        transactional_id = None if producer is None else producer.transactional_id
         deadline = self.clock.monotonic() + timeout_s
-        sending = _Sending(guest, topic, records, acks, deadline, chosen, transactional_id)
+        is_lent = producer is None and acks != NONE
+        sending = _Sending(guest, topic, records, acks, deadline, chosen, producer, is_lent)
         for wave in await self._waves(sending, found.partition_count, partitioner):
+            if is_lent and sending.producer is None:
+                sending.producer = await self.producers.lend()
             for batch in wave:
-                await self._build(sending, batch, producer)
+                await self._build(sending, batch)
             await self._send_wave(sending, wave)
+            if is_lent and sending.has_failed(wave):
+                sending.producer = None
+        if is_lent and sending.producer is not None:
+            self.producers.give_back(sending.producer)
         return [sending.outcomes[number] for number in range(len(records))]
 
     # -- batches
@@ -146,11 +148,11 @@ class Sending:
             raise UnknownTopicOrPartition(f"the topic has partitions 0 to {count - 1}, not {record.partition}")
         return record.partition
 
-    async def _build(self, sending: _Sending, batch: _Batch, producer: DoorProducer | None) -> None:
+    async def _build(self, sending: _Sending, batch: _Batch) -> None:
         # Imported late: the package brings a whole client along.
         from aiokafka.record.default_records import DefaultRecordBatchBuilder
 
-        now_ms = self.clock.now_ms()
+        now_ms, producer = self.clock.now_ms(), sending.producer
         identity = (-1, -1, -1)
         if producer is not None:
             first = producer.take((sending.topic, batch.partition), len(batch.numbers))
@@ -224,6 +226,8 @@ class Sending:
             unknown = f"it is not known whether it was written: {error}"
             for batch in batches:
                 sending.refuse(batch, RequestTimedOut(f"{sending.topic}-{batch.partition}: {unknown}"))
+            if sending.is_lent and sending.producer is not None:
+                again += batches
             return
         except BrokerError as error:
             for batch in batches:
