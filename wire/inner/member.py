@@ -378,9 +378,10 @@ class DoorMember:
         if self._reading is not None:
             self._reading.cancel()
 
-    async def leave(self) -> None:
-        """The caller is done, with all that it was given too."""
+    async def leave(self, *, is_done: bool = True) -> None:
+        """The caller goes; unless it was cut off, it is done with all that it was given."""
         self._check()
-        self.positions.done()
+        if is_done:
+            self.positions.done()
         self._end("its caller leaves")
         await self._gone.wait()
