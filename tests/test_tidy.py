@@ -52,6 +52,7 @@ UNMIRRORED_LINES_MAX = 100
 
 # Longer modules without a test file of their own name, and why.
 UNMIRRORED = {
+    "wire/grpc/services/delayed.py": "asks `Inspection`; compat_tests/grpc lists and cancels by it",
     "wire/grpc/calls.py": "a call is what a connection serves: test_connection.py has handlers do all of it",
     "engine/log/view.py": "the readable side of `Log`; test_log.py asks it everything",
 }

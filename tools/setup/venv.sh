@@ -25,6 +25,6 @@ if ! .venv/bin/python -c '' 2>/dev/null; then
     "$python" -m venv --clear .venv
 fi
 echo "== venv: installing the project and its development tools"
-.venv/bin/python -m pip install --quiet --disable-pip-version-check --no-input --editable '.[dev,otlp,spark]'
+.venv/bin/python -m pip install --quiet --disable-pip-version-check --no-input --editable '.[client,dev,otlp,spark]'
 echo "$key" >"$stamp"
 compile_modules
