@@ -59,6 +59,8 @@ UNMIRRORED = {
 
 # Class names that stand twice in the product, and why; any other name means one thing.
 SAID_TWICE = {
+    "Lease": "etcd's, and what `tidegate.client` hands out of a share group: both are for a time",
+    "Login": "how a Kafka client comes in, and what `tidegate.client` shows",
     "Job": "what a log has threads do, and what `tidegate.work` hands out: the word of those who come from queues",
     "NoSuchRecord": "the broker's refusal, and what `tidegate.admin` raises for it",
     "TooLate": "the broker's refusal, and what `tidegate.admin` raises for it",
