@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 from attrs import frozen
 
+from tools.cli import over_http
 from tools.cli.asked import as_given
 from tools.cli.completion import group_names, topic_names
 from tools.cli.errors import NotFound, UsageMistake
@@ -35,6 +36,8 @@ EXAMPLES = (
     "tidegate consume orders -e -o json | jq .value",
     "tidegate consume orders -e --decode",
     "tidegate consume orders --key 'table-.*' --header source=bar",
+    "tidegate consume orders --http http://127.0.0.1:8080 --partition 0 --from 17 --count 1",
+    "tidegate consume orders --http http://127.0.0.1:8080 --group kitchen --count 100 --commit-interval 1000",
     "tidegate consume jobs --share mail --count 10",
     "tidegate consume jobs --share mail --exec ./send-mail --workers 4",
 )
@@ -164,9 +167,13 @@ def consume(
     """Read records, from where to where one likes.
 
     Without an end (--exit, --to, --until, --count, --idle) it goes on until Ctrl-C.
+    With --http, and no --bootstrap, one topic is read by the HTTP door alone.
     Format strings are those of kcat and rpk; docs/cli.md lists the letters."""
     at = session(context)
     write = _decoding(at, _writer(at, form), registry) if decode else _writer(at, form)
+    if over_http.is_meant(context) and share is None:
+        _consume_over_http(context, write)
+        return
     if share is not None:
         _check_alone(context)
         settling = _settling(settle, accepts, releases, rejects, renews)
@@ -198,6 +205,39 @@ def consume(
             run(work.alone(partitions or (), begin or "earliest", stop), waits=False)
     if not reading.shown and at.output.is_for_people and sys.stderr.isatty():
         at.output.note("no records" if chosen == Filter() else "no record matches")
+
+
+OVER_HTTP = (
+    *("topics", "begin", "exit_at_end", "count", "idle", "partitions", "key", "value", "headers", "form"),
+    *("group", "commit", "commit_interval", "fetch_bytes", "decode", "registry"),
+)
+
+
+def _consume_over_http(context: typer.Context, write: Callable[[Record], None]) -> None:
+    over_http.refuse_others(context, OVER_HTTP, "leave it out, or read by Kafka's protocol with --bootstrap")
+    given = context.params
+    if len(given["topics"]) > 1:
+        raise UsageMistake("over HTTP one topic is read at a time", "name one, or read by --bootstrap")
+    headers = tuple(_wanted(each) for each in given["headers"] or ())
+    wanted = over_http.HttpReading(
+        given["topics"][0],
+        write,
+        Filter(pattern(given["key"]), pattern(given["value"]), headers),
+        given["group"],
+        given["partitions"] or (),
+        given["begin"],
+        given["fetch_bytes"],
+        given["count"],
+        given["idle"],
+        given["exit_at_end"],
+        given["commit_interval"] / 1000 if given["commit"] else None,
+    )
+    if wanted.begin is not None and not (wanted.begin in ("earliest", "latest") or wanted.begin.isdecimal()):
+        raise UsageMistake(f"--from cannot be {wanted.begin!r} over HTTP", "earliest, latest or an offset")
+    if wanted.group is not None and (wanted.partitions or (wanted.begin or "").isdecimal()):
+        raise UsageMistake(*GROUP_DECIDES)
+    with over_http.rest_door(session(context)) as door:
+        over_http.HttpConsumer(door, wanted).run()
 
 
 def _options(isolation: Isolation, fetch_bytes: int, begin: str | None) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 from attrs import evolve
 
+from tools.cli import over_http
 from tools.cli.arrivals import arriving
 from tools.cli.asked import Asked, as_given, header
 from tools.cli.completion import priority_names, topic_names
@@ -36,6 +37,7 @@ EXAMPLES = (
     "tidegate produce orders --file orders.txt --transactional-id import-1 --transaction-every 1000",
     "tidegate produce orders --schema orders-value '{\"id\": 7}'",
     "tidegate consume orders -e -o json | tidegate produce copies --json",
+    "tidegate produce orders --http http://127.0.0.1:8080 --key table-4 'one coffee'",
 )
 RECORD, WAIT, INPUT, DELIVERY = "The record", "Delay, priority, expiry", "The input", "How it is sent"
 
@@ -185,7 +187,8 @@ def produce(
 
     A line is sent as soon as it is there, so that 'tail -f' can be the input.
     Records expire (--ttl) while they wait: held back, or in a lane of a topic with priorities; not in a plain topic.
-    With --transactional-id, all records become readable at once, or none."""
+    With --transactional-id, all records become readable at once, or none.
+    With --http, and no --bootstrap, they go by the HTTP door alone."""
     at = session(context)
     transactions = _transactions(transactional_id, transaction_every, transaction_timeout, is_aborted, acks)
     asked = Asked(delay, deliver_at, priority, ttl, expires_at, schedule_id, cancel, trace)
@@ -207,6 +210,9 @@ def produce(
     texts = _nothing(key) if is_bare else source(values or (), files or (), delimiter, whole=whole)
     if not is_bare and not values and not files and sys.stdin.isatty():
         at.output.note(f"a line is a record for {topic}; Ctrl-D ends")
+    if over_http.is_meant(context):
+        _produce_over_http(context, topic, records(texts, parse), asked, base)
+        return
     options = _options(acks, compression, partitioner, batch_bytes, linger_ms)
     with progress("sent", draws=not sys.stdin.isatty() or bool(files)) as shown:
         chunks = arriving(records(texts, parse))
@@ -239,6 +245,19 @@ def _with_schema(at: Session, parse: Parse, schema: str, registry: str | None) -
         return record if record.value is None else evolve(record, value=encode(record.value))
 
     return framed
+
+
+def _produce_over_http(
+    context: typer.Context, topic: str, chunks: Iterator[list[NewRecord]], asked: Asked, base: NewRecord
+) -> None:
+    kafka_only = {"acks", "compression", "partitioner", "batch_bytes", "linger_ms", "transactional_id"}
+    kafka_only |= {"transaction_every", "transaction_timeout", "is_aborted"}
+    allowed = [name for name in context.params if name not in kafka_only]
+    over_http.refuse_others(context, allowed, "leave it out, or send by Kafka's protocol with --bootstrap")
+    at = session(context)
+    with progress("sent") as shown, over_http.rest_door(at) as door:
+        sent = over_http.send(door, topic, chunks, shown.advance)
+    _report(at, sent, asked, base, None)
 
 
 def _nothing(key: str | None) -> Iterator[list[bytes]]:
