@@ -13,14 +13,13 @@ from tidegate.testing import RunningBroker
 
 pytestmark = pytest.mark.skipif(target() != "tidegate", reason="Kafka has no other doors")
 
+ANY = bytes(range(256))
 ITEMS = (
     Item(b"key", b"value"),
     Item(None, b"no key"),
     Item(b"tombstone", None),
     Item(b"", b""),
-    Item(
-        bytes(range(256)), bytes(range(256)) * 8, (("any bytes", bytes(range(256))), ("twice", b"1"), ("twice", b"2"))
-    ),
+    Item(ANY, ANY * 8, (("any bytes", ANY), ("twice", b"1"), ("twice", b"2"))),
     Item("schlüssel".encode(), b"\r\nOK 0\r\nPUB x 5\r\n", (("grüße", b"%20 = \r\n"),)),
 )
 

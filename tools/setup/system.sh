@@ -1,5 +1,5 @@
 #!/bin/sh
-# What the compatibility tests need from the system: kcat, Java 17 or later, Maven. Installs what is missing where it
+# What the compatibility tests need from the system: kcat, nc, Java 17 or later, Maven. Installs what is missing where it
 # may, otherwise says what to install and fails.
 set -eu
 . "$(dirname "$0")/apt.sh"
@@ -12,6 +12,7 @@ java_is_enough() {
 find_missing() {
     missing=""
     command -v kcat >/dev/null 2>&1 || missing="$missing kcat"
+    command -v nc >/dev/null 2>&1 || missing="$missing netcat-openbsd"
     java_is_enough 2>/dev/null || missing="$missing default-jdk-headless"
     command -v mvn >/dev/null 2>&1 || missing="$missing maven"
 }
@@ -23,6 +24,6 @@ apt_install $missing || true
 find_missing
 [ -z "$missing" ] && exit 0
 
-echo "The tests need kcat, Java 17 or later and Maven. These Debian packages are missing and could not be installed" >&2
+echo "The tests need kcat, nc, Java 17 or later and Maven. These Debian packages are missing and could not be installed" >&2
 echo "from here:$missing. Install them (or what your system calls them), then run 'make test' again." >&2
 exit 1
