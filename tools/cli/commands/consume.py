@@ -19,7 +19,7 @@ from tools.cli.framework import Session, session
 from tools.cli.kafka import client_options, connected, reaching, run, stopped
 from tools.cli.offsets import LATEST, Place, at_time, bounds, list_offsets
 from tools.cli.output import printable
-from tools.cli.progress import progress, waiting
+from tools.cli.progress import Progress, progress, waiting
 from tools.cli.reading import Filter, Reading, joined, pattern, read, set_out
 from tools.cli.share_work import Settling, ShareWork
 from tools.cli.times import duration_ms, moment_ms
@@ -175,10 +175,9 @@ def consume(
         _consume_over_http(context, write)
         return
     if share is not None:
-        _check_alone(context)
         settling = _settling(settle, accepts, releases, rejects, renews)
         shared = ShareWork(at.profile, topics, share, settling, command, workers, write, count, idle)
-        _work(at, shared, retry_in)
+        _work(context, shared, retry_in)
         return
     begin, stop = _bound(begin, since, "--from", "--since"), _bound(stop, until, "--to", "--until")
     if group is not None and (partitions or stop is not None or begin not in (None, "earliest", "latest")):
@@ -187,23 +186,40 @@ def consume(
     options = _options(isolation, fetch_bytes, begin)
     # A bar beside records on the same terminal would only be in the way.
     with progress("read", draws=not sys.stdout.isatty()) as shown:
-        reading = Reading(
-            write,
-            chosen,
-            shown,
-            count,
-            idle_s=idle,
-            on_end=_waiting_note(at, topics),
-            on_lost=lambda: at.output.note(f"the broker at {at.profile.bootstrap} has gone; trying again"),
-            timeout_s=at.profile.timeout_s,
-        )
+        reading = _reading(at, write, chosen, shown, count, idle, topics)
         work = _Work(at, topics, is_regex, options, reading, exit_at_end, isolation is Isolation.COMMITTED)
         if group is not None:
             options |= {"group_id": group, "enable_auto_commit": commit, "auto_commit_interval_ms": commit_interval}
             run(work.as_member(), waits=False)
         else:
             run(work.alone(partitions or (), begin or "earliest", stop), waits=False)
-    if not reading.shown and at.output.is_for_people and sys.stderr.isatty():
+    if not reading.shown:
+        _nothing_note(at, chosen)
+
+
+def _reading(
+    at: Session,
+    write: Callable[[Record], None],
+    chosen: Filter,
+    shown: Progress,
+    count: int | None,
+    idle_s: float | None,
+    topics: Sequence[str],
+) -> Reading:
+    return Reading(
+        write,
+        chosen,
+        shown,
+        count,
+        idle_s=idle_s,
+        on_end=_waiting_note(at, topics),
+        on_lost=lambda: at.output.note(f"the broker at {at.profile.bootstrap} has gone; trying again"),
+        timeout_s=at.profile.timeout_s,
+    )
+
+
+def _nothing_note(at: Session, chosen: Filter) -> None:
+    if at.output.is_for_people and sys.stderr.isatty():
         at.output.note("no records" if chosen == Filter() else "no record matches")
 
 
@@ -249,7 +265,9 @@ def _options(isolation: Isolation, fetch_bytes: int, begin: str | None) -> dict[
     }
 
 
-def _work(at: Session, shared: ShareWork, retry_in: str | None) -> None:
+def _work(context: typer.Context, shared: ShareWork, retry_in: str | None) -> None:
+    _check_alone(context)
+    at = session(context)
     shared.delay_s = None if retry_in is None else duration_ms(retry_in) / 1000
     run(shared.work(), waits=False)
     if shared.command is not None and at.output.is_for_people:

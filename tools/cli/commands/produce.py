@@ -215,8 +215,7 @@ def produce(
         return
     options = _options(acks, compression, partitioner, batch_bytes, linger_ms)
     with progress("sent", draws=not sys.stdin.isatty() or bool(files)) as shown:
-        chunks = arriving(records(texts, parse))
-        sent = run(send(at.profile, topic, chunks, options, shown, transactions), waits=False)
+        sent = run(send(at.profile, topic, arriving(records(texts, parse)), options, shown, transactions), waits=False)
     _report(at, sent, asked, base, transactions)
 
 
