@@ -37,6 +37,7 @@ setup: venv  ## install what the tests need: kcat, Java, Maven, etcd, the jars o
 	@sh tools/setup/valgrind.sh
 	@sh tools/setup/etcd.sh
 	@sh tools/setup/helm.sh
+	@sh tools/setup/console.sh
 	@echo "== setup: Kafka's jars"
 	@$(PY) -m tools.reference.install
 	@$(PY) -m tools.reference.spark

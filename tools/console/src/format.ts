@@ -1,0 +1,30 @@
+// Figures as people read them.
+
+const UNITS = ["B", "KiB", "MiB", "GiB", "TiB"];
+
+export function bytes(count: number): string {
+  let unit = 0;
+  while (count >= 1024 && unit < UNITS.length - 1) {
+    count /= 1024;
+    unit += 1;
+  }
+  return `${unit ? count.toFixed(1) : count} ${UNITS[unit]}`;
+}
+
+export function number(count: number | null | undefined): string {
+  return count === null || count === undefined ? "–" : count.toLocaleString("en");
+}
+
+export function span(ms: number): string {
+  const size = Math.abs(ms);
+  if (size < 1000) return `${Math.round(ms)} ms`;
+  const seconds = Math.round(ms / 1000);
+  if (size < 60_000) return `${seconds} s`;
+  if (size < 3_600_000) return `${Math.floor(seconds / 60)} min ${Math.abs(seconds % 60)} s`;
+  if (size < 86_400_000) return `${Math.floor(seconds / 3600)} h ${Math.abs(Math.floor((seconds % 3600) / 60))} min`;
+  return `${Math.floor(seconds / 86_400)} d ${Math.abs(Math.floor((seconds % 86_400) / 3600))} h`;
+}
+
+export function time(ms: number | null | undefined): string {
+  return ms === null || ms === undefined || ms < 0 ? "–" : new Date(ms).toISOString().replace("T", " ");
+}

@@ -1,0 +1,85 @@
+// One topic: its records, what waits in it, its partitions and settings.
+
+import type { JSX } from "preact";
+import { path } from "../api";
+import { bytes, number } from "../format";
+import { placeOf, useData } from "../hooks";
+import { Badge, Figure, Table, Wrong } from "../parts";
+import { Delayed } from "./delayed";
+import { Lanes } from "./lanes";
+import { Messages } from "./messages";
+import { Produce } from "./produce";
+
+interface PartitionDetail {
+  partition: number;
+  leader: number;
+  replicas: number[];
+  isr: number[];
+  start_offset: number;
+  end_offset: number;
+  size_bytes: number;
+  offline: boolean;
+}
+
+interface TopicDetail {
+  name: string;
+  size_bytes: number;
+  configs: { name: string; value: string | null; source: string }[];
+  partitions: { items: PartitionDetail[]; total: number };
+}
+
+const TABS = ["messages", "produce", "delayed", "lanes", "partitions", "settings"];
+
+export function Topic({ name, tab }: { name: string; tab: string }): JSX.Element {
+  const { data, error } = useData<TopicDetail>(path("topics", name) + "?limit=1000");
+  return (
+    <>
+      <h1>{name}</h1>
+      <Wrong error={error} />
+      {data && (
+        <dl class="figures">
+          <Figure name="partitions">{number(data.partitions.total)}</Figure>
+          <Figure name="records held here">{number(data.partitions.items.reduce((sum, each) => sum + each.end_offset - each.start_offset, 0))}</Figure>
+          <Figure name="stored here">{bytes(data.size_bytes)}</Figure>
+        </dl>
+      )}
+      <nav class="tabs" aria-label="About this topic">
+        {TABS.map((each) => <a href={placeOf("topics", name, each)} aria-current={each === tab ? "page" : undefined}>{each}</a>)}
+      </nav>
+      {tab === "messages" && <Messages topic={name} />}
+      {tab === "produce" && <Produce topic={name} />}
+      {tab === "delayed" && <Delayed topic={name} />}
+      {tab === "lanes" && <Lanes topic={name} />}
+      {tab === "partitions" && <Partitions rows={data?.partitions.items} />}
+      {tab === "settings" && (
+        <Table
+          rows={data?.configs}
+          empty="Nothing is set."
+          columns={[
+            { name: "key", cell: (each) => <code>{each.name}</code> },
+            { name: "value", cell: (each) => <code>{each.value ?? "–"}</code> },
+            { name: "set by", cell: (each) => each.source.replaceAll("_", " ") },
+          ]}
+        />
+      )}
+    </>
+  );
+}
+
+function Partitions({ rows }: { rows: PartitionDetail[] | undefined }): JSX.Element {
+  return (
+    <Table
+      rows={rows}
+      empty="This node holds none of its partitions."
+      columns={[
+        { name: "partition", right: true, cell: (each) => each.partition },
+        { name: "leader", right: true, cell: (each) => each.leader },
+        { name: "in sync", cell: (each) => <>{each.isr.join(", ")} {each.isr.length < each.replicas.length && <Badge kind="so">of {each.replicas.join(", ")}</Badge>}</> },
+        { name: "from", right: true, cell: (each) => number(each.start_offset) },
+        { name: "to", right: true, cell: (each) => number(each.end_offset) },
+        { name: "stored", right: true, cell: (each) => bytes(each.size_bytes) },
+        { name: "state", cell: (each) => each.offline && <Badge kind="bad">offline</Badge> },
+      ]}
+    />
+  );
+}
