@@ -72,10 +72,11 @@ class PollQuery(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class MemberRecords(msgspec.Struct, kw_only=True):
-    """What the member was given, in which generation of its group."""
+    """What the member was given, in which generation of its group; and what it reads now."""
 
     generation: int
     state: str
+    assignment: list[Assignment]
     records: list[GivenRecord]
 
 
@@ -141,7 +142,12 @@ async def poll_records(call: Call, residents: Residents, doors: Doors) -> Member
             for portion in polled.portions
             for record in portion.records
         ]
-        return MemberRecords(generation=polled.generation, state=member.state.value, records=records)
+        return MemberRecords(
+            generation=polled.generation,
+            state=member.state.value,
+            assignment=assignments(member.assigned()),
+            records=records,
+        )
 
 
 async def member_heartbeat(call: Call, residents: Residents, doors: Doors) -> MemberShown:

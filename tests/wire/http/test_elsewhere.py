@@ -1,0 +1,100 @@
+"""Members and producers in a cluster: they work wherever they live, and other nodes send their callers there."""
+
+from pathlib import Path
+from typing import Any
+
+import trio
+from trio.testing import trio_test
+
+from tests.wire.http.cluster_doors import cluster_doors, create_on
+from tests.wire.http.door import Answer, HttpDoor
+from tests.wire.kafka.door import Client
+from tests.wire.kafka.requests import BY_NAME, batch, produce
+from tests.wire.kafka.sharing import configure_group
+
+PATIENCE_S = 60.0
+SETTINGS: dict[str, object] = {"group.initial.rebalance.delay.ms": 0, "offsets.topic.num.partitions": 4}
+
+
+async def post(http: HttpDoor, target: str, **body: Any) -> Answer:
+    with trio.fail_after(PATIENCE_S):
+        return await http.ask("POST", target, body=body)
+
+
+async def made(http: HttpDoor, target: str, **body: Any) -> Any:
+    answer = await post(http, target, **body)
+    assert answer.status in (200, 201), answer
+    return answer.json()
+
+
+async def polled(http: HttpDoor, target: str, count: int) -> list[Any]:
+    records: list[Any] = []
+    with trio.fail_after(PATIENCE_S):
+        while len(records) < count:
+            records += (await http.get(f"{target}/records?wait_ms=1000"))["records"]
+    return records
+
+
+async def written(clients: dict[int, Client], topic: str) -> None:
+    """A record into each partition, by its leader."""
+    for partition, client in enumerate(clients.values()):
+        answer = await client.ask(produce(topic, batch([b"to-%d" % partition]), partition=partition), BY_NAME)
+        assert answer.responses[0].partition_responses[0].error_code == 0
+
+
+@trio_test
+async def test_what_lives_on_a_node_reads_all_of_them_and_is_found_from_all(tmp_path: Path) -> None:
+    async with cluster_doors(tmp_path, 2, **SETTINGS) as doors:
+        clients = {number: await door.connect() for number, door in doors.items()}
+        for topic in ("t", "queue", "out"):
+            await create_on(clients[1], topic, (1,), (2,))
+        await _members(doors, clients)
+        await _share_members(doors, clients)
+        await _producers(doors)
+
+
+async def _members(doors: dict[int, HttpDoor], clients: dict[int, Client]) -> None:
+    await written(clients, "t")
+    for home, other in ((1, 2), (2, 1)):
+        group = f"g{home}"
+        member = await made(doors[home], f"/groups/{group}/members", topics=["t"], reset="earliest")
+        assert member["node_id"] == home
+        target = f"/groups/{group}/members/{member['member']}"
+        found = await polled(doors[home], target, 2)
+        assert sorted(each["value"] for each in found) == ["to-0", "to-1"]
+        sent_on = await doors[other].ask("GET", f"{target}/records?wait_ms=5")
+        assert sent_on.status == 307
+        assert sent_on.headers["location"] == member["url"] + "/records?wait_ms=5"
+        assert (await doors[home].ask("DELETE", target, {"x-tidegate": "1"})).status == 204
+
+
+async def _share_members(doors: dict[int, HttpDoor], clients: dict[int, Client]) -> None:
+    await configure_group(clients[1], "work", share_auto_offset_reset="earliest")
+    await written(clients, "queue")
+    member = await made(doors[2], "/share-groups/work/members", topics=["queue"])
+    target = f"/share-groups/work/members/{member['member']}"
+    receipts = [each["receipt"] for each in await polled(doors[2], target, 2)]
+    sent_on = await post(doors[1], "/messages/ack", receipts=receipts)
+    assert (sent_on.status, sent_on.headers["location"]) == (307, f"{member['receipts_url']}/ack")
+    assert await made(doors[2], "/messages/ack", receipts=receipts) == {"settled": 2, "refused": []}
+
+
+async def _producers(doors: dict[int, HttpDoor]) -> None:
+    reader = await made(doors[1], "/groups/out-readers/members", topics=["out"], reset="earliest")
+    for home in doors:
+        producer = (await made(doors[home], "/producers/init", transactional_id=f"tx-{home}"))["producer"]
+        sent_on = await post(doors[3 - home], "/transactions/begin", producer=producer)
+        assert sent_on.status == 307
+        for committed in (True, False):
+            await made(doors[home], "/transactions/begin", producer=producer)
+            for partition in (0, 1):
+                record = {"value": f"{home}-{partition}-{committed}", "partition": partition}
+                done = await made(
+                    doors[home], "/transactions/publish", producer=producer, topic="out", records=[record]
+                )
+                assert done["records"][0]["error"] is None, done
+            await made(doors[home], "/transactions/" + ("commit" if committed else "abort"), producer=producer)
+    found = await polled(doors[1], f"/groups/out-readers/members/{reader['member']}", 4)
+    assert sorted(each["value"] for each in found) == ["1-0-True", "1-1-True", "2-0-True", "2-1-True"]
+    listed = {each["transactional_id"] for each in (await doors[1].get("/transactions"))["items"]}
+    assert listed == {"tx-1", "tx-2"}
