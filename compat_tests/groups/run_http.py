@@ -55,6 +55,7 @@ def _poll(member: str, held: set[tuple[str, int]], *, commits: bool) -> set[tupl
         say(record=[each["partition"], each["offset"], each["value"]])
     if polled["records"] and commits:
         call("POST", f"{member}/commit", {"generation": polled["generation"]})
+        say(committed=len(polled["records"]))
     return now
 
 

@@ -87,9 +87,8 @@ def test_http_java_and_librdkafka_members_share_a_topic(broker: HttpBroker, make
         ("confluent", {"strategy": "cooperative-sticky"}),
         ("confluent", {"strategy": "roundrobin"}),
         ("confluentnew", {}),
-        ("aio", {}),
     ],
-    ids=["cooperative", "round-robin", "new-protocol", "aiokafka"],
+    ids=["cooperative", "round-robin", "new-protocol"],
 )
 def test_an_http_member_shares_with_whatever_client(
     broker: HttpBroker, make_topic: MakeTopic, group: str, kind: str, options: dict[str, str]

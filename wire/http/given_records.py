@@ -4,7 +4,6 @@ Keys and values that are text are given as text, others in base64. A value may b
 which is written as JSON, or in base64.
 """
 
-import binascii
 from base64 import b64decode
 from typing import Annotated, Any
 
@@ -17,7 +16,7 @@ from wire.inner.records import Header, NewRecord, ReadRecord
 
 Partition = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
 Offset = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
-TopicName = Annotated[str, msgspec.Meta(min_length=1, max_length=1_000)]
+TopicName = Annotated[str, msgspec.Meta(min_length=1, max_length=249)]
 
 
 class GivenRecord(msgspec.Struct, kw_only=True):
@@ -93,5 +92,5 @@ def _bytes(what: str, text: str | None, base64: str | None) -> bytes | None:
         return None if text is None else text.encode()
     try:
         return b64decode(base64, validate=True)
-    except binascii.Error as error:
+    except ValueError as error:
         raise InvalidRequest(f"{what} is not base64: {error}") from None

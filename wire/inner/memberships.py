@@ -103,6 +103,8 @@ class DoorMembership:
     """Of the leader: how many partitions the group's topics had when they were dealt out."""
     wanted: frozenset[str] = field(default=frozenset(), init=False)
     """Of the leader: the topics of all members, whether or not there are such."""
+    on_known: Callable[[], object] = field(default=lambda: None, init=False)
+    """Told when the coordinator has heard of the member."""
 
     async def _asked(self, ask: Ask, message: Any, *, wait_s: float = 0.0) -> Any:
         """The answer, however long its coordinator cannot be found: a group outlives its node."""
@@ -133,6 +135,7 @@ class DoorMembership:
         if joined.error_code:
             if joined.error_code == ErrorCode.MEMBER_ID_REQUIRED:
                 self.member_id = joined.member_id
+                self.on_known()
             await self._move(joined.error_code)
             return False
         self.member_id, self.generation = joined.member_id, joined.generation_id

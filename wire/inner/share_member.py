@@ -149,6 +149,13 @@ class DoorShareMember:
         self._check()
         self._seen = trio.current_time()
 
+    async def until_heard(self, wait_s: float) -> None:
+        """Wait until the coordinator has heard of the member; raises if it refuses it, and not if it takes longer."""
+        with self._call(), trio.move_on_after(wait_s):
+            while not self.membership.is_known and not self.is_over:
+                await self._changed.wait()
+        self._check()
+
     async def until_joined(self, wait_s: float) -> None:
         """Wait until there is something to work on; raises if the group refuses the member, and not if it takes
         longer."""

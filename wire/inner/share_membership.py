@@ -39,9 +39,14 @@ class ShareMembership:
     """When the next heartbeat is due."""
     _epoch: int = field(default=JOINING, init=False)
 
+    @property
+    def is_known(self) -> bool:
+        """Whether the coordinator has heard of the member."""
+        return self._epoch != JOINING
+
     async def beat(self) -> None:
         """Tell the coordinator of the member; raises if it wants to know nothing of it."""
-        was_known = self._epoch != JOINING
+        was_known = self.is_known
         topics = None if was_known else sorted(set(self.topics))
         try:
             answer = await self.ask(

@@ -14,8 +14,8 @@ from wire.http.routing import Route
 from wire.inner.member import BEAT_S, DoorMember, MemberWanted, PollWanted, Reset
 from wire.inner.residents import Residents
 
-JOIN_WAIT_S = 1.0
-"""How long a join waits for the group to settle; it goes on without its caller."""
+HEARD_S, JOINED_S = 5.0, 0.25
+"""How long a join waits to be heard of, and then for the group to settle; that goes on without its caller."""
 LONGEST_POLL_MS = 30_000
 
 Milliseconds = Annotated[int, msgspec.Meta(ge=1_000, le=1_800_000)]
@@ -92,7 +92,7 @@ class CommitOrder(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """What to commit: these places, or all that the member was given. With the `generation` of a poll it is refused if
     the group has rebalanced since."""
 
-    offsets: Annotated[list[GroupOffset], msgspec.Meta(max_length=10_000)] | None = None
+    offsets: Annotated[list[GroupOffset], msgspec.Meta(max_length=1_000)] | None = None
     generation: int | None = None
 
 
@@ -105,7 +105,7 @@ class Committed(msgspec.Struct):
 class SeekOrder(msgspec.Struct, forbid_unknown_fields=True):
     """From where to read on."""
 
-    offsets: Annotated[list[GroupOffset], msgspec.Meta(min_length=1, max_length=10_000)]
+    offsets: Annotated[list[GroupOffset], msgspec.Meta(min_length=1, max_length=1_000)]
 
 
 async def join_group(call: Call, residents: Residents, doors: Doors) -> MemberShown:
@@ -121,7 +121,8 @@ async def join_group(call: Call, residents: Residents, doors: Doors) -> MemberSh
         hand_over_s=order.session_ms / 1000,
     )
     member = await residents.members.join(call.caller, "http", place.group, wanted, order.client_id)
-    await member.until_joined(JOIN_WAIT_S)
+    await member.until_heard(HEARD_S)
+    await member.until_joined(JOINED_S)
     return _shown(member, call, doors)
 
 

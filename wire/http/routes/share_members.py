@@ -15,7 +15,8 @@ from wire.http.messages import Call, Count
 from wire.http.rights import OPEN, on
 from wire.http.routes.groups import Assignment, GroupPlace
 from wire.http.routes.members import (
-    JOIN_WAIT_S,
+    HEARD_S,
+    JOINED_S,
     MemberPlace,
     Milliseconds,
     PollQuery,
@@ -109,7 +110,8 @@ async def join_share_group(call: Call, residents: Residents, doors: Doors) -> Sh
     order: ShareJoinOrder = call.body
     wanted = ShareMemberWanted(tuple(order.topics), session_s=order.session_ms / 1000)
     member = await residents.share_members.join(call.caller, "http", place.group, wanted, order.client_id)
-    await member.until_joined(JOIN_WAIT_S)
+    await member.until_heard(HEARD_S)
+    await member.until_joined(JOINED_S)
     return _shown(member, call, doors)
 
 

@@ -112,7 +112,7 @@ class AddOffsetsOrder(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     producer: ProducerName
     group: Annotated[str, msgspec.Meta(min_length=1, max_length=1_000)]
     member: Annotated[str, msgspec.Meta(max_length=100)] | None = None
-    offsets: Annotated[list[GroupOffset], msgspec.Meta(min_length=1, max_length=10_000)]
+    offsets: Annotated[list[GroupOffset], msgspec.Meta(min_length=1, max_length=1_000)]
 
 
 class TransactionListed(msgspec.Struct):
@@ -293,8 +293,8 @@ ROUTES = (
         **_PRODUCER,
     ),
     Route(
-        "DELETE",
-        "/producers/{producer}",
+        "POST",
+        "/producers/{producer}/close",
         close_producer,
         "Close a producer; its transaction is aborted",
         place=ProducerPlace,

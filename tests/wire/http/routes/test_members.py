@@ -32,6 +32,16 @@ async def joined(http: HttpDoor, **order: Any) -> Any:
     return answer.json()
 
 
+async def settled(http: HttpDoor, **order: Any) -> Any:
+    """One that reads."""
+    member = await joined(http, **order)
+    with trio.fail_after(PATIENCE_S):
+        while member["state"] != "reading":
+            await http.get(path(member) + "/records?wait_ms=100&max_records=1")
+            member = await http.get(path(member))
+    return member
+
+
 def path(member: Any) -> str:
     return f"/groups/{member['group']}/members/{member['member']}"
 
@@ -48,8 +58,8 @@ async def polled(http: HttpDoor, member: Any, count: int) -> list[Any]:
 @trio_test
 async def test_a_member_joins_and_gets_what_is_there_and_what_comes(tmp_path: Path) -> None:
     async with opened(tmp_path) as (http, client):
+        member = await settled(http)
         await produced(client, "t", batch([b"one", b"\xff"]))
-        member = await joined(http)
         assert member["state"] == "reading"
         assert member["assignment"] == [{"topic": "t", "partitions": [0, 1]}]
         assert member["url"].endswith(path(member))
@@ -80,7 +90,7 @@ async def test_what_is_committed_is_not_read_again(tmp_path: Path) -> None:
 @trio_test
 async def test_a_commit_of_what_is_not_ones_own_is_refused(tmp_path: Path) -> None:
     async with opened(tmp_path) as (http, _):
-        member = await joined(http)
+        member = await settled(http)
         for order in (
             {"offsets": [{"topic": "u", "partition": 0, "offset": 1}]},
             {"offsets": [{"topic": "t", "partition": 0, "offset": 0}], "generation": 99},
@@ -92,8 +102,7 @@ async def test_a_commit_of_what_is_not_ones_own_is_refused(tmp_path: Path) -> No
 @trio_test
 async def test_two_members_share_the_partitions_and_one_leaves(tmp_path: Path) -> None:
     async with opened(tmp_path) as (http, client):
-        first = await joined(http)
-        await http.get(path(first) + "/records")
+        first = await settled(http)
         second = await joined(http)
         with trio.fail_after(PATIENCE_S):
             while second["state"] != "reading":

@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import trio
 from trio.testing import trio_test
 
 from tests.wire.http.door import Answer, HttpDoor
@@ -44,7 +45,12 @@ async def seen(http: HttpDoor) -> list[str]:
     order = {"topics": ["t"], "reset": "earliest", "auto_commit": False}
     member = (await http.ask("POST", "/groups/reader/members", body=order)).json()
     target = f"/groups/reader/members/{member['member']}"
-    found = (await http.get(target + "/records?wait_ms=300"))["records"]
+    found: list[Any] = []
+    polled: Any = {"state": ""}
+    with trio.fail_after(20):
+        while polled["state"] != "reading" or polled["records"]:
+            polled = await http.get(target + "/records?wait_ms=300")
+            found += polled["records"]
     assert (await http.ask("DELETE", target, CHANGE)).status == 204
     return sorted(each["value"] for each in found)
 
@@ -134,7 +140,7 @@ async def test_who_closes_aborts_and_is_gone(tmp_path: Path) -> None:
         assert (await http.ask("POST", target + "/heartbeat", CHANGE)).json()["state"] == "ready"
         await done(http, "begin", producer)
         await done(http, "publish", producer, topic="t", records=[{"value": "never"}])
-        assert (await http.ask("DELETE", target, CHANGE)).status == 204
+        assert (await http.ask("POST", target + "/close", CHANGE)).status == 204
         assert (await ask(http, "commit", producer)).status == 404
         assert await seen(http) == []
 
