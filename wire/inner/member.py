@@ -153,7 +153,6 @@ class DoorMember:
 
     async def run(self) -> None:
         """Live until the caller leaves, or is gone, or the group refuses it."""
-        self.membership.on_known = self._tell
         try:
             with self._living:
                 while True:
@@ -164,6 +163,7 @@ class DoorMember:
             self.failure = kept(error)
         finally:
             self._enter(DoorMemberState.OVER)
+            self.membership.heard.set()
             try:
                 await self._leave()
             finally:
@@ -255,9 +255,6 @@ class DoorMember:
 
     def _enter(self, state: DoorMemberState) -> None:
         self.state = state
-        self._tell()
-
-    def _tell(self) -> None:
         self._changed.set()
         self._changed = trio.Event()
 
@@ -297,8 +294,7 @@ class DoorMember:
     async def until_heard(self, wait_s: float) -> None:
         """Wait until the coordinator has heard of the member; raises if it refuses it, and not if it takes longer."""
         with self._call(), trio.move_on_after(wait_s):
-            while self.state is DoorMemberState.JOINING and not self.membership.member_id:
-                await self._changed.wait()
+            await self.membership.heard.wait()
         self._check()
 
     async def until_joined(self, wait_s: float) -> None:

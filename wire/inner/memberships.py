@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from enum import Enum
 from typing import Any, Protocol
 
+import trio
 from attrs import define, field
 
 from coordinators.group.consumer.protocol import (
@@ -103,8 +104,8 @@ class DoorMembership:
     """Of the leader: how many partitions the group's topics had when they were dealt out."""
     wanted: frozenset[str] = field(default=frozenset(), init=False)
     """Of the leader: the topics of all members, whether or not there are such."""
-    on_known: Callable[[], object] = field(default=lambda: None, init=False)
-    """Told when the coordinator has heard of the member."""
+    heard: trio.Event = field(factory=trio.Event, init=False)
+    """Set when the coordinator has heard of the member, and has not refused it at once."""
 
     async def _asked(self, ask: Ask, message: Any, *, wait_s: float = 0.0) -> Any:
         """The answer, however long its coordinator cannot be found: a group outlives its node."""
@@ -135,7 +136,7 @@ class DoorMembership:
         if joined.error_code:
             if joined.error_code == ErrorCode.MEMBER_ID_REQUIRED:
                 self.member_id = joined.member_id
-                self.on_known()
+                self.heard.set()
             await self._move(joined.error_code)
             return False
         self.member_id, self.generation = joined.member_id, joined.generation_id
@@ -145,6 +146,7 @@ class DoorMembership:
             await self._move(synced.error_code)
             return False
         self.assigned = _places(synced.assignment)
+        self.heard.set()
         return True
 
     def _join_request(self) -> JoinGroupRequest:
