@@ -91,7 +91,7 @@ class NewCommit(msgspec.Struct, forbid_unknown_fields=True):
     offset: Offset
 
 
-class Committed(msgspec.Struct):
+class CommittedOffset(msgspec.Struct):
     """It is durable."""
 
     status: Literal["committed"] = "committed"
@@ -115,7 +115,7 @@ async def read_messages(call: Call, inner: InnerClient, reading: RecordReading) 
     return SimpleMessages([_message(record) for record in found.records], found.next_offset)
 
 
-async def commit_offset(call: Call, inner: InnerClient) -> Committed:
+async def commit_offset(call: Call, inner: InnerClient) -> CommittedOffset:
     """Commit an offset of a group that has no members."""
     group, wanted = call.query.group, call.body
     partition = OffsetCommitRequestPartition(wanted.partition, wanted.offset)
@@ -129,7 +129,7 @@ async def commit_offset(call: Call, inner: InnerClient) -> Committed:
         if isinstance(error, UnknownMemberId):
             error = UnknownMemberId(f"group {group} has members: they commit, or leave first")
         raise error
-    return Committed()
+    return CommittedOffset()
 
 
 def _message(record: ReadRecord) -> SimpleMessage:
@@ -167,7 +167,7 @@ ROUTES = (
         "/consumer-groups/offsets/commit",
         commit_offset,
         "Commit an offset of a group that has no members",
-        answer=Committed,
+        answer=CommittedOffset,
         query=CommitQuery,
         body=NewCommit,
         problems=(403, 404, 409, 503),
