@@ -56,6 +56,7 @@ from tidegate.schemas import RegistryDoor
 from tidegate.sharing import ShareParts
 from tidegate.tenants import tenant_services
 from tidegate.tracing import open_tracing, publish_events
+from tidegate.validation import compose_validation
 from tidegate.world import World
 from wire.kafka.cork import Cork
 from wire.kafka.nodes.carrying import Carrying
@@ -142,6 +143,7 @@ async def compose_node(
     verification = _verification(transactions, directory, links)
     releases = Releases.compose(controller, clock, timers, tracing)
     publishing = Publishing.compose(directory, releases, verification, tracing, topics.settings, clock, workers)
+    publishing.validate_by(compose_validation(access, controller, workers))
     publish_events(tracing, controller, clock, timers, publishing)
     letters = _letters(controller, producer_ids, clock, publishing, links)
     releases.on_dead_letters.append(letters[1].wake)

@@ -12,6 +12,7 @@ from coordinators.cluster.config import CLUSTER_KEYS
 from coordinators.config import THROTTLE_KEYS, TOPIC_CREATION_KEYS
 from coordinators.group.config import CONSUMER_GROUP_KEYS, GROUP_KEYS
 from coordinators.group.streams.config import STREAMS_GROUP_KEYS
+from coordinators.schemas.validation.config import VALIDATION_KEYS
 from coordinators.share.broker_keys import SHARE_GROUP_KEYS, SHARE_LETTER_KEYS, SHARE_STATE_KEYS
 from coordinators.tracing.config import TRACING_KEYS
 from coordinators.transaction.config import TRANSACTION_KEYS
@@ -229,6 +230,7 @@ BROKER_KEYS: dict[str, ConfigKey] = by_name(
         *TEXT_KEYS,
         *DOORS_KEYS,
         *REGISTRY_KEYS,
+        *VALIDATION_KEYS,
         *METRICS_KEYS,
         *LOGGING_KEYS,
     )

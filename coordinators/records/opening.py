@@ -16,6 +16,7 @@ from attrs import define
 from coordinators.records.opening_room import OpeningRoom
 from coordinators.records.publication import Publication
 from coordinators.release.releases import Releases
+from coordinators.schemas.validation.validation import SchemaValidation
 from coordinators.waiting import in_worker
 from engine.clock import Clock
 from engine.errors import BrokerError, RecordTooLarge, kept
@@ -67,6 +68,7 @@ class Opener:
         self.clock = clock
         self.max_ratio = max_ratio
         self.max_together_bytes = max_together_bytes
+        self.validation: SchemaValidation | None = None
 
 
 @define(eq=False)
@@ -77,6 +79,8 @@ class Sent:
     log: LogConfig
     extensions: ExtensionConfig
     has_stage: bool
+    is_judged: bool = False
+    """Whether its records are held against schemas."""
 
     @property
     def codec(self) -> int:
@@ -92,7 +96,7 @@ class Sent:
         """Whether anybody wants to see the records of a compressed batch."""
         log = self.log
         checked = log.validates_structure or log.cleanup_compact or self.extensions.extensions_enable
-        return checked or self.has_stage or log.codec(self.codec) != self.codec
+        return checked or self.has_stage or self.is_judged or log.codec(self.codec) != self.codec
 
     def is_soon_compressed(self) -> bool:
         """Whether the batch is stored as it came, or in another codec that is quick with it."""
@@ -123,7 +127,9 @@ class Opening:
         config = partition.log.config
         if len(batch.data) > config.max_message_bytes:
             return None
-        return Sent(batch, config, self._opener.releases.config(publication.topic), partition.has_stage)
+        validation = self._opener.validation
+        is_judged = validation is not None and validation.concerns(publication.topic)
+        return Sent(batch, config, self._opener.releases.config(publication.topic), partition.has_stage, is_judged)
 
     # -- at once
 

@@ -21,3 +21,5 @@ class Publication(Struct, eq=False):
     receipt: Receipt | None = None
     """Where it was written. Records that wait in a stage have no offset yet: `NO_OFFSET`."""
     refusal: BrokerError | None = None
+    is_judged: bool = False
+    """Whether it was held against schemas, where its topic asks for that."""

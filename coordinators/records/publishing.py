@@ -40,6 +40,7 @@ from coordinators.records.refused_headers import RefusedHeaders
 from coordinators.records.skipped_sequences import SkippedSequences
 from coordinators.records.transactional import Question, TransactionalPublishing
 from coordinators.release.releases import Releases
+from coordinators.schemas.validation.validation import SchemaValidation
 from coordinators.topics import Topic
 from coordinators.tracing.tracing import Tracing
 from coordinators.transaction.ports import TransactionVerification
@@ -89,6 +90,8 @@ class Publishing:
         self.admission = admission
         """Who may write what, and how fast; without one, everybody everything."""
         self.skipped = SkippedSequences(clock)
+        self.validation: SchemaValidation | None = None
+        """Of records by schemas; without one, none."""
         self._partitions = directory.partitions
 
     @classmethod
@@ -112,6 +115,10 @@ class Publishing:
             settings.integer("request.max.decompressed.bytes"),
         )
         return cls(directory, releases, verification, tracing, opener, RefusedHeaders(clock), clock)
+
+    def validate_by(self, validation: SchemaValidation) -> None:
+        """Hold records against schemas, where topics ask for it."""
+        self.validation = self.opener.validation = validation
 
     @property
     def is_doubtful(self) -> bool:
@@ -181,6 +188,9 @@ class Submission(Struct, eq=False):
         is_unusual = is_compressed or size > PLAIN_BYTES or len(publications) > FEW_PARTITIONS
         if is_unusual and not self._are_open(publications):
             return self._publish_slowly()
+        validation = self.publishing.validation
+        if validation is not None and validation.rules and not validation.are_done_at_once(publications):
+            return self._publish_slowly()
         if self.transaction is not None and not self.transaction.ask(publications):
             return self._publish_slowly()
         for publication in publications:
@@ -209,15 +219,27 @@ class Submission(Struct, eq=False):
             await self.transaction.ask_and_wait(self.publications)
         for number, publication in enumerate(self.publications, 1):
             if is_plain_and_small(publication.batch):
-                self._publish(publication)
-                await self._until_taken()
+                await self._judge(publication, opening)
             else:
                 async with opening.opened(publication):
-                    self._publish(publication)
-                    await self._until_taken()
+                    await self._judge(publication, opening)
             if number % PUBLISHED_PER_TURN == 0:
                 await trio.lowlevel.checkpoint()
         self._end(size)
+
+    async def _judge(self, publication: Publication, opening: Opening) -> None:
+        """Hold one batch against schemas, if its topic wants that, and publish it."""
+        validation, batch = self.publishing.validation, publication.batch
+        if validation is not None and validation.rules:
+            await validation.judge(publication)
+        if publication.batch is batch:
+            self._publish(publication)
+            await self._until_taken()
+        else:
+            # It was made anew: what was found out about it holds no longer.
+            async with opening.opened(publication):
+                self._publish(publication)
+                await self._until_taken()
 
     async def _until_taken(self) -> None:
         """Wait until the bytes of the last batch are no longer needed, if it had to wait for its turn."""

@@ -42,7 +42,7 @@ class RefusedHeaders:
             return
         self._told[pair] = (now, count)
         logger.warning(
-            "a batch was refused for its headers: %s",
+            "a batch was refused for its records: %s",
             error,
             extra={
                 "topic": topic,

@@ -21,6 +21,7 @@ from engine.config.keys import (
     one_of,
 )
 from engine.config.topic_extensions import EXTENSIONS, LETTERS, TRACING
+from engine.config.topic_schemas import SCHEMAS
 from engine.errors import InvalidConfig
 
 MEBIBYTE = 2**20
@@ -351,7 +352,7 @@ REPLICATION = (
 )
 
 TOPIC_KEYS: dict[str, ConfigKey] = by_name(
-    (*CLEANUP, *RECORDS, *SEGMENTS, *DURABILITY, *REPLICATION, *LETTERS, *TRACING, *EXTENSIONS)
+    (*CLEANUP, *RECORDS, *SEGMENTS, *DURABILITY, *REPLICATION, *LETTERS, *TRACING, *EXTENSIONS, *SCHEMAS)
 )
 
 

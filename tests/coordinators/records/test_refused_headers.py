@@ -17,7 +17,7 @@ ERROR = InvalidRecord("tide-delay must be milliseconds", header_fault="malformed
 
 
 def lines(caplog: pytest.LogCaptureFixture) -> list[logging.LogRecord]:
-    return [line for line in caplog.records if "refused for its headers" in line.message]
+    return [line for line in caplog.records if "refused for its records" in line.message]
 
 
 def test_each_is_counted_and_some_are_told(caplog: pytest.LogCaptureFixture) -> None:

@@ -11,6 +11,7 @@ from engine.config.topic import (
     topic_key,
 )
 from engine.config.topic_extensions import EXTENSIONS, LETTERS, TRACING
+from engine.config.topic_schemas import SCHEMAS
 from engine.errors import InvalidConfig
 
 LONG_MAX = 2**63 - 1
@@ -54,7 +55,8 @@ def test_a_default_is_kafkas_or_has_a_reason(name: str) -> None:
 
 def test_of_what_kafka_does_not_have_all_is_said_to_be_ours() -> None:
     ours = {"flush.mode", "max.message.records", "message.validation", *(key.name for key in EXTENSIONS)}
-    later = {key.name for key in LETTERS}
+    ours |= {key.name for key in SCHEMAS if not key.name.startswith("confluent.")}
+    later = {key.name for key in (*LETTERS, *SCHEMAS)} - ours
     assert set(TOPIC_KEYS) - set(KAFKA_DEFAULTS) - later - {key.name for key in TRACING} == ours
     assert all(TOPIC_KEYS[name].documentation.startswith("Tidegate's own key. ") for name in ours)
 

@@ -1,0 +1,1 @@
+"""Records held against schemas on their way in."""
