@@ -1,9 +1,13 @@
 """Confluent's serialisers, from a producer to a consumer by the broker, with its registry between them."""
 
+import importlib
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from confluent_kafka import Consumer, Producer
 from confluent_kafka.schema_registry import (
     Schema,
@@ -13,6 +17,7 @@ from confluent_kafka.schema_registry import (
 )
 from confluent_kafka.schema_registry.avro import AvroDeserializer, AvroSerializer
 from confluent_kafka.schema_registry.json_schema import JSONDeserializer, JSONSerializer
+from confluent_kafka.schema_registry.protobuf import ProtobufDeserializer, ProtobufSerializer
 from confluent_kafka.serialization import MessageField, SerializationContext
 
 from tidegate.testing import RunningBroker
@@ -107,3 +112,40 @@ def test_ids_in_headers_are_guids_of_the_registry(
     assert message.headers()[0][0] == "__value_schema_id"
     read = AvroDeserializer(SchemaRegistryClient({"url": schema_broker.registry_url}))
     assert read(message.value(), SerializationContext(topic, MessageField.VALUE, message.headers())) == ORDER
+
+
+LINE_PROTO = 'syntax = "proto3";\npackage shop;\nmessage Line { string note = 1; }\n'
+ORDER_PROTO = (
+    'syntax = "proto3";\npackage shop;\nimport "shop_line.proto";\n'
+    "message Order { int32 id = 1; Line line = 2; message Inner { string text = 1; } }\n"
+)
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """The generated modules of two files, of which one imports the other."""
+    directory = tmp_path_factory.mktemp("shop")
+    for name, text in (("shop_line.proto", LINE_PROTO), ("shop_order.proto", ORDER_PROTO)):
+        (directory / name).write_text(text)
+    command = [sys.executable, "-m", "grpc_tools.protoc", f"-I{directory}", f"--python_out={directory}"]
+    subprocess.run([*command, "shop_line.proto", "shop_order.proto"], check=True, cwd=directory)
+    sys.path.insert(0, str(directory))
+    try:
+        yield importlib.import_module("shop_order_pb2")
+    finally:
+        sys.path.remove(str(directory))
+
+
+def test_protobuf_goes_there_and_back_with_what_it_imports(
+    schema_broker: RunningBroker, registry: SchemaRegistryClient, topic: str, shop: Any
+) -> None:
+    order = shop.Order(id=7)
+    order.line.note = "fragile"
+    write, read = ProtobufSerializer(shop.Order, registry), ProtobufDeserializer(shop.Order, {}, registry)
+    assert there_and_back(schema_broker, topic, write, read, order) == order
+    known = registry.get_latest_version(f"{topic}-value").schema
+    assert known.schema_type == "PROTOBUF"
+    assert [each.name for each in known.references] == ["shop_line.proto"]
+    inner = shop.Order.Inner(text="within")
+    write, read = ProtobufSerializer(shop.Order.Inner, registry), ProtobufDeserializer(shop.Order.Inner, {}, registry)
+    assert there_and_back(schema_broker, f"{topic}-inner", write, read, inner) == inner
