@@ -5,6 +5,8 @@ from pathlib import Path
 from coordinators.access.access import Right
 from wire.http.routing import Route, load_routes
 from wire.kafka.apis import Api, registered
+from wire.registry.application import registry_routes
+from wire.registry.rights import FILTERED, SubjectRights
 
 DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "rights.md"
 HEAD = """# What each request asks for
@@ -24,13 +26,22 @@ DOOR = """
 | route | right |
 |---|---|
 """
+REGISTRY = """
+## The schema registry
+
+Rights to a SUBJECT are to that of the path. A schema by its id is for whoever may READ one of its subjects.
+
+| route | right |
+|---|---|
+"""
 
 
 def document() -> str:
     """The whole page."""
     apis = "".join(_api(api) for _, api in sorted(registered().items()))
     routes = "".join(_route(route) for route in sorted(load_routes(), key=lambda each: (each.path, each.method)))
-    return HEAD + apis + DOOR + routes
+    of_registry = sorted(registry_routes(), key=lambda each: (each.path, each.method))
+    return HEAD + apis + DOOR + routes + REGISTRY + "".join(_registry_route(route) for route in of_registry)
 
 
 def _any(rights: tuple[Right, ...]) -> str:
@@ -52,6 +63,14 @@ def _api(api: Api) -> str:
 def _route(route: Route) -> str:
     assert route.rights is not None, "routes without are refused"
     return f"| `{route.method} {route.path}` | {_any(route.rights.rights) or 'none'} |\n"
+
+
+def _registry_route(route: Route) -> str:
+    if isinstance(route.rights, SubjectRights):
+        return f"| `{route.method} {route.path}` | {_any((route.rights.right,))} |\n"
+    if route.rights is FILTERED:
+        return f"| `{route.method} {route.path}` | none: what the caller may not see is left out |\n"
+    return _route(route)
 
 
 def main() -> None:

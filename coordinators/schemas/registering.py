@@ -243,6 +243,6 @@ def _checked_row(schema: SchemaRow) -> bytes:
 
 def _told(level: Level, reasons: list[str]) -> str:
     return (
-        "Schema being registered is incompatible with an earlier schema; "
-        f"{{oldSchemaVersion: reasons}}: {'; '.join(reasons[:10])}; compatibility: '{level.value}'"
+        f"Schema being registered is incompatible with an earlier schema: {'; '.join(reasons[:10])}; "
+        f"compatibility: {level.value}"
     )

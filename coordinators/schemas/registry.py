@@ -62,6 +62,7 @@ class Registry:
     referrers: dict[Use, dict[tuple[str, int], None]] = field(factory=dict, init=False)
     """By the version that is referred to, the schemas that do, by context and id."""
     _revisions: dict[str, int] = field(factory=dict, init=False)
+    _ordered: tuple[int, list[SubjectRow]] = field(default=(-1, []), init=False)
 
     # -- looking up
 
@@ -119,6 +120,13 @@ class Registry:
         for subject, number in self.contexts[row.context].uses.get(row.id, ()):
             if deleted or self.subjects[subject].find(number) is not None:
                 yield subject, number
+
+    def ordered(self) -> list[SubjectRow]:
+        """Subjects by context and name; put in order once after each change."""
+        if self._ordered[0] != self.revision:
+            rows = sorted(self.subjects.values(), key=lambda row: (row.subject.context, row.subject.name))
+            self._ordered = self.revision, rows
+        return self._ordered[1]
 
     def revision_of(self, key: str) -> int:
         """Of a row; 0 if there is none."""

@@ -4,7 +4,6 @@ from typing import Any
 
 import msgspec
 
-from coordinators.schemas.names import Subject
 from coordinators.schemas.registering import Registered
 from coordinators.schemas.rows import AVRO, Reference, SchemaContent, SchemaRow
 
@@ -87,8 +86,3 @@ def _particulars(content: SchemaContent) -> dict[str, Any]:
 
 def _reference(reference: Reference) -> ReferenceShown:
     return ReferenceShown(reference.name, reference.subject, reference.version)
-
-
-def by_name(subjects: list[Subject]) -> list[Subject]:
-    """In the order of names, the default context first."""
-    return sorted(subjects, key=lambda each: (each.context, each.name))

@@ -191,12 +191,17 @@ def _with_media_type(response: Response, media_type: str) -> Response:
     return Response(response.status, response.body, media_type, response.headers)
 
 
-def load_registry(services: Services, *, mounted: bool = False) -> RegistryApplication:
-    """[thread] The application with every route, each given the services that it names."""
+def registry_routes() -> Routes:
+    """The routes of every file in `routes/`."""
     import wire.registry.routes as package
 
     modules = [import_module(f"{package.__name__}.{found.name}") for found in iter_modules(package.__path__)]
-    routes = Routes(route for module in modules for route in module.ROUTES).bound(_with_changes(services))
+    return Routes(route for module in modules for route in module.ROUTES)
+
+
+def load_registry(services: Services, *, mounted: bool = False) -> RegistryApplication:
+    """[thread] The application with every route, each given the services that it names."""
+    routes = registry_routes().bound(_with_changes(services))
     return RegistryApplication(
         routes, services[Life], services[Reception], services[AccessControl], services[Tenants], mounted=mounted
     )

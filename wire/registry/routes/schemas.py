@@ -12,11 +12,12 @@ from coordinators.schemas.names import DEFAULT_CONTEXT, split
 from coordinators.schemas.registering import Registered
 from coordinators.schemas.registry import Registry
 from coordinators.schemas.rows import SchemaRow
+from coordinators.waiting import Breathing
 from wire.http.routing import Route
 from wire.registry.answers import ContextId, SchemaShown, VersionShown, shown, shown_as
 from wire.registry.calls import GuidPlace, IdPlace, NoQuery, Paged, RegistryCall
 from wire.registry.rights import FILTERED, may_see, require_schema
-from wire.registry.routes.subjects import ALL_CONTEXTS, raw, with_prefix
+from wire.registry.routes.subjects import ALL_CONTEXTS, MANY, raw, with_prefix
 
 
 class IdQuery(msgspec.Struct):
@@ -99,12 +100,20 @@ async def list_schemas(call: RegistryCall, registry: Registry, access: AccessCon
     """Schemas by their subjects and versions."""
     query: SchemasQuery = call.query
     found: list[Registered] = []
+    breathing = Breathing(MANY)
     for row in with_prefix(registry, query.subject_prefix, call.context):
+        await breathing.did()
         versions = [each for each in row.versions if query.deleted or not each.deleted]
         if may_see(access, call.caller, row.subject):
             kept = versions[-1:] if query.latest_only else versions
-            found += [Registered(row.subject, each, registry.schema_of(row.subject, each)) for each in kept]
-    return [shown_as(each) for each in query.of(found)]
+            # Others have had their turn since the list was made: what is gone meanwhile is left out.
+            schemas = [(each, registry.by_id(each.id, row.subject.context)) for each in kept]
+            found += [Registered(row.subject, each, schema) for each, schema in schemas if schema is not None]
+    shown_ones = []
+    for each in query.of(found):
+        shown_ones.append(shown_as(each))
+        await breathing.did(2)
+    return shown_ones
 
 
 def _guid(text: str) -> str:

@@ -13,13 +13,16 @@ from coordinators.schemas.references import referrers
 from coordinators.schemas.registering import Registered, Registering, WantedSchema
 from coordinators.schemas.registry import Registry
 from coordinators.schemas.rows import SubjectRow
+from coordinators.waiting import Breathing
 from wire.http.routing import Route
-from wire.registry.answers import SchemaShown, by_name, shown_as
+from wire.registry.answers import SchemaShown, shown_as
 from wire.registry.bodies import SchemaGiven
 from wire.registry.calls import Paged, RegistryCall, SubjectPlace, VersionPlace
 from wire.registry.rights import FILTERED, may_see, to_subject
 
 ALL_CONTEXTS = ":*:"
+MANY = 1000
+"""So many of a list are worked through in one go."""
 
 
 class SubjectsQuery(Paged, kw_only=True, rename="camel"):
@@ -64,21 +67,21 @@ class DeleteQuery(msgspec.Struct):
 
 def with_prefix(registry: Registry, prefix: str, context: str) -> list[SubjectRow]:
     """The subjects whose names begin so, by name; `:*:` stands for all contexts."""
-    rows = registry.subjects
+    rows = registry.ordered()
     if prefix.startswith(ALL_CONTEXTS) and context == DEFAULT_CONTEXT:
         begins = prefix.removeprefix(ALL_CONTEXTS)
-        found = [subject for subject in rows if subject.name.startswith(begins)]
-    else:
-        wanted = split(prefix.removeprefix(ALL_CONTEXTS), context)
-        found = [each for each in rows if each.context == wanted.context and each.name.startswith(wanted.name)]
-    return [rows[subject] for subject in by_name(found)]
+        return [row for row in rows if row.subject.name.startswith(begins)] if begins else rows
+    wanted = split(prefix.removeprefix(ALL_CONTEXTS), context)
+    inside = [row for row in rows if row.subject.context == wanted.context]
+    return [row for row in inside if row.subject.name.startswith(wanted.name)]
 
 
 async def list_subjects(call: RegistryCall, registry: Registry, access: AccessControl) -> list[str]:
     """Names, in order."""
     query: SubjectsQuery = call.query
-    found = []
+    found, breathing = [], Breathing(MANY)
     for row in with_prefix(registry, query.subject_prefix, call.context):
+        await breathing.did()
         is_live = any(not each.deleted for each in row.versions)
         is_wanted = not is_live if query.deleted_only else is_live or query.deleted
         if is_wanted and may_see(access, call.caller, row.subject):
