@@ -19,7 +19,8 @@ from wire.services import Services
 def tenant_services(services: Services) -> dict[type[Any], object]:
     """The tenants that there are, who makes them, what they use and hold."""
     controller, publishing, releases = services[ClusterController], services[Publishing], services[Releases]
-    topics, usages = controller.topics, Usages(services[Quotas].window)
+    topics = controller.topics
+    usages = Usages(services[Quotas].window, topics.settings.integer("tenant.burst.ms") / 1000)
     holdings = Holdings(topics, controller.partitions, releases, usages, publishing.clock)
     releases.on_hold.append(holdings.check_hold)
 

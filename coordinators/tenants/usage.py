@@ -3,7 +3,7 @@
 from attrs import define, field
 
 from coordinators.access.quotas.rates import QuotaWindow
-from coordinators.tenants.rates import TenantRates
+from coordinators.tenants.rates import BURST_S, TenantRates
 
 
 @define(eq=False)
@@ -27,6 +27,8 @@ class Usages:
     """By the names of tenants."""
 
     window: QuotaWindow = field(factory=QuotaWindow)
+    burst_s: float = BURST_S
+    """What a tenant may publish or read at once is what its rate allows in so long."""
     _by_name: dict[str, TenantUsage] = field(factory=dict, init=False)
     _rates: dict[str, TenantRates] = field(factory=dict, init=False)
 
@@ -41,7 +43,7 @@ class Usages:
         """How fast it goes."""
         found = self._rates.get(name)
         if found is None:
-            found = self._rates[name] = TenantRates(self.window)
+            found = self._rates[name] = TenantRates(self.window, self.burst_s)
         return found
 
     def forget(self, name: str) -> None:

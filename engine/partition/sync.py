@@ -5,6 +5,10 @@ A round takes all partitions that are marked, makes them durable, and tells each
 into the next round. Only one round is under way at a time: a disk has one queue, two rounds would only slow each other
 down, and answers that become ready together are sent together.
 A round becomes durable by one write to the journal (engine/journal/journal.py), or else by syncing its files.
+
+But for what is heavy: much that was written to one partition, or what the journal cannot take. That is synced in rounds
+of its own, file by file, beside the others, so that whoever has written little waits for no more than a short write.
+What is under way there, or would be next, is in no other round meanwhile (ADR 0059).
 """
 
 import logging
@@ -32,6 +36,9 @@ SLOW_WHOLE_SYNC_S = 0.02
 """A sync of the whole file system that takes longer has met somebody else's writes."""
 
 AVOID_WHOLE_SYNC_S = 5.0
+
+HEAVY_BYTES = 512 * 1024
+"""So much of one partition is not written a second time, to the journal."""
 
 
 class Ticket(Protocol):
@@ -69,6 +76,7 @@ class Syncable(Protocol):
         """Whether it can be synced now; None if it never need be, for it is removed."""
 
 
+Drawn: TypeAlias = tuple[Syncable, Ticket]
 Told: TypeAlias = tuple[Syncable, Ticket, BaseException | None]
 
 
@@ -218,6 +226,10 @@ class SyncRounds:
         self._round_sync = round_sync or RoundSync(1)
         self._marked: dict[Syncable, None] = {}
         self._under_way = False
+        self._heavy: dict[Syncable, None] = {}
+        """What is synced beside the rounds now."""
+        self._postponed: dict[Syncable, None] = {}
+        """What takes part in the next round of heavy ones."""
         self._rounds = 0
         self._syncs = 0
         self._failures = 0
@@ -242,6 +254,7 @@ class SyncRounds:
     def forget(self, item: Syncable) -> None:
         """It was removed: nobody waits for its syncs, and nothing of it is kept."""
         self._marked.pop(item, None)
+        self._postponed.pop(item, None)
         if self._journal is not None:
             self._journal.forget(item)
 
@@ -251,41 +264,93 @@ class SyncRounds:
             return
         items = list(self._marked)
         self._marked.clear()
+        if self._heavy:
+            items = self._without_heavy(items)
+        journal = self._journal
+        if journal is None:
+            self._begin([(item, item.capture_sync()) for item in items])
+        else:
+            self._journal_round(items, journal)
+
+    def _without_heavy(self, items: Sequence[Syncable]) -> list[Syncable]:
+        """What is under way beside the rounds would be in two at once: it comes after."""
+        again = [item for item in items if item in self._heavy]
+        self._postponed.update(dict.fromkeys(again))
+        return [item for item in items if item not in self._heavy]
+
+    def _begin(self, drawn: Sequence[Drawn]) -> None:
+        """A round of these, by syncing their files."""
+        if drawn:
+            self._count(drawn)
+            self._sync(drawn, self._end_round)
+
+    def _count(self, drawn: Sequence[Drawn]) -> None:
         self._under_way = True
         self._rounds += 1
-        self._syncs += len(items)
-        tickets = [item.capture_sync() for item in items]
+        self._syncs += len(drawn)
 
-        if not self._journaled(items, tickets):
-            self._sync(items, tickets)
-
-    def _journaled(self, items: Sequence[Syncable], tickets: Sequence[Ticket]) -> bool:
-        """Have the journal make the round durable; False if it has to be synced."""
-        if self._journal is None:
-            return False
-        # Others may have synced some meanwhile, for a snapshot: of them nothing is left to do.
-        left = [(item, ticket.piece) for item, ticket in zip(items, tickets, strict=True) if ticket.only_files != ()]
-        owners = [item for item, _ in left]
-        pieces = [piece for _, piece in left if piece is not None]
-        if len(pieces) != len(left) or not pieces:
-            self._journal.prepare()
-            return False
+    def _journal_round(self, items: Sequence[Syncable], journal: Journal) -> None:
+        """Have the journal make durable what is light, and sync what is not beside it."""
+        light: list[Drawn] = []
+        heavy: list[Drawn] = []
+        owners: list[Syncable] = []
+        pieces: list[JournalPiece] = []
+        for item in items:
+            ticket = item.capture_sync()
+            piece = ticket.piece
+            if piece is not None and 0 < piece.size <= HEAVY_BYTES:
+                owners.append(item)
+                pieces.append(piece)
+            elif ticket.only_files != ():
+                heavy.append((item, ticket))
+                continue
+            # Else others have synced it meanwhile, for a snapshot: nothing is left to do.
+            light.append((item, ticket))
+        if heavy:
+            self._begin_heavy(heavy, journal)
+        if not pieces:
+            self._begin(light)
+            return
+        self._count(light)
         began = self._round_sync.now()
 
         def taken(error: OSError | None) -> None:
             if error is not None:
-                self._sync(items, tickets)
+                self._sync(light, self._end_round)
                 return
             self._round_sync.durations.observe(self._round_sync.now() - began)
-            self._end_round([(item, ticket, None) for item, ticket in zip(items, tickets, strict=True)], settled=False)
+            self._end_round([(item, ticket, None) for item, ticket in light], settled=False)
 
-        return self._journal.take(owners, pieces, taken)
+        if not journal.take(owners, pieces, taken):
+            self._sync(light, self._end_round)
 
-    def _sync(self, items: Sequence[Syncable], tickets: Sequence[Ticket]) -> None:
+    def _begin_heavy(self, drawn: Sequence[Drawn], journal: Journal) -> None:
+        """A round beside the others, unless there is one: then they are part of the next."""
+        items = dict.fromkeys(item for item, _ in drawn)
+        if self._heavy:
+            self._postponed.update(items)
+            return
+        journal.prepare()
+        self._heavy = items
+        self._rounds += 1
+        self._syncs += len(drawn)
+        self._sync(drawn, self._end_heavy)
+
+    def _end_heavy(self, told: Sequence[Told], *, settled: bool) -> None:
+        self._heavy = {}
+        self._marked.update(self._postponed)
+        self._postponed = {}
+        self._tell(told, settled)
+        self.start_round()
+
+    def _sync(self, drawn: Sequence[Drawn], end: Callable[..., None]) -> None:
+        tickets = [ticket for _, ticket in drawn]
+
         def done(outcomes: Outcomes, failure: BaseException | None = None) -> None:
             if failure is not None:
-                outcomes = [failure] * len(items)
-            self._end_round(list(zip(items, tickets, outcomes, strict=True)), settled=True)
+                outcomes = [failure] * len(drawn)
+            told = [(item, ticket, error) for (item, ticket), error in zip(drawn, outcomes, strict=True)]
+            end(told, settled=True)
 
         if not self._round_sync.begin(tickets, done):
             self._workers.submit(lambda: self._round_sync.run(tickets), done)
@@ -350,7 +415,8 @@ class SyncRounds:
 
     def idle(self) -> bool:
         """Nothing marked and nothing under way."""
-        return not self._marked and not self._under_way and (self._journal is None or self._journal.idle())
+        is_busy = self._marked or self._under_way or self._heavy
+        return not is_busy and (self._journal is None or self._journal.idle())
 
     def statistics(self) -> dict[str, int]:
         """Rounds, syncs, failures, and what is under way."""
@@ -358,8 +424,8 @@ class SyncRounds:
             "rounds": self._rounds,
             "syncs": self._syncs,
             "failures": self._failures,
-            "marked": len(self._marked),
-            "under_way": int(self._under_way),
+            "marked": len(self._marked) + len(self._postponed),
+            "under_way": int(self._under_way) + bool(self._heavy),
             **{
                 f"journal_{name}": value
                 for name, value in (self._journal.statistics() if self._journal else {}).items()

@@ -11,7 +11,7 @@ from engine.files.files import File, OsFiles
 from engine.files.kernel_sync import KernelSync
 from engine.files.memory import MemoryFiles
 from engine.journal.format import JournalPiece
-from engine.partition.sync import AVOID_WHOLE_SYNC_S, SLOW_WHOLE_SYNC_S, RoundSync, SyncRounds
+from engine.partition.sync import AVOID_WHOLE_SYNC_S, HEAVY_BYTES, SLOW_WHOLE_SYNC_S, RoundSync, SyncRounds
 from engine.workers import InlineWorkers
 from tests.engine.journals import MemoryDevice, open_journal
 from tests.engine.logs import memory_files
@@ -295,9 +295,9 @@ class Journaling(Written):
         super().__init__()
         self.file = files.open(f"/data/{name}", create=True)
 
-    def write(self) -> None:
-        self.file.write([b"x"], self.written)
-        self.written += 1
+    def write(self, size: int = 1) -> None:
+        self.file.write([b"x" * size], self.written)
+        self.written += size
 
     def capture_sync(self) -> "Written.Ticket":
         ticket = super().capture_sync()
@@ -335,14 +335,57 @@ def test_a_round_is_durable_by_the_journal_alone() -> None:
     assert world.rounds.durations.count == 1
 
 
-def test_a_round_with_one_that_must_be_synced_is_synced() -> None:
+def test_one_that_must_be_synced_is_synced_beside_the_round() -> None:
     world = JournalWorld()
     other = Written()
     other.written = 1
     world.rounds.mark(other)
     world.round()
-    assert (other.durable, world.items[0].settled) == (1, 1)
-    assert world.rounds.statistics()["journal_frames"] == 0
+    assert (other.durable, other.settled) == (1, 1)
+    assert (world.items[0].durable, world.items[0].settled) == (1, 0)
+    assert world.rounds.statistics()["journal_frames"] == 1
+
+
+def test_who_wrote_little_does_not_wait_for_who_wrote_much() -> None:
+    world = JournalWorld(2)
+    little, much = world.items
+    world.workers.hold = True
+    much.write(HEAVY_BYTES + 1)
+    world.rounds.mark(much)
+    world.round()
+    # The disk is busy with much: it is written to again, and is in no other round meanwhile.
+    for _ in range(3):
+        world.round()
+    assert (little.durable, much.durable) == (4, 0)
+    assert len(world.workers.held) == 1
+    assert not world.rounds.idle()
+    world.workers.run_held()
+    assert little.durable == 4
+    assert much.durable == HEAVY_BYTES + 5, "what came meanwhile was in the next round of its kind, or journaled"
+    assert world.rounds.statistics()["marked"] == world.rounds.statistics()["under_way"] == 0
+
+
+def test_heavy_ones_are_synced_one_round_at_a_time() -> None:
+    world = JournalWorld(2)
+    world.workers.hold = True
+    for item in world.items:
+        item.write(HEAVY_BYTES + 1)
+        world.rounds.mark(item)
+        world.rounds.start_round()
+    assert len(world.workers.held) == 1
+    world.rounds.forget(world.items[1])
+    world.workers.run_held()
+    assert [item.durable for item in world.items] == [HEAVY_BYTES + 1, 0]
+
+
+def test_a_failed_sync_of_a_heavy_one_reaches_it_and_nobody_else() -> None:
+    world = JournalWorld(2)
+    little, much = world.items
+    much.write(HEAVY_BYTES + 1)
+    much.fail = OSError(5, "no")
+    world.round()
+    assert (much.failures, much.durable) == ([much.fail], 0)
+    assert (little.failures, little.durable) == ([], 1)
 
 
 def test_what_the_journal_fails_to_write_is_synced() -> None:

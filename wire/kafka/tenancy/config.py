@@ -1,7 +1,7 @@
 """The broker keys of tenants."""
 
 from coordinators.tenants.rows import is_tenant_name
-from engine.config.keys import ConfigKey, ConfigType, Rule
+from engine.config.keys import ConfigKey, ConfigType, Rule, at_least
 
 TENANT_KEYS = (
     ConfigKey(
@@ -23,5 +23,14 @@ TENANT_KEYS = (
         "for `acme.orders`. A tenant can have that by every listener, too (`tidegate tenant create --rewrite`).",
         dynamic=False,
         per_listener=True,
+    ),
+    ConfigKey(
+        "tenant.burst.ms",
+        ConfigType.INT,
+        250,
+        "Tidegate's own key. How many milliseconds' worth of its byte rates a tenant may publish or read at once, "
+        "after which it goes at that pace. The more, the more is noticed by others when it begins.",
+        at_least(1),
+        dynamic=False,
     ),
 )
