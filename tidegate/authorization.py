@@ -29,7 +29,8 @@ async def open_rights(
 ) -> tuple[AccessControl, AclAdministration]:
     """The services of rights, as the configuration wants them; the rules are known before anybody is served."""
     settings, replicas = controller.topics.settings, controller.replicas
-    audit = Audit(clock, timers, settings.integer("audit.max.per.second"), _sinks(settings, workers, data_dir))
+    most, most_of_one = (settings.integer(f"audit.max.per.second{key}") for key in ("", ".per.principal"))
+    audit = Audit(clock, timers, most, _sinks(settings, workers, data_dir), most_of_one)
     authorizer = None
     if is_enforced(settings):
         rules = await in_worker(workers, Rules.load, replicas.catalogue)
@@ -42,7 +43,10 @@ async def open_rights(
 
 def _sinks(settings: BrokerSettings, workers: Workers, data_dir: str) -> list[AuditSink]:
     path = settings.text("audit.file.path")
-    return [AuditFile(os.path.join(data_dir, path), workers)] if path else []
+    if not path:
+        return []
+    most, kept = settings.integer("audit.file.max.bytes"), settings.integer("audit.file.max.count") - 1
+    return [AuditFile(os.path.join(data_dir, path), workers, most, kept)]
 
 
 def publish_audit(services: Services) -> None:

@@ -62,7 +62,9 @@ def _api(api: Api) -> str:
 
 def _route(route: Route) -> str:
     assert route.rights is not None, "routes without are refused"
-    return f"| `{route.method} {route.path}` | {_any(route.rights.rights) or 'none'} |\n"
+    listed = route.rights.listed
+    told = _any(route.rights.rights) if listed is None else f"{_any((listed,))} for each that is listed"
+    return f"| `{route.method} {route.path}` | {told or 'none'} |\n"
 
 
 def _registry_route(route: Route) -> str:

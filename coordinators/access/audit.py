@@ -2,14 +2,16 @@
 
 What is denied is told, and what is allowed where it changes something: whoever reads and writes records would be told
 of thousands of times a second. The same of the same caller within a second is one line that says how often. There are
-so many lines a second at most; the next line after that tells how many there would have been. Nobody ever waits for
-it: what a sink cannot take in time is dropped, and counted.
+so many lines a second at most, and fewer of one caller, so that nobody fills it to hide what others do, or what it did
+itself under another name; the next line after that tells how many there would have been. Nobody ever waits for it: what
+a sink cannot take in time is dropped, and counted.
 
 A line names callers, rights and resources, and nothing of what requests hold: no secret can be in it.
 """
 
 import json
 import logging
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Protocol
 
@@ -17,7 +19,7 @@ from attrs import define, field
 
 from coordinators.access.acls import Operation, ResourceKind, told
 from coordinators.access.authorizer import Decision
-from coordinators.access.callers import Caller
+from coordinators.access.callers import Caller, Principal
 from engine.clock import Clock
 from engine.timers import Timers
 
@@ -60,11 +62,14 @@ class Audit:
     timers: Timers
     max_per_second: int
     sinks: list[AuditSink] = field(factory=list)
+    max_per_principal: int = 2**31
+    """Lines a second of one caller's name."""
     written: int = field(default=0, init=False)
     suppressed: int = field(default=0, init=False)
     _left_out: int = field(default=0, init=False)
     """Since the last line."""
     _entries: dict[_What, _Entry] = field(factory=dict, init=False)
+    _by_principal: Counter[Principal] = field(factory=Counter, init=False)
     _is_waiting: bool = field(default=False, init=False)
 
     def wants(self, operation: Operation) -> bool:
@@ -79,18 +84,24 @@ class Audit:
         entry = self._entries.get(what)
         if entry is not None and entry.decision.allowed == decision.allowed:
             entry.count += 1
-        elif entry is not None or len(self._entries) >= self.max_per_second:
+        elif entry is not None or self._is_full(caller):
             self._left_out += 1
             self.suppressed += 1
         else:
             self._entries[what] = _Entry(self.clock.now_ms(), decision)
+            self._by_principal[caller.principal] += 1
         if not self._is_waiting:
             self._is_waiting = True
             self.timers.call_at(self.clock.monotonic() + WINDOW_S, self.flush)
 
+    def _is_full(self, caller: Caller) -> bool:
+        is_full = len(self._entries) >= self.max_per_second
+        return is_full or self._by_principal[caller.principal] >= self.max_per_principal
+
     def flush(self) -> None:
         """Hand out what was noted."""
         self._is_waiting = False
+        self._by_principal.clear()
         entries, self._entries = self._entries, {}
         left_out, self._left_out = self._left_out, 0
         told_of = [_fields(what, entry) for what, entry in entries.items()]

@@ -1,9 +1,11 @@
 """The audit log as a file: lines are added to it in a thread, which is never waited for.
 
-Whoever keeps the file in bounds moves it away: it is opened anew for every write.
+When it is full it is kept as `audit.log.1`, what was that as `audit.log.2`, and so on; the oldest goes. It is opened
+anew for every write, so that others may move it away as well.
 """
 
 import logging
+import os
 from collections.abc import Sequence
 
 from attrs import define, field
@@ -22,6 +24,9 @@ class AuditFile:
 
     path: str
     workers: Workers
+    max_bytes: int = 2**63
+    kept: int = 0
+    """How many full ones there are beside it at most."""
     dropped: int = field(default=0, init=False)
     _waiting: list[bytes] = field(factory=list, init=False)
     _is_writing: bool = field(default=False, init=False)
@@ -42,8 +47,20 @@ class AuditFile:
 
     def _append(self, lines: Sequence[bytes]) -> None:
         """[thread]"""
+        data = b"".join(line + b"\n" for line in lines)
+        if os.path.exists(self.path) and 0 < os.path.getsize(self.path) > self.max_bytes - len(data):
+            self._turn_over()
         with open(self.path, "ab") as file:
-            file.write(b"".join(line + b"\n" for line in lines))
+            file.write(data)
+
+    def _turn_over(self) -> None:
+        """[thread] It is full: begin another."""
+        names = [self.path, *(f"{self.path}.{number}" for number in range(1, self.kept + 1))]
+        for older, newer in zip(reversed(names[1:]), reversed(names[:-1]), strict=True):
+            if os.path.exists(newer):
+                os.replace(newer, older)
+        if not self.kept:
+            os.unlink(self.path)
 
     def _done(self, count: int, error: BaseException | None) -> None:
         self._is_writing = False

@@ -60,11 +60,35 @@ ACCESS_KEYS = (
         dynamic=False,
     ),
     ConfigKey(
+        "audit.max.per.second.per.principal",
+        ConfigType.INT,
+        50,
+        "Tidegate's own key. How many of these lines may be of one principal, so that none fills the log alone.",
+        between(1, 10_000),
+        dynamic=False,
+    ),
+    ConfigKey(
         "audit.file.path",
         ConfigType.STRING,
         "",
         "Tidegate's own key. A file to which the lines of the audit log are added, one JSON object each; relative to "
         "the data directory. Without one they are in the program's own log, under `tidegate.audit`.",
+        dynamic=False,
+    ),
+    ConfigKey(
+        "audit.file.max.bytes",
+        ConfigType.LONG,
+        100 * 1024 * 1024,
+        "Tidegate's own key. How large that file may get; then it is kept under its name with `.1`, and another begun.",
+        between(1024, 2**53),
+        dynamic=False,
+    ),
+    ConfigKey(
+        "audit.file.max.count",
+        ConfigType.INT,
+        10,
+        "Tidegate's own key. How many such files are kept, that which is written to included; the oldest goes.",
+        between(1, 10_000),
         dynamic=False,
     ),
     ConfigKey(

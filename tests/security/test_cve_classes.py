@@ -29,7 +29,7 @@ from tidegate.listening import CannotListen
 from wire.kafka.apis import Api, registered
 from wire.kafka.codec import WireError, request_decoder, request_decoder_in_steps, request_encoder
 from wire.kafka.codec.api_table import API_TABLE
-from wire.kafka.codec.bounds import ALLOCATED_TOGETHER, GARBAGE_HEADER_BYTES
+from wire.kafka.codec.bounds import ALLOCATED_TOGETHER
 from wire.kafka.codec.decoding import message_class
 from wire.kafka.codec.schema import FieldSchema, StructSchema, load_schema
 from wire.kafka.config import Limits
@@ -133,7 +133,7 @@ def _held_bytes(value: Any, seen: dict[int, Any]) -> int:
     if id(value) in seen or ((value is None or isinstance(value, int)) and value in KEPT):
         return 0
     seen[id(value)] = value
-    size = -(-(sys.getsizeof(value) + GARBAGE_HEADER_BYTES) // ALLOCATED_TOGETHER) * ALLOCATED_TOGETHER
+    size = -(-sys.getsizeof(value) // ALLOCATED_TOGETHER) * ALLOCATED_TOGETHER
     if isinstance(value, list):
         return size + sum(_held_bytes(each, seen) for each in value)
     names = getattr(value, "__struct_fields__", ())

@@ -1,19 +1,25 @@
 """What rights a route asks its callers for: data, declared as `rights` with each route.
 
-They are asked before the handler runs, and before it is looked up whether what the path names exists. Lists of
-everything, and figures about the broker as a whole, are for those who may describe the cluster.
+They are asked before the handler runs, and before it is looked up whether what the path names exists. Figures about the
+broker as a whole are for those who may describe the cluster. Of lists of topics and groups everybody gets those that it
+may describe, as from Kafka's own lists.
 """
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, TypeVar
 
 from attrs import frozen
 
 from coordinators.access.access import AccessControl, Right
 from coordinators.access.acls import CLUSTER_NAME, ResourceKind
 from coordinators.access.rights import DESCRIBE_CLUSTER
+from coordinators.waiting import Breathing
 
 if TYPE_CHECKING:
     from wire.http.messages import Call
+
+
+T = TypeVar("T")
 
 
 @frozen
@@ -23,6 +29,8 @@ class RouteRights:
     rights: tuple[Right, ...] = ()
     place: str | None = None
     body: str | None = None
+    listed: Right | None = None
+    """Asked for each item of a list by the handler (`described`): who lacks it for some gets the others."""
 
     def require(self, call: "Call", access: AccessControl, asked: str) -> None:
         """Raise the refusal unless the caller has one of them."""
@@ -52,4 +60,30 @@ OPEN = RouteRights()
 """Whoever is let in may ask it: it tells nothing of what the broker holds."""
 BY_REQUESTS = RouteRights()
 """What it does it asks for in the caller's name, as a Kafka client would: the rights are those of the requests."""
+
+
+def each_of(right: Right) -> RouteRights:
+    """Whoever is let in may ask for the list, and is told of those that it has this right to."""
+    return RouteRights(listed=right)
+
+
 DESCRIBE_THE_CLUSTER = on(DESCRIBE_CLUSTER)
+
+
+async def described(
+    call: "Call",
+    access: AccessControl,
+    right: Right,
+    items: Iterable[T],
+    name_of: Callable[[T], str],
+    breathing: Breathing,
+) -> list[T]:
+    """Those of the items that the caller may be told of: all of them where it may describe the cluster."""
+    if not access.is_enforced or access.permits(call.caller, DESCRIBE_CLUSTER):
+        return list(items)
+    found = []
+    for item in items:
+        if access.permits(call.caller, right, name_of(item)):
+            found.append(item)
+        await breathing.did()
+    return found

@@ -5,7 +5,7 @@ An operation changes nothing itself, but each of its steps has to see what the s
 
 import logging
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
 from hashlib import blake2b
 from typing import Any, Final, TypeVar
 
@@ -86,6 +86,8 @@ class Draft:
     topics: TopicView
     now_ms: int
     records: list[Record] = field(factory=list)
+    sees: Callable[[str], bool] | None = None
+    """Of whoever gave reason to look: expressions stand for topics that it may know of."""
     members: Overlay[str, ConsumerMember] = field(init=False)
     targets: Overlay[str, Assignment] = field(init=False)
     regexes: dict[str, RegexValue] = field(init=False)
@@ -183,6 +185,8 @@ class Draft:
             if known is not None and not again:
                 continue
             names = expressions.matching(regex, self.topics.by_name)
+            if self.sees is not None:
+                names = tuple(filter(self.sees, names))
             if known is None or known.topics != names:
                 changed = True
                 version = 1 if known is None else known.version + 1

@@ -74,6 +74,7 @@ class ConsumerHeartbeats:
         )
 
     def _update(self, draft: Draft, request: HeartbeatRequest, effects: Effects) -> Verdict[HeartbeatAnswer]:
+        draft.sees = request.sees
         before = self._member(draft, request)
         member = evolve(before, subscription=_subscription(before.subscription, request))
         after = self.consumers.update(draft, before, member, request.owned)

@@ -1,6 +1,8 @@
 """What members of consumer groups ask and are answered, and how administrators see them; doors translate."""
 
-from attrs import frozen
+from collections.abc import Callable
+
+from attrs import field, frozen
 
 from coordinators.group.consumer.record_formats import Assignment
 
@@ -28,6 +30,8 @@ class HeartbeatRequest:
     client_host: str = ""
     # From version 1 the client makes the id (KIP-1082).
     brings_member_id: bool = True
+    sees: Callable[[str], bool] | None = field(default=None, eq=False)
+    """Which topics the member may know of: an expression stands for no others. None: for all."""
 
     @property
     def is_full(self) -> bool:

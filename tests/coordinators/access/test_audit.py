@@ -43,8 +43,8 @@ def audit(kept: Kept, limit: int = 10) -> Audit:
     return Audit(clock, Timers(), limit, [kept])
 
 
-def note(log: Audit, name: str = "orders", decision: Decision = DENIED) -> None:
-    log.note(ALICE, Operation.CREATE, ResourceKind.TOPIC, name, decision, "create_topics")
+def note(log: Audit, name: str = "orders", decision: Decision = DENIED, caller: Caller = ALICE) -> None:
+    log.note(caller, Operation.CREATE, ResourceKind.TOPIC, name, decision, "create_topics")
 
 
 def test_a_line_says_who_did_what_to_which_resource_and_which_rule_decided(kept: Kept) -> None:
@@ -101,3 +101,17 @@ def test_names_are_cut_and_broken_text_is_replaced(kept: Kept) -> None:
     log.flush()
     assert kept.lines[0]["name"] == "x" * 300
     assert kept.lines[1]["name"] == "?"
+
+
+def test_nobody_fills_the_log_alone(kept: Kept) -> None:
+    log = Audit(ManualClock(), Timers(), 100, [kept], max_per_principal=3)
+    for number in range(1_000):
+        note(log, f"t{number}")
+    for number in range(2):
+        note(log, f"t{number}", caller=Caller(Principal("bob"), "10.0.0.8"))
+    log.flush()
+    assert [line["principal"] for line in kept.lines] == ["User:alice"] * 3 + ["User:bob"] * 2
+    assert kept.lines[-1]["suppressed"] == log.suppressed == 997
+    note(log)
+    log.flush()
+    assert len(kept.lines) == 6, "the next second is another"

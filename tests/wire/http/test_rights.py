@@ -2,15 +2,28 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import trio
 from trio.testing import trio_test
 
+from tests.wire.kafka.door import Client
 from tests.wire.kafka.guarded import ROOT, Guarded, allow, open_guarded
 from tests.wire.kafka.requests import create_topic
+from wire.kafka.messages.find_coordinator import FindCoordinatorRequest
+from wire.kafka.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
 
 
 async def _status(guarded: Guarded, target: str, method: str = "GET", body: str = "") -> tuple[int, str]:
+    status, told = await _asked(guarded, target, method, body)
+    return status, told.get("error", "")
+
+
+async def _asked(guarded: Guarded, target: str, method: str = "GET", body: str = "") -> tuple[int, dict[str, Any]]:
     address = guarded.door.broker.http_address
     assert address is not None
     host, _, port = address.rpartition(":")
@@ -23,8 +36,7 @@ async def _status(guarded: Guarded, target: str, method: str = "GET", body: str 
         async for piece in stream:
             answer += piece
     head, _, body = answer.partition(b"\r\n\r\n")
-    error = json.loads(body).get("error", "") if body.startswith(b"{") else ""
-    return int(head.split()[1]), error
+    return int(head.split()[1]), json.loads(body) if body.startswith(b"{") else {}
 
 
 @trio_test
@@ -35,7 +47,7 @@ async def test_the_operations_door_asks_for_the_same_rights_and_does_not_tell_wh
         for topic in ("orders", "none"):
             assert await _status(guarded, f"/topics/{topic}") == (403, "TopicAuthorizationFailed")
             assert await _status(guarded, f"/topics/{topic}/delayed") == (403, "TopicAuthorizationFailed")
-        assert await _status(guarded, "/topics") == (403, "ClusterAuthorizationFailed")
+        assert await _status(guarded, "/metrics") == (403, "ClusterAuthorizationFailed")
         assert await _status(guarded, "/groups/g") == (403, "GroupAuthorizationFailed")
         assert (await _status(guarded, "/health/live"))[0] == 200
         guarded.rule(
@@ -46,6 +58,36 @@ async def test_the_operations_door_asks_for_the_same_rights_and_does_not_tell_wh
         assert (await _status(guarded, "/topics/none"))[0] == 404
         assert (await _status(guarded, "/topics"))[0] == 200
         assert await _status(guarded, "/topics/orders/delayed/0/x", "DELETE") == (403, "TopicAuthorizationFailed")
+
+
+@trio_test
+async def test_lists_hold_what_the_caller_may_describe(tmp_path: Path) -> None:
+    async with open_guarded(tmp_path, {"http.port": -1}) as guarded:
+        root = await guarded.client(ROOT)
+        for topic in ("orders", "orders.dlq", "secrets"):
+            await create_topic(root, topic)
+        for group in ("mine", "theirs"):
+            await _commit(root, group)
+        assert [await _listed(guarded, path) for path in ("/topics", "/groups")] == [([], 0), ([], 0)]
+        guarded.rule(allow("ANONYMOUS", 3, 2, "orders", pattern=4), allow("ANONYMOUS", 8, 3, "mine"))
+        assert await _listed(guarded, "/topics?limit=1") == (["orders"], 2), "nor do counts tell of others"
+        assert await _listed(guarded, "/topics") == (["orders", "orders.dlq"], 2)
+        assert await _listed(guarded, "/groups") == (["mine"], 1)
+        guarded.rule(allow("ANONYMOUS", 8, 4, "kafka-cluster"))
+        assert "secrets" in (await _listed(guarded, "/topics"))[0]
+        assert (await _listed(guarded, "/groups"))[1] == 2
+
+
+async def _commit(client: Client, group: str) -> None:
+    await client.ask(FindCoordinatorRequest(coordinator_keys=[group]))
+    topics = [OffsetCommitRequestTopic(name="orders", partitions=[OffsetCommitRequestPartition(0, 1)])]
+    assert (await client.ask(OffsetCommitRequest(group_id=group, topics=topics), 9)).topics[0].name == "orders"
+
+
+async def _listed(guarded: Guarded, target: str) -> tuple[list[str], int]:
+    status, page = await _asked(guarded, target)
+    assert status == 200
+    return [each.get("name") or each["group"] for each in page["items"]], page["total"]
 
 
 @trio_test

@@ -14,6 +14,7 @@ from tests.wire.kafka.requests import BY_NAME, batch, create_topic, fetch, fetch
 from wire.kafka.messages import alter_configs
 from wire.kafka.messages import incremental_alter_configs as incremental
 from wire.kafka.messages.base import ZERO_UUID
+from wire.kafka.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from wire.kafka.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from wire.kafka.messages.describe_cluster import DescribeClusterRequest
 from wire.kafka.messages.fetch import FetchRequest, ReplicaState
@@ -359,6 +360,75 @@ async def test_what_an_alteration_leaves_as_it_was_takes_no_right_to_write_there
         guarded.rule(allow("alice", ALTER_CONFIGS, TOPIC, "hers"))
         assert await _codes_of(alice, _letters_in("hers", "graves")[1:]) == [0, 0]
         assert await _codes_of(alice, _letters_in("hers", "others")[1:]) == [29, 29]
+
+
+def _expiring(name: str) -> list[Any]:
+    """The requests by which records that expire become dead letters of the topic."""
+    key, value = "expiry.policy", "dlq"
+    return [
+        CreateTopicsRequest(
+            topics=[CreatableTopic(f"{name}-new", 1, 1, configs=[CreatableTopicConfig(key, value)])],
+            timeout_ms=1000,
+            validate_only=True,
+        ),
+        alter_configs.AlterConfigsRequest(
+            [alter_configs.AlterConfigsResource(TOPIC, name, [alter_configs.AlterableConfig(key, value)])],
+            validate_only=True,
+        ),
+        incremental.IncrementalAlterConfigsRequest(
+            [incremental.AlterConfigsResource(TOPIC, name, [incremental.AlterableConfig(key, 0, value)])],
+            validate_only=True,
+        ),
+    ]
+
+
+@trio_test
+async def test_who_has_expired_records_sent_must_be_allowed_to_write_their_letters(tmp_path: Path) -> None:
+    async with open_guarded(tmp_path) as guarded:
+        root, alice = await guarded.client(ROOT), await guarded.client("alice")
+        for topic in ("hers", "hers.dlq", "hers-new.dlq", "named"):
+            await create_topic(root, topic)
+        guarded.rule(
+            *(allow("alice", each, TOPIC, name) for each in (CREATE, ALTER_CONFIGS) for name in ("hers", "hers-new"))
+        )
+        assert await _codes_of(alice, _expiring("hers")) == [29, 29, 29]
+        guarded.rule(*(allow("alice", WRITE, TOPIC, name) for name in ("hers.dlq", "hers-new.dlq")))
+        assert await _codes_of(alice, _expiring("hers")) == [0, 0, 0]
+
+
+@trio_test
+async def test_letters_that_come_back_to_the_topics_own_take_the_right_to_write_there(tmp_path: Path) -> None:
+    async with open_guarded(tmp_path) as guarded:
+        root, alice = await guarded.client(ROOT), await guarded.client("alice")
+        await create_topic(root, "hers", configs={"dead.letter.topic": "graves", "expiry.policy": "dlq"})
+        guarded.rule(allow("alice", ALTER_CONFIGS, TOPIC, "hers"))
+        assert await _codes_of(alice, _expiring("hers")[2:]) == [0], "nothing goes elsewhere than before"
+        removal = incremental.AlterableConfig("dead.letter.topic", 1, None)
+        request = incremental.IncrementalAlterConfigsRequest(
+            [incremental.AlterConfigsResource(TOPIC, "hers", [removal])], validate_only=True
+        )
+        assert await _codes_of(alice, [request]) == [29]
+
+
+@trio_test
+async def test_an_expression_stands_for_topics_that_its_member_may_describe(tmp_path: Path) -> None:
+    async with open_guarded(tmp_path) as guarded:
+        root, alice = await guarded.client(ROOT), await guarded.client("alice")
+        hers = (await create_topic(root, "orders-hers")).topic_id
+        await create_topic(root, "orders-secret")
+        await root.ask(FindCoordinatorRequest(coordinator_keys=["g"]))
+        guarded.rule(allow("alice", READ, GROUP, "g"), allow("alice", DESCRIBE, TOPIC, "orders-hers"))
+        joining = ConsumerGroupHeartbeatRequest(
+            group_id="g",
+            member_id="m",
+            member_epoch=0,
+            rebalance_timeout_ms=1000,
+            subscribed_topic_regex="orders-.*",
+            topic_partitions=[],
+        )
+        answer = await alice.ask(joining)
+        assert answer.error_code == 0
+        assert [each.topic_id for each in answer.assignment.topic_partitions] == [hers]
 
 
 @trio_test

@@ -1,10 +1,12 @@
 """`/groups` and `/groups/{group}`: who reads what, and how far behind they are."""
 
 from contextlib import suppress
+from operator import attrgetter
 from typing import Annotated, Any
 
 import msgspec
 
+from coordinators.access.access import AccessControl
 from coordinators.access.rights import DELETE_GROUP, DESCRIBE_GROUP
 from coordinators.group.consumer.protocol import read_assignment
 from coordinators.group.consumer.requests import DescribedConsumer, DescribedConsumerGroup
@@ -19,7 +21,7 @@ from coordinators.topics import Topics
 from coordinators.waiting import Breathing, result_of
 from engine.errors import BrokerError, GroupIdNotFound, fresh
 from wire.http.messages import Call, Count, Page, PageQuery
-from wire.http.rights import DESCRIBE_THE_CLUSTER, on
+from wire.http.rights import described, each_of, on
 from wire.http.routing import Route
 
 CONSUMER_PROTOCOL = "consumer"
@@ -105,12 +107,13 @@ class GroupDetail(msgspec.Struct):
     offsets: PlacePage
 
 
-async def list_groups(call: Call, groups: Groups) -> GroupPage:
-    """Groups by id, a page of them, each with its lag."""
+async def list_groups(call: Call, groups: Groups, access: AccessControl) -> GroupPage:
+    """Groups by id, a page of those that the caller may describe, each with its lag."""
     query: GroupsQuery = call.query
-    listed = [each for each in groups.list_groups() if query.state.lower() in ("", each.state.lower())]
-    listed.sort(key=lambda each: each.group_id)
+    named = [each for each in groups.list_groups() if query.state.lower() in ("", each.state.lower())]
     breathing, items = Breathing(), []
+    listed = await described(call, access, DESCRIBE_GROUP, named, attrgetter("group_id"), breathing)
+    listed.sort(key=attrgetter("group_id"))
     for each in query.of(listed):
         lags = _lags(groups, each.group_id)
         lag = None if lags is None else sum(place.lag for place in lags)
@@ -229,7 +232,7 @@ ROUTES = (
         "Groups by id, with their lag",
         answer=GroupPage,
         query=GroupsQuery,
-        rights=DESCRIBE_THE_CLUSTER,
+        rights=each_of(DESCRIBE_GROUP),
     ),
     Route(
         "GET",

@@ -1,6 +1,7 @@
 """`/topics` and `/topics/{topic}`: what there is, how large, from where to where; creating and deleting."""
 
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Annotated
 
 import msgspec
@@ -17,7 +18,7 @@ from engine.ids import id_text
 from engine.partition.partition import Partition
 from engine.partition.partitions import Partitions
 from wire.http.messages import Call, Count, Page, PageQuery, Response
-from wire.http.rights import DESCRIBE_THE_CLUSTER, on
+from wire.http.rights import described, each_of, on
 from wire.http.routing import Route
 
 DEFAULT = -1
@@ -106,18 +107,15 @@ class NewTopic(msgspec.Struct, forbid_unknown_fields=True):
     configs: dict[str, str] = {}
 
 
-async def list_topics(call: Call, topics: Topics, partitions: Partitions) -> TopicPage:
-    """Topics by name, a page of them."""
+async def list_topics(call: Call, topics: Topics, partitions: Partitions, access: AccessControl) -> TopicPage:
+    """Topics by name, a page of those that the caller may describe."""
     query: TopicsQuery = call.query
-    found = sorted(
-        (
-            topic
-            for topic in topics.view
-            if topic.name.startswith(query.prefix) and (query.internal or not topic.internal)
-        ),
-        key=lambda topic: topic.name,
-    )
+    named = [
+        topic for topic in topics.view if topic.name.startswith(query.prefix) and (query.internal or not topic.internal)
+    ]
     breathing = Breathing()
+    found = await described(call, access, DESCRIBE_TOPIC, named, attrgetter("name"), breathing)
+    found.sort(key=attrgetter("name"))
     items = []
     for topic in query.of(found):
         items.append(_summary(topic, partitions))
@@ -151,7 +149,7 @@ async def create_topic(
 ) -> Response:
     """Make a topic; where it is found is in the header Location."""
     wanted: NewTopic = call.body
-    require_letter_target(access, call.caller, wanted.configs.items(), "POST /topics")
+    require_letter_target(access, call.caller, wanted.name, wanted.configs.items(), "POST /topics")
     spec = TopicSpec(
         wanted.name,
         wanted.partitions or DEFAULT,
@@ -220,7 +218,7 @@ ROUTES = (
         "Topics by name",
         answer=TopicPage,
         query=TopicsQuery,
-        rights=DESCRIBE_THE_CLUSTER,
+        rights=each_of(DESCRIBE_TOPIC),
     ),
     Route(
         "POST",

@@ -2,11 +2,14 @@
 
 Epoch 0 joins, -1 leaves, -2 is a static member that will be back. Fields that are null, or -1, are as they were.
 The answer has an assignment only if it is new or was asked for by a request that says everything. From version 1 the
-client makes its member id (KIP-1082) and may subscribe by a regular expression.
+client makes its member id (KIP-1082) and may subscribe by a regular expression, which stands for those topics that
+the member may describe: it is told of no others.
 """
 
+from functools import partial
 from operator import attrgetter
 
+from coordinators.access.access import AccessControl
 from coordinators.group.consumer.requests import HeartbeatAnswer, HeartbeatRequest
 from coordinators.group.groups import Groups
 from engine.errors import BrokerError
@@ -33,7 +36,7 @@ FIRST_VERSION_WITH_CLIENT_IDS = 1
 
 
 def handle(
-    request: ConsumerGroupHeartbeatRequest, context: Context, groups: Groups
+    request: ConsumerGroupHeartbeatRequest, context: Context, groups: Groups, access: AccessControl
 ) -> Deferred[ConsumerGroupHeartbeatResponse]:
     """Answer where the member is now."""
     names = request.subscribed_topic_names
@@ -51,6 +54,7 @@ def handle(
         client_id=context.client_id or "",
         client_host=f"/{context.peer.address}",
         brings_member_id=context.version >= FIRST_VERSION_WITH_CLIENT_IDS,
+        sees=partial(access.permits, context.caller, DESCRIBE_TOPIC) if access.is_enforced else None,
     )
     return groups.consumer_heartbeat(heartbeat).map(_answered, _refused)
 

@@ -83,7 +83,7 @@ def _check_creation(request: StreamsGroupHeartbeatRequest, context: Context, acc
     for each in () if request.topology is None else request.topology.subtopologies:
         for topic in (*each.repartition_source_topics, *each.state_changelog_topics):
             configs = ((config.key, config.value) for config in topic.topic_configs)
-            require_letter_target(access, context.caller, configs, ASKED)
+            require_letter_target(access, context.caller, topic.name, configs, ASKED)
             if not may_make_any and topic.name not in access.topics.by_name:
                 access.require(context.caller, CREATE_TOPIC, topic.name, ASKED)
 

@@ -19,7 +19,7 @@ LEAST_BYTES = 512 * 1024
 """Whatever its size, a request may come to so much."""
 ALLOCATED_TOGETHER = 16
 GARBAGE_HEADER_BYTES = 16
-EMPTY_LIST_BYTES = 56 + GARBAGE_HEADER_BYTES
+EMPTY_LIST_BYTES = 64
 LIST_BYTES = EMPTY_LIST_BYTES + 32
 """With room for its first elements."""
 SLOT_BYTES = 16
