@@ -26,7 +26,7 @@ def letters_of(resource: Any, access: AccessControl) -> str | None:
         return None
     topic = access.topics.by_name.get(resource.resource_name)
     kept = {} if topic is None or not hasattr(resource.configs[0], "config_operation") else topic.config.overrides
-    configs = {key: kept[key] for key in (LETTER_TOPIC, EXPIRY_POLICY) if key in kept}
+    configs: dict[str, str | None] = {key: kept[key] for key in (LETTER_TOPIC, EXPIRY_POLICY) if key in kept}
     for each in resource.configs:
         removes = getattr(each, "config_operation", AlterOperation.SET) == AlterOperation.DELETE
         configs[each.name] = None if removes else each.value
