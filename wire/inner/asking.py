@@ -17,6 +17,7 @@ import trio
 from attrs import define
 
 from coordinators.access.callers import Caller
+from coordinators.access.rights import DESCRIBE_TOPIC
 from coordinators.background import Background
 from coordinators.internal_topics import InternalTopics
 from coordinators.replication.ports import LinkBroken
@@ -201,6 +202,7 @@ class InnerClient:
         """The same; raises why there is none. With `make` it is made, where the broker makes what is asked for."""
         topic = self.topic(guest, name)
         if topic is not None:
+            self._check_may_know(guest, name)
             return topic
         # Asked as a client asks: so whoever may not know is told nothing else than a client is.
         wanted = MetadataRequest([MetadataRequestTopic(name=name)], allow_auto_topic_creation=make)
@@ -215,10 +217,19 @@ class InnerClient:
         """Who leads a partition; -1 if nobody does."""
         found = self.topic(guest, topic)
         if found is None:
+            self._check_may_know(guest, topic)
             raise UnknownTopicOrPartition(f"there is no topic {topic!r}")
         if not 0 <= partition < found.partition_count:
+            self._check_may_know(guest, topic)
             raise UnknownTopicOrPartition(f"{topic} has partitions 0 to {found.partition_count - 1}, not {partition}")
         return found.partitions[partition].leader
+
+    def _check_may_know(self, guest: Guest, name: str) -> None:
+        """Refuse who may not describe a topic, as Metadata does, before anything of it is told: that it exists, or how
+        many partitions it has."""
+        access = self.calls.server.tenancy.access
+        if access.is_enforced:
+            access.require(guest.caller, DESCRIBE_TOPIC, self.calls.broker_name(guest, name), f"the door {guest.door}")
 
     async def _ensure(self, guest: Guest, kind: int, key: str) -> None:
         """Have the topic made in which coordinators of this kind keep their state."""

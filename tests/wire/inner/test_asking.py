@@ -7,8 +7,8 @@ import trio
 from trio.testing import trio_test
 
 from coordinators.records.long_polls import LongPolls
-from engine.errors import InvalidRequest, UnsupportedVersion
-from tests.wire.inner.house import NOBODY, House, open_house, user
+from engine.errors import InvalidRequest, TopicAuthorizationFailed, UnsupportedVersion
+from tests.wire.inner.house import GUARDED, NOBODY, House, open_house, user
 from tests.wire.kafka.requests import batch, create_topic, fetch, produced
 from tests.wire.kafka.tenancy.tenants import OPERATOR, open_tenants
 from wire.inner.asking import GROUP, error_codes
@@ -118,3 +118,22 @@ async def test_what_a_guest_that_stays_has_ends_when_it_leaves(tmp_path: Path) -
         assert not gone
         house.inner.leave(guest)
         assert gone == [-guest.number]
+
+
+@trio_test
+async def test_who_may_not_know_of_a_topic_is_told_the_same_whether_it_exists_or_not(tmp_path: Path) -> None:
+    async with open_house(tmp_path, GUARDED) as house:
+        with house.guest(user("root")) as root:
+            made = CreateTopicsRequest([CreatableTopic("secret", 3, 1)], 5_000)
+            assert list(error_codes(await house.inner.ask(root, made))) == []
+        with house.guest(user("eve")) as eve:
+            for name in ("secret", "nothing"):
+                for partition in (0, 99):
+                    with pytest.raises(TopicAuthorizationFailed):
+                        await house.reading.read(eve, name, partition, 0)
+                    with pytest.raises(TopicAuthorizationFailed):
+                        await house.sending.send(eve, name, [NewRecord(value=b"v", partition=partition)])
+                with pytest.raises(TopicAuthorizationFailed):
+                    await house.inner.known_topic(eve, name)
+                with pytest.raises(TopicAuthorizationFailed):
+                    house.inner.leader(eve, name, 99)

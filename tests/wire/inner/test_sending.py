@@ -16,7 +16,7 @@ from tests.wire.kafka.requests import create_topic, fetched
 from wire.inner.records import NewRecord, SentRecord, asking_headers
 from wire.inner.sending import LEADER, NONE, Outcome
 
-TOPIC_KIND, READ, WRITE = 2, 3, 4
+TOPIC_KIND, READ, WRITE, DESCRIBE = 2, 3, 4, 8
 
 
 async def made(house: House, partitions: int = 1, configs: dict[str, str] | None = None) -> None:
@@ -125,6 +125,9 @@ async def test_who_may_not_write_is_refused_as_a_client_is(tmp_path: Path) -> No
     async with open_house(tmp_path, settings) as house:
         guarded = Guarded(house.door)
         await create_topic(await guarded.client("root"), "t")
+        with pytest.raises(TopicAuthorizationFailed):
+            await sent(house, NewRecord(), caller="eve")
+        guarded.rule(allow("eve", DESCRIBE, TOPIC_KIND, "t"))
         (denied,) = await sent(house, NewRecord(), caller="eve")
         assert isinstance(denied, TopicAuthorizationFailed)
         guarded.rule(allow("eve", WRITE, TOPIC_KIND, "t"))
