@@ -72,6 +72,7 @@ class NodeLinks:
     ways: NodeWays = field(factory=NodeWays)
     encrypt: Encrypt = not_encrypted
     _count: int = field(default=0, init=False)
+    _last_epoch: int = field(default=0, init=False)
 
     async def connect(self, node: NodeRecord) -> LeaderLink:
         """One for a follower's fetches."""
@@ -123,8 +124,11 @@ class NodeLinks:
             raise
 
     def _epoch(self) -> int:
+        """Of this node's life; of the last one where it has lost its session and has no other yet."""
         own = self.nodes.by_id.get(self.trust.node_id)
-        return 0 if own is None else own.epoch
+        if own is not None:
+            self._last_epoch = own.epoch
+        return self._last_epoch
 
 
 def _nowhere(node: NodeRecord) -> str:

@@ -58,13 +58,22 @@ class LinkKind(IntEnum):
     CARRIED = 5
 
 
+Made = tuple[int, int]
+
+
 @frozen
 class NodeLink:
-    """A connection that a node has made. Of two of one kind the one with the higher number replaces the other."""
+    """A connection that a node has made. Of two of one kind the later replaces the other. A process whose session in
+    etcd has ended goes on in another epoch, and what it asked before may still be on its way."""
 
     name: NodeName
     kind: int
     number: int
+
+    @property
+    def made(self) -> Made:
+        """When, among all that the node has made: in which of its lives, and which of them it was."""
+        return self.name.epoch, self.number
 
     @property
     def node_id(self) -> int:
@@ -130,8 +139,8 @@ class NodeTrust:
     node_id: int
     random_bytes: RandomBytes
     secret: bytes | None = None
-    _newest: dict[tuple[NodeName, int], int] = field(factory=dict, init=False)
-    """The numbers of the connections that nodes have made last."""
+    _newest: dict[tuple[int, int], Made] = field(factory=dict, init=False)
+    """By node and kind, the connection that was made last."""
 
     @property
     def is_cluster(self) -> bool:
@@ -147,15 +156,15 @@ class NodeTrust:
     def _met(self, link: NodeLink) -> None:
         if link.kind == LinkKind.FOLLOWER:
             return
-        key = link.name, link.kind
-        self._newest[key] = max(link.number, self._newest.pop(key, 0))
+        key = link.node_id, link.kind
+        self._newest[key] = max(link.made, self._newest.pop(key, link.made))
         if len(self._newest) > LINKS_REMEMBERED:
             del self._newest[next(iter(self._newest))]
 
     def is_replaced(self, link: NodeLink) -> bool:
         """Whether the node has made another connection in the place of this one: it takes what it has asked here for
         failed, and has asked again."""
-        return link.number < self._newest.get((link.name, link.kind), 0)
+        return link.made < self._newest.get((link.node_id, link.kind), link.made)
 
     def ask(self, epoch: int, other: int, kind: LinkKind = LinkKind.FOLLOWER, number: int = 0) -> Asking:
         """Begin it with a node that this one has connected to, in its life of that epoch."""
