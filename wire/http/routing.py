@@ -97,6 +97,11 @@ class Routes:
         for route in self._routes:
             assert (route.method, route.path) not in seen, f"{route.method} {route.path} is declared twice"
             seen.add((route.method, route.path))
+        # By how many segments a path has and with which it begins: few are left to look at.
+        self._by_start: dict[tuple[int, str], list[Route]] = {}
+        for route in self._routes:
+            assert not route.segments[0].startswith("{"), f"{route.path} begins with a parameter"
+            self._by_start.setdefault((len(route.segments), route.segments[0]), []).append(route)
 
     def bound(self, services: Services) -> "Routes":
         """The same with each handler given the services that it names."""
@@ -108,7 +113,7 @@ class Routes:
     def find(self, segments: tuple[str, ...]) -> dict[str, tuple[Route, dict[str, str]]]:
         """By method, the route for a path and its parameters; a path without parameters goes first."""
         found: dict[str, tuple[Route, dict[str, str]]] = {}
-        for route in self._routes:
+        for route in self._by_start.get((len(segments), segments[0]), ()):
             place = route.match(segments)
             if place is not None:
                 found.setdefault(route.method, (route, place))
