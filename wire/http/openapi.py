@@ -48,7 +48,7 @@ def _operation(route: Route, *, needs_token: bool) -> dict[str, Any]:
     if route.body is not None:
         content: dict[str, Any] = {kind: {"schema": _schema(route.body)} for kind in route.takes}
         content |= {kind: {"schema": {"type": "string"}} for kind in route.piecewise}
-        operation["requestBody"] = {"required": True, "content": content}
+        operation["requestBody"] = {"required": route.needs_body, "content": content}
     if needs_token and route.needs_token:
         operation["security"] = [{TOKEN: []}]
     return operation

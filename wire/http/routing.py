@@ -49,6 +49,8 @@ class Route:
     """What it asks of its callers; a route that does not say is an error when they are loaded."""
     takes: tuple[str, ...] = JSON
     """Content types of its body. Where it takes others than JSON, its handler reads the body itself."""
+    needs_body: bool = True
+    """Whether there must be a body, where it takes one."""
     refusals: tuple[str, Any] | None = None
     """Content type and document of what its handler refuses, where that is no problem document."""
     other_answers: tuple[int, ...] = ()

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 import msgspec
+from attrs import evolve
 
 from coordinators.topics import Topics
 from wire.http.messages import Call, Response
@@ -318,15 +319,18 @@ def _route(
 
 
 ROUTES = (
-    _route(
-        "POST",
-        "/consumers/{group}",
-        create_consumer,
-        "Make a consumer",
-        answer=MadeInstance,
-        body=NewInstance,
-        place=RestGroupPlace,
-        problems=(409,),
+    evolve(
+        _route(
+            "POST",
+            "/consumers/{group}",
+            create_consumer,
+            "Make a consumer",
+            answer=MadeInstance,
+            body=NewInstance,
+            place=RestGroupPlace,
+            problems=(409,),
+        ),
+        needs_body=False,
     ),
     _route("DELETE", _INSTANCE, delete_consumer, "End a consumer"),
     _route("POST", f"{_INSTANCE}/subscription", subscribe, "Read topics as a member", body=Subscription),
