@@ -31,11 +31,12 @@ cluster: venv  ## run an etcd and three nodes on 127.0.0.1:9092-9094 (CLUSTER_AR
 etcd-built:  ## build a later etcd than Debian's, for a run of the tests on it; needs Go (ETCD_VERSION=3.6.16)
 	@sh tools/setup/etcd_built.sh $(ETCD_VERSION)
 
-setup: venv  ## install what the tests need: kcat, Java, Maven, etcd, the jars of Kafka and of Spark's connector
+setup: venv  ## install what the tests need: kcat, nc, Java, Maven, etcd, Node, the jars of Kafka and of Spark's connector
 	@sh tools/setup/system.sh
 	@sh tools/setup/promtool.sh
 	@sh tools/setup/valgrind.sh
 	@sh tools/setup/etcd.sh
+	@sh tools/setup/node.sh
 	@sh tools/setup/helm.sh
 	@sh tools/setup/console.sh
 	@echo "== setup: Kafka's jars"

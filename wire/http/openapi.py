@@ -19,7 +19,7 @@ CHANGING_HEADER = "X-Tidegate"
 def document(version: str, needs_token: bool) -> bytes:
     """The document as JSON."""
     routes = list(load_routes())
-    types = [each for route in routes for each in (route.answer, route.body) if each is not None]
+    types = [each for route in routes for each in (route.answer, route.body, route.query) if each]
     types += [route.refusals[1] for route in routes if route.refusals is not None]
     _, components = msgspec.json.schema_components([ProblemDocument, *types], ref_template=REFERENCE)
     paths: dict[str, dict[str, Any]] = {}
@@ -118,6 +118,6 @@ def _schema(declared: Any) -> dict[str, Any]:
 
 
 def _inlined(declared: type[msgspec.Struct]) -> dict[str, Any]:
-    _, components = msgspec.json.schema_components([declared])
+    _, components = msgspec.json.schema_components([declared], ref_template=REFERENCE)
     found: dict[str, Any] = components[declared.__name__]
     return found

@@ -31,6 +31,12 @@ def test_every_reference_leads_somewhere() -> None:
     schemas = whole()["components"]["schemas"]
     references = set(re.findall(r'"#/components/schemas/(\w+)"', document("1.2.3", False).decode()))
     assert references <= set(schemas)
+    assert "$defs" not in json.dumps(whole())
+
+
+def test_every_operation_has_a_name_of_its_own() -> None:
+    names = [operation["operationId"] for methods in whole()["paths"].values() for operation in methods.values()]
+    assert sorted(names) == sorted(set(names))
 
 
 def test_a_lists_pages_are_described() -> None:

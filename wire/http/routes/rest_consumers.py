@@ -234,7 +234,7 @@ def _record(place: Place, record: ReadRecord, name: str) -> RestRecord:
 # -- offsets
 
 
-async def commit_offsets(call: Call, instances: Instances) -> None:
+async def commit_consumer_offsets(call: Call, instances: Instances) -> None:
     """Commit offsets of records that are done, or all that was read."""
     body = call.request.body.strip()
     wanted = decoded(body, RestOffsets) if body else None
@@ -347,7 +347,7 @@ ROUTES = (
         query=RecordsQuery,
         problems=(404, 406, 409),
     ),
-    _route("POST", f"{_INSTANCE}/offsets", commit_offsets, "Commit offsets", body=RestOffsets),
+    _route("POST", f"{_INSTANCE}/offsets", commit_consumer_offsets, "Commit offsets", body=RestOffsets),
     _route(
         "GET",
         f"{_INSTANCE}/offsets",

@@ -1,0 +1,127 @@
+/** Tidegate over HTTP, for Node and browsers: see README.md. */
+
+import { toBase64, type Data } from "./bytes.js";
+import { Door, type Options } from "./http.js";
+import { Member, type MemberShown } from "./member.js";
+import type { components } from "./schema.js";
+
+export { toText, type Data } from "./bytes.js";
+export { TidegateError, type Options } from "./http.js";
+export { Member, type PollOptions, type TideRecord } from "./member.js";
+
+type Schemas = components["schemas"];
+export type Priority = "critical" | "high" | "normal" | "low" | "background";
+
+/** A record to be written. */
+export interface NewRecord {
+  value: Data;
+  key?: Data;
+  headers?: Record<string, string | Uint8Array>;
+  partition?: number;
+  timestampMs?: number;
+  /** Held back for so long. */
+  delayMs?: number;
+  /** Held back until then, in milliseconds since 1970. */
+  deliverAtMs?: number;
+  priority?: Priority;
+  ttlMs?: number;
+  scheduleId?: string;
+}
+
+/** A record that was written; it has no offset where it is held back. */
+export interface Published {
+  partition: number;
+  offset: number | null;
+}
+
+/** A record that was not written; trying again may help where `isPassing`. */
+export interface Refused {
+  error: string;
+  isPassing: boolean;
+}
+
+export interface JoinOptions {
+  reset?: "earliest" | "latest" | "none";
+  autoCommit?: boolean;
+  sessionMs?: number;
+}
+
+export class Tidegate {
+  private readonly door: Door;
+
+  constructor(url: string, options: Options = {}) {
+    this.door = new Door(url, options);
+  }
+
+  /** How the broker is. */
+  async health(): Promise<{ status: string }> {
+    return this.door.call("GET", ["health"]);
+  }
+
+  /** Write records; what became of each, in their order. */
+  async publish(topic: string, ...records: NewRecord[]): Promise<(Published | Refused)[]> {
+    const answer = await this.door.call<Schemas["ProducedV2"]>("POST", ["topics", topic], {
+      records: records.map(written),
+    });
+    return answer.offsets.map(told);
+  }
+
+  /** The names of topics, with how many partitions they have; not the broker's own. */
+  async topics(prefix = ""): Promise<{ name: string; partitions: number }[]> {
+    const found: { name: string; partitions: number }[] = [];
+    for (;;) {
+      const query = { prefix, internal: false, limit: 1000, skip: found.length };
+      const page = await this.door.call<Schemas["TopicPage"]>("GET", ["topics"], undefined, query);
+      found.push(...page.items.map(({ name, partitions }) => ({ name, partitions })));
+      if (page.items.length === 0 || found.length >= page.total) return found;
+    }
+  }
+
+  async createTopic(name: string, options: { partitions?: number; configs?: Record<string, string> } = {}): Promise<void> {
+    await this.door.call("POST", ["topics"], { name, ...options });
+  }
+
+  async deleteTopic(name: string): Promise<void> {
+    await this.door.call("DELETE", ["topics", name]);
+  }
+
+  /** Join a group. Its members share the partitions of the topics, whichever client they use. */
+  async join(group: string, topics: string[], options: JoinOptions = {}): Promise<Member> {
+    const order = {
+      topics,
+      ...(options.reset === undefined ? {} : { reset: options.reset }),
+      ...(options.autoCommit === undefined ? {} : { auto_commit: options.autoCommit }),
+      ...(options.sessionMs === undefined ? {} : { session_ms: options.sessionMs }),
+    };
+    return new Member(this.door, await this.door.call<MemberShown>("POST", ["groups", group, "members"], order));
+  }
+}
+
+const ASKING = [
+  ["tide-delay", "delayMs"],
+  ["tide-deliver-at", "deliverAtMs"],
+  ["tide-priority", "priority"],
+  ["tide-ttl", "ttlMs"],
+  ["tide-schedule-id", "scheduleId"],
+] as const;
+
+function written(record: NewRecord): Schemas["RecordV2"] {
+  const headers = Object.entries(record.headers ?? {}).map(([key, value]) => ({ key, value: toBase64(value) }));
+  for (const [key, field] of ASKING) {
+    const value = record[field];
+    if (value !== undefined) headers.push({ key, value: toBase64(String(value)) });
+  }
+  return {
+    value: toBase64(record.value),
+    headers,
+    ...(record.key === undefined ? {} : { key: toBase64(record.key) }),
+    ...(record.partition === undefined ? {} : { partition: record.partition }),
+    ...(record.timestampMs === undefined ? {} : { timestamp: record.timestampMs }),
+  };
+}
+
+function told(found: Schemas["OffsetV2"]): Published | Refused {
+  if (typeof found.error_code === "number") return { error: found.error ?? "", isPassing: found.error_code === 2 };
+  const offset = found.offset ?? -1;
+  return { partition: found.partition ?? 0, offset: offset < 0 ? null : offset };
+}

@@ -1,0 +1,102 @@
+/** The client against a broker that the test starts. */
+
+import assert from "node:assert/strict";
+import { spawn, type ChildProcess } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { Tidegate, TidegateError, toText } from "../src/index.js";
+
+const ROOT = fileURLToPath(new URL("../../../../", import.meta.url));
+const PYTHON = process.env["PYTHON"] ?? join(ROOT, ".venv/bin/python");
+const PATIENCE_MS = 60_000;
+let broker: ChildProcess;
+let data: string;
+let tidegate: Tidegate;
+let url: string;
+
+before(async () => {
+  data = mkdtempSync(join(tmpdir(), "tidegate-ts-"));
+  const command = ["-m", "tidegate", "serve", "--data-dir", join(data, "data"), "--kafka-port", "0", "--http-port", "-1"];
+  broker = spawn(PYTHON, [...command, "--set", "group.initial.rebalance.delay.ms=0"], { cwd: ROOT, stdio: ["ignore", "pipe", "ignore"] });
+  url = await ready(broker);
+  tidegate = new Tidegate(url);
+}, { timeout: PATIENCE_MS });
+
+after(async () => {
+  const ended = new Promise((resolve) => broker.once("exit", resolve));
+  broker.kill("SIGTERM");
+  await ended;
+  rmSync(data, { recursive: true, force: true });
+});
+
+function ready(process: ChildProcess): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let output = "";
+    process.stdout!.on("data", (piece: Buffer) => {
+      output += piece.toString();
+      const found = / http=(\S+)/.exec(output);
+      if (found) resolve(`http://${found[1]}`);
+    });
+    process.once("exit", (code) => reject(new Error(`the broker ended with ${code}`)));
+  });
+}
+
+test("records are published and read by a group", { timeout: PATIENCE_MS }, async () => {
+  const bytes = new Uint8Array([0, 255, 10]);
+  const written = await tidegate.publish("plain", { key: "k", value: "grüße", headers: { h: "1" } }, { value: bytes }, { key: "k", value: null });
+  assert.deepEqual(written, [0, 1, 2].map((offset) => ({ partition: 0, offset })));
+  const member = await tidegate.join("readers", ["plain"], { reset: "earliest" });
+  const stop = new AbortController();
+  const found = [];
+  for await (const record of member.records(stop.signal)) {
+    found.push(record);
+    if (found.length === 3) stop.abort();
+  }
+  await member.commit();
+  await member.leave();
+  assert.deepEqual(found.map((record) => toText(record.key)), ["k", null, "k"]);
+  assert.equal(toText(found[0]!.value), "grüße");
+  assert.deepEqual(found[1]!.value, bytes);
+  assert.equal(found[2]!.value, null);
+  assert.deepEqual(found[0]!.headers.map(([name, value]) => [name, toText(value)]), [["h", "1"]]);
+});
+
+test("a delayed record has no offset yet", { timeout: PATIENCE_MS }, async () => {
+  assert.deepEqual(await tidegate.publish("later", { value: "x", delayMs: 3_600_000 }), [{ partition: 0, offset: null }]);
+});
+
+test("the urgent is read first", { timeout: PATIENCE_MS }, async () => {
+  await tidegate.publish("urgent", { value: "low", priority: "background" });
+  await tidegate.publish("urgent", { value: "high", priority: "critical" });
+  const member = await tidegate.join("urgent-readers", ["urgent"], { reset: "earliest" });
+  const found: (string | null)[] = [];
+  while (found.length < 2) found.push(...(await member.poll({ waitMs: 5000 })).map((record) => toText(record.value)));
+  await member.leave();
+  assert.deepEqual(found, ["high", "low"]);
+});
+
+test("topics are made, listed and deleted", { timeout: PATIENCE_MS }, async () => {
+  await tidegate.createTopic("made", { partitions: 3 });
+  assert.deepEqual(await tidegate.topics("made"), [{ name: "made", partitions: 3 }]);
+  await tidegate.deleteTopic("made");
+  assert.deepEqual(await tidegate.topics("made"), []);
+});
+
+test("one bad record is told apart", { timeout: PATIENCE_MS }, async () => {
+  const [first, second] = await tidegate.publish("mixed", { value: "a", partition: 9 }, { value: "b" });
+  assert.ok(first !== undefined && "error" in first && !first.isPassing);
+  assert.deepEqual(second, { partition: 0, offset: 0 });
+});
+
+test("what is refused is told in the broker's words", { timeout: PATIENCE_MS }, async () => {
+  await assert.rejects(tidegate.deleteTopic("missing"), (error: unknown) => {
+    return error instanceof TidegateError && error.status === 404 && error.message.includes("missing");
+  });
+});
+
+test("the broker is well", { timeout: PATIENCE_MS }, async () => {
+  assert.ok((await new Tidegate(`${url}/`).health()).status);
+});

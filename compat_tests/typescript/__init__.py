@@ -1,0 +1,1 @@
+"""The client in `clients/typescript`, in Node, by its own tests."""
