@@ -13,23 +13,23 @@ from tidegate.client.messages.records_pb2 import NewRecord
 from tidegate.testing import broker
 
 BATCH = 50
-ACKNOWLEDGED = 200
 
 
-def test_nothing_that_was_acknowledged_is_lost() -> None:
+@pytest.mark.parametrize("acknowledged", [5, 200])
+def test_nothing_that_was_acknowledged_is_lost(acknowledged: int) -> None:
     with broker({"grpc.port": "-1"}) as running:
         with stubs(running.grpc_address) as door:
             door.create_topic("t")
-            taken = _written(door, running.kill)
+            taken = _written(door, acknowledged, running.kill)
         running.start()
         with stubs(running.grpc_address) as door:
             found = [record.value for record in door.read_all("t")]
-    assert len(taken) >= ACKNOWLEDGED * BATCH
+    assert len(taken) >= acknowledged * BATCH
     assert found[: len(taken)] == taken
     assert len(found) == len(set(found))
 
 
-def _written(door: Stubs, kill: Callable[[], None]) -> list[bytes]:
+def _written(door: Stubs, acknowledged: int, kill: Callable[[], None]) -> list[bytes]:
     """The values of batches that were acknowledged on a stream until the broker was killed."""
     room: queue.Queue[int] = queue.Queue(8)
     taken: list[bytes] = []
@@ -47,7 +47,7 @@ def _written(door: Stubs, kill: Callable[[], None]) -> list[bytes]:
             assert not answer.refused
             taken.extend(b"%d.%d" % (answer.number, each) for each in range(BATCH))
             room.get_nowait()
-            if answer.number + 1 == ACKNOWLEDGED:
+            if answer.number + 1 == acknowledged:
                 killer.start()
 
     with pytest.raises(grpc.RpcError) as ended:

@@ -2,7 +2,6 @@
 
 import errno
 import os
-import re
 import socket
 from pathlib import Path
 
@@ -156,26 +155,3 @@ def test_secrets_that_others_could_read_are_warned_of(
     if told is not None:
         assert f"{listeners} is not loopback" in caplog.text
         assert told in caplog.text
-
-
-@pytest.mark.parametrize(
-    ("settings", "said"),
-    [
-        ({}, "grpc.token"),
-        ({"grpc.enabled.mechanisms": "BASIC"}, "grpc.security.protocol=SSL"),
-    ],
-    ids=["open to all", "passwords in clear"],
-)
-def test_a_grpc_door_beyond_loopback_asks_who_calls(tmp_path: Path, settings: dict[str, object], said: str) -> None:
-    wanted = config(tmp_path, {"http.port": 0, "grpc.port": -1, "grpc.host": "0.0.0.0", **settings})
-    with pytest.raises(CannotListen, match=re.escape(said)) as refused, bind_doors(wanted):
-        pass
-    assert refused.value.is_configuration
-
-
-def test_a_grpc_door_is_bound_only_where_it_is_asked_for(tmp_path: Path) -> None:
-    with bind_doors(config(tmp_path, {"http.port": 0})) as doors:
-        assert doors.grpc is None
-    with bind_doors(config(tmp_path, {"http.port": 0, "grpc.port": -1})) as doors:
-        assert doors.grpc is not None
-        assert doors.grpc.address.startswith("127.0.0.1:")

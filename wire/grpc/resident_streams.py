@@ -58,7 +58,8 @@ class ResidentStream:
                         self._begin_poll(request.poll, polls)
                     else:
                         await self.other(request)
-                # A poll that waits is answered yet: who asks no more still listens.
+                # Nobody waits for what a poll would bring now.
+                polls.cancel_scope.cancel()
             nursery.cancel_scope.cancel()
 
     def _begin_poll(self, poll: Poll, polls: trio.Nursery) -> None:

@@ -329,3 +329,16 @@ def test_what_expired_is_archived_or_a_dead_letter() -> None:
         (5, 9, EXPIRED),
         (10, 11, EXPIRED),
     ]
+
+
+def test_who_says_which_delivery_it_means_settles_that_one_alone() -> None:
+    bench = Bench(rules(retry_backoff_ms=0))
+    bench.take(most=2, strict=True)
+    bench.settle(0, 1, RELEASE)
+    assert bench.take(most=2, strict=True) == [(0, 1, 2)]
+    for other in (1, 3):
+        with pytest.raises(InvalidRecordState, match="delivered again"):
+            bench.window.acknowledge("m1", [AckBatch(0, 1, [ACCEPT], None, other)], bench.settings, bench.now)
+    bench.window.acknowledge("m1", [AckBatch(0, 1, [ACCEPT], None, 2)], bench.settings, bench.now)
+    bench.write()
+    assert bench.window.start == 2

@@ -96,7 +96,7 @@ class CommitOrder(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     generation: int | None = None
 
 
-class Committed(msgspec.Struct):
+class CommittedOffsets(msgspec.Struct):
     """What is committed now."""
 
     generation: int
@@ -159,13 +159,13 @@ async def member_heartbeat(call: Call, residents: Residents, doors: Doors) -> Me
         return _shown(member, call, doors)
 
 
-async def commit_offsets(call: Call, residents: Residents, doors: Doors) -> Committed:
+async def commit_offsets(call: Call, residents: Residents, doors: Doors) -> CommittedOffsets:
     """Commit how far the member is; refused for partitions that are not its own any more."""
     order: CommitOrder = call.body
     async with doors.at_home(call):
         member = _found(call, residents)
         await member.commit(None if order.offsets is None else places_of(order.offsets), order.generation)
-        return Committed(member.generation)
+        return CommittedOffsets(member.generation)
 
 
 async def seek_offsets(call: Call, residents: Residents, doors: Doors) -> MemberShown:
@@ -272,7 +272,7 @@ ROUTES = (
         "/groups/{group}/members/{member}/commit",
         commit_offsets,
         "Commit how far a member is",
-        answer=Committed,
+        answer=CommittedOffsets,
         body=CommitOrder,
         **_MEMBER,
     ),
