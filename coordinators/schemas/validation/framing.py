@@ -11,6 +11,7 @@ from typing import NamedTuple
 from attrs import define, field
 from stringzilla import find
 
+from coordinators.schemas.validation.prefixes import NOTHING, only_framing
 from coordinators.schemas.validation.rules import KEY, VALUE, SchemaRules
 from coordinators.schemas.validation.spans import RecordParts, headers_of, record_spans
 
@@ -18,6 +19,8 @@ ID_BYTES, GUID_BYTES = 5, 17
 HEADERS = {KEY: b"__key_schema_id", VALUE: b"__value_schema_id"}
 HEADERS_END = b"_schema_id"
 """What both have in common: a batch without it has neither."""
+ONLY_IDS_OF_VALUES = [(VALUE, False)]
+"""What most topics ask for that ask for anything."""
 
 
 class Framed(NamedTuple):
@@ -51,8 +54,14 @@ class Survey:
 def survey(data: bytes, count: int, rules: SchemaRules) -> Survey:
     """Look over sound, uncompressed records."""
     found = Survey(data)
-    parts = [(part.part, part.is_full) for part in (rules.key, rules.value) if part is not None]
-    if find(data, HEADERS_END) >= 0:
+    # What a schema calls a record can depend on the record.
+    parts = [(part.part, part.is_full or part.needs_name) for part in (rules.key, rules.value) if part is not None]
+    has_headers = find(data, HEADERS_END) >= 0
+    framing, first = NOTHING if has_headers or parts != ONLY_IDS_OF_VALUES else only_framing(data, count)
+    if framing:
+        found.framed.append(Framed(first, VALUE, framing, 0, 0))
+        found.wanted[VALUE, framing] = None
+    elif has_headers:
         for index, span in enumerate(record_spans(data, count)):
             headers = dict(headers_of(data, span))
             for part, is_full in parts:

@@ -126,7 +126,10 @@ class Validators:
         if isinstance(compiled, str):
             return compiled
         if candidate.subjects is not None:
-            subject = rules.subject(topic, compiled.parsed.name_of(payload))
+            try:
+                subject = rules.subject(topic, compiled.parsed.name_of(payload))
+            except InvalidPayload as error:
+                return f"does not fit schema id {candidate.row.id}: {error}"
             if subject not in candidate.subjects:
                 return f"names schema id {candidate.row.id}, which is not registered under the subject {subject}"
         if rules.is_full:

@@ -209,6 +209,17 @@ async def test_the_subject_can_be_called_after_the_record(tmp_path: Path, strate
 
 
 @trio_test
+async def test_each_record_of_protobuf_has_its_own_name(tmp_path: Path) -> None:
+    strategy = "RecordNameStrategy"
+    async with bench(tmp_path, schema_validation="id", confluent_value_subject_name_strategy=strategy) as made:
+        known = await made.register("shop.Note", ORDER_PROTOBUF, "PROTOBUF")
+        note, parcel = framed(known, b"\x00"), framed(known, b"\x02\x02")
+        assert (await made.send(note, note)).error_code == 0
+        refused(await made.send(note, parcel), "record 1: its value names schema id", "under the subject shop.Parcel")
+        refused(await made.send(note, framed(known)), "record 1: its value does not fit schema id")
+
+
+@trio_test
 async def test_confluents_keys_ask_for_ids(tmp_path: Path) -> None:
     async with bench(
         tmp_path, confluent_value_schema_validation="true", confluent_key_schema_validation="true"
