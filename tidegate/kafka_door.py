@@ -1,8 +1,11 @@
 """The Kafka door, composed: its bounds, and the services that its handlers name."""
 
 import random
+from collections.abc import Collection
+from functools import partial
 from typing import Any
 
+from coordinators.access.users import Users
 from coordinators.background import Background
 from coordinators.cluster.config import RACK_AWARE
 from coordinators.cluster.controller import ClusterController
@@ -110,7 +113,15 @@ def kafka_server(node: Node, cork: Cork) -> KafkaServer:
     limits, tracing = services[Limits], node.tracing
     server = KafkaServer(services, limits, node.clock, node.workers, rounds, cork, tracing, entrances)
     services[Calls].serve_by(server)
+    services[Users].on_lost.append(partial(_revoke_logins, server))
     return server
+
+
+def _revoke_logins(server: KafkaServer, name: str, mechanisms: Collection[str]) -> None:
+    """A user cannot log in by these any more: who has done so is served no longer."""
+    for connection in server.connections.values():
+        if (login := connection.peer.login) is not None:
+            login.revoke(name, mechanisms)
 
 
 def kafka_limits(settings: BrokerSettings, descriptors: DescriptorPlan) -> Limits:

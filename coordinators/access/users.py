@@ -80,6 +80,8 @@ class Users:
         self.revisions: dict[str, int] = {}
         self._forms: dict[str, Counter[_Form]] = {each.name: Counter() for each in SCRAM_MECHANISMS}
         self._secret = b""
+        self.on_lost: list[Callable[[str, frozenset[str]], object]] = []
+        """Told of a user, and the mechanisms by which it can log in no longer."""
 
     @classmethod
     def load(cls, catalogue: Catalogue) -> "Users":
@@ -111,6 +113,9 @@ class Users:
         if record is not None:
             self.by_name[name], self.revisions[name] = record, revision
             self._count(record, 1)
+        lost = frozenset() if before is None else before.scram.keys() - (record.scram.keys() if record else ())
+        for follow in self.on_lost if lost else ():
+            follow(name, frozenset(lost))
 
     def _count(self, record: UserRecord, change: int) -> None:
         for mechanism, kept in record.scram.items():

@@ -10,7 +10,7 @@ same, by the same mechanism. What a login is worth ends with its credential, or 
 import logging
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from enum import Enum
 
 import trio
@@ -89,6 +89,12 @@ class Login:
     def has_expired(self) -> bool:
         """Whether what was shown counts no longer."""
         return self.policy.clock.monotonic() > self.expires_at
+
+    def revoke(self, name: str, mechanisms: Collection[str]) -> None:
+        """Let what was shown count no longer, if it was this user by one of these: the next request ends it."""
+        known = self._known
+        if known is not None and known.principal.name == name and self._mechanism in mechanisms:
+            self.expires_at = -math.inf
 
     def handshake(self, mechanism: str, version: int) -> SaslHandshakeResponse:
         """Begin an exchange, for the first time or again."""

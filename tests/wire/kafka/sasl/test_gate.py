@@ -305,6 +305,28 @@ async def test_users_are_told_without_what_is_kept_of_their_passwords(tmp_path: 
         await client.stream.aclose()
 
 
+@trio_test
+async def test_who_was_deleted_is_served_no_longer(tmp_path: Path) -> None:
+    async with guarded(tmp_path) as door:
+        for user in ("carol", "dave"):
+            await give_password(door, user, "knock")
+        clients = {}
+        for user, mechanism, name in (
+            ("carol", "SCRAM-SHA-256", "sha256"),
+            ("carol2", "SCRAM-SHA-512", "sha512"),
+            ("dave", "SCRAM-SHA-256", "sha256"),
+        ):
+            clients[user] = await door.connect()
+            login = await scram_login(clients[user], ScramClient(user.rstrip("2"), "knock", name), mechanism)
+            assert login.error_code == 0
+        gone = AlterUserScramCredentialsRequest([ScramCredentialDeletion("carol", 1)])
+        assert (await clients["carol"].ask(gone)).results[0].error_code == 0, "what it asked is answered yet"
+        with pytest.raises(Closed):
+            await clients["carol"].ask(MetadataRequest(topics=[]))
+        for user in ("carol2", "dave"):
+            assert (await clients[user].ask(MetadataRequest(topics=[]))).brokers
+
+
 @settings(max_examples=15, deadline=None)
 @given(st.lists(st.sampled_from("vhaxm"), min_size=1, max_size=6))
 def test_nobody_is_served_before_a_login_whatever_was_said(

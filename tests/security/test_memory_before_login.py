@@ -1,0 +1,78 @@
+"""What somebody takes of a broker's memory who has not shown who it is: looked at from outside, in the real process."""
+
+import socket
+import struct
+from collections.abc import Iterator
+from contextlib import ExitStack, suppress
+from pathlib import Path
+
+import pytest
+
+from tidegate import testing
+
+CONNECTIONS = 64
+MOST_BYTES = 1024 * 1024
+"""Of each connection."""
+API_VERSIONS, HANDSHAKE, AUTHENTICATE, METADATA = 18, 17, 36, 3
+ALLOWED_FRAME = 512 * 1024
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[testing.RunningBroker]:
+    settings = {
+        "listeners": "IN://127.0.0.1:0",
+        "listener.security.protocol.map": "IN:SASL_PLAINTEXT",
+        "sasl.enabled.mechanisms": "SCRAM-SHA-256",
+        "max.connections.unauthenticated": "1000",
+    }
+    with testing.broker(settings, timeout_s=60) as running:
+        yield running
+
+
+def resident_bytes(broker: testing.RunningBroker) -> int:
+    assert broker._process is not None
+    status = Path(f"/proc/{broker._process.pid}/status").read_text()
+    (line,) = [line for line in status.splitlines() if line.startswith("VmRSS")]
+    return int(line.split()[1]) * 1024
+
+
+def header(key: int, version: int, *, flexible: bool = False) -> bytes:
+    return struct.pack(">hhih", key, version, 1, -1) + (b"\x00" if flexible else b"")
+
+
+def framed(data: bytes, size: int | None = None) -> bytes:
+    return struct.pack(">i", len(data) if size is None else size) + data
+
+
+SHAKEN = framed(header(HANDSHAKE, 1) + struct.pack(">h", 13) + b"SCRAM-SHA-256")
+FULL = header(AUTHENTICATE, 1) + struct.pack(">i", ALLOWED_FRAME - 100) + bytes(ALLOWED_FRAME - 200)
+TAGS = b"\xe0\xa7\x12" + b"".join(bytes((0x80 | n & 0x7F, n >> 7, 0)) for n in range(1, 16_000))
+SENT = {
+    "a frame that does not end": SHAKEN + framed(FULL, ALLOWED_FRAME),
+    "one that is announced as the largest there is": framed(header(AUTHENTICATE, 2), 2**31 - 1),
+    "a thousand tags": framed(header(API_VERSIONS, 3, flexible=True) + b"\x02a\x021" + TAGS),
+    "a large request of those who are known": framed(header(METADATA, 1) + struct.pack(">i", 100_000) + bytes(200_000)),
+    "names that are not ended": SHAKEN + framed(header(AUTHENTICATE, 1) + struct.pack(">i", 2**31 - 1)),
+}
+
+
+@pytest.mark.parametrize("sent", SENT.values(), ids=SENT.keys())
+def test_a_stranger_takes_a_mebibyte_at_most(broker: testing.RunningBroker, sent: bytes) -> None:
+    with socket.create_connection(("127.0.0.1", broker.port), 10) as first:
+        _send(first, sent)  # what is loaded with the first of a kind is nobody's
+    before = resident_bytes(broker)
+    with ExitStack() as stack:
+        for _ in range(CONNECTIONS):
+            each = stack.enter_context(socket.create_connection(("127.0.0.1", broker.port), 10))
+            _send(each, sent)
+        # All of them are served what they may be when one more has its answer.
+        with socket.create_connection(("127.0.0.1", broker.port), 30) as last:
+            last.sendall(framed(header(API_VERSIONS, 0)))
+            assert last.recv(4)
+        grown = resident_bytes(broker) - before
+    assert grown <= CONNECTIONS * MOST_BYTES
+
+
+def _send(connection: socket.socket, data: bytes) -> None:
+    with suppress(ConnectionError):  # it may be refused before its end
+        connection.sendall(data)
