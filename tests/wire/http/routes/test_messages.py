@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from trio.testing import trio_test
 
+from coordinators.tenants.administration import TenantAdministration
 from tests.wire.http.door import HttpDoor, open_http_door
 from tests.wire.inner.house import House
 from tests.wire.kafka.requests import create_topic
@@ -121,3 +122,18 @@ async def test_who_may_not_write_is_refused(tmp_path: Path) -> None:
     async with open_http_door(tmp_path, {**settings, "super.users": "User:root"}) as door:
         answer = await door.ask("POST", "/topics/t/messages", body={"value": "x"})
         assert answer.status in (403, 404)
+
+
+@trio_test
+async def test_a_tenants_caller_has_topics_of_its_own_and_nothing_else(tmp_path: Path) -> None:
+    shown = {"authorization": "Bearer secret"}
+    settings: dict[str, object] = {"http.token": "secret", "http.token.principal": "User:ann"}
+    async with open_http_door(tmp_path, settings) as door:
+        administration = door.broker.node.services[TenantAdministration]
+        await administration.create("acme", ("User:ann",), rewrite=True)
+        told = await door.ask("POST", "/topics/orders/messages", shown, {"value": "mine"})
+        assert told.status == 200, told
+        assert "acme.orders" in door.broker.node.topics.by_name
+        found = (await door.ask("GET", "/topics/orders/messages", shown)).json()
+        assert [each["value"] for each in found["messages"]] == ["mine"]
+        assert (await door.ask("GET", "/topics", shown)).status == 403
