@@ -149,6 +149,39 @@ def _bytes(text: str | None) -> bytes | None:
     return None if text is None else b64decode(text)
 
 
+class HttpDoor:
+    """Tidegate's own paths."""
+
+    def write(self, broker: RunningBroker, topic: str, item: Item) -> None:
+        headers = [{"name": name, "valueBase64": _base64(value)} for name, value in item.all_headers]
+        record = {
+            "keyBase64": _base64(item.key),
+            "valueBase64": _base64(item.value),
+            "headers": headers,
+            "partition": 0,
+        }
+        answer = ask(broker, "POST", f"/topics/{topic}/messages", record, "application/json")
+        assert answer["failed"] == 0, answer
+
+    def read(self, broker: RunningBroker, topic: str, count: int) -> list[Item]:
+        found: list[Item] = []
+        offset = "earliest"
+        while len(found) < count:
+            query = f"offset={offset}&format=base64&wait=5000&limit={count - len(found)}"
+            answer = ask(broker, "GET", f"/topics/{topic}/partitions/0/messages?{query}")
+            offset = quote(answer["next"])
+            found += [self._item(each) for each in answer["messages"]]
+        return found
+
+    def _item(self, found: dict[str, Any]) -> Item:
+        headers = [(each["name"], self._data(each, "value")) for each in found["headers"]]
+        return Item(self._data(found, "key"), self._data(found, "value"), _plain(headers))
+
+    def _data(self, found: dict[str, Any], name: str) -> bytes | None:
+        text = found.get(name)
+        return text.encode() if isinstance(text, str) else _bytes(found.get(f"{name}Base64"))
+
+
 class RestV2Door:
     """Confluent's REST v2 with Strimzi's headers, by urllib."""
 
@@ -191,8 +224,14 @@ class RestV3Door:
 
 WRITERS: dict[str, Writer] = {
     "kafka": KafkaDoor(),
+    "http": HttpDoor(),
     "text": TextDoor(),
     "rest-v2": RestV2Door(),
     "rest-v3": RestV3Door(),
 }
-READERS: dict[str, Reader] = {"kafka": KafkaDoor(), "text": TextDoor(), "rest-v2": RestV2Door()}
+READERS: dict[str, Reader] = {
+    "kafka": KafkaDoor(),
+    "http": HttpDoor(),
+    "text": TextDoor(),
+    "rest-v2": RestV2Door(),
+}
