@@ -71,7 +71,7 @@ def run_schemathesis(directory: Path, url: str, *arguments: str) -> None:
 
 
 def test_schemathesis_finds_nothing(tmp_path: Path) -> None:
-    with testing.broker(timeout_s=30) as broker:
+    with testing.broker({"http.poll.max.wait.ms": "100"}, timeout_s=30) as broker:
         checks = ["--checks", "all", "--exclude-checks", NOT_BY_SCHEMA]
         phases = ["--phases", "coverage,fuzzing", "--max-examples", str(EXAMPLES)]
         run_schemathesis(tmp_path, broker.http_url, *phases, *checks)

@@ -43,7 +43,7 @@ export function Overview(): JSX.Element {
   const told = health.data;
   return (
     <>
-      <h1>Overview {told && <Badge kind={told.status === "ok" ? "good" : "bad"}>{told.status}</Badge>}</h1>
+      <h1>Overview {told && <Badge kind={told.status === "healthy" ? "good" : "bad"}>{told.status}</Badge>}</h1>
       <Wrong error={health.error} />
       {told && advice(told).map(([what, help]) => <p class="wrong"><b>{what}.</b> {help}</p>)}
       {told && (
