@@ -27,7 +27,7 @@ from wire.kafka.sasl.login import LoginPolicy
 from wire.kafka.sasl.oauthbearer import OAuthExchange
 from wire.kafka.sasl.plain import PlainExchange
 from wire.kafka.sasl.scram import ScramExchange
-from wire.tls.identity import TlsIdentity, TlsSources
+from wire.tls.identity import PEM, TlsIdentity, TlsSources
 from wire.tls.names import parse_rules
 
 logger = logging.getLogger("tidegate.access")
@@ -96,6 +96,10 @@ class Entrances:
             client_auth=settings.text("ssl.client.auth") or "none",
             versions=settings.items("ssl.enabled.protocols"),
             allows_other_names=settings.flag("ssl.allow.san.changes"),
+            keystore_type=settings.text("ssl.keystore.type") or PEM,
+            keystore_password=settings.text("ssl.keystore.password"),
+            truststore_type=settings.text("ssl.truststore.type") or PEM,
+            truststore_password=settings.text("ssl.truststore.password"),
         )
         rules = parse_rules(settings.text("ssl.principal.mapping.rules") or "DEFAULT")
         timeout_s = settings.integer("ssl.handshake.timeout.ms") / 1000

@@ -2,10 +2,13 @@
 
 from engine.config.keys import ConfigKey, ConfigType, Importance, Rule, at_least, between, distinct_from, one_of
 from wire.kafka.listeners import MECHANISMS
-from wire.tls.identity import CLIENT_AUTH, VERSIONS
+from wire.tls.identity import CLIENT_AUTH, PEM, PKCS12, VERSIONS
 from wire.tls.names import are_rules
 
-_PEM_ONLY = Rule(lambda text: text == "PEM", "PEM; 'openssl pkcs12 -in FILE -out FILE.pem' makes it from PKCS12")
+_FORMS = Rule(
+    lambda text: text in (PEM, PKCS12),
+    "PEM or PKCS12; 'keytool -importkeystore -deststoretype PKCS12' makes it from JKS",
+)
 
 
 def _tls(name: str, documentation: str, *, sensitive: bool = False) -> ConfigKey:
@@ -19,11 +22,11 @@ TLS_KEYS = (
         "ssl.keystore.type",
         ConfigType.STRING,
         "PEM",
-        "The form of the key and the certificate that listeners with TLS show.",
-        _PEM_ONLY,
+        "The form of the key and the certificate that listeners with TLS show: `PEM` or `PKCS12`.",
+        _FORMS,
         dynamic=False,
         per_listener=True,
-        default_reason="Java's own forms are not read.",
+        default_reason="Java's own form, JKS, is not read.",
     ),
     _tls(
         "ssl.keystore.location",
@@ -33,22 +36,24 @@ TLS_KEYS = (
     ),
     _tls("ssl.keystore.certificate.chain", "The certificate chain itself (PEM), in place of a file.", sensitive=True),
     _tls("ssl.keystore.key", "The key itself (PEM), in the place of a file.", sensitive=True),
-    _tls("ssl.key.password", "The password of an encrypted key.", sensitive=True),
+    _tls("ssl.key.password", "The password of an encrypted key (PEM).", sensitive=True),
+    _tls("ssl.keystore.password", "The password of a keystore in PKCS12.", sensitive=True),
     ConfigKey(
         "ssl.truststore.type",
         ConfigType.STRING,
         "PEM",
-        "The form of the certificates that are trusted.",
-        _PEM_ONLY,
+        "The form of the certificates that are trusted: `PEM` or `PKCS12`.",
+        _FORMS,
         dynamic=False,
         per_listener=True,
-        default_reason="Java's own forms are not read.",
+        default_reason="Java's own form, JKS, is not read.",
     ),
     _tls(
         "ssl.truststore.location",
         "A file with the certificates (PEM) of the authorities whose clients are trusted, or a directory with "
         "`ca.crt`. Read again, too.",
     ),
+    _tls("ssl.truststore.password", "The password of a truststore in PKCS12.", sensitive=True),
     _tls("ssl.truststore.certificates", "Those certificates themselves (PEM), in the place of a file."),
     _tls(
         "ssl.crl.location",

@@ -18,6 +18,7 @@ from attrs import define, field, frozen
 
 from engine.errors import InvalidConfig
 from wire.tls.names import NameRule
+from wire.tls.pkcs12 import certificates, key_and_chain
 
 if TYPE_CHECKING:
     from cryptography import x509
@@ -26,6 +27,7 @@ logger = logging.getLogger("tidegate.access")
 
 CLIENT_AUTH = {"none": ssl.CERT_NONE, "requested": ssl.CERT_OPTIONAL, "required": ssl.CERT_REQUIRED}
 VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
+PEM, PKCS12 = "PEM", "PKCS12"
 OWN_FILES, TRUSTED_FILES = ("tls.key", "tls.crt"), ("ca.crt",)
 """As a directory has them that Kubernetes makes of a secret with a certificate."""
 CRL_CHECK = ssl.VerifyFlags.VERIFY_CRL_CHECK_LEAF
@@ -45,6 +47,10 @@ class TlsSources:
     client_auth: str = "none"
     versions: tuple[str, ...] = ("TLSv1.2", "TLSv1.3")
     allows_other_names: bool = False
+    keystore_type: str = PEM
+    keystore_password: str | None = field(default=None, repr=False)
+    truststore_type: str = PEM
+    truststore_password: str | None = field(default=None, repr=False)
 
     @property
     def files(self) -> list[str]:
@@ -53,7 +59,7 @@ class TlsSources:
 
     def read(self) -> "TlsMaterial":
         """[thread] What stands there now; `InvalidConfig` if a file cannot be read."""
-        own = _read(self.keystore, "ssl.keystore.location", OWN_FILES) if self.keystore else None
+        own = self._own(self.keystore) if self.keystore else None
         if own is None:
             if not self.chain or not self.key:
                 raise InvalidConfig(
@@ -62,7 +68,7 @@ class TlsSources:
                     "'tidegate cert dev' makes some to try"
                 )
             own = f"{self.key}\n{self.chain}\n".encode()
-        trusted = _read(self.truststore, "ssl.truststore.location", TRUSTED_FILES) if self.truststore else None
+        trusted = self._trusted(self.truststore) if self.truststore else None
         if trusted is None and self.trusted:
             trusted = self.trusted.encode()
         if trusted is None and self.client_auth != "none":
@@ -71,6 +77,16 @@ class TlsSources:
                 f"clients to show?"
             )
         return TlsMaterial(own, trusted, _read(self.revoked, "ssl.crl.location") if self.revoked else None)
+
+    def _own(self, keystore: str) -> bytes:
+        if self.keystore_type == PEM:
+            return _read(keystore, "ssl.keystore.location", OWN_FILES)
+        return key_and_chain(_read(keystore, "ssl.keystore.location"), self.keystore_password, keystore)
+
+    def _trusted(self, truststore: str) -> bytes:
+        if self.truststore_type == PEM:
+            return _read(truststore, "ssl.truststore.location", TRUSTED_FILES)
+        return certificates(_read(truststore, "ssl.truststore.location"), self.truststore_password, truststore)
 
 
 @frozen

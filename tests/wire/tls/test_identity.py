@@ -13,6 +13,7 @@ import pytest
 import trio
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.serialization import pkcs12
 from trio.testing import trio_test
 
 from coordinators.access.password_file import PasswordHash, format_users
@@ -266,3 +267,43 @@ def test_a_directory_as_kubernetes_makes_it_of_a_secret_is_read_like_a_file(tmp_
     (tmp_path / "tls.key").unlink()
     with pytest.raises(InvalidConfig, match=r"tls\.key \(ssl\.keystore\.location\)"):
         TlsIdentity("SSL", TlsSources(keystore=str(tmp_path))).load()
+
+
+def test_java_s_keystores_and_truststores_are_read(tmp_path: Path) -> None:
+    keystore, truststore = pkcs12_stores(tmp_path, b"sesame")
+    sources = TlsSources(
+        keystore=str(keystore),
+        keystore_type="PKCS12",
+        keystore_password="sesame",
+        truststore=str(truststore),
+        truststore_type="PKCS12",
+        truststore_password="sesame",
+        client_auth="required",
+    )
+    identity = TlsIdentity("SSL", sources)
+    identity.load()
+    assert identity.context.verify_mode is ssl.CERT_REQUIRED
+    (trusted,) = identity.context.get_ca_certs()
+    assert "Tidegate" in str(trusted["subject"])
+    assert "sesame" not in repr(sources)
+
+
+@pytest.mark.parametrize(("name", "key"), [("keystore", "ssl.keystore"), ("truststore", "ssl.truststore")])
+def test_a_wrong_password_of_a_store_is_named(tmp_path: Path, name: str, key: str) -> None:
+    stores = dict(zip(("keystore", "truststore"), map(str, pkcs12_stores(tmp_path, b"sesame")), strict=True))
+    given = {f"{each}_type": "PKCS12" for each in stores} | {f"{each}_password": "sesame" for each in stores}
+    sources = TlsSources(**{**stores, **given, f"{name}_password": "wrong"})
+    with pytest.raises(InvalidConfig, match=rf"{key}\.password is wrong"):
+        TlsIdentity("SSL", sources).load()
+
+
+def pkcs12_stores(folder: Path, password: bytes) -> tuple[Path, Path]:
+    """A keystore with the broker's key and a truststore with the authority, as Java's keytool makes them."""
+    locked = serialization.BestAvailableEncryption(password)
+    key = serialization.load_pem_private_key(BROKER.key_pem, None)
+    own = x509.load_pem_x509_certificates(BROKER.certificate_pem)
+    authority = x509.load_pem_x509_certificate(AUTHORITY.identity.certificate_pem)
+    keystore, truststore = folder / "broker.p12", folder / "trust.p12"
+    keystore.write_bytes(pkcs12.serialize_key_and_certificates(b"broker", key, own[0], own[1:] or None, locked))  # type: ignore[arg-type]
+    truststore.write_bytes(pkcs12.serialize_key_and_certificates(None, None, None, [authority], locked))
+    return keystore, truststore
