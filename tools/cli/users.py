@@ -4,7 +4,7 @@ is stopped, or in a file of SASL/PLAIN."""
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from coordinators.access.scram import BY_NAME, BY_NUMBER, SALT_BYTES, ScramMecha
 from coordinators.access.users import Users, check_new_name, user_change
 from engine.catalogue.catalogue import Catalogue
 from engine.catalogue.user_records import UserRecord
+from engine.clock import SystemClock
 from engine.errors import BrokerError, UnacceptableCredential
 from engine.files.files import OsFiles
 from tidegate.data_directory import DataDirectory, DataDirectoryInUse, DataDirectoryUnusable
@@ -105,14 +106,14 @@ class WireUsers:
         return run(work())
 
 
-# -- on a stopped broker
+# -- in a catalogue
 
 
 class CatalogueUsers:
     """Those in a catalogue that is opened for the length of each call."""
 
-    def __init__(self, data_dir: Path) -> None:
-        self._data_dir = data_dir
+    def _open(self) -> AbstractContextManager[Catalogue]:
+        raise NotImplementedError
 
     def list(self) -> Rows:
         with self._open() as catalogue:
@@ -138,6 +139,13 @@ class CatalogueUsers:
                 raise NotFound(f"there is no user {name!r}", "'tidegate user list --data-dir DIR' tells those that are")
             catalogue.commit(user_change(UserRecord(name), users.revisions[name]))
 
+
+class StoppedUsers(CatalogueUsers):
+    """Those of a broker that is stopped, in its data directory."""
+
+    def __init__(self, data_dir: Path) -> None:
+        self._data_dir = data_dir
+
     @contextmanager
     def _open(self) -> Iterator[Catalogue]:
         from engine.catalogue import guarded
@@ -155,6 +163,28 @@ class CatalogueUsers:
             raise CliError(str(error), "stop it first, or leave --data-dir out and ask the running broker") from error
         except (DataDirectoryUnusable, BrokerError) as error:
             raise CliError(str(error)) from error
+
+
+class EtcdUsers(CatalogueUsers):
+    """Those in the catalogue of a cluster, whether its nodes run or not: for the first user."""
+
+    def __init__(self, endpoints: str) -> None:
+        self._endpoints = endpoints
+
+    @contextmanager
+    def _open(self) -> Iterator[Catalogue]:
+        from tidegate.catalogues import etcd_catalogue
+        from tidegate.config import BrokerConfig
+
+        try:
+            config = BrokerConfig.load(environment=os.environ, values={"etcd.endpoints": self._endpoints})
+            catalogue = etcd_catalogue(config.settings, SystemClock(), lambda: True)
+            try:
+                yield catalogue
+            finally:
+                catalogue.close()
+        except BrokerError as error:
+            raise CliError(str(error), "where etcd asks who calls, TIDEGATE_ETCD_USER and so on say it") from error
 
 
 # -- in a file

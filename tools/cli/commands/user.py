@@ -9,7 +9,7 @@ from coordinators.access.scram import DEFAULT_ITERATIONS, LEAST_ITERATIONS, MOST
 from tools.cli.errors import CliError, NotFound, UsageMistake
 from tools.cli.framework import Session, command, confirm, group, session
 from tools.cli.output import Column
-from tools.cli.users import CatalogueUsers, FileUsers, WireUsers, chosen, password_from
+from tools.cli.users import CatalogueUsers, EtcdUsers, FileUsers, StoppedUsers, WireUsers, chosen, password_from
 
 app = group("Users: who may log in with a password.")
 LIST = (Column("user"), Column("mechanisms", "mechanisms", ", ".join), Column("iterations"))
@@ -17,6 +17,9 @@ LIST = (Column("user"), Column("mechanisms", "mechanisms", ", ".join), Column("i
 Name = Annotated[str, typer.Argument(metavar="USER", help="The user's name.")]
 DataDir = Annotated[
     Path | None, typer.Option("--data-dir", metavar="DIR", help="Of a broker that is stopped: for the first user.")
+]
+Etcd = Annotated[
+    str | None, typer.Option("--etcd", metavar="URL[,URL]", help="Of a cluster, by its etcd: for the first user.")
 ]
 UsersFile = Annotated[
     Path | None, typer.Option("--users-file", metavar="FILE", help="A file for PLAIN (sasl.plain.users.location).")
@@ -36,12 +39,14 @@ Iterations = Annotated[
 Kept = WireUsers | CatalogueUsers | FileUsers
 
 
-def _users(at: Session, data_dir: Path | None, users_file: Path | None) -> Kept:
-    if data_dir is not None and users_file is not None:
-        raise UsageMistake("--data-dir and --users-file are two places", "give one of them")
+def _users(at: Session, data_dir: Path | None, users_file: Path | None, etcd: str | None) -> Kept:
+    if sum(each is not None for each in (data_dir, users_file, etcd)) > 1:
+        raise UsageMistake("--data-dir, --users-file and --etcd are places of their own", "give one of them")
     if users_file is not None:
         return FileUsers(users_file)
-    return WireUsers(at.profile) if data_dir is None else CatalogueUsers(data_dir)
+    if etcd is not None:
+        return EtcdUsers(etcd)
+    return WireUsers(at.profile) if data_dir is None else StoppedUsers(data_dir)
 
 
 @command(
@@ -52,6 +57,7 @@ def _users(at: Session, data_dir: Path | None, users_file: Path | None) -> Kept:
         "tidegate user add admin --password-file admin.txt --data-dir data",
         "tidegate user add orders --mechanism SCRAM-SHA-512 --iterations 16384",
         "tidegate user add scripts --users-file users.txt",
+        "tidegate user add admin --password-file admin.txt --etcd http://a:2379,http://b:2379",
     ),
 )
 def add(
@@ -63,13 +69,14 @@ def add(
     iterations: Iterations = DEFAULT_ITERATIONS,
     data_dir: DataDir = None,
     users_file: UsersFile = None,
+    etcd: Etcd = None,
 ) -> None:
     """Make a user with a password.
 
-    Without --data-dir or --users-file the running broker is asked; whoever asks needs ALTER on the cluster. What is
-    kept of the password is no password: salt and keys, by SCRAM."""
+    Without --data-dir, --etcd or --users-file the running broker is asked; whoever asks needs ALTER on the cluster.
+    What is kept of the password is no password: salt and keys, by SCRAM."""
     at = session(context)
-    users, mechanisms = _users(at, data_dir, users_file), chosen(mechanism)
+    users, mechanisms = _users(at, data_dir, users_file, etcd), chosen(mechanism)
     if any(each["user"] == name for each in users.list()):
         raise CliError(f"there is a user {name!r} already", f"'tidegate user password {name}' gives it another one")
     users.put(name, password_from(password, password_file), mechanisms, iterations)
@@ -86,10 +93,11 @@ def set_password(
     iterations: Iterations = DEFAULT_ITERATIONS,
     data_dir: DataDir = None,
     users_file: UsersFile = None,
+    etcd: Etcd = None,
 ) -> None:
     """Give a user another password. Connections that are there go on."""
     at = session(context)
-    users, mechanisms = _users(at, data_dir, users_file), chosen(mechanism)
+    users, mechanisms = _users(at, data_dir, users_file, etcd), chosen(mechanism)
     if all(each["user"] != name for each in users.list()):
         raise NotFound(f"there is no user {name!r}", f"'tidegate user add {name}' makes one")
     users.put(name, password_from(password, password_file), mechanisms, iterations)
@@ -97,10 +105,12 @@ def set_password(
 
 
 @command(app, "list", examples=("tidegate user list", "tidegate user list --data-dir data -o json"))
-def list_users(context: typer.Context, data_dir: DataDir = None, users_file: UsersFile = None) -> None:
+def list_users(
+    context: typer.Context, data_dir: DataDir = None, users_file: UsersFile = None, etcd: Etcd = None
+) -> None:
     """The users that there are, and by which mechanisms they can log in."""
     at = session(context)
-    at.output.rows(_users(at, data_dir, users_file).list(), LIST)
+    at.output.rows(_users(at, data_dir, users_file, etcd).list(), LIST)
 
 
 @command(app, "delete", examples=("tidegate user delete orders", "tidegate user delete orders --yes"))
@@ -110,10 +120,11 @@ def delete(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     data_dir: DataDir = None,
     users_file: UsersFile = None,
+    etcd: Etcd = None,
 ) -> None:
-    """Let a user log in no longer. Connections that are there go on until their login ends."""
+    """Let a user log in no longer. Its connections end."""
     at = session(context)
-    users = _users(at, data_dir, users_file)
+    users = _users(at, data_dir, users_file, etcd)
     confirm(f"Delete the user {name}?", yes=yes)
     users.delete(name)
     _done(at, name, "deleted")
