@@ -15,6 +15,7 @@ from urllib.parse import quote, unquote_to_bytes
 from attrs import field, frozen
 from confluent_kafka import Consumer, Producer, TopicPartition
 
+from tidegate.client import Client
 from tidegate.testing import RunningBroker
 
 PATIENCE_S = 30.0
@@ -222,9 +223,28 @@ class RestV3Door:
         assert answer["error_code"] == 200, answer
 
 
+class GrpcDoor:
+    """tidegate.client, over gRPC."""
+
+    def write(self, broker: RunningBroker, topic: str, item: Item) -> None:
+        with Client(broker.grpc_address) as client, client.producer(linger_ms=0) as producer:
+            headers = list(item.all_headers)
+            producer.send(topic, item.value, key=item.key, headers=headers, partition=0).result(PATIENCE_S)
+
+    def read(self, broker: RunningBroker, topic: str, count: int) -> list[Item]:
+        found: list[Item] = []
+        with Client(broker.grpc_address) as client:
+            for record in client.read(topic, partitions=[0]):
+                found.append(Item(record.key, record.value, _plain(record.headers)))
+                if len(found) == count:
+                    break
+        return found
+
+
 WRITERS: dict[str, Writer] = {
     "kafka": KafkaDoor(),
     "http": HttpDoor(),
+    "grpc": GrpcDoor(),
     "text": TextDoor(),
     "rest-v2": RestV2Door(),
     "rest-v3": RestV3Door(),
@@ -232,6 +252,7 @@ WRITERS: dict[str, Writer] = {
 READERS: dict[str, Reader] = {
     "kafka": KafkaDoor(),
     "http": HttpDoor(),
+    "grpc": GrpcDoor(),
     "text": TextDoor(),
     "rest-v2": RestV2Door(),
 }

@@ -26,7 +26,7 @@ ITEMS = (
 
 @pytest.fixture(scope="module")
 def broker() -> Iterator[RunningBroker]:
-    with testing.broker({"text.port": "-1"}, timeout_s=60) as running:
+    with testing.broker({"text.port": "-1", "grpc.port": "-1"}, timeout_s=60) as running:
         yield running
 
 
