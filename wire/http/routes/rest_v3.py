@@ -1,7 +1,7 @@
 """`/v3/clusters/...`: the cluster, its topics, and records written, as v3 of Confluent's REST proxy has it.
 
 `POST .../records` takes one record, or many JSON objects one behind the other: each is answered by an object of its
-own, in their order.
+own, in their order. A request that goes on is answered while it comes.
 """
 
 from typing import Any
@@ -11,7 +11,8 @@ import msgspec
 from coordinators.cluster.nodes import NodeIdentity
 from coordinators.topics import Topics
 from engine.errors import BrokerError, UnknownTopicOrPartition
-from wire.http.messages import Call, Response
+from wire.http.config import HttpLimits
+from wire.http.messages import AnswerSink, Call, Request, Response
 from wire.http.rest.addresses import base_url
 from wire.http.rest.bodies import decoded
 from wire.http.rest.clusters import (
@@ -35,7 +36,7 @@ from wire.http.rest.producing import (
     record_v3,
 )
 from wire.http.rest.refusals import REFUSALS, RestErrorDocument, RestRefusal, told_so
-from wire.http.rest.streams import NotObjects, ObjectStream
+from wire.http.rest.streams import NotObjects, ObjectStream, TooLong
 from wire.http.rights import OPEN
 from wire.http.routes.topics import TopicName
 from wire.http.routing import Route
@@ -52,7 +53,6 @@ DOOR = "http"
 DEFAULT = -1
 TIMEOUT_MS = 30_000
 MULTI_STATUS = 207
-MOST_BYTES = 2**31
 
 
 class ClusterPlace(msgspec.Struct):
@@ -199,20 +199,45 @@ async def _written(
     return made, outcomes
 
 
-async def produce_v3(call: Call, identity: NodeIdentity, inner: InnerClient, sending: Sending) -> Response:
-    """Write a record, or many: JSON objects one behind the other, each answered by an object."""
+async def produce_v3(
+    call: Call, identity: NodeIdentity, inner: InnerClient, sending: Sending, limits: HttpLimits
+) -> Response:
+    """Write a record, or many: JSON objects one behind the other, each answered by an object, as they come."""
     _check_cluster(call, identity)
-    topic = call.place.topic
-    objects = ObjectStream(MOST_BYTES)
+    if call.request.pieces is None:
+        raise RestRefusal(415, f"records come as {' or '.join(STREAMED)}: set the Content-Type")
+    objects = ObjectStream(limits.max_request_bytes)
+    first = await _some(objects, call.request)
+    if not first:
+        raise RestRefusal(400, "there is no record in the body")
+
+    async def write(sink: AnswerSink) -> None:
+        some = first
+        with inner.guest(call.caller, DOOR) as guest:
+            while some:
+                answers = await _answered(some, guest, call.place.topic, identity.cluster_id, sending)
+                await sink.send(b"".join(msgspec.json.encode(each) + b"\r\n" for each in answers))
+                try:
+                    some = await _some(objects, call.request)
+                except RestRefusal as refusal:
+                    await sink.send(msgspec.json.encode(RestErrorDocument(*failed_v3(refusal))) + b"\r\n")
+                    return
+
+    return Response(200, write=write)
+
+
+async def _some(objects: ObjectStream, request: Request) -> list[bytes]:
+    """The objects that come next; none at the end of the body."""
+    assert request.pieces is not None, "the route takes bodies in pieces"
     try:
-        whole = list(objects.receive(call.request.body))
-    except NotObjects:
-        raise RestRefusal(400, "the body is not one JSON object behind the other") from None
-    if not whole or not objects.is_between:
+        async for piece in request.pieces:
+            if found := list(objects.receive(piece)):
+                return found
+    except (NotObjects, TooLong):
+        raise RestRefusal(400, "the body is not one JSON object behind the other, or one is too large") from None
+    if not objects.is_between:
         raise RestRefusal(400, "the body does not end with a whole JSON object")
-    with told_so(), inner.guest(call.caller, DOOR) as guest:
-        answers = await _answered(whole, guest, topic, identity.cluster_id, sending)
-    return Response(200, b"\r\n".join(map(msgspec.json.encode, answers)) + b"\r\n")
+    return []
 
 
 async def _answered(
@@ -242,6 +267,7 @@ async def _answered(
 
 
 _TOPICS = "/v3/clusters/{cluster}/topics"
+STREAMED = ("application/json", "application/x-ndjson")
 ROUTES = (
     Route(
         "GET",
@@ -328,7 +354,8 @@ ROUTES = (
         answer=ProducedV3,
         place=ClusterTopicPlace,
         body=RecordV3,
-        takes=("application/json", "application/x-ndjson"),
+        takes=STREAMED,
+        piecewise=STREAMED,
         problems=(404,),
         refusals=REFUSALS,
         rights=OPEN,

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import trio
 from trio.testing import trio_test
 
 from tests.wire.http.door import HttpDoor, open_http_door
@@ -97,3 +98,34 @@ async def test_another_cluster_is_not_here(tmp_path: Path) -> None:
         for body in (b"", b"{", b"1", b'{"value": {}'):
             answer = await post(door, f"{await topics_url(door)}/t/records", body, JSON)
             assert answer.status == 400
+
+
+@trio_test
+async def test_a_request_that_goes_on_is_answered_while_it_comes(tmp_path: Path) -> None:
+    async with open_http_door(tmp_path) as door:
+        path = f"{await topics_url(door)}/t/records"
+        caller = await door.caller()
+        head = f"POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: {JSON}\r\ntransfer-encoding: chunked\r\n\r\n"
+        await caller.stream.send_all(head.encode())
+        received = b""
+        for number in range(3):
+            record = json.dumps({"value": {"type": "STRING", "data": str(number)}}).encode()
+            await caller.stream.send_all(b"%x\r\n%s\r\n" % (len(record), record))
+            with trio.fail_after(20):
+                while f'"offset":{number}'.encode() not in received:
+                    received += await caller.stream.receive_some(65536)
+        await caller.stream.send_all(b'3\r\n{"k\r\n0\r\n\r\n')
+        with trio.fail_after(20):
+            while b"whole JSON object" not in received:
+                received += await caller.stream.receive_some(65536)
+        assert [record.value for record in await stored(door, "t")] == [b"0", b"1", b"2"]
+        await caller.stream.aclose()
+
+
+@trio_test
+async def test_a_body_without_a_record_is_refused(tmp_path: Path) -> None:
+    async with open_http_door(tmp_path) as door:
+        path = f"{await topics_url(door)}/t/records"
+        for body in (b"", b"   ", b"[]", b"nonsense", b"{"):
+            answer = await door.ask("POST", path, {"content-type": JSON, "x-tidegate": "1"}, body)
+            assert (answer.status, answer.json()["error_code"]) == (400, 400), body
