@@ -16,7 +16,7 @@ settings.load_profile("ci" if os.environ.get("CI") else "default")
 # Whoever runs the tests in the background of a shell ignores SIGINT, and so would every program that they start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-IN_REAL_TIME = ("tests/tidegate/", "tests/tools/", "tests/wire/")
+IN_REAL_TIME = ("tests/tidegate/", "tests/tools/", "tests/wire/", "tests/coordinators/records/test_opening.py")
 
 
 # What compares a part with a model of it over thousands of steps, what kills brokers again and again, what measures,

@@ -123,7 +123,7 @@ def _checked(check: Callable[[bytes], None], data: bytes) -> bytes:
     try:
         check(data)
     except InvalidPayload as error:
-        raise UsageMistake(f"it does not fit the schema: {error}", "see 'tidegate schema show'") from None
+        raise UsageMistake(f"it does not fit the schema: {error}", "see 'tidegate schema show SUBJECT'") from None
     return data
 
 
@@ -137,7 +137,7 @@ def _avro_writer(text: str, check: Callable[[bytes], None]) -> Callable[[Any], b
         try:
             fastavro.schemaless_writer(out, schema, value, strict_allow_default=True)
         except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
-            raise UsageMistake(f"it does not fit the schema: {error}", "see 'tidegate schema show'") from None
+            raise UsageMistake(f"it does not fit the schema: {error}", "see 'tidegate schema show SUBJECT'") from None
         return _checked(check, out.getvalue())
 
     return write

@@ -77,8 +77,11 @@ def _responses(route: Route, *, needs_token: bool) -> Iterator[tuple[str, dict[s
     for status in (route.status, *route.other_answers):
         answer: dict[str, Any] = {"description": HTTPStatus(status).phrase}
         if route.answer is not None:
-            answer["content"] = {route.media_type: {"schema": _schema(route.answer)}}
-            answer["content"] |= {kind: {"schema": {"type": "string"}} for kind in route.other_media_types}
+            schema = _schema(route.answer)
+            answer["content"] = {route.media_type: {"schema": schema}}
+            # The same document under another name, or a form of its own.
+            other = {kind: schema if kind.endswith("+json") else {"type": "string"} for kind in route.other_media_types}
+            answer["content"] |= {kind: {"schema": each} for kind, each in other.items()}
         elif status != HTTPStatus.NO_CONTENT:
             schema = {"type": "object"} if route.media_type == "application/json" else {"type": "string"}
             answer["content"] = {route.media_type: {"schema": schema}}

@@ -23,7 +23,7 @@ def test_a_delayed_record_is_found_by_its_schedule_id_and_by_its_number() -> Non
     bench = Bench()
     bench.produce(record("a", delay=1000, schedule_id="order-1"), record("b", delay=1000))
     bench.sync()
-    assert states(bench, "order-1", "#0", "#1", "#2", "order-2", "1") == ["waiting"] * 3 + [None] * 3
+    assert states(bench, "order-1", "#0", "#1", "1", "#2", "2", "order-2") == ["waiting"] * 4 + [None] * 3
     assert fates(bench, "order-1", "#1", "#2") == ["PENDING", "PENDING", "UNKNOWN"]
 
 

@@ -20,11 +20,11 @@ from coordinators.state_machine import Record, Verdict
 from engine.errors import (
     BrokerError,
     CoordinatorLoadInProgress,
+    CoordinatorNotAvailable,
     FencedLeaderEpoch,
     FencedStateEpoch,
     InvalidRequest,
     PolicyViolation,
-    StorageError,
 )
 from engine.log.types import Origin
 from engine.records.layout import build_batch
@@ -209,7 +209,7 @@ def test_a_write_is_answered_when_it_is_durable(shard: StateShard) -> None:
 def test_a_write_that_is_refused_changes_nothing(shard: StateShard) -> None:
     shard.initialize(PLACE, 1, 5)
     shard.files.fail_at(1, errno.ENOSPC, only=frozenset({"write"}))
-    assert isinstance(shard.write(PLACE, ShareChange(9), state_epoch=1), StorageError)
+    assert isinstance(shard.write(PLACE, ShareChange(9), state_epoch=1), CoordinatorNotAvailable)
     assert shard.read().start_offset == 5
 
 
@@ -344,7 +344,7 @@ def test_a_state_of_a_later_version_is_not_guessed(shard: StateShard, kind: int)
     shard.partition.write(batch, origin=Origin.COORDINATOR)
     shard.settle()
     shard.open()
-    assert isinstance(shard.read(), StorageError)
+    assert isinstance(shard.read(), CoordinatorNotAvailable)
 
 
 # -- dead letters that nobody has sent yet

@@ -160,8 +160,9 @@ async def test_so_many_at_once_are_checked_and_no_more() -> None:
     assert len(let_in) == MOST_CHECKED
 
 
-def test_only_probes_are_open() -> None:
-    assert {route.path for route in load_routes() if not route.needs_token} == {"/health/live", "/health/ready"}
+def test_only_probes_and_the_files_of_the_console_are_open() -> None:
+    found = {route.path for route in load_routes() if not route.needs_token}
+    assert found == {"/health/live", "/health/ready", "/", "/console/{file}"}
 
 
 @pytest.mark.parametrize("said", [None, "Bearer wrong", basic("alice", "wrong")])

@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tidegate import testing
 from wire.http.openapi import document
 from wire.http.routing import load_routes
@@ -70,6 +72,7 @@ def run_schemathesis(directory: Path, url: str, *arguments: str) -> None:
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr
 
 
+@pytest.mark.timeout(400)
 def test_schemathesis_finds_nothing(tmp_path: Path) -> None:
     with testing.broker({"http.poll.max.wait.ms": "100"}, timeout_s=30) as broker:
         checks = ["--checks", "all", "--exclude-checks", NOT_BY_SCHEMA]

@@ -35,6 +35,12 @@ def serve(
         int | None,
         typer.Option("--text-port", metavar="PORT", help="Of the text door, by custom 9094; none by default."),
     ] = None,
+    registry_port: Annotated[
+        int | None,
+        typer.Option(
+            "--registry-port", metavar="PORT", help="Of the schema registry, by custom 8081; none by default."
+        ),
+    ] = None,
     node_id: Annotated[
         int | None, typer.Option("--node-id", metavar="N", help="The number of this node, 1 by default.")
     ] = None,
@@ -60,6 +66,7 @@ def serve(
         ("--http-port", http_port),
         ("--grpc-port", grpc_port),
         ("--text-port", text_port),
+        ("--registry-port", registry_port),
         ("--node-id", node_id),
         ("--etcd", etcd),
         ("--rack", rack),

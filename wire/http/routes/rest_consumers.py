@@ -338,16 +338,22 @@ ROUTES = (
     _route("DELETE", f"{_INSTANCE}/subscription", unsubscribe, "Read nothing"),
     _route("POST", f"{_INSTANCE}/assignments", assign, "Read partitions", body=RestPartitions),
     _route("GET", f"{_INSTANCE}/assignments", show_assignments, "What is read now", answer=RestPartitions),
-    _route(
-        "GET",
-        f"{_INSTANCE}/records",
-        read_records,
-        "Records that were not read",
-        answer=list[RestRecord],
-        query=RecordsQuery,
-        problems=(404, 406, 409),
+    evolve(
+        _route(
+            "GET",
+            f"{_INSTANCE}/records",
+            read_records,
+            "Records that were not read",
+            answer=list[RestRecord],
+            query=RecordsQuery,
+            problems=(404, 406, 409),
+        ),
+        other_media_types=tuple(map(formats.media_type, formats.FORMATS)),
     ),
-    _route("POST", f"{_INSTANCE}/offsets", commit_consumer_offsets, "Commit offsets", body=RestOffsets),
+    evolve(
+        _route("POST", f"{_INSTANCE}/offsets", commit_consumer_offsets, "Commit offsets", body=RestOffsets),
+        needs_body=False,
+    ),
     _route(
         "GET",
         f"{_INSTANCE}/offsets",

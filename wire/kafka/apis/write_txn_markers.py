@@ -15,7 +15,7 @@ from typing import Any
 
 from coordinators.transaction.markers import ANY_EPOCH, LocalMarkers
 from coordinators.transaction.transaction import V2, ProducerIdentity
-from engine.errors import BrokerError
+from engine.errors import BrokerError, InvalidRequest
 from engine.log.transactions import EndMarker
 from wire.kafka.codec import WireError
 from wire.kafka.errors import error_code
@@ -48,7 +48,11 @@ def handle(request: WriteTxnMarkersRequest, context: Context, markers: LocalMark
         raise WireError(f"markers of node {link.node_id} over a connection that it has replaced")
     results: list[WritableTxnMarkerResult] = []
     wanted: list[tuple[Marker, str, int, WritableTxnMarkerPartitionResult]] = []
-    for marker, places in _merged(request).items():
+    try:
+        merged = _merged(request)
+    except InvalidRequest as error:
+        return _refused(request, error)
+    for marker, places in merged.items():
         result = WritableTxnMarkerResult(producer_id=marker[0].producer_id)
         results.append(result)
         for name, epochs in places.items():
@@ -79,7 +83,7 @@ def _epochs(topic: WritableTxnMarkerTopic) -> Sequence[int]:
     if packed is None:
         return [ANY_EPOCH] * count
     if len(packed) != count * EPOCH_BYTES:
-        raise WireError(f"{len(packed)} bytes of leader epochs for {count} partitions")
+        raise InvalidRequest(f"{len(packed)} bytes of leader epochs for {count} partitions")
     return struct.unpack(f">{count}i", packed)
 
 

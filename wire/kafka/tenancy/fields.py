@@ -221,6 +221,7 @@ WITHHELD = {
     49: "quotas are the operator's",
     50: "users are the operator's",
     51: "users are the operator's",
+    58: "nodes alone carry requests to each other",
     59: "nodes alone fetch snapshots",
     83: "nodes alone ask for the states of share groups",
     84: "nodes alone ask for the states of share groups",

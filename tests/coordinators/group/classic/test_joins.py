@@ -9,12 +9,12 @@ from coordinators.group.config import GroupSettings
 from coordinators.group.consumer.group import LEAVE_EPOCH
 from coordinators.group.requests import OffsetToCommit
 from engine.errors import (
+    CoordinatorNotAvailable,
     FencedInstanceId,
     GroupMaxSizeReached,
     InconsistentGroupProtocol,
     MemberIdRequired,
     RebalanceInProgress,
-    StorageError,
     UnknownMemberId,
 )
 from tests.coordinators.group.consumer_shard import ConsumerShard
@@ -105,5 +105,5 @@ def test_a_group_whose_end_cannot_be_written_does_not_make_way() -> None:
     shard.joined("m", "t")
     shard.beat("m", LEAVE_EPOCH)
     shard.files.fail_at(1, errno.ENOSPC, only=frozenset({"write"}))
-    assert isinstance(shard.join().message, StorageError)
+    assert isinstance(shard.join().message, CoordinatorNotAvailable)
     assert (list(shard.machine.consumers.groups), shard.machine.groups) == (["g"], {})

@@ -13,7 +13,7 @@ from wire.kafka.messages.describe_producers import DescribeProducersRequest, Top
 from wire.kafka.messages.fetch import FetchRequest, FetchResponse, PartitionData, ReplicaState
 from wire.kafka.messages.metadata import MetadataRequest, MetadataRequestTopic
 from wire.kafka.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from wire.kafka.request_bounds import BOUNDS
+from wire.kafka.request_bounds import BOUNDS, RequestBounds
 
 HUGE_COMPACT_COUNT = bytes.fromhex("ffffffff0f")
 
@@ -151,7 +151,7 @@ def few(key: int, version: int, message: object) -> str:
     """Why a broker that takes ten elements refuses the message."""
     (encoded,) = request_encoder(key, version)(message)
     try:
-        request_decoder(key, version, 10)(encoded, 0)
+        request_decoder(key, version, RequestBounds(max_elements=10))(encoded, 0)
     except WireError as error:
         return str(error)
     return ""
@@ -173,10 +173,10 @@ def test_tags_are_elements_too() -> None:
         tags = b"".join(bytes((tag, 0)) for tag in range(count))
         tagged = encoded[:-1] + bytes((count,)) + tags
         if is_read:
-            assert request_decoder(3, 9, 10)(tagged, 0) == MetadataRequest(topics=[])
+            assert request_decoder(3, 9, RequestBounds(max_elements=10))(tagged, 0) == MetadataRequest(topics=[])
         else:
             with pytest.raises(WireError, match="more than 10 elements"):
-                request_decoder(3, 9, 10)(tagged, 0)
+                request_decoder(3, 9, RequestBounds(max_elements=10))(tagged, 0)
 
 
 def test_a_produce_request_has_no_more_partitions_than_its_bytes_can_carry() -> None:
