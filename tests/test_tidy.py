@@ -97,6 +97,7 @@ RECORDS = {
     "wire/http/routes/traces.py:TraceSummary": "a document",
     "wire/http/routing.py:Route": "what is declared of a route",
     "wire/kafka/config.py:Limits": "keys of the configuration",
+    "wire/tls/identity.py:TlsSources": "keys of the configuration",
 }
 
 MACHINE_PATH = re.compile(r"(?<![\w./$}-])/(?:" + "|".join(("work", "root", "home")) + r")(?:/|\b)")
