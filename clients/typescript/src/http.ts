@@ -32,18 +32,30 @@ export class Door {
 
   /** A call of a path, each part of which may have any letters; undefined where there is no answer. */
   async call<Answer>(method: string, path: string[], body?: unknown, query: Record<string, unknown> = {}): Promise<Answer> {
-    const given = Object.entries(query).filter(([, value]) => value !== undefined);
-    const words = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString();
-    const target = path.map((part) => `/${encodeURIComponent(part)}`).join("");
-    const send = this.options.fetch ?? globalThis.fetch;
-    const response = await send(`${this.base}${target}${words ? `?${words}` : ""}`, {
+    const response = await this.send(path, query, {
       method,
       headers: this.headers(body !== undefined),
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
     const text = await response.text();
-    if (!response.ok) throw new TidegateError(response.status, sentence(text) ?? `the door answers ${response.status}`);
     return (text ? JSON.parse(text) : undefined) as Answer;
+  }
+
+  /** An answer that goes on: its body is read as it comes. */
+  async open(path: string[], query: Record<string, unknown>, headers: Record<string, string>, signal?: AbortSignal): Promise<Response> {
+    return this.send(path, query, { headers: { ...this.headers(false), ...headers }, ...(signal === undefined ? {} : { signal }) });
+  }
+
+  private async send(path: string[], query: Record<string, unknown>, sent: RequestInit): Promise<Response> {
+    const given = Object.entries(query).filter(([, value]) => value !== undefined);
+    const words = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString();
+    const target = path.map((part) => `/${encodeURIComponent(part)}`).join("");
+    const send = this.options.fetch ?? globalThis.fetch;
+    const response = await send(`${this.base}${target}${words ? `?${words}` : ""}`, sent);
+    if (!response.ok) {
+      throw new TidegateError(response.status, sentence(await response.text()) ?? `the door answers ${response.status}`);
+    }
+    return response;
   }
 
   private headers(hasBody: boolean): Record<string, string> {

@@ -1,11 +1,13 @@
 /** Tidegate over HTTP, for Node and browsers: see README.md. */
 
 import { toBase64, type Data } from "./bytes.js";
+import { follow, type FollowOptions } from "./events.js";
 import { Door, type Options } from "./http.js";
-import { Member, type MemberShown } from "./member.js";
+import { Member, type MemberShown, type TideRecord } from "./member.js";
 import type { components } from "./schema.js";
 
 export { toText, type Data } from "./bytes.js";
+export { type FollowOptions } from "./events.js";
 export { TidegateError, type Options } from "./http.js";
 export { Member, type PollOptions, type TideRecord } from "./member.js";
 
@@ -64,6 +66,11 @@ export class Tidegate {
       records: records.map(written),
     });
     return answer.offsets.map(told);
+  }
+
+  /** Records of a topic as they come, without a group; until the signal says that it is enough. */
+  follow(topic: string, options: FollowOptions = {}): AsyncGenerator<TideRecord> {
+    return follow(this.door, topic, options);
   }
 
   /** The names of topics, with how many partitions they have; not the broker's own. */

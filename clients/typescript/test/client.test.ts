@@ -78,6 +78,37 @@ test("the urgent is read first", { timeout: PATIENCE_MS }, async () => {
   assert.deepEqual(found, ["high", "low"]);
 });
 
+test("a topic is followed, and goes on where it was when the connection breaks", { timeout: PATIENCE_MS }, async () => {
+  await tidegate.publish("followed", { key: "k", value: "0" }, { value: new Uint8Array([255]) });
+  const opened: AbortController[] = [];
+  const breaking = new Tidegate(url, {
+    fetch: (input, init) => {
+      const connection = new AbortController();
+      opened.push(connection);
+      return fetch(input, { ...init, signal: connection.signal });
+    },
+  });
+  const stop = new AbortController();
+  const found = [];
+  for await (const record of breaking.follow("followed", { from: "earliest", signal: stop.signal })) {
+    found.push([record.offset, toText(record.key)]);
+    if (found.length === 2) {
+      opened.at(-1)!.abort();
+      await tidegate.publish("followed", { value: "after the break" });
+    }
+    if (found.length === 3) {
+      assert.equal(toText(record.value), "after the break");
+      stop.abort();
+    }
+  }
+  assert.deepEqual(found, [[0, "k"], [1, null], [2, null]]);
+  assert.equal(opened.length, 2);
+});
+
+test("a topic that there is not is not followed", { timeout: PATIENCE_MS }, async () => {
+  await assert.rejects(tidegate.follow("nowhere").next(), (error: unknown) => error instanceof TidegateError && error.status === 404);
+});
+
 test("topics are made, listed and deleted", { timeout: PATIENCE_MS }, async () => {
   await tidegate.createTopic("made", { partitions: 3 });
   assert.deepEqual(await tidegate.topics("made"), [{ name: "made", partitions: 3 }]);
