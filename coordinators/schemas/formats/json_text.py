@@ -18,7 +18,8 @@ def read_json(text: str) -> Any:
         raise _too_deep() from None
     except ValueError as error:
         raise InvalidSchema(f"not JSON: {error}") from None
-    _check_nesting(value)
+    if is_deeper(value, MOST_NESTING):
+        raise _too_deep()
     return value
 
 
@@ -27,18 +28,20 @@ def print_json(value: Any, *, sort_keys: bool = False) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=sort_keys)
 
 
-def _check_nesting(value: Any) -> None:
+def is_deeper(value: Any, most_levels: int) -> bool:
+    """Whether arrays and objects are nested in each other beyond so many levels, the values in them counted."""
     level, values = 0, [value]
     while values:
         level += 1
-        if level > MOST_NESTING:
-            raise _too_deep()
+        if level > most_levels:
+            return True
         values = [
             inner
             for outer in values
             if isinstance(outer, dict | list)
             for inner in (outer.values() if isinstance(outer, dict) else outer)
         ]
+    return False
 
 
 def _no_constant(name: str) -> NoReturn:

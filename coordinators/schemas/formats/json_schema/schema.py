@@ -11,7 +11,7 @@ from coordinators.schemas.formats.format import InvalidPayload, InvalidSchema, R
 from coordinators.schemas.formats.json_schema.compatibility import JsonComparison
 from coordinators.schemas.formats.json_schema.documents import JsonDocuments
 from coordinators.schemas.formats.json_schema.effort import check_effort
-from coordinators.schemas.formats.json_text import print_json
+from coordinators.schemas.formats.json_text import is_deeper, print_json
 
 DRAFTS = {
     "": "7",
@@ -106,23 +106,10 @@ def read_payload(payload: bytes) -> Any:
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InvalidPayload(f"not JSON: {error}") from None
     # Hardly any payload has so many brackets that their depth could matter.
-    if payload.count(b"{") + payload.count(b"[") > MOST_DATA_LEVELS:
-        _check_depth(value)
+    has_many = payload.count(b"{") + payload.count(b"[") > MOST_DATA_LEVELS
+    if has_many and is_deeper(value, MOST_DATA_LEVELS):
+        raise _too_deep()
     return value
-
-
-def _check_depth(value: Any) -> None:
-    level, values = 0, [value]
-    while values:
-        level += 1
-        if level > MOST_DATA_LEVELS:
-            raise _too_deep()
-        values = [
-            inner
-            for outer in values
-            if isinstance(outer, dict | list)
-            for inner in (outer.values() if isinstance(outer, dict) else outer)
-        ]
 
 
 def _too_deep() -> InvalidPayload:
