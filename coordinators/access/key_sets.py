@@ -38,9 +38,12 @@ class KeySet:
     _fetching: trio.Lock = field(factory=trio.Lock, init=False)
 
     async def find(self, key_id: str) -> Any | None:
-        """The key of this id; None if there is none, which is looked up once more if that was not done just now."""
+        """The key of this id; None if there is none, which is looked up once more if that was not done just now.
+
+        Who asks while keys are being fetched, as they are when the node has just started, waits for them.
+        """
         key = self._keys.get(key_id)
-        if key is not None or self.clock.monotonic() - self._asked_at < self.pause_s:
+        if key is not None:
             return key
         async with self._fetching:
             if key_id not in self._keys and self.clock.monotonic() - self._asked_at >= self.pause_s:
@@ -57,7 +60,6 @@ class KeySet:
             await trio.sleep(self.refresh_s if is_fresh else retry_s)
 
     async def _refresh(self) -> bool:
-        self._asked_at = self.clock.monotonic()
         try:
             keys = parse_keys(await in_worker(self.workers, self.fetch))
             if not keys:
@@ -67,5 +69,7 @@ class KeySet:
             reason = error if isinstance(error, OSError | ValueError) else type(error).__name__
             logger.error("the keys of who issues tokens cannot be fetched, the last ones count: %s", reason)
             return False
+        finally:
+            self._asked_at = self.clock.monotonic()
         self._keys = keys
         return True

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import trio
-from trio.testing import trio_test
+from trio.testing import trio_test, wait_all_tasks_blocked
 
 from coordinators.access.key_sets import KeySet
 from coordinators.access.tokens import TokenRules
@@ -115,6 +115,35 @@ async def test_an_unknown_key_is_looked_up_once_in_a_while_whoever_asks() -> Non
     now.advance_ms(11_000)
     assert await keys.find("new") is None
     assert await keys.find("ec") is not None, "while it is down the last keys count"
+
+
+@trio_test
+async def test_who_shows_a_token_while_the_first_keys_are_fetched_waits_for_them() -> None:
+    """Else the tokens of all who come in the moment after a start were refused."""
+    fetched: list[Callable[[], None]] = []
+
+    class Later(AtOnce):
+        def submit(self, job: Callable[[], object], done: Callable[[object, BaseException | None], object]) -> None:
+            fetched.append(lambda: AtOnce.submit(self, job, done))
+
+    issuer = Issuer(RSA)
+    keys = KeySet(issuer.fetch, clock(), Later())  # type: ignore[arg-type]
+    found: list[object] = []
+
+    async def find() -> None:
+        found.append(await keys.find("rsa"))
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(keys.keep)
+        await wait_all_tasks_blocked()
+        nursery.start_soon(find)
+        await wait_all_tasks_blocked()
+        assert found == []
+        fetched.pop()()
+        await wait_all_tasks_blocked()
+        assert found[0] is not None
+        assert issuer.fetched == 1
+        nursery.cancel_scope.cancel()
 
 
 @pytest.mark.parametrize(
