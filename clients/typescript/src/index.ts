@@ -1,35 +1,23 @@
 /** Tidegate over HTTP, for Node and browsers: see README.md. */
 
-import { toBase64, type Data } from "./bytes.js";
+import { toBase64 } from "./bytes.js";
 import { follow, type FollowOptions } from "./events.js";
 import { Door, type Options } from "./http.js";
 import { Member, type MemberShown, type TideRecord } from "./member.js";
+import { asked, type NewRecord } from "./records.js";
 import type { components } from "./schema.js";
+import { Worker, type ShareMemberJoined } from "./share.js";
+import { Producer, type ProducerShown } from "./transactions.js";
 
 export { toText, type Data } from "./bytes.js";
 export { type FollowOptions } from "./events.js";
 export { TidegateError, type Options } from "./http.js";
 export { Member, type PollOptions, type TideRecord } from "./member.js";
+export { type NewRecord, type Priority } from "./records.js";
+export { Worker, type LentRecord, type RefusedReceipt } from "./share.js";
+export { Producer, type Place } from "./transactions.js";
 
 type Schemas = components["schemas"];
-export type Priority = "critical" | "high" | "normal" | "low" | "background";
-
-/** A record to be written. */
-export interface NewRecord {
-  value: Data;
-  key?: Data;
-  headers?: Record<string, string | Uint8Array>;
-  partition?: number;
-  timestampMs?: number;
-  /** Held back for so long. */
-  delayMs?: number;
-  /** Held back until then, in milliseconds since 1970. */
-  deliverAtMs?: number;
-  priority?: Priority;
-  ttlMs?: number;
-  scheduleId?: string;
-}
-
 /** A record that was written; it has no offset where it is held back. */
 export interface Published {
   partition: number;
@@ -102,22 +90,26 @@ export class Tidegate {
     };
     return new Member(this.door, await this.door.call<MemberShown>("POST", ["groups", group, "members"], order));
   }
+
+  /** Work for a share group: its workers get records one by one, each for one of them at a time. */
+  async work(group: string, topics: string[], options: { sessionMs?: number } = {}): Promise<Worker> {
+    const order = { topics, ...(options.sessionMs === undefined ? {} : { session_ms: options.sessionMs }) };
+    return new Worker(this.door, await this.door.call<ShareMemberJoined>("POST", ["share-groups", group, "members"], order));
+  }
+
+  /** Become the one producer of a transactional id; whoever was it before is fenced. */
+  async producer(transactionalId: string, options: { timeoutMs?: number; sessionMs?: number } = {}): Promise<Producer> {
+    const order = {
+      transactional_id: transactionalId,
+      ...(options.timeoutMs === undefined ? {} : { timeout_ms: options.timeoutMs }),
+      ...(options.sessionMs === undefined ? {} : { session_ms: options.sessionMs }),
+    };
+    return new Producer(this.door, await this.door.call<ProducerShown>("POST", ["producers", "init"], order));
+  }
 }
 
-const ASKING = [
-  ["tide-delay", "delayMs"],
-  ["tide-deliver-at", "deliverAtMs"],
-  ["tide-priority", "priority"],
-  ["tide-ttl", "ttlMs"],
-  ["tide-schedule-id", "scheduleId"],
-] as const;
-
 function written(record: NewRecord): Schemas["RecordV2"] {
-  const headers = Object.entries(record.headers ?? {}).map(([key, value]) => ({ key, value: toBase64(value) }));
-  for (const [key, field] of ASKING) {
-    const value = record[field];
-    if (value !== undefined) headers.push({ key, value: toBase64(String(value)) });
-  }
+  const headers = asked(record).map(([key, value]) => ({ key, value: toBase64(value) }));
   return {
     value: toBase64(record.value),
     headers,

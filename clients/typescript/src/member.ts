@@ -77,7 +77,7 @@ export class Member {
   }
 }
 
-function read(found: Schemas["GivenRecord"]): TideRecord {
+export function read(found: Schemas["GivenRecord"]): TideRecord {
   return {
     topic: found.topic,
     partition: found.partition,

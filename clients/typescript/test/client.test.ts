@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { Tidegate, TidegateError, toText } from "../src/index.js";
+import { Tidegate, TidegateError, toText, type LentRecord } from "../src/index.js";
 
 const ROOT = fileURLToPath(new URL("../../../../", import.meta.url));
 const PYTHON = process.env["PYTHON"] ?? join(ROOT, ".venv/bin/python");
@@ -107,6 +107,58 @@ test("a topic is followed, and goes on where it was when the connection breaks",
 
 test("a topic that there is not is not followed", { timeout: PATIENCE_MS }, async () => {
   await assert.rejects(tidegate.follow("nowhere").next(), (error: unknown) => error instanceof TidegateError && error.status === 404);
+});
+
+test("a worker settles what it is lent, and gets again what it gave back", { timeout: PATIENCE_MS }, async () => {
+  await tidegate.createTopic("jobs");
+  const worker = await tidegate.work("workers", ["jobs"]);
+  const lent = async (): Promise<LentRecord[]> => {
+    for (;;) {
+      const found = await worker.poll({ waitMs: 1000, maxRecords: 1 });
+      if (found.length > 0) return found;
+      // A new group begins with what comes once it has looked.
+      if (first === undefined) await tidegate.publish("jobs", { key: "k", value: "work" });
+    }
+  };
+  let first: LentRecord | undefined;
+  [first] = await lent();
+  assert.equal(toText(first!.value), "work");
+  assert.equal(first!.deliveryCount, 1);
+  assert.deepEqual(await worker.extend(first!), []);
+  assert.deepEqual(await worker.nack([first!], 10), []);
+  let again: LentRecord;
+  do {
+    [again] = (await lent()) as [LentRecord];
+    if (again.offset !== first!.offset) await worker.reject(again);
+  } while (again.offset !== first!.offset);
+  assert.equal(again.deliveryCount, 2);
+  await assert.rejects(worker.ack(first!), (error: unknown) => error instanceof TidegateError && error.status === 409);
+  assert.deepEqual(await worker.ack(again), []);
+  await worker.heartbeat();
+  await worker.leave();
+});
+
+test("a transaction is read whole or not at all", { timeout: PATIENCE_MS }, async () => {
+  await tidegate.createTopic("sums");
+  const producer = await tidegate.producer("billing");
+  await producer.begin();
+  await producer.publish("sums", { value: "aborted" });
+  await producer.abort();
+  await producer.begin();
+  await producer.publish("sums", { key: "k", value: "one", headers: { h: "1" } });
+  await producer.publish("sums", { value: new Uint8Array([255]) });
+  await producer.commitOffsets("summing", [{ topic: "sums", partition: 0, offset: 3 }]);
+  await producer.commit();
+  await producer.commit();
+  const member = await tidegate.join("sum-readers", ["sums"], { reset: "earliest" });
+  const found = [];
+  while (found.length < 2) found.push(...(await member.poll({ waitMs: 5000 })));
+  await member.leave();
+  assert.deepEqual(found.map((record) => record.value), [new TextEncoder().encode("one"), new Uint8Array([255])]);
+  const other = await tidegate.producer("billing");
+  await producer.begin();
+  await assert.rejects(producer.publish("sums", { value: "fenced" }), TidegateError);
+  await other.close();
 });
 
 test("topics are made, listed and deleted", { timeout: PATIENCE_MS }, async () => {
