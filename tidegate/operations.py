@@ -25,6 +25,8 @@ from tidegate.reception import receive
 from wire.http.config import HttpLimits, StreamTimes
 from wire.http.life import Life, Phase
 from wire.http.server import HttpServer
+from wire.inner.metrics import ResidentMetrics
+from wire.inner.residents import Residents
 from wire.kafka.listeners import parse_listener
 from wire.kafka.metrics import KafkaMetrics
 from wire.kafka.server import KafkaServer
@@ -70,6 +72,7 @@ class Operations:
         register_node(metrics, node)
         metrics.register(ScrubMetrics(scrubbing.scrubber).collect)
         metrics.register(KafkaMetrics(kafka, node.services[RefusedHeaders]).collect)
+        metrics.register(ResidentMetrics(node.services[Residents]).collect)
         return cls(server, bound, life, start, node.partitions)
 
     @asynccontextmanager

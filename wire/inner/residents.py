@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from attrs import define
+from attrs import define, frozen
 
 from coordinators.background import Background
 from coordinators.cluster.nodes import Nodes
@@ -20,6 +20,14 @@ if TYPE_CHECKING:
     from wire.inner.members import Members
     from wire.inner.share_members import ShareMembers
     from wire.inner.transactions import Producers
+
+
+@frozen
+class Headcount:
+    """How many of a kind live here, and how many have moved in since the start."""
+
+    now: int = 0
+    ever: int = 0
 
 
 @define(eq=False, slots=False)
@@ -56,6 +64,18 @@ class Residents:
         from wire.inner.transactions import Producers
 
         return Producers(self.inner, self.sending, self.background, self.nodes, self._home("producer", PRODUCERS_MAX))
+
+    def counts(self) -> dict[str, Headcount]:
+        """By kind; to ask loads none of them."""
+        loaded = vars(self)
+        counts = dict.fromkeys(("member", "share_member", "producer"), Headcount())
+        if "members" in loaded:
+            counts["member"] = Headcount(len(self.members.home), self.members.joined)
+        if "share_members" in loaded:
+            counts["share_member"] = Headcount(len(self.share_members.home), self.share_members.joined)
+        if "producers" in loaded:
+            counts["producer"] = Headcount(len(self.producers.home), self.producers.begun)
+        return counts
 
     def _home(self, kind: str, limit_key: str) -> Home[Any]:
         return Home(self.inner.topics.node_id, kind, limit_key, self.settings.integer(limit_key), self.random_bytes)
