@@ -12,7 +12,7 @@ from coordinators.access.access import AccessControl, Right
 from coordinators.access.callers import Caller
 from coordinators.access.rights import DESCRIBE_SUBJECT, READ_SUBJECT
 from coordinators.schemas.errors import SchemaNotFound
-from coordinators.schemas.names import Subject
+from coordinators.schemas.names import Subject, split
 from coordinators.schemas.registry import Registry
 from coordinators.schemas.rows import SchemaRow
 from wire.http.rights import RouteRights
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 @frozen
 class SubjectRights(RouteRights):
-    """A right to the subject of the path."""
+    """A right to the subject of the path, and to read those that a schema in the body refers to: whoever refers to a
+    schema sees what it says, and keeps it from being deleted."""
 
     right: Right = READ_SUBJECT
 
@@ -33,6 +34,8 @@ class SubjectRights(RouteRights):
 
         assert isinstance(call, RegistryCall)
         access.require(call.caller, self.right, str(call.scope), asked)
+        for reference in getattr(call.body, "references", None) or ():
+            access.require(call.caller, READ_SUBJECT, str(split(reference.subject, call.context)), asked)
 
 
 def to_subject(right: Right) -> SubjectRights:

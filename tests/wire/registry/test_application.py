@@ -188,6 +188,27 @@ async def test_rules_say_who_may_do_what_to_which_subjects() -> None:
 
 
 @trio_test
+async def test_whoever_may_not_read_a_subject_may_not_refer_to_it() -> None:
+    door = guarded(rule("writer", Operation.ALL, "orders", PatternType.PREFIXED), rule("both", Operation.ALL, "*"))
+    plain = {"schema": "{}", "schemaType": "JSON"}
+    assert (await door.ask("POST", "/subjects/secret/versions", plain, authorization=basic("both")))[0] == 200
+
+    async def refer(user: str, path: str, subject: str) -> int:
+        body = {**plain, "references": [{"name": "secret.json", "subject": subject, "version": 1}]}
+        status, found = await door.ask("POST", path, body, authorization=basic(user))
+        return found["error_code"] if status != 200 else 200
+
+    assert await refer("both", "/subjects/orders-value/versions", "secret") == 200
+    for path in (
+        "/subjects/orders-value/versions",
+        "/subjects/orders-value",
+        "/compatibility/subjects/orders-value/versions",
+    ):
+        assert await refer("writer", path, "secret") == 40301
+        assert await refer("writer", path, "nothing") == 40301, "whether it exists is not told"
+
+
+@trio_test
 async def test_principals_of_a_tenant_are_not_let_in() -> None:
     door = guarded()
     door.tenants.take({"acme": (TenantRecord("acme", ("User:acme.*",)), 1)})

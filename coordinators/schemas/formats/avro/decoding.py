@@ -1,8 +1,8 @@
 """Reading what was written with an Avro schema, step by step: for people, and to say what is wrong where something is.
 
 A type becomes a function that reads a value of it. Depth is bounded, and so is the number of items that take no bytes
-at all, of which a few bytes could promise any number. `fastavro` is quicker; it knows neither bound, nor where it was
-when it failed.
+at all, of which a few bytes could promise any number. `skipping` is quicker; it does not know where it was when it
+failed.
 """
 
 from collections.abc import Callable
@@ -122,6 +122,7 @@ class _Readers:
 
         def read(cursor: AvroCursor) -> dict[str, Any]:
             cursor.enter()
+            before = cursor.position
             value = {}
             for name, reader in readers:
                 try:
@@ -129,6 +130,8 @@ class _Readers:
                 except InvalidPayload as error:
                     raise error.within(name) from None
             cursor.leave()
+            if cursor.position == before:
+                _count_empty(cursor)
             return value
 
         return read

@@ -92,25 +92,3 @@ class AvroPrinting:
 def printed(avro_type: AvroType, lent: Collection[str], *, normalized: bool) -> Any:
     """The schema of this type, which was lent the types of these names."""
     return AvroPrinting(normalized, set(lent)).print(avro_type)
-
-
-def bare(avro_type: AvroType) -> Any:
-    """What bytes of this type look like and nothing more: no defaults, documentation, aliases, logical types."""
-    return _Bare().print(avro_type)
-
-
-class _Bare(AvroPrinting):
-    def _field(self, each: RecordField, space: str) -> dict[str, Any]:
-        return {"name": each.name, "type": self.print(each.type, space)}
-
-    def _named(self, named: NamedType, space: str) -> Any:  # noqa: ARG002
-        name = named.name
-        if name.full in self.written:
-            return name.full
-        self.written.add(name.full)
-        printed: dict[str, Any] = {"type": named.kind, "name": name.full}
-        self._add_content(named, printed)
-        return printed
-
-    def _others(self, properties: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002
-        return {}

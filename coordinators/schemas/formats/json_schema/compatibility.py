@@ -8,7 +8,7 @@ Parts of schemas that are being compared count as compatible, so that schemas wh
 The work is bounded: schemas that would take more are called incompatible, with that reason.
 """
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from typing import Any
 
 from attrs import define, field
@@ -22,6 +22,10 @@ from coordinators.schemas.formats.json_schema.shape import Node
 
 MOST_COMPARISONS = 20_000
 MOST_REASONS = 100
+MOST_CHOICES_COMPARED = 200_000
+"""Of those to choose from, arrays and objects with what the writer may write: they can only be tried one by one."""
+MOST_MATCHES = 20_000
+"""Of names of properties with patterns."""
 
 
 @define(eq=False)
@@ -35,6 +39,7 @@ class JsonComparison:
     _kept: list[Any] = field(factory=list, init=False)
     """What is known by its identity must not go away."""
     _steps: int = field(default=0, init=False)
+    _matches: int = field(default=0, init=False)
 
     def incompatibilities(self) -> list[str]:
         """What the reader does not take of the writer's."""
@@ -59,6 +64,12 @@ class JsonComparison:
         reasons = self._found[pair] = list(self._judge(wanted, given, writer, path))[:MOST_REASONS]
         return reasons
 
+    def match(self, patterns: int) -> None:
+        """So many patterns are about to be held against a name."""
+        self._matches += patterns
+        if self._matches > MOST_MATCHES:
+            raise TooIntertwined
+
     def _judge(self, wanted: Constraints, given: Constraints, writer: Node, path: str) -> Iterator[str]:
         if given.is_never:
             return
@@ -81,7 +92,7 @@ class JsonComparison:
     def _swapped(self) -> "JsonComparison":
         """What one excludes must be excluded by the other: the other way round."""
         swapped = JsonComparison(self.writer, self.reader, self.is_lenient)
-        swapped._steps = self._steps + 1
+        swapped._steps, swapped._matches = self._steps + 1, self._matches
         return swapped
 
     @staticmethod
@@ -144,7 +155,13 @@ class JsonComparison:
 
 
 def _choices(choices: list[Any], given: Constraints, path: str) -> Iterator[str]:
-    if not any(all(value in choices for value in old) for old in given.choices):
+    plain = {value for value in choices if isinstance(value, Hashable)}
+    others = [value for value in choices if not isinstance(value, Hashable)]
+    if len(others) * sum(map(len, given.choices)) > MOST_CHOICES_COMPARED:
+        raise TooIntertwined
+    if not any(
+        all(value in (plain if isinstance(value, Hashable) else others) for value in old) for old in given.choices
+    ):
         word = "ENUM_ARRAY_NARROWED" if given.choices else "ENUM_ARRAY_ADDED"
         yield f"{word} at {path}/enum: the writer may write values that are not among the reader's"
 

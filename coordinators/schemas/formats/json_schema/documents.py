@@ -20,6 +20,9 @@ REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 MOST_STEPS = 100
 """Of references that lead to references."""
 
+LONGEST_INDEX = 10
+"""Digits of a position in a list."""
+
 
 @define(eq=False)
 class JsonDocuments:
@@ -69,7 +72,7 @@ class JsonDocuments:
         for part in fragment.split("/")[1:]:
             key = unquote(part).replace("~1", "/").replace("~0", "~")
             if isinstance(node, list):
-                node = node[int(key)] if key.isdecimal() and int(key) < len(node) else None
+                node = node[int(key)] if key.isdecimal() and len(key) < LONGEST_INDEX and int(key) < len(node) else None
             else:
                 node = node.get(key) if isinstance(node, dict) else None
         return node if isinstance(node, dict | bool) else None

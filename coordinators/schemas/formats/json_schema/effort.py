@@ -1,8 +1,8 @@
 """How often a schema looks at one value: a few lines that refer to each other can ask for it 2^60 times.
 
 Counted are the parts of a schema that speak of the same value, references followed; what speaks of a value's items or
-properties is counted by itself. A schema that refers to itself on the way down a value can still multiply the work with
-every level; how deep values may be is bounded, and who may write schemas is a matter of rights.
+properties is counted by itself; how a schema multiplies the work with every level of a value is the matter of
+`looks.py`.
 """
 
 from collections.abc import Iterator
@@ -29,16 +29,16 @@ def _count(node: Node, documents: JsonDocuments, looks: dict[int, int]) -> int:
     while waiting:
         current, is_left = waiting.pop()
         if is_left:
-            looks[id(current)] = 1 + sum(looks.get(id(part), 1) for part in _beside(current, documents))
+            looks[id(current)] = 1 + sum(looks.get(id(part), 1) for part in beside(current, documents))
         elif id(current) not in looks:
             # Whoever meets it again on the way down counts it as one.
             looks[id(current)] = 1
             waiting.append((current, True))
-            waiting.extend((part, False) for part in _beside(current, documents))
+            waiting.extend((part, False) for part in beside(current, documents))
     return looks[id(node)]
 
 
-def _beside(node: Node, documents: JsonDocuments) -> Iterator[Node]:
+def beside(node: Node, documents: JsonDocuments) -> Iterator[Node]:
     """The parts that speak of the same value."""
     if isinstance(node, bool):
         return

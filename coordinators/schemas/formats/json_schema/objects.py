@@ -21,6 +21,9 @@ class Comparison(Protocol):
     def compare(self, reader: Node, writer: Node, path: str) -> list[str]:
         """What the reader does not take of the writer's."""
 
+    def match(self, patterns: int) -> None:
+        """So many patterns are about to be held against a name; raises if they are too many in all."""
+
 
 def compare_properties(
     comparison: Comparison, reader: dict[str, Any], writer: dict[str, Any], path: str
@@ -43,6 +46,7 @@ def compare_properties(
 def _property(
     comparison: Comparison, name: str, reader: dict[str, Any], writer: dict[str, Any], path: str
 ) -> Iterator[str]:
+    comparison.match(len(reader.get("patternProperties", ())) + len(writer.get("patternProperties", ())))
     wanted, given = _said_of(name, reader), _said_of(name, writer)
     is_added = name not in writer.get("properties", {})
     is_removed = name not in reader.get("properties", {})
@@ -91,9 +95,10 @@ def _removed(model: str, path: str) -> str:
 
 
 def _required(reader: dict[str, Any], writer: dict[str, Any], path: str) -> Iterator[str]:
+    demanded = frozenset(writer.get("required", ()))
     for name in reader.get("required", ()):
         described = reader.get("properties", {}).get(name)
-        if name in writer.get("required", ()) or (isinstance(described, dict) and "default" in described):
+        if name in demanded or (isinstance(described, dict) and "default" in described):
             continue
         known = name in writer.get("properties", {})
         word = "REQUIRED_ATTRIBUTE_ADDED" if known else "REQUIRED_PROPERTY_ADDED_TO_UNOPEN_CONTENT_MODEL"

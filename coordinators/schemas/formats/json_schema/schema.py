@@ -11,6 +11,8 @@ from coordinators.schemas.formats.format import InvalidPayload, InvalidSchema, R
 from coordinators.schemas.formats.json_schema.compatibility import JsonComparison
 from coordinators.schemas.formats.json_schema.documents import JsonDocuments
 from coordinators.schemas.formats.json_schema.effort import check_effort
+from coordinators.schemas.formats.json_schema.looks import MOST_LOOKS, Looks, depth_and_count
+from coordinators.schemas.formats.json_schema.patterns import check_patterns
 from coordinators.schemas.formats.json_text import is_deeper, print_json
 
 DRAFTS = {
@@ -33,43 +35,50 @@ _VALIDATORS: dict[str, tuple[type[jsonschema_rs.Validator], int]] = {
 _PATTERNS = jsonschema_rs.FancyRegexOptions(backtrack_limit=200, size_limit=1 << 20, dfa_size_limit=1 << 20)
 MOST_DATA_LEVELS = 200
 LONGEST_REASON = 300
+MOST_TOLD = 300
+"""Looks at one value of which a reason is made."""
 
 
 class JsonSchema:
     """A JSON Schema that was understood."""
 
     def __init__(self, documents: JsonDocuments) -> None:
-        self._documents = documents
+        self.documents = documents
         self._validator = _compiled(documents)
 
     @cached_property
     def canonical(self) -> str:
         """As it was sent, without white space."""
-        return print_json(self._documents.root)
+        return print_json(self.documents.root)
 
     @cached_property
     def normalized(self) -> str:
         """With keys in the order of their names."""
-        return print_json(self._documents.root, sort_keys=True)
+        return print_json(self.documents.root, sort_keys=True)
 
     def name_of(self, payload: bytes) -> str:  # noqa: ARG002
         """The title, by which subjects can be called."""
-        root = self._documents.root
+        root = self.documents.root
         title = root.get("title") if isinstance(root, dict) else None
         return title if isinstance(title, str) else ""
 
     def incompatibilities(self, writer: "JsonSchema", *, lenient: bool = False) -> list[str]:
         """What a reader with this schema would not take of the writer's."""
-        return JsonComparison(self._documents, writer._documents, lenient).incompatibilities()
+        return JsonComparison(self.documents, writer.documents, lenient).incompatibilities()
 
     def validator(self) -> Callable[[bytes], None]:
         """What reads JSON and holds it against the schema."""
-        validate = self._validator.validate
+        validate, is_valid = self._validator.validate, self._validator.is_valid
+        looks = Looks(self.documents).by_depth(MOST_DATA_LEVELS)
 
         def check(payload: bytes) -> None:
             value = read_payload(payload)
+            is_told = _check_looks(looks, payload, value)
             try:
-                validate(value)
+                if is_told:
+                    validate(value)
+                elif not is_valid(value):
+                    raise InvalidPayload("none of the schema's many alternatives takes it")
             except jsonschema_rs.ValidationError as error:
                 raise InvalidPayload(_short(error.message), _path(error.instance_path)) from None
 
@@ -87,8 +96,10 @@ class JsonFormat:
         """Understand the text; raises `InvalidSchema`."""
         try:
             documents = JsonDocuments.read(text, references, DRAFTS)
-            schema = JsonSchema(documents)
+            # Before it is compiled: what does that does nothing else meanwhile.
             check_effort(documents)
+            check_patterns(documents)
+            schema = JsonSchema(documents)
         except RecursionError:
             raise InvalidSchema("nested too deeply") from None
         return schema
@@ -110,6 +121,19 @@ def read_payload(payload: bytes) -> Any:
     if has_many and is_deeper(value, MOST_DATA_LEVELS):
         raise _too_deep()
     return value
+
+
+def _check_looks(looks: list[int], payload: bytes, value: Any) -> bool:
+    """Refuse what would take too long; `looks` are those at one value, by its depth. Whether a reason can be told: it
+    is made of those of all alternatives."""
+    if len(looks) > MOST_DATA_LEVELS and looks[-1] * len(payload) <= MOST_LOOKS and looks[-1] <= MOST_TOLD:
+        return True
+    depth, count = depth_and_count(value)
+    if depth >= len(looks) or looks[depth] * count > MOST_LOOKS:
+        raise InvalidPayload(
+            f"{count} values on {depth} levels, which the schema looks at more than {MOST_LOOKS} times"
+        )
+    return looks[depth] <= MOST_TOLD
 
 
 def _too_deep() -> InvalidPayload:

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from google.protobuf import json_format, message_factory
-from google.protobuf.message import DecodeError, Message
+from google.protobuf.message import DecodeError, EncodeError, Message
 
 from coordinators.schemas.formats.format import InvalidPayload, InvalidSchema, ResolvedReference
 from coordinators.schemas.formats.protobuf.compatibility import ProtobufComparison
@@ -25,19 +25,19 @@ class ProtobufSchema:
     """A schema of Protobuf that was understood."""
 
     def __init__(self, files: ProtobufFiles) -> None:
-        self._files = files
+        self.files = files
         self._classes: dict[bytes, type[Message]] = {}
         """Messages by the numbers that name them, as they are written."""
 
     @cached_property
     def canonical(self) -> str:
         """Written down again."""
-        return printed(self._files.root, normalized=False)
+        return printed(self.files.root, normalized=False)
 
     @cached_property
     def normalized(self) -> str:
         """With imports and options in order."""
-        return printed(self._files.root, normalized=True)
+        return printed(self.files.root, normalized=True)
 
     def name_of(self, payload: bytes) -> str:
         """The full name of the message, by which subjects can be called."""
@@ -45,21 +45,59 @@ class ProtobufSchema:
 
     def incompatibilities(self, writer: "ProtobufSchema") -> list[str]:
         """What a reader with this schema could not read of the writer's."""
-        return ProtobufComparison(self._files, writer._files).incompatibilities()
+        return ProtobufComparison(self.files, writer.files).incompatibilities()
 
     def validator(self) -> Callable[[bytes], None]:
         """What reads the message that the numbers name."""
         return self._read_whole
 
-    def to_json(self, payload: bytes) -> Any:
-        """Fields by the names that the schema has for them."""
+    def to_json(self, payload: bytes, *, is_whole: bool = False) -> Any:
+        """Fields by the names that the schema has for them; without those that are 0, false or empty, or whole."""
         message = self._read(payload)
         try:
             return json_format.MessageToDict(
-                message, preserving_proto_field_name=True, descriptor_pool=self._files.pool
+                message,
+                preserving_proto_field_name=True,
+                always_print_fields_with_no_presence=is_whole,
+                descriptor_pool=self.files.pool,
             )
         except (TypeError, ValueError, json_format.Error) as error:
             raise InvalidPayload(f"cannot be shown as JSON: {error}") from None
+
+    def from_json(self, value: Any, name: str = "") -> bytes:
+        """A payload, numbers and all, of a message of this name; without a name the first of the file.
+
+        Names are full, or without the package. Raises `InvalidPayload`.
+        """
+        numbers = self._numbers_of(name) if name else [0]
+        written = write_numbers(numbers)
+        message = self._message(written)[0]()
+        if not isinstance(value, dict):
+            raise InvalidPayload(f"no {message.DESCRIPTOR.full_name}: that is an object in JSON")
+        try:
+            json_format.ParseDict(value, message, descriptor_pool=self.files.pool)
+            return written + message.SerializeToString()
+        except (json_format.Error, EncodeError, TypeError, ValueError, AttributeError, RecursionError) as error:
+            raise InvalidPayload(f"no {message.DESCRIPTOR.full_name}: {error}") from None
+
+    def _numbers_of(self, name: str) -> list[int]:
+        package = self.files.root.package
+        path = name.removeprefix(f"{package}.") if package else name
+        among: Any = self.files.root.message_type
+        numbers = []
+        for part in path.split("."):
+            written = [message for message in among if not message.options.map_entry]
+            found = [number for number, message in enumerate(written) if message.name == part]
+            if not found:
+                names = ", ".join(message.name for message in written) or "none"
+                raise InvalidPayload(f"no message is called {name!r}: there are {names}")
+            numbers.append(found[0])
+            among = written[found[0]].nested_type
+        return numbers
+
+    def message_of(self, payload: bytes) -> Any:
+        """The descriptor of the message that the numbers in front of a payload name."""
+        return self._message(payload)[0].DESCRIPTOR
 
     def _read_whole(self, payload: bytes) -> None:
         message = self._read(payload)
@@ -86,15 +124,15 @@ class ProtobufSchema:
         return found, start
 
     def _class(self, numbers: list[int]) -> type[Message]:
-        among: Any = self._files.root.message_type
-        name = self._files.root.package
+        among: Any = self.files.root.message_type
+        name = self.files.root.package
         for number in numbers:
             written = [message for message in among if not message.options.map_entry]
             if not 0 <= number < len(written):
                 raise InvalidPayload(f"message {number} of {len(written)} in {name or 'the file'}")
             name = f"{name}.{written[number].name}" if name else written[number].name
             among = written[number].nested_type
-        kind: type[Message] = message_factory.GetMessageClass(self._files.pool.FindMessageTypeByName(name))
+        kind: type[Message] = message_factory.GetMessageClass(self.files.pool.FindMessageTypeByName(name))
         return kind
 
 
@@ -124,6 +162,19 @@ def read_numbers(payload: bytes) -> tuple[list[int], int]:
         number, position = _number(payload, position)
         numbers.append(number)
     return numbers, position
+
+
+def write_numbers(numbers: list[int]) -> bytes:
+    """The same as they are written."""
+    return b"\0" if numbers == [0] else b"".join(_written(number) for number in (len(numbers), *numbers))
+
+
+def _written(number: int) -> bytes:
+    rest, written = number << 1, b""
+    while rest > 0x7F:
+        written += bytes([rest & 0x7F | 0x80])
+        rest >>= 7
+    return written + bytes([rest])
 
 
 def _number(payload: bytes, position: int) -> tuple[int, int]:

@@ -90,3 +90,8 @@ def test_a_default_may_leave_out_what_has_defaults_itself() -> None:
     FORMAT.parse(json.dumps(_record({"name": "node", "type": node, "default": {}}, name="Top")))
     own = _record({"name": "own", "type": "R", "default": {}})
     FORMAT.parse(json.dumps(own))
+
+
+def test_a_default_that_is_beyond_any_number_is_the_callers_fault() -> None:
+    with pytest.raises(InvalidSchema, match="beyond what a number can be"):
+        FORMAT.parse('{"type":"record","name":"R","fields":[{"name":"a","type":"int","default":1e999}]}')

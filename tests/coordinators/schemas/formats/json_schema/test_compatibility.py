@@ -284,3 +284,17 @@ def test_a_compatible_reader_takes_whatever_its_writer_could_write(pair: tuple[A
     reading, writing = (jsonschema_rs.Draft7Validator(each) for each in (reader, writer))
     for value in _VALUES:
         assert reading.is_valid(value) or not writing.is_valid(value), value
+
+
+def test_long_lists_of_choices_and_of_required_names_are_compared_quickly() -> None:
+    assert _told({"enum": list(range(40_000))}, {"enum": list(range(39_000))}) == []
+    names = [f"name-{number}" for number in range(20_000)]
+    assert _told(_object(required=names), _object(required=names)) == []
+
+
+def test_very_many_patterns_and_names_are_called_too_complex() -> None:
+    patterns = {f"^a{number}": INT for number in range(1000)}
+    names = {f"b{number}": INT for number in range(1000)}
+    assert _words(_object(patternProperties=patterns), _object(names)) == {"TOO_COMPLEX:"}
+    objects = [{"a": number} for number in range(1000)]
+    assert _words({"enum": objects}, {"enum": objects}) == {"TOO_COMPLEX:"}

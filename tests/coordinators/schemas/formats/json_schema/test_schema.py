@@ -143,5 +143,43 @@ def test_a_schema_that_looks_at_a_value_too_often_is_refused() -> None:
         _parsed({"$ref": "#/definitions/d0", "definitions": {**twice, "d60": {"type": "integer"}}})
 
 
+@pytest.mark.parametrize("levels", [12, 17, 40, 190])
+def test_a_schema_that_multiplies_its_work_with_every_level_cannot_take_long(levels: int) -> None:
+    schema = _parsed({"type": "array", "anyOf": [{"items": {"$ref": "#"}}, {"items": {"$ref": "#"}}]})
+    with pytest.raises(InvalidPayload):
+        schema.validator()(b"[" * levels + b"1" + b"]" * levels)
+    schema.validator()(b"[[[]]]")
+
+
+def test_a_large_payload_is_not_held_against_very_many_alternatives() -> None:
+    check = _parsed({"items": {"allOf": [{"minimum": 0}] * 4000}}).validator()
+    check(b"[1, 2, 3]")
+    with pytest.raises(InvalidPayload, match="looks at more than"):
+        check(b"[" + b"1," * 20_000 + b"1]")
+
+
+def test_a_schema_that_contains_itself_takes_what_is_deep() -> None:
+    value = {"anyOf": [{"type": "number"}, {"items": {"$ref": "#"}}, {"additionalProperties": {"$ref": "#"}}]}
+    _parsed(value).validator()(b'[{"a":' * 60 + b"1" + b"}]" * 60)
+
+
+@pytest.mark.parametrize("pattern", ["(a{1,50}){1,50}", r"\w{1,100}", "[^a]{90}"])
+def test_expressions_that_grow_too_large_together_are_refused(pattern: str) -> None:
+    _parsed({"pattern": pattern})
+    with pytest.raises(InvalidSchema, match="expressions that are too large"):
+        _parsed({"patternProperties": {f"{pattern}{number}": {} for number in range(200)}})
+
+
+def test_many_ordinary_expressions_are_taken() -> None:
+    uuid = "^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$"
+    _parsed({"properties": {f"p{number}": {"pattern": uuid} for number in range(500)}})
+
+
+@pytest.mark.parametrize("text", ['{"allOf":[{"$ref":"#/allOf/%s"}]}' % ("9" * 5000), '{"maximum":1%s}' % ("0" * 400)])
+def test_numbers_that_are_too_long_are_the_callers_fault(text: str) -> None:
+    with pytest.raises(InvalidSchema):
+        FORMAT.parse(text)
+
+
 def test_a_payload_is_shown_as_it_is() -> None:
     assert _parsed({}).to_json(b'{"a":[1,null]}') == {"a": [1, None]}
