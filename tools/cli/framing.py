@@ -18,6 +18,7 @@ PREFIX, GUID_PREFIX = 0, 1
 ID_END, GUID_END = 5, 17
 HEADERS = {"key": "__key_schema_id", "value": "__value_schema_id"}
 """Where newer serialisers put the guid, instead of before the payload."""
+SEE = "see 'tidegate schema show SUBJECT'"
 
 
 @define(eq=False)
@@ -86,15 +87,18 @@ def _decoded(schemas: Schemas, data: bytes | None, header: bytes | None) -> byte
     return json.dumps(found, ensure_ascii=False, separators=(",", ":"), default=str).encode()
 
 
-def encoding(schemas: Schemas, named: str) -> Callable[[bytes], bytes]:
-    """What makes payloads of JSON, by the schema of a subject (`orders-value`, `orders-value:3`) or of an id (`7`)."""
+def encoding(schemas: Schemas, named: str, message: str = "") -> Callable[[bytes], bytes]:
+    """What makes payloads of JSON, by the schema of a subject (`orders-value`, `orders-value:3`) or of an id (`7`).
+
+    `message` is one of a Protobuf schema; the first of it, if none is named.
+    """
     if named.isdecimal():
         schema_id, found = int(named), schemas.registry.schema(int(named))
     else:
         subject, _, version = named.rpartition(":") if named.rpartition(":")[2].isdecimal() else (named, "", "latest")
         found = schemas.registry.version(subject or named, version)
         schema_id = found["id"]
-    written = _writer(schemas, found)
+    written = _writer(schemas, found, message)
     prefix = bytes([PREFIX]) + schema_id.to_bytes(4, "big")
 
     def encode(data: bytes) -> bytes:
@@ -107,23 +111,36 @@ def encoding(schemas: Schemas, named: str) -> Callable[[bytes], bytes]:
     return encode
 
 
-def _writer(schemas: Schemas, found: Any) -> Callable[[Any], bytes]:
+def _writer(schemas: Schemas, found: Any, message: str) -> Callable[[Any], bytes]:
     kind = found.get("schemaType", "AVRO")
+    if kind == "PROTOBUF":
+        return _protobuf_writer(schemas.understood(found), message)
+    if message:
+        raise UsageMistake(f"--message is for Protobuf, and the schema is of {kind}", "leave it out")
     if kind == "JSON":
         check = schemas.understood(found).validator()
         return lambda value: _checked(check, json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode())
-    if kind != "AVRO":
-        raise UsageMistake(f"--schema makes no {kind} of JSON", "send such records by a serialiser of your language")
     if found.get("references"):
         raise UsageMistake("--schema takes no schemas with references", "send such records by a serialiser")
     return _avro_writer(found["schema"], schemas.understood(found).validator())
+
+
+def _protobuf_writer(schema: Any, message: str) -> Callable[[Any], bytes]:
+    def write(value: Any) -> bytes:
+        try:
+            payload: bytes = schema.from_json(value, message)
+        except InvalidPayload as error:
+            raise UsageMistake(f"it does not fit the schema: {error}", SEE) from None
+        return payload
+
+    return write
 
 
 def _checked(check: Callable[[bytes], None], data: bytes) -> bytes:
     try:
         check(data)
     except InvalidPayload as error:
-        raise UsageMistake(f"it does not fit the schema: {error}", "see 'tidegate schema show SUBJECT'") from None
+        raise UsageMistake(f"it does not fit the schema: {error}", SEE) from None
     return data
 
 
@@ -137,7 +154,7 @@ def _avro_writer(text: str, check: Callable[[bytes], None]) -> Callable[[Any], b
         try:
             fastavro.schemaless_writer(out, schema, value, strict_allow_default=True)
         except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
-            raise UsageMistake(f"it does not fit the schema: {error}", "see 'tidegate schema show SUBJECT'") from None
+            raise UsageMistake(f"it does not fit the schema: {error}", SEE) from None
         return _checked(check, out.getvalue())
 
     return write

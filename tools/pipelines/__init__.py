@@ -16,6 +16,11 @@ ISOLATION = Option(
     choices=("read_committed", "read_uncommitted"),
 )
 ARCHIVE = Option("archive", "the folder of the archive: a path, or hdfs:, s3a: and so on", required=True)
+REGISTRY_CONFIG = Option(
+    "registry-config",
+    "a setting of the registry's clients, KEY=VALUE: basic.auth.user.info, bearer.auth.token, ssl.ca.location",
+    kind="pairs",
+)
 
 _ALL = (
     Pipeline(
@@ -33,6 +38,14 @@ _ALL = (
             ISOLATION,
             Option("max-records", "offsets per commit at most", kind="number", default=1_000_000, least=1),
             Option("json", "topics whose values are JSON, or *: adds a column `json`; may be repeated", kind="list"),
+            Option(
+                "schemas",
+                "topics whose values were written by schemas of the registry, or *: adds a column `data`; "
+                "may be repeated",
+                kind="list",
+            ),
+            Option("registry", "the registry's address, as http://127.0.0.1:8081"),
+            REGISTRY_CONFIG,
             Option("files-per-hour", "files per commit and hour", kind="number", default=1, least=1),
             Option("max-records-per-file", "records per file at most", kind="number", default=5_000_000, least=1),
             Option(
@@ -87,6 +100,10 @@ _ALL = (
                 "a setting of librdkafka, KEY=VALUE, for the executors, in place of all of --kafka",
                 kind="pairs",
             ),
+            Option(
+                "registry", "a registry to have the archive's schemas in; records name them by the ids they get there"
+            ),
+            REGISTRY_CONFIG,
             Option("transaction-records", "records per transaction", kind="number", default=1000, least=1),
             Option("group", "commit how far it is in the archive's topic as this group's offsets, for lag monitors"),
             *SHARED,

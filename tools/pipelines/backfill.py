@@ -8,6 +8,7 @@ from typing import Any
 from tools.pipelines.archive.entries import File
 from tools.pipelines.archive.files import read
 from tools.pipelines.archive.log import ArchiveLog
+from tools.pipelines.archive.typed import KnownSchemas
 from tools.pipelines.kafka import Cluster
 from tools.pipelines.options import OK, PipelineError, UsageError, Values
 from tools.pipelines.progress import Progress
@@ -16,6 +17,7 @@ from tools.pipelines.replay import Target, replay
 from tools.pipelines.running import connected, progress_for, session_for
 from tools.pipelines.storage import Storage
 from tools.pipelines.times import epoch_ms
+from tools.pipelines.typed.registry import Registry
 from tools.pipelines.watching import Watch
 
 POLL_S = 2.0
@@ -92,12 +94,20 @@ class Backfill:
             shift_ms=self._values["shift_ms"],
             transaction_records=self._values["transaction_records"],
             per_second=self._values["rate"] / tasks,
+            framings=self._framings(),
         )
         ordered = chosen.repartition(partitions, "partition").sortWithinPartitions("partition", "offset")
         job = ordered.rdd.mapPartitions(lambda rows: replay(target, rows))
         self._progress.doing = f"writing to {self._to}"
         with Watch(self._tell, every_s=POLL_S):
             return int(sum(job.collect()))
+
+    def _framings(self) -> dict[bytes, bytes]:
+        """What the archive's values say of their schemas, and how those are named by the registry of the target."""
+        if not self._values["registry"]:
+            return {}
+        registry = Registry(self._values["registry"], self._values["registry_config"])
+        return KnownSchemas(self._log.storage).moved(registry, self._topic, f"{self._to}-value")
 
     def _chosen(self, records: Any) -> Any:
         at = "unix_millis(timestamp)"

@@ -3,7 +3,8 @@
     spark-submit --master yarn --packages org.apache.spark:spark-sql-kafka-0-10_2.13:4.0.0 \
         --py-files pipelines.zip pipeline.py archive --bootstrap ... --archive ...
 
-The code is the same as in a checkout. It needs nothing but Python's own library, and confluent-kafka for `backfill`.
+The code is the same as in a checkout. It needs nothing but Python's own library, confluent-kafka for `backfill`, and
+attrs, jsonschema-rs, msgspec and protobuf for `archive --schemas`.
 """
 
 import argparse
@@ -19,6 +20,8 @@ from tools.pipelines.__main__ import main
 sys.exit(main())
 '''
 HERE = Path(__file__).resolve().parent
+CODE = HERE.parents[1]
+PARENTS, FORMATS = ("coordinators", "coordinators/schemas"), "coordinators/schemas/formats"
 
 
 def bundle(folder: Path) -> tuple[Path, Path]:
@@ -29,6 +32,9 @@ def bundle(folder: Path) -> tuple[Path, Path]:
         archive.write(HERE.parent / "__init__.py", "tools/__init__.py")
         for file in sorted(HERE.rglob("*.py")):
             archive.write(file, f"tools/pipelines/{file.relative_to(HERE)}")
+        # What reads values that were written by schemas.
+        for file in (*(CODE / folder / "__init__.py" for folder in PARENTS), *sorted((CODE / FORMATS).rglob("*.py"))):
+            archive.write(file, str(file.relative_to(CODE)))
     program.write_text(PROGRAM)
     return code, program
 

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
 
+from tools.pipelines.typed.framing import reframed
+
 TIMEOUT_S = 60
 
 
@@ -26,6 +28,8 @@ class Target:
     transaction_records: int = 1000
     per_second: float = 0.0
     """Of one task; 0 is no limit."""
+    framings: dict[bytes, bytes] = field(default_factory=dict)
+    """What values say of their schemas, and what they say instead where they go."""
 
 
 def replay(target: Target, rows: Iterable[Any]) -> Iterator[int]:
@@ -83,13 +87,16 @@ class _Writer:
 
     def _produce(self, row: Any) -> None:
         headers = [(name, None if value is None else bytes(value)) for name, value in row.headers or ()]
+        value = None if row.value is None else bytes(row.value)
+        if value is not None and self._target.framings:
+            value, headers = reframed(self._target.framings, value, headers)
         place = {"partition": row.partition} if self._target.keep_partitions else {}
         while True:
             try:
                 self._producer.produce(
                     self._target.topic,
                     key=None if row.key is None else bytes(row.key),
-                    value=None if row.value is None else bytes(row.value),
+                    value=value,
                     headers=headers or None,
                     timestamp=row.timestamp_ms + self._target.shift_ms,
                     **place,

@@ -22,7 +22,7 @@ SHARED = (
 
 
 # Parts of the names of settings that nobody may see: sasl.jaas.config, ssl.keystore.key, sasl.password, ...
-SECRET = ("password", "jaas", "secret", "token", "keystore.key", "key.pem", "access.key")
+SECRET = ("password", "jaas", "secret", "token", "keystore.key", "key.pem", "access.key", "user.info")
 
 
 def hidden(text: str, values: Values) -> str:

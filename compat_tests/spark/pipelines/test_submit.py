@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from compat_tests.spark.environment import QUICK, environment
 from compat_tests.spark.reading import numbered, send, slow
 from tools.pipelines.bundle import bundle
 from tools.reference.spark import connector_jars
@@ -25,12 +26,6 @@ ROOT = Path(__file__).resolve().parents[3]
 SMALL = ["--spark", "spark.driver.memory=600m", "--spark", "spark.master=local[2]"]
 SMALL += ["--spark", "spark.sql.shuffle.partitions=2", "--spark", "spark.sql.codegen.wholeStage=false"]
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
-
-
-def environment(**more: str) -> dict[str, str]:
-    # The Spark of this test session is not the one that is meant.
-    ours = {key: value for key, value in os.environ.items() if not key.startswith(("PYSPARK_", "SPARK_"))}
-    return {**ours, **more}
 
 
 def ran(command: list[str], folder: Path, **more: str) -> "subprocess.CompletedProcess[str]":
@@ -86,8 +81,7 @@ def test_by_spark_submit(spark: Any, bootstrap: str, make_topic: MakeTopic, tmp_
     config = tmp_path / "pipelines.toml"
     config.write_text(f'[common]\nbootstrap = "{bootstrap}"\n[archive]\ntopics = ["{topic}"]\narchive = "lake"\n')
     submit = str(Path(sys.executable).with_name("spark-submit"))
-    quick = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-    options = ["--master", "local[2]", "--driver-memory", "600m", "--driver-java-options", quick]
+    options = ["--master", "local[2]", "--driver-memory", "600m", "--driver-java-options", QUICK]
     options += ["--conf", "spark.ui.enabled=false", "--conf", "spark.sql.shuffle.partitions=2"]
     options += ["--jars", ",".join(connector_jars()), "--py-files", str(code), str(program)]
     done = ran([submit, *options, "archive", "--config", str(config)], tmp_path, PYSPARK_PYTHON=sys.executable)

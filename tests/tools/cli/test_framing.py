@@ -11,17 +11,20 @@ from tools.cli.formats import Record
 from tools.cli.framing import Schemas, decoding, encoding
 
 AVRO = json.dumps({"type": "record", "name": "Order", "fields": [{"name": "id", "type": "int", "default": 3}]})
+PROTOBUF = """syntax = "proto3"; package shop;
+message Order { int32 id = 1; } message Bill { message Line { bytes raw = 1; } }"""
 GUID = "0f343b09-40cc-4c26-b6b2-d8a7d5b1b1c5"
 
 
 class Registry:
-    """One schema of each type, by ids 1 and 2, and the first by a guid."""
+    """One schema of each type, by ids 1 to 3, and the first by a guid."""
 
     def ask(self, method: str, *path: str, **_: Any) -> Any:
         known = {("ids", "1"): AVRO, ("guids", GUID): AVRO, ("ids", "2"): '{"type": "object", "required": ["id"]}'}
+        known["ids", "3"] = PROTOBUF
         if path[1:] not in known:
             raise NotFound("no such schema")
-        return {"schema": known[path[1:]], "schemaType": "JSON" if path[2] == "2" else "AVRO"}
+        return {"schema": known[path[1:]], "schemaType": {"2": "JSON", "3": "PROTOBUF"}.get(path[2], "AVRO")}
 
     def schema(self, schema_id: int) -> Any:
         return self.ask("GET", "schemas", "ids", str(schema_id))
@@ -59,3 +62,30 @@ def test_json_is_written_by_the_schema_that_is_named(schemas: Schemas) -> None:
     for name, value in (("1", b'{"id": "x"}'), ("1", b"nonsense"), ("2", b"{}")):
         with pytest.raises(UsageMistake):
             encoding(schemas, name)(value)
+
+
+def test_protobuf_is_written_too(schemas: Schemas) -> None:
+    assert encoding(schemas, "3")(b'{"id": 7}') == b"\0\0\0\0\3\0\x08\x07"
+    line = encoding(schemas, "3", "shop.Bill.Line")(b'{"raw": "/w=="}')
+    assert line == b"\0\0\0\0\3\x04\x02\0\x0a\x01\xff"
+    assert decoded(schemas, line) == b'{"raw":"/w=="}'
+    assert encoding(schemas, "3", "Bill.Line")(b'{"raw": "/w=="}') == line
+
+
+@pytest.mark.parametrize(
+    ("value", "message", "reason"),
+    [
+        (b'{"id": "x"}', "", "no shop.Order: .*id"),
+        (b'{"other": 1}', "", "no shop.Order: .*other"),
+        (b"[]", "", "no shop.Order"),
+        (b"{}", "shop.Nobody", "no message is called 'shop.Nobody': there are Order, Bill"),
+    ],
+)
+def test_what_no_message_can_hold_is_told(schemas: Schemas, value: bytes, message: str, reason: str) -> None:
+    with pytest.raises(UsageMistake, match=reason):
+        encoding(schemas, "3", message)(value)
+
+
+def test_messages_are_protobufs(schemas: Schemas) -> None:
+    with pytest.raises(UsageMistake, match="--message is for Protobuf"):
+        encoding(schemas, "1", "Order")

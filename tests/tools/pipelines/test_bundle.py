@@ -24,9 +24,14 @@ def test_it_runs_without_the_checkout_and_without_other_packages(tmp_path: Path)
     assert "archive" in done.stdout
 
 
-def test_it_holds_the_pipelines_alone(tmp_path: Path) -> None:
+def test_it_holds_the_pipelines_and_what_reads_values_by_schemas(tmp_path: Path) -> None:
     code, _ = bundle(tmp_path)
     with zipfile.ZipFile(code) as archive:
         names = archive.namelist()
     assert "tools/pipelines/archive/pipeline.py" in names
-    assert all(name == "tools/__init__.py" or name.startswith("tools/pipelines/") for name in names)
+    others = [name for name in names if not name.startswith(("tools/pipelines/", "coordinators/schemas/formats/"))]
+    assert others == ["tools/__init__.py", "coordinators/__init__.py", "coordinators/schemas/__init__.py"]
+    reads = "import coordinators.schemas.formats as f; [f.by_name(each) for each in f.TYPES]; print(f.__file__)"
+    command = [sys.executable, "-c", f"import sys; sys.path[:0] = [{str(code)!r}]; {reads}"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert str(code) in done.stdout, done.stderr

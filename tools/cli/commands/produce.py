@@ -107,6 +107,9 @@ SchemaName = Annotated[
     str | None,
     _in(INPUT, "--schema", metavar="SUBJECT[:N]", help="Values are JSON, written by this schema; a number is its id."),
 ]
+MessageName = Annotated[
+    str | None, _in(INPUT, "--message", metavar="NAME", help="Of a Protobuf schema; its first message by default.")
+]
 Registry = Annotated[
     str | None, _in(INPUT, "--registry", metavar="URL", help="Where schemas are, instead of the broker's door.")
 ]
@@ -172,6 +175,7 @@ def produce(
     is_json: IsJson = False,
     same_partition: SamePartition = False,
     schema: SchemaName = None,
+    message: MessageName = None,
     registry: Registry = None,
     acks: AcksNeeded = Acks.ALL,
     compression: Codec = Compression.NONE,
@@ -204,8 +208,7 @@ def produce(
     parse = parser(base, form, is_json=is_json, now_ms=now_ms, same_partition=same_partition)
     if null or cancel is not None:
         parse = nulled(parse)
-    if schema is not None:
-        parse = _with_schema(at, parse, schema, registry)
+    parse = parse if schema is None else _with_schema(at, parse, (schema, message or ""), registry)
     is_bare = cancel is not None and not values and not files
     texts = _nothing(key) if is_bare else source(values or (), files or (), delimiter, whole=whole)
     if not is_bare and not values and not files and sys.stdin.isatty():
@@ -232,12 +235,12 @@ def _options(
     }
 
 
-def _with_schema(at: Session, parse: Parse, schema: str, registry: str | None) -> Parse:
-    """The same with values written by a schema, and its id before them."""
+def _with_schema(at: Session, parse: Parse, schema: tuple[str, str], registry: str | None) -> Parse:
+    """The same with values written by a schema, and a message of it, with its id before them."""
     from tools.cli.framing import Schemas, encoding
     from tools.cli.schema_door import registry_of
 
-    encode = encoding(Schemas(registry_of(at.profile, registry)), schema)
+    encode = encoding(Schemas(registry_of(at.profile, registry)), *schema)
 
     def framed(text: bytes) -> NewRecord:
         record = parse(text)

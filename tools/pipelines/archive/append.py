@@ -10,9 +10,11 @@ from tools.pipelines.archive.entries import Entry
 from tools.pipelines.archive.files import describe, laid_out, write
 from tools.pipelines.archive.log import ArchiveLog
 from tools.pipelines.archive.schemas import Schemas, with_json
+from tools.pipelines.archive.typed import KnownSchemas, with_data
 from tools.pipelines.kafka import Cluster
 from tools.pipelines.options import PipelineError
 from tools.pipelines.ranges import Offsets, Ranges, ranges_between, to_json
+from tools.pipelines.typed.registry import Registry
 
 
 @dataclass(frozen=True)
@@ -23,6 +25,15 @@ class Layout:
     json_topics: tuple[str, ...] = ()
     files_per_hour: int = 1
     max_records_per_file: int = 5_000_000
+    schema_topics: tuple[str, ...] = ()
+    registry: Registry | None = None
+    """Who knows the schemas of those."""
+
+    def has_json(self, topic: str) -> bool:
+        return topic in self.json_topics or "*" in self.json_topics
+
+    def has_schemas(self, topic: str) -> bool:
+        return topic in self.schema_topics or "*" in self.schema_topics
 
 
 @dataclass(frozen=True)
@@ -112,18 +123,25 @@ def append(spark: Any, cluster: Cluster, log: ArchiveLog, piece: Plan, layout: L
 
 
 def _parts(spark: Any, log: ArchiveLog, source: Any, topics: list[str], layout: Layout) -> list[Any]:
-    """The records, those of topics with JSON apart: each has columns of its own."""
+    """The records, those of topics with columns of their own apart."""
     from pyspark.sql import functions
 
-    everything = "*" in layout.json_topics
-    apart = [topic for topic in topics if everything or topic in layout.json_topics]
-    schemas = Schemas(log.storage)
+    apart = [topic for topic in topics if layout.has_json(topic) or layout.has_schemas(topic)]
     topic = functions.col("topic")
-    parts = [with_json(spark, source.where(topic == each), each, schemas) for each in apart]
+    parts = [with_columns(spark, log, source.where(topic == each), each, layout) for each in apart]
     if len(apart) < len(topics):
         rest = reduce(lambda frame, each: frame.where(topic != each), apart, source)
         parts.append(rest)
     return parts
+
+
+def with_columns(spark: Any, log: ArchiveLog, records: Any, topic: str, layout: Layout) -> Any:
+    """Records of one topic with the columns that it has beside those of all topics."""
+    if layout.has_json(topic):
+        records = with_json(spark, records, topic, Schemas(log.storage))
+    if layout.has_schemas(topic):
+        records = with_data(records, topic, KnownSchemas(log.storage, layout.registry))
+    return records
 
 
 def _refuse_other_topics(log: ArchiveLog, ids: dict[str, str]) -> None:

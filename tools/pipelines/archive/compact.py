@@ -4,11 +4,10 @@ import time
 from collections import defaultdict
 from typing import Any
 
-from tools.pipelines.archive.append import Layout
+from tools.pipelines.archive.append import Layout, with_columns
 from tools.pipelines.archive.entries import Entry, File, State
 from tools.pipelines.archive.files import describe, laid_out, write
 from tools.pipelines.archive.log import ArchiveLog
-from tools.pipelines.archive.schemas import Schemas, with_json
 from tools.pipelines.options import PipelineError
 
 MEBIBYTE = 2**20
@@ -29,9 +28,7 @@ def compact(spark: Any, log: ArchiveLog, files: list[File], layout: Layout) -> E
 
     number = log.state.number + 1
     records = read(spark, log, [file.path for file in files])
-    topic = files[0].topic
-    if topic in layout.json_topics or "*" in layout.json_topics:
-        records = with_json(spark, records, topic, Schemas(log.storage))
+    records = with_columns(spark, log, records, files[0].topic, layout)
     write(laid_out(records), log.storage.path(log.staging(number)), layout.files_per_hour, layout.max_records_per_file)
     added = describe(spark, log, number)
     if content(added) != content(files):

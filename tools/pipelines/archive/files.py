@@ -28,7 +28,7 @@ def laid_out(records: Any) -> Any:
         "key",
         "value",
         "headers",
-        *(["json"] if "json" in records.columns else []),
+        *(name for name in ("json", "data") if name in records.columns),
     )
 
 

@@ -19,6 +19,7 @@ from tools.pipelines.progress import Progress
 from tools.pipelines.ranges import Ranges, ends, first_piece, merged, ranges_between, starts
 from tools.pipelines.running import connected, first_line, progress_for, session_for, stopping
 from tools.pipelines.storage import Storage
+from tools.pipelines.typed.registry import Registry
 from tools.pipelines.watching import Watch, follow_ends
 
 
@@ -26,6 +27,8 @@ def run(values: Values) -> int:
     """Archives what is there, and with `follow` what comes."""
     if not values["topics"] and not values["pattern"]:
         raise UsageError("--topics or --pattern is missing: which topics to archive")
+    if values["schemas"] and not values["registry"]:
+        raise UsageError("--registry is missing: the address of the registry that knows the schemas")
     with (
         session_for("archive", values) as spark,
         progress_for("archive", values, spark) as progress,
@@ -46,7 +49,12 @@ class Archiver:
         self.progress = progress
         self._failures = 0
         self._layout = Layout(
-            values["isolation"], tuple(values["json"]), values["files_per_hour"], values["max_records_per_file"]
+            values["isolation"],
+            tuple(values["json"]),
+            values["files_per_hour"],
+            values["max_records_per_file"],
+            tuple(values["schemas"]),
+            Registry(values["registry"], values["registry_config"]) if values["registry"] else None,
         )
 
     def run(self) -> None:

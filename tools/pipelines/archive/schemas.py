@@ -19,17 +19,20 @@ def grown(known: dict[str, Any] | None, seen: dict[str, Any]) -> dict[str, Any]:
     fields = {field["name"]: field for field in known["fields"]}
     for field in seen["fields"]:
         name = field["name"]
-        fields[name] = {**field, "type": _grown_type(fields[name]["type"], field["type"])} if name in fields else field
+        fields[name] = {**field, "type": grown_type(fields[name]["type"], field["type"])} if name in fields else field
     return {"type": "struct", "fields": list(fields.values())}
 
 
-def _grown_type(known: Any, seen: Any) -> Any:
+def grown_type(known: Any, seen: Any) -> Any:
+    """A type with what another has more inside it; one of another kind changes nothing."""
     if not isinstance(known, dict) or not isinstance(seen, dict) or known["type"] != seen["type"]:
         return known
     if known["type"] == "struct":
         return grown(known, seen)
     if known["type"] == "array":
-        return {**known, "elementType": _grown_type(known["elementType"], seen["elementType"])}
+        return {**known, "elementType": grown_type(known["elementType"], seen["elementType"])}
+    if known["type"] == "map":
+        return {**known, "valueType": grown_type(known["valueType"], seen["valueType"])}
     return known
 
 
