@@ -1,0 +1,1 @@
+"""MirrorMaker 2 between Apache Kafka and Tidegate."""
