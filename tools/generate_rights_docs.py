@@ -29,7 +29,8 @@ DOOR = """
 REGISTRY = """
 ## The schema registry
 
-Rights to a SUBJECT are to that of the path. A schema by its id is for whoever may READ one of its subjects.
+Rights to a SUBJECT are to that of the path. A schema by its id is for whoever may READ one of its subjects. Whoever
+names references in a schema needs READ to their subjects, too.
 
 | route | right |
 |---|---|

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
+from coordinators.group.moving import TIME_MARK, WAYS, NoSuchWay, goal, is_time
 from tools.cli.errors import UsageMistake
 from tools.cli.kafka import Kafka, check
 from tools.cli.times import moment_ms
@@ -85,14 +86,9 @@ async def goals(
     now_ms: int,
 ) -> dict[Place, int]:
     """Where `--to` leads in each partition, from where one is there, within what is there."""
-    if target in ("earliest", "latest"):
-        return {place: found[place][target == "latest"] for place in places}
-    if target.startswith("@"):
-        return await at_time(kafka, places, moment_ms(target[1:], now_ms))
-    if target[:1] in ("+", "-") and target[1:].isdecimal():
-        new = {place: offsets.get(place, found[place][0]) + int(target) for place in places}
-    elif target.isdecimal():
-        new = dict.fromkeys(places, int(target))
-    else:
-        raise UsageMistake(f"--to cannot be {target!r}", "earliest, latest, an offset, -N, +N, or @ and a time")
-    return {place: min(max(goal, found[place][0]), found[place][1]) for place, goal in new.items()}
+    if is_time(target):
+        return await at_time(kafka, places, moment_ms(target.removeprefix(TIME_MARK), now_ms))
+    try:
+        return {place: goal(target, *found[place], offsets.get(place)) for place in places}
+    except NoSuchWay:
+        raise UsageMistake(f"--to cannot be {target!r}", WAYS) from None

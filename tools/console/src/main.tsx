@@ -7,9 +7,10 @@ import "./style.css";
 import { isLoggedIn, logIn, logOut, whenUnknown } from "./api";
 import { placeOf, usePlace } from "./hooks";
 import { Cluster } from "./views/cluster";
-import { DeadLetters } from "./views/dead_letters";
+import { DeadLetters, Letters } from "./views/dead_letters";
 import { Group, Groups } from "./views/groups";
 import { Overview } from "./views/overview";
+import { Schemas, Subject } from "./views/schemas";
 import { Settings } from "./views/settings";
 import { ShareGroup, ShareGroups } from "./views/share_groups";
 import { Tenants } from "./views/tenants";
@@ -23,6 +24,7 @@ const MENU: [string, string][] = [
   ["groups", "Groups"],
   ["share-groups", "Share groups"],
   ["dead-letters", "Dead letters"],
+  ["schemas", "Schemas"],
   ["traces", "Traces"],
   ["cluster", "Cluster"],
   ["tenants", "Tenants"],
@@ -41,7 +43,9 @@ function View({ place }: { place: string[] }): JSX.Element {
     case "share-groups":
       return name === undefined ? <ShareGroups /> : <ShareGroup name={name} />;
     case "dead-letters":
-      return <DeadLetters />;
+      return name === undefined ? <DeadLetters /> : <Letters topic={name} />;
+    case "schemas":
+      return name === undefined ? <Schemas /> : <Subject name={name} />;
     case "traces":
       return name === undefined || rest.length < 2 ? <Traces /> : <Timeline topic={name} partition={rest[0]!} offset={rest[1]!} />;
     case "cluster":

@@ -30,13 +30,14 @@ export function Table<T>({ rows, columns, empty }: { rows: T[] | undefined; colu
   );
 }
 
-export function Pager({ page, onSkip }: { page: Page<unknown> | undefined; onSkip: (skip: number) => void }): JSX.Element | null {
+/** `isOpen`: it is not known how many there are. */
+export function Pager({ page, onSkip, isOpen }: { page: Page<unknown> | undefined; onSkip: (skip: number) => void; isOpen?: boolean }): JSX.Element | null {
   if (page === undefined || page.total <= page.limit) return null;
   const last = Math.min(page.skip + page.limit, page.total);
   return (
     <p class="pager">
       <button disabled={page.skip === 0} onClick={() => onSkip(Math.max(0, page.skip - page.limit))}>Before</button>
-      <span>{number(page.skip + 1)} to {number(last)} of {number(page.total)}</span>
+      <span>{number(page.skip + 1)} to {number(last)}{isOpen ? "" : ` of ${number(page.total)}`}</span>
       <button disabled={last >= page.total} onClick={() => onSkip(page.skip + page.limit)}>Next</button>
     </p>
   );

@@ -5,7 +5,8 @@ import { useState } from "preact/hooks";
 import { Page, path, query, send } from "../api";
 import { bytes, span, time } from "../format";
 import { useData } from "../hooks";
-import { Badge, Bars, Pager, Sure, Table, Wrong } from "../parts";
+import { TimeAxis } from "../time_axis";
+import { Badge, Pager, Sure, Table, Wrong } from "../parts";
 
 interface Pending {
   partition: number;
@@ -18,21 +19,29 @@ interface Pending {
 }
 
 const MINUTE_MS = 60_000;
-const EDGES = [MINUTE_MS, 10 * MINUTE_MS, 60 * MINUTE_MS, 6 * 60 * MINUTE_MS, 24 * 60 * MINUTE_MS, 7 * 24 * 60 * MINUTE_MS];
-const NAMES = ["within a minute", "10 minutes", "an hour", "6 hours", "a day", "a week", "later"];
+const STEPS = 24;
+/** How far ahead one looks. */
+const SPANS: Record<string, number> = { "an hour": 60 * MINUTE_MS, "a day": 24 * 60 * MINUTE_MS, "a week": 7 * 24 * 60 * MINUTE_MS, "30 days": 30 * 24 * 60 * MINUTE_MS };
 
 export function Delayed({ topic }: { topic: string }): JSX.Element {
   const [skip, setSkip] = useState(0);
   const [since] = useState(Date.now);
+  const [ahead, setAhead] = useState("a day");
   const base = path("topics", topic, "delayed");
   const list = useData<Page<Pending>>(base + query({ skip, limit: 50 }));
-  const histogram = useData<{ buckets: { records: number }[] }>(`${base}/histogram${query({ edges_ms: EDGES.map((edge) => since + edge).join(",") })}`);
+  const edges = Array.from({ length: STEPS }, (_, step) => since + Math.round(((step + 1) * SPANS[ahead]!) / STEPS));
+  const histogram = useData<{ buckets: { records: number }[] }>(`${base}/histogram${query({ edges_ms: edges.join(",") })}`);
   const one = (record: Pending) => path("topics", topic, "delayed", record.partition, record.id);
   return (
     <>
       <Wrong error={list.error} />
       {histogram.data && list.data && list.data.total > 0 && (
-        <Bars label="due" rows={histogram.data.buckets.map((bucket, index) => ({ name: NAMES[index] ?? "", count: bucket.records }))} />
+        <>
+          <form class="tools" onSubmit={(event) => event.preventDefault()}>
+            <label>due within <select value={ahead} onChange={(event) => setAhead(event.currentTarget.value)}>{Object.keys(SPANS).map((each) => <option>{each}</option>)}</select></label>
+          </form>
+          <TimeAxis counts={histogram.data.buckets.map((bucket) => bucket.records)} from={since} ahead={ahead} />
+        </>
       )}
       <Table
         rows={list.data?.items}

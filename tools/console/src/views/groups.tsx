@@ -1,11 +1,13 @@
 // Consumer groups: how far behind they are, and who reads what.
 
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { Page, path, query } from "../api";
 import { number } from "../format";
 import { placeOf, useData } from "../hooks";
 import { Badge, Figure, Pager, Table, Wrong } from "../parts";
+import { Chart, useSamples } from "../chart";
+import { Move } from "./group_move";
 
 interface GroupSummary {
   group: string;
@@ -16,7 +18,7 @@ interface GroupSummary {
 
 interface GroupDetail extends GroupSummary {
   protocol: string;
-  members: Page<{ member_id: string; client_id: string; client_host: string; assignment: { topic: string; partitions: number[] }[] }>;
+  members: Page<{ member_id: string; client_id: string; client_host: string; assignment: { topic: string; partitions: number[] }[] | null }>;
   offsets: Page<{ topic: string; partition: number; committed_offset: number; end_offset: number | null; lag: number | null }>;
 }
 
@@ -48,7 +50,9 @@ export function State({ state }: { state: string }): JSX.Element {
 
 export function Group({ name }: { name: string }): JSX.Element {
   const [skip, setSkip] = useState(0);
-  const { data, error } = useData<GroupDetail>(path("groups", name) + query({ skip, limit: 100 }));
+  const { data, error, again } = useData<GroupDetail>(path("groups", name) + query({ skip, limit: 100 }));
+  const lags = useMemo(() => (data && data.lag !== null ? [data.lag] : undefined), [data]);
+  const samples = useSamples(`lag of ${name}`, lags);
   return (
     <>
       <h1>{name} {data && <State state={data.state} />}</h1>
@@ -60,6 +64,7 @@ export function Group({ name }: { name: string }): JSX.Element {
           <Figure name="assignor">{data.protocol || "–"}</Figure>
         </dl>
       )}
+      {samples.length > 0 && <Chart name="lag" lines={["lag"]} samples={samples} />}
       <h2>Offsets</h2>
       <Table
         rows={data?.offsets.items}
@@ -73,6 +78,7 @@ export function Group({ name }: { name: string }): JSX.Element {
         ]}
       />
       <Pager page={data?.offsets} onSkip={setSkip} />
+      {data && data.type !== "share" && <Move group={name} members={data.members.total} onMoved={again} />}
       <h2>Members</h2>
       <Table
         rows={data?.members.items}
@@ -80,7 +86,7 @@ export function Group({ name }: { name: string }): JSX.Element {
         columns={[
           { name: "member", cell: (each) => <code>{each.member_id}</code> },
           { name: "client", cell: (each) => `${each.client_id} ${each.client_host}` },
-          { name: "reads", cell: (each) => each.assignment.map((place) => <div>{place.topic}: {place.partitions.join(", ")}</div>) },
+          { name: "reads", cell: (each) => each.assignment?.map((place) => <div>{place.topic}: {place.partitions.join(", ")}</div>) },
         ]}
       />
     </>

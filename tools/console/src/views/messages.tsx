@@ -7,7 +7,7 @@ import { time } from "../format";
 import { placeOf } from "../hooks";
 import { Table, Wrong } from "../parts";
 
-interface Message {
+export interface Message {
   partition: number;
   offset: number;
   timestamp: number;
@@ -78,12 +78,12 @@ export function Messages({ topic }: { topic: string }): JSX.Element {
   );
 }
 
-function Text({ text, base64 }: { text: string | null; base64: string | null }): JSX.Element {
+export function Text({ text, base64 }: { text: string | null; base64: string | null }): JSX.Element {
   if (text === null && base64 === null) return <span class="quiet">null</span>;
   return <pre>{text ?? base64}</pre>;
 }
 
-function pretty(value: unknown): string | null {
+export function pretty(value: unknown): string | null {
   if (value === null || value === undefined) return null;
   if (typeof value !== "string") return JSON.stringify(value, null, 1);
   try {

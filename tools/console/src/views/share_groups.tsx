@@ -1,11 +1,12 @@
 // Share groups: what members have in hand, what waits in back-off, how far each partition is.
 
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { Page, path, query } from "../api";
 import { number } from "../format";
 import { placeOf, useData } from "../hooks";
 import { Figure, Pager, Table, Wrong } from "../parts";
+import { Chart, useSamples } from "../chart";
 import { State } from "./groups";
 
 interface ShareGroupSummary {
@@ -46,6 +47,8 @@ export function ShareGroups(): JSX.Element {
 export function ShareGroup({ name }: { name: string }): JSX.Element {
   const [skip, setSkip] = useState(0);
   const { data, error } = useData<ShareGroupDetail>(path("share-groups", name) + query({ skip, limit: 100 }));
+  const lags = useMemo(() => (data ? [data.lag] : undefined), [data]);
+  const samples = useSamples(`lag of share group ${name}`, lags);
   return (
     <>
       <h1>{name} {data && <State state={data.state} />}</h1>
@@ -56,6 +59,7 @@ export function ShareGroup({ name }: { name: string }): JSX.Element {
           <Figure name="members">{number(data.members.total)}</Figure>
         </dl>
       )}
+      {samples.length > 0 && <Chart name="lag" lines={["lag"]} samples={samples} />}
       <Table
         rows={data?.offsets.items}
         empty="It has no partitions yet."

@@ -1,0 +1,48 @@
+"""What the console makes of what it is told: figures over time, letters by why they are dead, schemas beside each
+other."""
+
+import re
+
+from playwright.sync_api import Page, expect
+
+
+def test_lag_and_lanes_are_drawn_over_time_while_the_page_is_open(page: Page) -> None:
+    page.goto("/#/groups/readers")
+    expect(page.get_by_role("img", name="lag over time: lag")).to_be_visible()
+    page.goto("/#/topics/work/lanes")
+    drawn = page.get_by_role("img", name="waiting in all partitions over time: critical 1, high 0")
+    expect(drawn.locator("polyline")).to_have_count(5)
+    # The door is asked again every few seconds: so the line gets longer.
+    expect(drawn.locator("polyline").first).to_have_attribute("points", re.compile(r"\S+ \S+"), timeout=15_000)
+
+
+def test_what_waits_stands_on_a_time_axis(page: Page) -> None:
+    page.goto("/#/topics/jobs/delayed")
+    expect(page.locator("figure.chart")).to_contain_text("1 due within a day")
+    expect(page.locator("figure.chart rect")).to_have_count(1)
+    page.get_by_role("combobox").select_option("a week")
+    expect(page.locator("figure.chart")).to_contain_text("1 due within a week")
+
+
+def test_dead_letters_are_counted_by_reason_and_one_is_shown(page: Page) -> None:
+    page.goto("/#/dead-letters")
+    page.get_by_role("link", name="orders.dlq").click()
+    expect(page.locator("tbody tr")).to_have_count(2)
+    page.get_by_role("combobox").select_option("too late")
+    expect(page.locator("tbody tr")).to_have_count(1)
+    page.get_by_role("button", name="Show 0:1").click()
+    letter = page.get_by_role("region", name="One letter")
+    expect(letter).to_contain_text("cold")
+    expect(letter.locator(".figure", has_text="delivery.count")).to_contain_text("5")
+    expect(page.locator("main img, main script")).to_have_count(0)
+
+
+def test_a_schema_is_shown_and_compared_with_another_version(page: Page) -> None:
+    page.goto("/#/schemas")
+    page.get_by_role("searchbox").fill("orders-")
+    page.get_by_role("link", name="orders-value").click()
+    expect(page.locator(".figures")).to_contain_text("BACKWARD")
+    expect(page.locator("pre")).to_contain_text('"name": "Order"')
+    page.get_by_role("combobox").nth(1).select_option("1")
+    expect(page.locator("pre .new")).to_contain_text(['"type": "string",', '"doc": "<img'])
+    expect(page.locator("main img, main script")).to_have_count(0)
