@@ -20,7 +20,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         return run_command(given)
     parser = _parser()
-    options = parser.parse_args(given)
+    options = _parsed(parser, given[1:])
     _check(options, parser)
     _path.activate()
     from tidegate.serve import CannotStart, serve
@@ -37,10 +37,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
+def _parsed(parser: argparse.ArgumentParser, given: Sequence[str]) -> argparse.Namespace:
+    """The options; one that there is not is refused with the one that was perhaps meant."""
+    options, unknown = parser.parse_known_args(given)
+    if unknown:
+        parser.error(f"there is no {unknown[0]}{_meant(parser, unknown[0])}")
+    return options
+
+
+def _meant(parser: argparse.ArgumentParser, option: str) -> str:
+    from difflib import get_close_matches
+
+    options = [name for action in parser._actions for name in action.option_strings]
+    ends_alike = [name for name in options if name.endswith(f"-{option.lstrip('-')}")]
+    close = ends_alike or get_close_matches(option.partition("=")[0], options)
+    return f"; perhaps {', '.join(close)}?" if close else "; --help lists the options"
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="tidegate", description="A message broker that speaks the Kafka protocol.")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    serve = commands.add_parser(SERVE, help="run the broker", description="Run the broker until it is told to stop.")
+    serve = argparse.ArgumentParser(prog=f"tidegate {SERVE}", description="Run the broker until it is told to stop.")
     serve.add_argument("--config", metavar="FILE", help="a TOML or JSON file with broker keys by Kafka's names")
     serve.add_argument("--data-dir", metavar="DIR", help="where data is kept (log.dirs; default: data)")
     serve.add_argument("--host", metavar="HOST", help="the address to listen on (default: 127.0.0.1)")
@@ -81,7 +96,7 @@ def _parser() -> argparse.ArgumentParser:
     serve.add_argument(
         "--set", metavar="KEY=VALUE", action="append", default=[], help="set a broker key; may be repeated"
     )
-    return parser
+    return serve
 
 
 # What the options are short for.

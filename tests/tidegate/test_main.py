@@ -44,6 +44,23 @@ def test_options_are_short_for_settings(given: dict[str, object], options: list[
 
 
 @pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        ("--port", "there is no --port; perhaps --kafka-port, --http-port, --grpc-port, --text-port, --registry-port?"),
+        ("--data-dirs=d", "there is no --data-dirs=d; perhaps --data-dir?"),
+        ("--frobnicate", "there is no --frobnicate; --help lists the options"),
+    ],
+)
+def test_an_option_that_there_is_not_is_refused_with_those_that_are_like_it(
+    capsys: pytest.CaptureFixture[str], option: str, said: str
+) -> None:
+    with pytest.raises(SystemExit) as refused:
+        command.main(["serve", option])
+    assert refused.value.code == EXIT_USAGE
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
     ("option", "key"),
     [
         (["--kafka-port", "9777"], "listeners"),
