@@ -14,7 +14,7 @@ COST_ARGS ?=
 SIMULATE_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help venv serve cluster etcd-built setup check test static lint types layers tidy unit compat compat-reference spark demo bench soak chaos fuzz fuzz-cost simulate docs screenshots wheel clean
+.PHONY: help venv serve cluster etcd-built setup check test static lint types layers tidy unit compat compat-reference spark demo bench soak chaos fuzz fuzz-cost simulate docs reference screenshots wheel clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{printf "%-24s %s\n", $$1, $$2}'
@@ -111,6 +111,9 @@ fuzz-cost: venv  ## search for requests that cost the broker much (COST_ARGS="--
 
 docs: venv  ## build the pages of docs/ as a site, which needs no server, into build/site
 	@$(PY) -m tools.build_site build/site
+
+reference: venv  ## write the pages of docs/ that are made from the code; a test says when one is not current
+	@for each in config cli rights kafka http grpc error; do $(PY) -m tools.generate_$${each}_docs || exit 1; done
 
 screenshots: venv  ## make the pictures of the console that the documents show; needs Chromium
 	@$(PY) -m tools.screenshots

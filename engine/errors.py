@@ -232,7 +232,7 @@ class TransactionAbortable(BrokerError):
 
 
 class NotEnoughReplicas(BrokerError):
-    """Not now; older producers try again without asking for metadata."""
+    """Too few replicas are in sync, or what comes before is missing: not now. Older producers ask for no metadata."""
 
 
 class InvalidGroupId(BrokerError):

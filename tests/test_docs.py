@@ -11,25 +11,8 @@ from tests.tidegate.work.programs import prepare
 from tidegate import testing
 from tools.build_site import build
 from tools.list_decisions import listed
-from wire.kafka.apis import registered
 
 DOCS = Path(__file__).parent.parent / "docs"
-
-
-def rows(text: str) -> dict[int, tuple[str, str]]:
-    """The rows of the table of APIs: key -> (name, versions)."""
-    found = re.findall(r"^\| (\d+) \| (\w+) \| ([\d-]+) \|$", text, re.MULTILINE)
-    return {int(key): (name, versions) for key, name, versions in found}
-
-
-def test_every_api_is_listed_with_its_versions() -> None:
-    listed = rows((DOCS / "compatibility.md").read_text())
-    served = {
-        key: (_words(api.name), f"{api.first_version}-{api.last_advertised_version}")
-        for key, api in registered().items()
-        if api.advertised
-    }
-    assert listed == served
 
 
 def test_every_extension_header_is_explained() -> None:
@@ -81,10 +64,6 @@ def test_the_worker_of_the_page_on_queues_runs(tmp_path: Path) -> None:
             assert worker.stdout is not None
             assert worker.stdout.readline() == "jobs 0 0 1 b'key' b'hello'\n"
             worker.kill()
-
-
-def _words(name: str) -> str:
-    return "".join(word.capitalize() for word in name.split("_"))
 
 
 def test_every_page_is_found_from_the_sites_menu() -> None:

@@ -1,6 +1,5 @@
 """Writes docs/configuration.md from the config keys: `python -m tools.generate_config_docs`."""
 
-from collections.abc import Iterable
 from pathlib import Path
 
 from coordinators.group_configs import GROUP_CONFIGS
@@ -9,6 +8,7 @@ from engine.config.keys import LONG_MAX, ConfigKey
 from engine.config.topic import TOPIC_KEYS
 from tidegate.config import environment_name
 from tidegate.config_keys import BROKER_KEYS
+from tools.doc_tables import table
 
 DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "configuration.md"
 
@@ -62,11 +62,11 @@ def document() -> str:
         [
             _INTRODUCTION,
             "## Topic keys\n",
-            *_table(("key", "type", "default", "broker key", "meaning"), map(_topic_row, TOPIC_KEYS.values())),
+            *table(("key", "type", "default", "broker key", "meaning"), map(_topic_row, TOPIC_KEYS.values())),
             "\n## Broker keys\n",
-            *_table(("key", "type", "default", "altered", "meaning"), map(_broker_row, BROKER_KEYS.values())),
+            *table(("key", "type", "default", "altered", "meaning"), map(_broker_row, BROKER_KEYS.values())),
             _GROUPS,
-            *_table(("key", "type", "default", "broker key", "meaning"), map(_group_row, GROUP_CONFIGS.values())),
+            *table(("key", "type", "default", "broker key", "meaning"), map(_group_row, GROUP_CONFIGS.values())),
             "",
         ]
     )
@@ -104,14 +104,6 @@ def _default(key: ConfigKey) -> str:
 def _meaning(key: ConfigKey) -> str:
     rule = f" Must be {key.rule.sentence}." if key.rule.sentence else ""
     return key.full_documentation + rule
-
-
-def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> list[str]:
-    return [_line(head), _line(("---",) * len(head)), *(_line(row) for row in rows)]
-
-
-def _line(cells: Iterable[str]) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
 if __name__ == "__main__":

@@ -49,16 +49,19 @@ def _any(rights: tuple[Right, ...]) -> str:
     return " or ".join(f"{right.operation.name} {right.resource.name}" for right in rights)
 
 
+def asked_for(api: Api) -> str:
+    """The rights that an API asks its callers for, in words."""
+    if api.rights.of_nodes:
+        return "only nodes of the cluster ask it"
+    if not api.rights.checks:
+        return f"none: {api.rights.reason}"
+    told = ", ".join(dict.fromkeys(_any(rights) for rights in api.rights.asked))
+    return f"{told} ({api.rights.reason})" if api.rights.reason else told
+
+
 def _api(api: Api) -> str:
     name = "".join(word.capitalize() for word in api.name.split("_"))
-    if api.rights.of_nodes:
-        told = "only nodes of the cluster ask it"
-    elif not api.rights.checks:
-        told = f"none: {api.rights.reason}"
-    else:
-        told = ", ".join(dict.fromkeys(_any(rights) for rights in api.rights.asked))
-        told += f" ({api.rights.reason})" if api.rights.reason else ""
-    return f"| {api.key} | {name} | {told} |\n"
+    return f"| {api.key} | {name} | {asked_for(api)} |\n"
 
 
 def _route(route: Route) -> str:

@@ -60,17 +60,29 @@ def module_name(proto: str) -> str:
     return f"{name}{version}_pb2"
 
 
+def commented_files() -> list[FileDescriptorProto]:
+    """What protoc makes of the proto files, with the comments in them: for pages, nothing else needs those."""
+    with tempfile.TemporaryDirectory() as folder:
+        return _described(Path(folder) / "described", "--include_source_info")
+
+
 def _compiled(folder: Path) -> tuple[list[FileDescriptorProto], dict[str, str]]:
+    files = _described(folder / "described", f"--pyi_out={folder}")
+    stubs = {name: (folder / f"{name.removesuffix('.proto')}_pb2.pyi").read_text() for name in _names()}
+    return files, stubs
+
+
+def _names() -> list[str]:
+    return sorted(str(path.relative_to(PROTOS)) for path in PROTOS.rglob("*.proto"))
+
+
+def _described(target: Path, *options: str) -> list[FileDescriptorProto]:
     from grpc_tools import protoc
 
-    names = sorted(str(path.relative_to(PROTOS)) for path in PROTOS.rglob("*.proto"))
-    described = folder / "described"
-    options = [f"-I{PROTOS}", "--include_imports", f"--descriptor_set_out={described}", f"--pyi_out={folder}"]
-    if protoc.main(["protoc", *options, *names]) != 0:
+    command = ["protoc", f"-I{PROTOS}", "--include_imports", f"--descriptor_set_out={target}", *options, *_names()]
+    if protoc.main(command) != 0:
         raise SystemExit("protoc has failed")
-    files = list(FileDescriptorSet.FromString(described.read_bytes()).file)
-    stubs = {name: (folder / f"{name.removesuffix('.proto')}_pb2.pyi").read_text() for name in names}
-    return files, stubs
+    return list(FileDescriptorSet.FromString(target.read_bytes()).file)
 
 
 def _module(file: FileDescriptorProto, target: Target) -> str:

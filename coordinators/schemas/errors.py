@@ -59,13 +59,13 @@ class SubjectNotSoftDeleted(RegistryError):
 
 
 class VersionSoftDeleted(RegistryError):
-    """The same of one version."""
+    """The version was deleted before; only for good can it be deleted once more."""
 
     code = 40406
 
 
 class VersionNotSoftDeleted(RegistryError):
-    """The same of one version."""
+    """A version that is deleted for good has to be deleted before."""
 
     code = 40407
 

@@ -42,7 +42,7 @@ class GrpcError(Exception):
 
 # The first that fits counts, by the error's class and then its bases. UNAVAILABLE is what clients try again by
 # themselves: so it is for what passes, and for what surely was not done.
-_STATUSES: Final[dict[type[BrokerError], Status]] = {
+STATUSES: Final[dict[type[BrokerError], Status]] = {
     errors.UnknownTopicOrPartition: Status.NOT_FOUND,
     errors.UnknownTopicId: Status.NOT_FOUND,
     errors.GroupIdNotFound: Status.NOT_FOUND,
@@ -109,5 +109,5 @@ _STATUSES: Final[dict[type[BrokerError], Status]] = {
 
 def of_broker_error(error: BrokerError) -> GrpcError:
     """What the broker refuses, in terms of gRPC."""
-    found = (_STATUSES[kind] for kind in type(error).__mro__ if kind in _STATUSES)
+    found = (STATUSES[kind] for kind in type(error).__mro__ if kind in STATUSES)
     return GrpcError(next(found, Status.INTERNAL), str(error), type(error).__name__)

@@ -48,7 +48,7 @@ class Problem(Exception):
 
 
 # The first that fits counts, by the error's class and then its bases.
-_STATUSES: Final[dict[type[errors.BrokerError], HTTPStatus]] = {
+STATUSES: Final[dict[type[errors.BrokerError], HTTPStatus]] = {
     errors.UnknownTopicOrPartition: HTTPStatus.NOT_FOUND,
     errors.UnknownTopicId: HTTPStatus.NOT_FOUND,
     errors.GroupIdNotFound: HTTPStatus.NOT_FOUND,
@@ -108,7 +108,7 @@ _STATUSES: Final[dict[type[errors.BrokerError], HTTPStatus]] = {
 
 def of_broker_error(error: errors.BrokerError) -> Problem:
     """What the broker refuses, in terms of HTTP."""
-    found = (_STATUSES[kind] for kind in type(error).__mro__ if kind in _STATUSES)
+    found = (STATUSES[kind] for kind in type(error).__mro__ if kind in STATUSES)
     status = next(found, HTTPStatus.INTERNAL_SERVER_ERROR)
     headers = {"Retry-After": "1"} if status is HTTPStatus.SERVICE_UNAVAILABLE else {}
     return Problem(status, str(error), headers=headers, error=type(error).__name__)

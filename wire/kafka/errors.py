@@ -117,7 +117,7 @@ class ErrorCode(IntEnum):
     SHARE_SESSION_LIMIT_REACHED = 133
 
 
-_CODES: Final[dict[type[errors.BrokerError], ErrorCode]] = {
+CODES: Final[dict[type[errors.BrokerError], ErrorCode]] = {
     errors.UnknownTopicOrPartition: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
     errors.UnknownTopicId: ErrorCode.UNKNOWN_TOPIC_ID,
     errors.InvalidTopic: ErrorCode.INVALID_TOPIC_EXCEPTION,
@@ -222,7 +222,7 @@ _FENCED = (ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH)
 
 # Where several have one code, the plainest of them.
 _KINDS: Final[dict[int, type[BrokerError]]] = {
-    **{code: kind for kind, code in reversed(_CODES.items())},
+    **{code: kind for kind, code in reversed(CODES.items())},
     ErrorCode.NOT_LEADER_OR_FOLLOWER: errors.NotLeader,
     ErrorCode.INVALID_RECORD: errors.InvalidRecord,
     # Clients are told 45; nodes tell each other which of the two it is.
@@ -236,9 +236,9 @@ told: Final[Counter[ErrorCode]] = Counter()
 
 def error_code(error: errors.BrokerError) -> int:
     """The Kafka code of a broker error, for a client that is told it now."""
-    code = _CODES.get(type(error))
+    code = CODES.get(type(error))
     if code is None:
-        code = next((_CODES[kind] for kind in type(error).__mro__ if kind in _CODES), ErrorCode.UNKNOWN_SERVER_ERROR)
+        code = next((CODES[kind] for kind in type(error).__mro__ if kind in CODES), ErrorCode.UNKNOWN_SERVER_ERROR)
     told[code] += 1
     if code in _FENCED:
         logger.warning("a producer is fenced: %s", error, extra={"error": code.name})
