@@ -5,7 +5,7 @@ from pathlib import Path
 from coordinators.access.access import Right
 from wire.http.routing import Route, load_routes
 from wire.kafka.apis import Api, registered
-from wire.registry.application import registry_routes
+from wire.registry.openapi import registry_routes
 from wire.registry.rights import FILTERED, SubjectRights
 
 DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "rights.md"

@@ -39,6 +39,8 @@ class Level(Enum):
         return self.name.endswith("_TRANSITIVE")
 
 
+LENIENT = "LENIENT"
+"""The policy by which JSON Schemas may get properties though anything may have stood under their names."""
 DEFAULT_LEVEL = Level.BACKWARD
 
 
@@ -60,27 +62,33 @@ class Earlier:
 
 
 def incompatibilities(
-    parsing: Parsing, level: Level, new: tuple[str, ParsedSchema], earlier: Sequence[Earlier]
+    parsing: Parsing,
+    level: Level,
+    new: tuple[str, ParsedSchema],
+    earlier: Sequence[Earlier],
+    is_lenient: bool = False,
 ) -> list[str]:
     """[thread] Why the new schema, of a type, does not fit the versions, the newest of which are first."""
     if level is Level.NONE:
         return []
     for each in earlier:
-        found = _between(parsing, level, new, each)
+        found = _between(parsing, level, new, each, is_lenient=is_lenient)
         if found:
             return found[:MOST_MESSAGES]
     return []
 
 
-def _between(parsing: Parsing, level: Level, new: tuple[str, ParsedSchema], earlier: Earlier) -> list[str]:
+def _between(
+    parsing: Parsing, level: Level, new: tuple[str, ParsedSchema], earlier: Earlier, *, is_lenient: bool
+) -> list[str]:
     schema_type, parsed = new
     if schema_type != earlier.source.type:
         return [f"the schema is {schema_type}, and version {earlier.version} is {earlier.source.type}"]
     old, found = parsing.parsed(earlier.source), []
     if level.reads_older:
         told = f"cannot read what was written with version {earlier.version}"
-        found += [f"{told}: {each}" for each in parsed.incompatibilities(old)]
+        found += [f"{told}: {each}" for each in parsed.incompatibilities(old, lenient=is_lenient)]
     if level.is_read_by_older:
         told = f"version {earlier.version} could not read what is written with it"
-        found += [f"{told}: {each}" for each in old.incompatibilities(parsed)]
+        found += [f"{told}: {each}" for each in old.incompatibilities(parsed, lenient=is_lenient)]
     return found

@@ -6,6 +6,8 @@ from coordinators.schemas.errors import InvalidMode, OperationNotPermitted
 from coordinators.schemas.names import GLOBAL, Subject
 from coordinators.schemas.registry import Registry
 
+FORWARD = "FORWARD"
+
 
 class Mode(Enum):
     """What Confluent's registry has, but for FORWARD: there is nobody to whom anything could be forwarded."""
@@ -20,6 +22,8 @@ class Mode(Enum):
 
 def parse_mode(text: object) -> Mode:
     """The mode of a name, in capitals or not; `InvalidMode` if there is none."""
+    if isinstance(text, str) and text.upper() == FORWARD:
+        raise InvalidMode("The mode FORWARD is not supported: there is no other registry that anything is forwarded to")
     try:
         return Mode(text.upper()) if isinstance(text, str) else Mode(text)
     except ValueError:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from attrs import define, evolve, frozen
 
 from coordinators.schemas.changes import Changes, Overtaken, repeated
-from coordinators.schemas.compatibility import DEFAULT_LEVEL, Earlier, Level, incompatibilities, parse_level
+from coordinators.schemas.compatibility import DEFAULT_LEVEL, LENIENT, Earlier, Level, incompatibilities, parse_level
 from coordinators.schemas.errors import (
     IdDoesNotMatch,
     IncompatibleSchema,
@@ -20,12 +20,13 @@ from coordinators.schemas.errors import (
     UnacceptableSchema,
     VersionNotFound,
 )
+from coordinators.schemas.inherited import with_inherited
 from coordinators.schemas.modes import Mode, check_writable
 from coordinators.schemas.names import Subject, split
 from coordinators.schemas.parsing import Parsing, SchemaIdentity
 from coordinators.schemas.references import pinned
 from coordinators.schemas.registry import Registry
-from coordinators.schemas.rows import SchemaContent, SchemaRow, SubjectRow, Version
+from coordinators.schemas.rows import Members, SchemaContent, SchemaRow, SubjectRow, Version
 from coordinators.waiting import in_worker
 from engine.catalogue.catalogue import Commit, Put
 
@@ -84,7 +85,8 @@ class Registering:
         _check_given(wanted, mode, row)
         if mode is not Mode.IMPORT:
             level = self.level(subject)
-            reasons = await self._reasons(level, content.type, identity, self._earlier(row, level))
+            earlier = self._earlier(row, level, content.metadata)
+            reasons = await self._reasons(subject, level, content.type, identity, earlier)
             if reasons:
                 raise IncompatibleSchema(_told(level, reasons))
         return await self.changes.make(lambda: self._plan(evolve(wanted, content=content), row, identity))
@@ -138,12 +140,14 @@ class Registering:
         row = self.registry.subject(subject)
         if row is None or not (deleted or row.live()):
             raise SubjectNotFound(str(subject))
-        content, identity = await self._understood(subject, content, normalize=normalize)
         normalizes = self._normalizes(WantedSchema(subject, content, normalize))
-        found = self._found(subject, row, content.type, identity, normalize=normalizes, deleted=deleted)
-        if found is None:
-            raise SchemaNotFound
-        return found
+        # What was registered before the config gave metadata and rules to all is still found as it was.
+        for inherits in (True, False):
+            _, identity = await self._understood(subject, content, normalize=normalize, inherits=inherits)
+            found = self._found(subject, row, content.type, identity, normalize=normalizes, deleted=deleted)
+            if found is not None:
+                return found
+        raise SchemaNotFound
 
     def _found(
         self,
@@ -164,11 +168,13 @@ class Registering:
         return None
 
     async def _understood(
-        self, subject: Subject, content: SchemaContent, *, normalize: bool
+        self, subject: Subject, content: SchemaContent, *, normalize: bool, inherits: bool = True
     ) -> tuple[SchemaContent, SchemaIdentity]:
-        """The content with its references pinned, in its normalised words if that is wanted."""
+        """The content with references pinned and what the config adds, in its normalised words if they are wanted."""
         references = pinned(self.registry, subject.context, content.references)
         content = evolve(content, references=references)
+        if inherits:
+            content = with_inherited(self.registry, subject, content)
         identity = await self.parsing.identity(subject.context, content)
         if normalize or self.registry.setting(subject, "normalize") is True:
             content = evolve(content, text=identity.parsed.normalized)
@@ -187,17 +193,19 @@ class Registering:
     ) -> list[str]:
         """Why the schema could not be registered; with a number, why it does not fit that version alone."""
         row, level = self.registry.subject(subject), self.level(subject)
-        earlier = self._earlier(row, level) if number is None else [self._version(subject, row, number)]
+        compared = None if number is None else self._version(subject, row, number)
         content, identity = await self._understood(subject, content, normalize=normalize)
-        return await self._reasons(level, content.type, identity, earlier)
+        earlier = self._earlier(row, level, content.metadata) if compared is None else [compared]
+        return await self._reasons(subject, level, content.type, identity, earlier)
 
     async def _reasons(
-        self, level: Level, schema_type: str, identity: SchemaIdentity, earlier: Sequence[Earlier]
+        self, subject: Subject, level: Level, schema_type: str, identity: SchemaIdentity, earlier: Sequence[Earlier]
     ) -> list[str]:
         if level is Level.NONE or not earlier:
             return []
         new = schema_type, identity.parsed
-        return await in_worker(self.parsing.workers, incompatibilities, self.parsing, level, new, earlier)
+        is_lenient = self.registry.setting(subject, "compatibilityPolicy") == LENIENT
+        return await in_worker(self.parsing.workers, incompatibilities, self.parsing, level, new, earlier, is_lenient)
 
     def _version(self, subject: Subject, row: SubjectRow | None, number: int) -> Earlier:
         if row is None or not row.live():
@@ -207,11 +215,16 @@ class Registering:
             raise VersionNotFound(number)
         return self._compared(row, found)
 
-    def _earlier(self, row: SubjectRow | None, level: Level) -> list[Earlier]:
-        """Versions that a new one is compared with, the newest first."""
+    def _earlier(self, row: SubjectRow | None, level: Level, metadata: Members | None) -> list[Earlier]:
+        """Versions that a new one is compared with, the newest first; of several groups those of its own."""
         if row is None or level is Level.NONE:
             return []
         live = row.live()[::-1]
+        group = self.registry.setting(row.subject, "compatibilityGroup")
+        if isinstance(group, str):
+            mine = _property(metadata, group)
+            contents = ((each, self.registry.schema_of(row.subject, each).content) for each in live)
+            live = tuple(each for each, content in contents if _property(content.metadata, group) == mine)
         return [self._compared(row, each) for each in (live if level.is_transitive else live[:1])]
 
     def _compared(self, row: SubjectRow, version: Version) -> Earlier:
@@ -232,6 +245,10 @@ def _check_given(wanted: WantedSchema, mode: Mode, row: SubjectRow | None) -> No
     following = 1 if row is None else row.next_version
     if wanted.version not in (None, following):
         raise UnacceptableSchema(f"Version is not one more than previous version: {following} is the next one")
+
+
+def _property(metadata: Members | None, name: str) -> object:
+    return ((metadata or {}).get("properties") or {}).get(name)
 
 
 def _checked_row(schema: SchemaRow) -> bytes:

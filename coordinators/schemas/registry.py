@@ -99,12 +99,12 @@ class Registry:
 
     def is_registered(self, subject: str, schema_id: int) -> bool:
         """Whether a version of the subject that is not deleted has this id."""
-        row = self.subjects.get(split(subject))
+        row = self.subjects.get(self.resolved(split(subject)))
         return row is not None and any(each.id == schema_id and not each.deleted for each in row.versions)
 
     def latest(self, subject: str) -> SchemaRow | None:
         """The schema of the subject's newest version that is not deleted."""
-        name = split(subject)
+        name = self.resolved(split(subject))
         row = self.subjects.get(name)
         version = None if row is None else row.latest
         return None if version is None else self.by_id(version.id, name.context)
@@ -153,6 +153,18 @@ class Registry:
         }
 
     # -- settings: a subject's own, else its context's, else those of all
+
+    def resolved(self, subject: Subject) -> Subject:
+        """The subject that an alias stands for; any other as it is. Aliases of aliases are not followed."""
+        row = self.settings.get(subject) if subject.name else None
+        alias = None if row is None or row.config is None else row.config.get("alias")
+        return split(alias, subject.context) if alias else subject
+
+    def names(self, row: SchemaRow) -> frozenset[str]:
+        """What the subjects that have a schema are called, by their aliases too."""
+        found = {subject for subject, _ in self.uses(row)}
+        aliases = {scope for scope in self.settings if self.resolved(scope) != scope}
+        return frozenset(map(str, found - aliases | {each for each in aliases if self.resolved(each) in found}))
 
     def setting(self, subject: Subject, name: str) -> object:
         """What holds for a subject: the member of that name of the nearest scope that has one, else None."""

@@ -6,14 +6,48 @@ from attrs import define, evolve
 
 from coordinators.schemas.changes import Changes, repeated
 from coordinators.schemas.compatibility import parse_level
-from coordinators.schemas.errors import InvalidMode, OperationNotPermitted, SubjectNotFound
+from coordinators.schemas.errors import (
+    InvalidCompatibility,
+    InvalidMode,
+    InvalidSubject,
+    OperationNotPermitted,
+    SubjectNotFound,
+)
 from coordinators.schemas.modes import Mode, parse_mode
-from coordinators.schemas.names import GLOBAL, Subject
+from coordinators.schemas.names import GLOBAL, Subject, checked
 from coordinators.schemas.registry import Registry
 from coordinators.schemas.rows import SettingsRow
 from engine.catalogue.catalogue import Commit
 
 Config = dict[str, Any]
+POLICIES = ("STRICT", "LENIENT")
+
+
+def checked_config(scope: Subject, given: Config) -> Config:
+    """The members in the form in which they are kept; raises what is wrong with them."""
+    checked_ones = dict(given)
+    if given.get("compatibility") is not None:
+        checked_ones["compatibility"] = parse_level(given["compatibility"]).value
+    policy = given.get("compatibilityPolicy")
+    if policy is not None:
+        if policy.upper() not in POLICIES:
+            raise InvalidCompatibility(
+                f"Invalid compatibility policy {policy!r}. Valid values are {', '.join(POLICIES)}"
+            )
+        checked_ones["compatibilityPolicy"] = policy.upper()
+    if "alias" in given:
+        checked_ones["alias"] = _checked_alias(scope, given["alias"])
+    return checked_ones
+
+
+def _checked_alias(scope: Subject, alias: str | None) -> str | None:
+    """The subject that the scope shall stand for; nothing for none."""
+    if not alias:
+        return None
+    meant = checked(alias, scope.context)
+    if not scope.name or meant == scope:
+        raise InvalidSubject(f"The alias '{alias}' has to be that of a subject, and to name another one")
+    return str(meant)
 
 
 @define(eq=False)
@@ -24,13 +58,14 @@ class RegistrySettings:
     changes: Changes
 
     async def put_config(self, scope: Subject, given: Config) -> None:
-        """Set the members that are given; others stay."""
-        if given.get("compatibility") is not None:
-            given = {**given, "compatibility": parse_level(given["compatibility"]).value}
+        """Set the members that are given; others stay, and what is given as None is not set any more."""
+        given = checked_config(scope, given)
 
         def plan() -> tuple[None, Commit]:
             before = self.changes.settings_of(scope)
-            return None, self.changes.settings(before, evolve(before, config={**(before.config or {}), **given}))
+            merged = {**(before.config or {}), **given}
+            after = {name: value for name, value in merged.items() if value is not None}
+            return None, self.changes.settings(before, evolve(before, config=after or None))
 
         await repeated(lambda: self.changes.make(plan))
 

@@ -4,8 +4,6 @@ import logging
 from collections import Counter
 from functools import lru_cache, partial
 from http import HTTPStatus
-from importlib import import_module
-from pkgutil import iter_modules
 from typing import Any
 from urllib.parse import parse_qsl, unquote
 
@@ -34,6 +32,7 @@ from wire.http.problems import Problem
 from wire.http.routing import Route, Routes
 from wire.registry.calls import RegistryCall, with_booleans
 from wire.registry.media import DEFAULT, check_content_type, chosen
+from wire.registry.openapi import registry_routes
 from wire.registry.refusals import of_error, of_problem, refusal
 from wire.services import Services
 from wire.transport import Transport, TransportStream
@@ -58,10 +57,12 @@ class RegistryApplication:
         reception: Reception,
         rules: AccessControl,
         tenants: Tenants,
+        registry: Registry,
         *,
         mounted: bool = False,
     ) -> None:
         self._tenants = tenants
+        self._registry = registry
         self._routes = routes
         self._life = life
         self._reception = reception
@@ -88,7 +89,7 @@ class RegistryApplication:
             media_type = chosen(request)
             self._check_ready()
             fields = _converted(place, route.place), _queried(query, route), _body(request, route)
-            call = RegistryCall(*fields, request, caller, context)
+            call = RegistryCall(*fields, request, caller, context, self._registry.resolved)
             if route.rights is not None:
                 route.rights.require(call, self._rules, f"{route.method} {route.path}")
             response = _with_media_type(route.answered(await route.handle(call)), media_type)
@@ -191,20 +192,11 @@ def _with_media_type(response: Response, media_type: str) -> Response:
     return Response(response.status, response.body, media_type, response.headers)
 
 
-def registry_routes() -> Routes:
-    """The routes of every file in `routes/`."""
-    import wire.registry.routes as package
-
-    modules = [import_module(f"{package.__name__}.{found.name}") for found in iter_modules(package.__path__)]
-    return Routes(route for module in modules for route in module.ROUTES)
-
-
 def load_registry(services: Services, *, mounted: bool = False) -> RegistryApplication:
     """[thread] The application with every route, each given the services that it names."""
     routes = registry_routes().bound(_with_changes(services))
-    return RegistryApplication(
-        routes, services[Life], services[Reception], services[AccessControl], services[Tenants], mounted=mounted
-    )
+    known = services[Life], services[Reception], services[AccessControl], services[Tenants], services[Registry]
+    return RegistryApplication(routes, *known, mounted=mounted)
 
 
 def _with_changes(services: Services) -> Services:

@@ -1,5 +1,6 @@
 """What a handler is given of a request: where it is about, what is asked, and in which context."""
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Annotated, Any
 
@@ -14,23 +15,34 @@ INT32_MAX = 2**31 - 1
 LATEST = "latest"
 
 
+def _itself(subject: Subject) -> Subject:
+    return subject
+
+
 @define
 class RegistryCall(Call):
     """A call that was found right."""
 
     context: str = DEFAULT_CONTEXT
     """That which the path names."""
+    resolve: Callable[[Subject], Subject] = _itself
+    """The subject that an alias stands for."""
 
     @property
     def subject(self) -> Subject:
-        """The subject of the path; `InvalidSubject` for what none is called."""
+        """The subject of the path, or what it is an alias of; `InvalidSubject` for what none is called."""
+        return self.resolve(self.named)
+
+    @property
+    def named(self) -> Subject:
+        """What the path says."""
         return checked(self.place.subject, self.context)
 
     @property
     def scope(self) -> Subject:
-        """The subject of the path, or the context (`:.ctx:`) that it stands for."""
+        """The subject of the path as it is named, or the context (`:.ctx:`): what has a level and a mode."""
         found = split(self.place.subject, self.context)
-        return found if not found.name and found.context != DEFAULT_CONTEXT else self.subject
+        return found if not found.name and found.context != DEFAULT_CONTEXT else self.named
 
     @property
     def version(self) -> int | None:

@@ -27,13 +27,15 @@ class SubjectRights(RouteRights):
     schema sees what it says, and keeps it from being deleted."""
 
     right: Right = READ_SUBJECT
+    of_scope: bool = False
+    """Whether it is about what is set for the name itself; else an alias is what it stands for."""
 
     def require(self, call: "Call", access: AccessControl, asked: str) -> None:
         """Raise the refusal unless the caller has it."""
         from wire.registry.calls import RegistryCall
 
         assert isinstance(call, RegistryCall)
-        access.require(call.caller, self.right, str(call.scope), asked)
+        access.require(call.caller, self.right, str(call.scope if self.of_scope else call.subject), asked)
         for reference in getattr(call.body, "references", None) or ():
             access.require(call.caller, READ_SUBJECT, str(split(reference.subject, call.context)), asked)
 
@@ -41,6 +43,11 @@ class SubjectRights(RouteRights):
 def to_subject(right: Right) -> SubjectRights:
     """A right to the subject that the path names."""
     return SubjectRights(right=right)
+
+
+def to_scope(right: Right) -> SubjectRights:
+    """A right to what is set for the subject or context that the path names."""
+    return SubjectRights(right=right, of_scope=True)
 
 
 FILTERED = RouteRights()

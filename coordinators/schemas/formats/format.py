@@ -61,8 +61,9 @@ class ParsedSchema(Protocol):
     def normalized(self) -> str:
         """The same with everything put in order that means nothing."""
 
-    def incompatibilities(self, writer: Any) -> list[str]:
-        """What a reader with this schema could not read of what was written with `writer`, of the same kind."""
+    def incompatibilities(self, writer: Any, *, lenient: bool = False) -> list[str]:
+        """What a reader with this schema could not read of what was written with `writer`, of the same kind. `lenient`
+        is less strict where a kind has rules that are."""
 
     def validator(self) -> Callable[[bytes], None]:
         """What raises `InvalidPayload` unless it is given bytes that this schema describes, all of them."""

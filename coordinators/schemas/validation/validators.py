@@ -82,7 +82,7 @@ class Validators:
         if not rows:
             return f"names {called}, which is not registered"
         if rules.needs_name:
-            subjects = frozenset(str(subject) for row in rows for subject, _ in self.registry.uses(row))
+            subjects = frozenset(name for row in rows for name in self.registry.names(row))
             return NamedSchema(rows[0], self._source(rows[0]), subjects)
         subject = rules.subject(topic, "")
         for row in rows:

@@ -26,6 +26,19 @@ async def test_ids_guids_and_subjects_are_found(node: RegistryNode) -> None:
 
 
 @trio_test
+async def test_records_of_an_alias_are_held_against_what_it_stands_for(node: RegistryNode) -> None:
+    found = await node.register("shop-orders", avro("a"))
+    await node.settings.put_config(ORDERS, {"alias": "shop-orders"})
+    registry = node.registry
+    assert registry.is_registered("orders-value", 1)
+    assert registry.latest("orders-value") == found.schema
+    assert registry.names(found.schema) == {"shop-orders", "orders-value"}
+    await node.register("orders-value", avro("b"))
+    assert not registry.is_registered("orders-value", 2), "what the name itself has is out of sight"
+    assert registry.names(registry.schema_of(ORDERS, registry.subjects[ORDERS].versions[0])) == set()
+
+
+@trio_test
 async def test_whoever_wants_to_know_is_told_of_changes(node: RegistryNode) -> None:
     told: list[int] = []
     node.registry.on_change.append(lambda: told.append(node.registry.revision))

@@ -1,19 +1,22 @@
 """The registry's door over a catalogue in memory, asked as clients ask it."""
 
 import json
+from base64 import b64encode
 from typing import Any
 
 from attrs import define, field
 
 from coordinators.access.access import AccessControl
+from coordinators.access.acls import Operation, PatternType, Permission, ResourceKind
 from coordinators.access.audit import Audit
-from coordinators.access.authorizer import Authorizer
+from coordinators.access.authorizer import Authorizer, Rules
 from coordinators.cluster.controller import ClusterController
 from coordinators.cluster.nodes import NodeIdentity
 from coordinators.schemas.registry import Registry
 from coordinators.tenants.tenants import Tenants
 from coordinators.topic_view import TopicView
 from engine.catalogue.memory import MemoryCatalogue
+from engine.catalogue.records import AclRecord
 from engine.clock import ManualClock
 from engine.timers import Timers
 from engine.workers import InlineWorkers, Workers
@@ -90,3 +93,22 @@ class Door:
         assert found["message"]
         assert found.keys() == {"error_code", "message"}
         return int(found["error_code"])
+
+
+async def has_password(name: str, password: str) -> bool:
+    return password == f"{name}-secret"
+
+
+def basic(name: str, password: str = "") -> str:
+    return "Basic " + b64encode(f"{name}:{password or name + '-secret'}".encode()).decode()
+
+
+def rule(user: str, operation: Operation, name: str, pattern: int = PatternType.LITERAL) -> AclRecord:
+    return AclRecord(ResourceKind.SUBJECT, name, pattern, f"User:{user}", "*", operation, Permission.ALLOW)
+
+
+def guarded(*rules: AclRecord) -> Door:
+    known = Rules()
+    known.put({each.key: each.encode() for each in rules})
+    reception = Reception(Access(), check_password=has_password, certificates=True, delay_s=0)
+    return Door(Authorizer(known, frozenset({"User:admin"}), False), reception)

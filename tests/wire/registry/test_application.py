@@ -1,18 +1,15 @@
 """Kinds of content, paths, who calls: what holds for every call of the registry."""
 
 import json
-from base64 import b64encode
 
 import pytest
 from trio.testing import trio_test
 
-from coordinators.access.acls import Operation, PatternType, Permission, ResourceKind
-from coordinators.access.authorizer import Authorizer, Rules
+from coordinators.access.acls import Operation, PatternType
 from coordinators.access.callers import Principal
 from coordinators.tenants.rows import TenantRecord
-from engine.catalogue.records import AclRecord
 from tests.coordinators.schemas.registries import avro
-from tests.wire.registry.doors import V1, Door
+from tests.wire.registry.doors import V1, Door, basic, guarded, rule
 from wire.http.callers import Reception, Visitor
 from wire.http.config import Access
 from wire.http.life import Phase
@@ -123,25 +120,6 @@ async def test_below_the_operations_door_the_same_word_comes_twice() -> None:
 
 
 # -- who calls
-
-
-async def has_password(name: str, password: str) -> bool:
-    return password == f"{name}-secret"
-
-
-def basic(name: str, password: str = "") -> str:
-    return "Basic " + b64encode(f"{name}:{password or name + '-secret'}".encode()).decode()
-
-
-def rule(user: str, operation: Operation, name: str, pattern: int = PatternType.LITERAL) -> AclRecord:
-    return AclRecord(ResourceKind.SUBJECT, name, pattern, f"User:{user}", "*", operation, Permission.ALLOW)
-
-
-def guarded(*rules: AclRecord) -> Door:
-    known = Rules()
-    known.put({each.key: each.encode() for each in rules})
-    reception = Reception(Access(), check_password=has_password, certificates=True, delay_s=0)
-    return Door(Authorizer(known, frozenset({"User:admin"}), False), reception)
 
 
 @trio_test

@@ -1,5 +1,6 @@
-"""`/config`: levels of compatibility, of the whole registry, of contexts and of subjects."""
+"""`/config`: levels of compatibility and what else holds for the whole registry, for contexts and for subjects."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -11,38 +12,63 @@ from coordinators.access.rights import (
     DESCRIBE_SUBJECT_CONFIGS,
 )
 from coordinators.schemas.compatibility import DEFAULT_LEVEL
-from coordinators.schemas.errors import ConfigNotFound, InvalidCompatibility
+from coordinators.schemas.errors import ConfigNotFound, InvalidCompatibility, RegistryError
 from coordinators.schemas.names import DEFAULT_CONTEXT, GLOBAL, Subject
 from coordinators.schemas.registry import Registry
 from coordinators.schemas.settings import RegistrySettings
 from wire.http.rights import on
 from wire.http.routing import Route
 from wire.registry.answers import UNSET, Omitted
+from wire.registry.bodies import MetadataGiven, RulesGiven
 from wire.registry.calls import NoQuery, RegistryCall, SubjectPlace
-from wire.registry.rights import to_subject
+from wire.registry.rights import to_scope
 
 
 class ConfigGiven(msgspec.Struct, rename="camel"):
-    """What to set; what is not named stays."""
+    """What to set; what is not named stays, what is null is not set any more."""
 
-    compatibility: str | None = None
-    compatibility_level: str | None = None
+    compatibility: str | Omitted | None = UNSET
+    compatibility_level: str | Omitted | None = UNSET
     """The name that answers use, taken too."""
-    normalize: bool | None = None
+    compatibility_policy: str | Omitted | None = UNSET
+    compatibility_group: str | Omitted | None = UNSET
+    normalize: bool | Omitted | None = UNSET
+    alias: str | Omitted | None = UNSET
+    default_metadata: MetadataGiven | Omitted | None = UNSET
+    override_metadata: MetadataGiven | Omitted | None = UNSET
+    default_rule_set: RulesGiven | Omitted | None = UNSET
+    override_rule_set: RulesGiven | Omitted | None = UNSET
+    validate_fields: bool | Omitted | None = UNSET
+    """Not supported, as the next: true is refused."""
+    validate_rules: bool | Omitted | None = UNSET
 
 
-class ConfigEchoed(msgspec.Struct):
+class ConfigEchoed(msgspec.Struct, rename="camel"):
     """What was set."""
 
     compatibility: str | Omitted = UNSET
+    compatibility_policy: str | Omitted = UNSET
+    compatibility_group: str | Omitted = UNSET
     normalize: bool | Omitted = UNSET
+    alias: str | Omitted = UNSET
+    default_metadata: MetadataGiven | Omitted = UNSET
+    override_metadata: MetadataGiven | Omitted = UNSET
+    default_rule_set: RulesGiven | Omitted = UNSET
+    override_rule_set: RulesGiven | Omitted = UNSET
 
 
 class ConfigShown(msgspec.Struct, rename="camel"):
     """What is in force."""
 
     compatibility_level: str | Omitted = UNSET
+    compatibility_policy: str | Omitted = UNSET
+    compatibility_group: str | Omitted = UNSET
     normalize: bool | Omitted = UNSET
+    alias: str | Omitted = UNSET
+    default_metadata: MetadataGiven | Omitted = UNSET
+    override_metadata: MetadataGiven | Omitted = UNSET
+    default_rule_set: RulesGiven | Omitted = UNSET
+    override_rule_set: RulesGiven | Omitted = UNSET
 
 
 class DefaultQuery(msgspec.Struct, rename="camel"):
@@ -56,7 +82,7 @@ def whole(call: RegistryCall) -> Subject:
     return GLOBAL if call.context == DEFAULT_CONTEXT else Subject(call.context, "")
 
 
-async def show_global(call: RegistryCall, registry: Registry) -> ConfigShown:
+async def show_global_config(call: RegistryCall, registry: Registry) -> ConfigShown:
     """What holds where a subject has nothing of its own."""
     return _in_force(registry, whole(call))
 
@@ -71,7 +97,7 @@ async def show_config(call: RegistryCall, registry: Registry, settings: Registry
     return _in_force(registry, scope)
 
 
-async def put_global(call: RegistryCall, settings: RegistrySettings) -> ConfigEchoed:
+async def put_global_config(call: RegistryCall, settings: RegistrySettings) -> ConfigEchoed:
     """Set it for everything."""
     return await _put(call, whole(call), settings)
 
@@ -81,7 +107,7 @@ async def put_config(call: RegistryCall, settings: RegistrySettings) -> ConfigEc
     return await _put(call, call.scope, settings)
 
 
-async def delete_global(call: RegistryCall, settings: RegistrySettings) -> ConfigShown:
+async def delete_global_config(call: RegistryCall, settings: RegistrySettings) -> ConfigShown:
     """Back to what there is without settings; what it was."""
     gone = await settings.delete_config(whole(call))
     return _shown({"compatibility": DEFAULT_LEVEL.value, **gone})
@@ -93,34 +119,46 @@ async def delete_config(call: RegistryCall, settings: RegistrySettings) -> Confi
 
 
 async def _put(call: RegistryCall, scope: Subject, settings: RegistrySettings) -> ConfigEchoed:
-    body: ConfigGiven = call.body
-    given: dict[str, Any] = {
-        "compatibility": body.compatibility or body.compatibility_level,
-        "normalize": body.normalize,
-    }
-    given = {name: value for name, value in given.items() if value is not None}
+    given = _members(call.body)
     if not given:
         raise InvalidCompatibility("Invalid compatibility level: none is given")
     await settings.put_config(scope, given)
     own = settings.own(scope).config or {}
-    return ConfigEchoed(**{name: own[name] for name in given})
+    return msgspec.convert({name: own[name] for name in given if name in own}, ConfigEchoed)
+
+
+def _members(body: ConfigGiven) -> dict[str, Any]:
+    """What is given, as it is kept."""
+    given: dict[str, Any] = msgspec.to_builtins(body)
+    level = given.pop("compatibilityLevel", UNSET)
+    if level is not UNSET and not given.get("compatibility"):
+        given["compatibility"] = level
+    for name in ("validateFields", "validateRules"):
+        if given.pop(name, None):
+            raise RegistryError(f"{name} is not supported", 422)
+    return given
 
 
 def _in_force(registry: Registry, scope: Subject) -> ConfigShown:
-    level = registry.setting(scope, "compatibility") or DEFAULT_LEVEL.value
-    return _shown({"compatibility": level, "normalize": registry.setting(scope, "normalize")})
+    held = {name: registry.setting(scope, name) for name in INHERITED}
+    held["compatibility"] = held["compatibility"] or DEFAULT_LEVEL.value
+    return _shown(held)
 
 
-def _shown(config: Any) -> ConfigShown:
-    level, normalize = config.get("compatibility"), config.get("normalize")
-    return ConfigShown(UNSET if level is None else level, UNSET if normalize is None else normalize)
+def _shown(config: Mapping[str, Any]) -> ConfigShown:
+    members = {name: value for name, value in config.items() if value is not None}
+    if "compatibility" in members:
+        members["compatibilityLevel"] = members.pop("compatibility")
+    return msgspec.convert(members, ConfigShown)
 
 
+INHERITED = [each.encode_name for each in msgspec.structs.fields(ConfigEchoed) if each.name != "alias"]
+"""What holds for all below that have none of their own."""
 ROUTES = (
     Route(
         "GET",
         "/config",
-        show_global,
+        show_global_config,
         "The level of the whole registry",
         ConfigShown,
         query=NoQuery,
@@ -129,7 +167,7 @@ ROUTES = (
     Route(
         "PUT",
         "/config",
-        put_global,
+        put_global_config,
         "Set it",
         ConfigEchoed,
         query=NoQuery,
@@ -139,7 +177,7 @@ ROUTES = (
     Route(
         "DELETE",
         "/config",
-        delete_global,
+        delete_global_config,
         "Forget it",
         ConfigShown,
         query=NoQuery,
@@ -153,7 +191,7 @@ ROUTES = (
         ConfigShown,
         SubjectPlace,
         DefaultQuery,
-        rights=to_subject(DESCRIBE_SUBJECT_CONFIGS),
+        rights=to_scope(DESCRIBE_SUBJECT_CONFIGS),
     ),
     Route(
         "PUT",
@@ -164,7 +202,7 @@ ROUTES = (
         SubjectPlace,
         NoQuery,
         ConfigGiven,
-        rights=to_subject(ALTER_SUBJECT_CONFIGS),
+        rights=to_scope(ALTER_SUBJECT_CONFIGS),
     ),
     Route(
         "DELETE",
@@ -174,6 +212,6 @@ ROUTES = (
         ConfigShown,
         SubjectPlace,
         NoQuery,
-        rights=to_subject(ALTER_SUBJECT_CONFIGS),
+        rights=to_scope(ALTER_SUBJECT_CONFIGS),
     ),
 )

@@ -60,7 +60,7 @@ async def show_cluster(_: RegistryCall, identity: NodeIdentity) -> ClusterShown:
     return ClusterShown(identity.cluster_id, {"path": [], "clusters": clusters})
 
 
-async def show_version(_: RegistryCall, life: Life) -> SoftwareShown:
+async def show_software(_: RegistryCall, life: Life) -> SoftwareShown:
     """Which version of Tidegate it is."""
     return SoftwareShown(life.version())
 
@@ -74,7 +74,7 @@ ROUTES = (
     Route("GET", "/", show_root, "Whether somebody answers", dict[str, Any], query=NoQuery, rights=OPEN),
     Route("GET", "/contexts", list_contexts, "Contexts", list[str], query=Paged, rights=FILTERED),
     Route("GET", "/v1/metadata/id", show_cluster, "Which cluster it is", ClusterShown, query=NoQuery, rights=OPEN),
-    Route("GET", "/v1/metadata/version", show_version, "Its version", SoftwareShown, query=NoQuery, rights=OPEN),
+    Route("GET", "/v1/metadata/version", show_software, "Its version", SoftwareShown, query=NoQuery, rights=OPEN),
     Route(
         "GET",
         "/stats",

@@ -16,7 +16,7 @@ from coordinators.schemas.settings import RegistrySettings
 from wire.http.rights import on
 from wire.http.routing import Route
 from wire.registry.calls import NoQuery, RegistryCall, SubjectPlace
-from wire.registry.rights import to_subject
+from wire.registry.rights import to_scope
 from wire.registry.routes.config import DefaultQuery, whole
 
 
@@ -32,7 +32,7 @@ class ForceQuery(msgspec.Struct):
     force: bool = False
 
 
-async def show_global(call: RegistryCall, registry: Registry) -> ModeShown:
+async def show_global_mode(call: RegistryCall, registry: Registry) -> ModeShown:
     """What holds where a subject has no mode of its own."""
     return ModeShown(mode_of(registry, whole(call)).value)
 
@@ -47,7 +47,7 @@ async def show_mode(call: RegistryCall, registry: Registry, settings: RegistrySe
     return ModeShown(own)
 
 
-async def put_global(call: RegistryCall, settings: RegistrySettings) -> ModeShown:
+async def put_global_mode(call: RegistryCall, settings: RegistrySettings) -> ModeShown:
     """Set it for everything."""
     return await _put(call, whole(call), settings)
 
@@ -57,7 +57,7 @@ async def put_mode(call: RegistryCall, settings: RegistrySettings) -> ModeShown:
     return await _put(call, call.scope, settings)
 
 
-async def delete_global(call: RegistryCall, settings: RegistrySettings) -> ModeShown:
+async def delete_global_mode(call: RegistryCall, settings: RegistrySettings) -> ModeShown:
     """Back to READWRITE; what it was."""
     scope = whole(call)
     if settings.own(scope).mode is None:
@@ -76,11 +76,13 @@ async def _put(call: RegistryCall, scope: Subject, settings: RegistrySettings) -
 
 
 DESCRIBE, ALTER = on(DESCRIBE_CLUSTER_CONFIGS), on(ALTER_CLUSTER_CONFIGS)
-DESCRIBE_OWN, ALTER_OWN = to_subject(DESCRIBE_SUBJECT_CONFIGS), to_subject(ALTER_SUBJECT_CONFIGS)
+DESCRIBE_OWN, ALTER_OWN = to_scope(DESCRIBE_SUBJECT_CONFIGS), to_scope(ALTER_SUBJECT_CONFIGS)
 ROUTES = (
-    Route("GET", "/mode", show_global, "The mode of the whole registry", ModeShown, query=NoQuery, rights=DESCRIBE),
-    Route("PUT", "/mode", put_global, "Set it", ModeShown, query=ForceQuery, body=ModeShown, rights=ALTER),
-    Route("DELETE", "/mode", delete_global, "Forget it", ModeShown, query=NoQuery, rights=ALTER),
+    Route(
+        "GET", "/mode", show_global_mode, "The mode of the whole registry", ModeShown, query=NoQuery, rights=DESCRIBE
+    ),
+    Route("PUT", "/mode", put_global_mode, "Set it", ModeShown, query=ForceQuery, body=ModeShown, rights=ALTER),
+    Route("DELETE", "/mode", delete_global_mode, "Forget it", ModeShown, query=NoQuery, rights=ALTER),
     Route(
         "GET",
         "/mode/{subject}",

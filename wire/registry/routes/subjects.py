@@ -217,6 +217,7 @@ ROUTES = (
         SubjectPlace,
         RegisterQuery,
         SchemaGiven,
+        problems=(409,),
         rights=WRITE,
     ),
     Route(

@@ -37,7 +37,7 @@ class AvroSchema:
         """The full name of the type, by which subjects can be called."""
         return self.type.name.full if isinstance(self.type, NamedType) else self.type.kind
 
-    def incompatibilities(self, writer: "AvroSchema") -> list[str]:
+    def incompatibilities(self, writer: "AvroSchema", *, lenient: bool = False) -> list[str]:  # noqa: ARG002
         """What a reader with this schema could not read of the writer's."""
         return AvroComparison().incompatibilities(self.type, writer.type)
 

@@ -43,7 +43,7 @@ class ProtobufSchema:
         """The full name of the message, by which subjects can be called."""
         return str(self._message(payload)[0].DESCRIPTOR.full_name)
 
-    def incompatibilities(self, writer: "ProtobufSchema") -> list[str]:
+    def incompatibilities(self, writer: "ProtobufSchema", *, lenient: bool = False) -> list[str]:  # noqa: ARG002
         """What a reader with this schema could not read of the writer's."""
         return ProtobufComparison(self.files, writer.files).incompatibilities()
 

@@ -1,9 +1,13 @@
 """`/config`, `/mode` and `/compatibility`: what is set, for whom, and what follows."""
 
+import json
+from typing import Any
+
 from trio.testing import trio_test
 
+from coordinators.access.acls import Operation
 from tests.coordinators.schemas.registries import avro
-from tests.wire.registry.doors import Door
+from tests.wire.registry.doors import Door, basic, guarded, rule
 
 
 @trio_test
@@ -13,7 +17,7 @@ async def test_levels_are_set_told_and_forgotten(door: Door) -> None:
     assert await door.get("/config") == {"compatibilityLevel": "FULL"}
     assert await door.code("GET", "/config/s") == 40408
     assert await door.get("/config/s?defaultToGlobal=true") == {"compatibilityLevel": "FULL"}
-    assert await door.ask("PUT", "/config/s", {"compatibility": "NONE", "alias": "x"}) == (
+    assert await door.ask("PUT", "/config/s", {"compatibility": "NONE", "color": "red"}) == (
         200,
         {"compatibility": "NONE"},
     )
@@ -52,6 +56,117 @@ async def test_modes_are_set_told_and_forgotten(door: Door) -> None:
     assert await door.ask("DELETE", "/mode") == (200, {"mode": "READONLY"})
     for mode in ("FORWARD", "", None):
         assert await door.code("PUT", "/mode", {"mode": mode}) == 42204, mode
+
+
+@trio_test
+async def test_what_is_not_supported_is_refused_by_name(door: Door) -> None:
+    for member in ("validateFields", "validateRules"):
+        status, found = await door.ask("PUT", "/config", {member: True})
+        assert (status, member in found["message"]) == (422, True)
+    status, found = await door.ask("PUT", "/mode", {"mode": "FORWARD"})
+    assert (status, "not supported" in found["message"]) == (422, True)
+
+
+@trio_test
+async def test_all_that_is_set_is_told_and_null_takes_it_away(door: Door) -> None:
+    whole = {
+        "compatibility": "FULL",
+        "compatibilityPolicy": "LENIENT",
+        "compatibilityGroup": "major",
+        "normalize": True,
+        "defaultMetadata": {"properties": {"owner": "shop"}, "tags": {"$.id": ["PII"]}, "sensitive": ["owner"]},
+        "overrideRuleSet": {"domainRules": [{"name": "known", "kind": "CONDITION", "expr": "true"}]},
+    }
+    assert await door.ask("PUT", "/config", whole) == (200, whole)
+    shown = {"compatibilityLevel": whole.pop("compatibility"), **whole}
+    assert await door.get("/config") == await door.get("/config/s?defaultToGlobal=true") == shown
+    assert await door.ask("PUT", "/config", {"compatibilityGroup": None, "overrideRuleSet": None}) == (200, {})
+    kept = {name: value for name, value in shown.items() if name not in ("compatibilityGroup", "overrideRuleSet")}
+    assert await door.get("/config") == kept
+    assert await door.code("PUT", "/config/s", {"compatibilityPolicy": "SOMEHOW"}) == 42203
+    assert await door.code("PUT", "/config/s", {"defaultMetadata": {"properties": {"owner": 5}}}) == 422
+    assert await door.code("PUT", "/config/s", {"overrideRuleSet": {"domainRules": [{"kind": "CONDITION"}]}}) == 422
+
+
+@trio_test
+async def test_an_alias_stands_for_a_subject_wherever_schemas_are_meant(door: Door) -> None:
+    await door.register("orders", avro("a"))
+    assert await door.ask("PUT", "/config/old-orders", {"alias": "orders"}) == (200, {"alias": "orders"})
+    assert await door.get("/config/old-orders") == {"alias": "orders"}
+    assert await door.get("/subjects/old-orders/versions") == [1]
+    assert (await door.register("old-orders", avro("a", "note=")))["version"] == 2
+    assert (await door.get("/subjects/orders/versions/latest"))["version"] == 2
+    status, found = await door.ask("POST", "/subjects/old-orders", {"schema": avro("a")})
+    assert (status, found["subject"], found["version"]) == (200, "orders", 1)
+    fits = await door.ask("POST", "/compatibility/subjects/old-orders/versions", {"schema": avro("a", "b")})
+    assert fits == (200, {"is_compatible": False})
+    assert await door.get("/subjects") == ["orders"]
+    assert await door.ask("PUT", "/config/old-orders", {"alias": ""}) == (200, {})
+    assert await door.code("GET", "/subjects/old-orders/versions") == 40401
+    for scope in ("/config", "/config/:.shop:", "/config/same"):
+        assert await door.code("PUT", scope, {"alias": "same"}) == 42208, scope
+
+
+@trio_test
+async def test_an_alias_gives_nobody_rights_to_what_it_stands_for() -> None:
+    door = guarded(rule("alice", Operation.ALL, "mine"), rule("bob", Operation.ALL, "secret"))
+    alice, bob = basic("alice"), basic("bob")
+    assert (await door.ask("PUT", "/config/mine", {"alias": "secret"}, authorization=alice))[0] == 200
+    assert (await door.ask("GET", "/subjects/mine/versions", authorization=alice))[0] == 403
+    body = {"schema": avro("a")}
+    assert (await door.ask("POST", "/subjects/mine/versions", body, authorization=alice))[0] == 403
+    assert (await door.ask("POST", "/subjects/secret/versions", body, authorization=bob))[0] == 200
+
+
+@trio_test
+async def test_only_versions_of_the_same_group_are_compared(door: Door) -> None:
+    await door.ask("PUT", "/config/s", {"compatibilityGroup": "major"})
+
+    def of(major: str) -> dict[str, Any]:
+        return {"metadata": {"properties": {"major": major}}}
+
+    await door.register("s", avro("a"), **of("1"))
+    assert await door.code("POST", "/subjects/s/versions", {"schema": avro("b"), **of("1")}) == 409
+    assert (await door.register("s", avro("b"), **of("2")))["version"] == 2
+    assert (await door.register("s", avro("a", "note="), **of("1")))["version"] == 3, "it is held to version 1"
+    assert await door.code("POST", "/subjects/s/versions", {"schema": avro("a"), **of("2")}) == 409
+    fits = await door.ask("POST", "/compatibility/subjects/s/versions", {"schema": avro("c")})
+    assert fits == (200, {"is_compatible": True}), "nothing is there without a group"
+
+
+@trio_test
+async def test_json_schemas_may_get_properties_where_the_policy_is_lenient(door: Door) -> None:
+    def of(*names: str) -> dict[str, str]:
+        properties = {name: {"type": "string"} for name in names}
+        return {"schemaType": "JSON", "schema": json.dumps({"type": "object", "properties": properties})}
+
+    assert (await door.ask("POST", "/subjects/s/versions", of("a")))[0] == 200
+    assert await door.code("POST", "/subjects/s/versions", of("a", "b")) == 409
+    await door.ask("PUT", "/config/s", {"compatibilityPolicy": "lenient"})
+    assert (await door.ask("POST", "/subjects/s/versions", of("a", "b")))[0] == 200
+
+
+@trio_test
+async def test_metadata_and_rules_of_the_config_become_those_of_the_schemas(door: Door) -> None:
+    before = await door.register("s", avro("a"))
+    config = {
+        "defaultMetadata": {"properties": {"owner": "shop", "tier": "3"}},
+        "overrideMetadata": {"properties": {"region": "eu"}, "sensitive": ["region"]},
+        "defaultRuleSet": {"domainRules": [{"name": "known", "expr": "1"}, {"name": "short", "expr": "2"}]},
+    }
+    assert (await door.ask("PUT", "/config/s", config))[0] == 200
+    own = {"properties": {"tier": "1", "region": "us"}}
+    rules = {"domainRules": [{"name": "known", "expr": "3"}]}
+    found = await door.register("s", avro("a", "note="), metadata=own, ruleSet=rules)
+    merged = {"properties": {"owner": "shop", "tier": "1", "region": "eu"}, "sensitive": ["region"]}
+    assert found["metadata"] == merged
+    assert found["ruleSet"] == {"domainRules": [{"name": "short", "expr": "2"}, {"name": "known", "expr": "3"}]}
+    again = await door.register("s", avro("a", "note="), metadata=own, ruleSet=rules)
+    assert (again["id"], again["version"]) == (found["id"], 2)
+    status, looked_up = await door.ask("POST", "/subjects/s", {"schema": avro("a")})
+    assert (status, looked_up["id"]) == (200, before["id"]), "what was there before is found as it was"
+    newest = await door.get("/subjects/s/metadata?key=region&value=eu&key=tier&value=1")
+    assert newest["version"] == 2
 
 
 @trio_test
