@@ -8,7 +8,8 @@ from typing import Any
 from tools.doc_tables import table
 from wire.http.openapi import CHANGING_HEADER
 from wire.http.openapi import document as openapi_document
-from wire.registry.application import registry_routes
+from wire.registry.media import GIVEN
+from wire.registry.openapi import REFUSED
 
 DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "reference" / "http.md"
 PROBLEMS = "application/problem+json"
@@ -33,12 +34,11 @@ A parameter or field is optional unless it says *required*; in an answer that me
 that changes something without a body sends the header `X-Tidegate`
 ([who may call](../operations/http.md#who-may-call)).
 """
-_REGISTRY = """
-## Calls: the schema registry
-
-At the registry's own port, and below `/schemas` at this one, in Confluent's format and with its error codes:
-[schemas](../schemas.md).
-"""
+REGISTRY = "registry"
+_OF_THE_REGISTRY = """
+In Confluent's format and with its error codes ([schemas](../schemas.md)). At the registry's own port the same calls are
+without the first `/schemas`, unless they are about ids, guids, types or all schemas. Bodies and answers are of any of
+the types `{kinds}`, bodies of `application/octet-stream` as well."""
 Json = dict[str, Any]
 
 
@@ -48,9 +48,11 @@ def document() -> str:
     lines = [_INTRODUCTION]
     for tag, operations in _by_tag(described["paths"]).items():
         lines.append(f"\n## Calls: {tag}")
+        if tag == REGISTRY:
+            lines.append(_OF_THE_REGISTRY.format(kinds="`, `".join(GIVEN)))
         for operation in operations:
             lines += operation
-    lines += [_REGISTRY, *_registry_table(), "\n## Documents\n", "What bodies and answers are made of."]
+    lines += ["\n## Documents\n", "What bodies and answers are made of."]
     for name, schema in sorted(described["components"]["schemas"].items()):
         lines += _schema_part(name, schema)
     return "\n".join([*lines, ""])
@@ -73,7 +75,7 @@ def _operation_part(title: str, operation: Json) -> list[str]:
         lines += ["", *table(("parameter", "in", "type", "meaning"), map(_parameter, parameters))]
     if "requestBody" in operation:
         kinds = operation["requestBody"]["content"]
-        lines.append("\nBody: " + "; ".join(f"`{kind}`: {_type(each['schema'])}" for kind, each in kinds.items()))
+        lines.append("\nBody: " + _types(kinds))
     return [*lines, "\nAnswers: " + "; ".join(_answers(operation["responses"]))]
 
 
@@ -94,11 +96,18 @@ def _meaning(described: Json, required: bool) -> str:
 def _answers(responses: Json) -> Iterator[str]:
     for status, response in responses.items():
         content = response.get("content", {})
-        if PROBLEMS not in content:
-            kinds = "; ".join(f"`{kind}` {_type(each['schema'])}" for kind, each in content.items())
-            yield f"{status} {kinds}".strip()
+        is_refusal = PROBLEMS in content or any(each["schema"] == REFUSED for each in content.values())
+        if not is_refusal:
+            yield f"{status} {_types(content)}".strip()
         elif status != "default" and int(status) not in EVERYWHERE:
             yield f"{status} {response['description']}"
+
+
+def _types(content: Json) -> str:
+    """What is taken or given; of the registry's types, which are all the same, none is named."""
+    if GIVEN[0] in content:
+        return _type(content[GIVEN[0]]["schema"])
+    return "; ".join(f"`{kind}` {_type(each['schema'])}" for kind, each in content.items())
 
 
 def _schema_part(name: str, schema: Json) -> list[str]:
@@ -137,11 +146,6 @@ def _bounds(schema: Json) -> str:
     if least is not None and most is not None:
         return f" from {least} to {most}"
     return f" from {least}" if least is not None else f" up to {most}" if most is not None else ""
-
-
-def _registry_table() -> list[str]:
-    routes = sorted(registry_routes(), key=lambda route: (route.path, route.method))
-    return table(("call", "what it does"), ((f"`{route.method} {route.path}`", route.summary) for route in routes))
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from wire.http.problems import STATUSES as HTTP_STATUSES
 from wire.http.routing import load_routes
 from wire.kafka.apis import registered
 from wire.kafka.errors import ErrorCode
+from wire.registry.openapi import MOUNTED, described
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = (generate_kafka_docs, generate_http_docs, generate_grpc_docs, generate_error_docs)
@@ -36,7 +37,12 @@ def test_every_api_is_listed_with_the_versions_that_clients_are_told_of() -> Non
 def test_every_call_has_its_part() -> None:
     parts = set(re.findall(r"^### `([A-Z]+ /\S*)`$", generate_http_docs.document(), re.MULTILINE))
     paths = {(route.method, route.path) for route in load_routes() if route.path not in generate_http_docs.UNTOLD}
-    assert parts == {f"{method} {path}" for method, path in paths}
+    of_registry = {
+        f"{method.upper()} {path}"
+        for path, found in described(MOUNTED, needs_token=False)[0].items()
+        for method in found
+    }
+    assert parts == {f"{method} {path}" for method, path in paths} | of_registry
 
 
 def test_every_document_that_is_named_is_described() -> None:

@@ -6,7 +6,7 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any
 
-from wire.http.openapi import Described, about, whole
+from wire.http.openapi import REFERENCE, Described, about, whole
 from wire.http.routing import NoParameters, Route, Routes
 from wire.registry.media import GIVEN, TAKEN
 from wire.registry.refusals import ErrorDocument
@@ -14,6 +14,7 @@ from wire.registry.refusals import ErrorDocument
 MOUNTED = "/schemas"
 """Where the operations door has it; what begins with the same word by itself is not named twice there."""
 NAMED_APART = "Registry"
+REFUSED = {"$ref": f"{REFERENCE}{NAMED_APART}{ErrorDocument.__name__}"}
 CONTEXTS = "Each path may begin with `/contexts/{context}`, which then holds for subjects and ids that name no other."
 REFUSALS = (
     HTTPStatus.FORBIDDEN,
@@ -79,9 +80,8 @@ def _responses(route: Route, known: Described, *, needs_token: bool) -> dict[str
         statuses |= {HTTPStatus.BAD_REQUEST, HTTPStatus.NOT_FOUND}
     if needs_token:
         statuses.add(HTTPStatus.UNAUTHORIZED)
-    refused = known.schema(ErrorDocument)
-    found |= {str(int(status)): _response(status, refused) for status in sorted(statuses)}
-    return found | {"default": {**_response(500, refused), "description": "What went wrong"}}
+    found |= {str(int(status)): _response(status, REFUSED) for status in sorted(statuses)}
+    return found | {"default": {**_response(500, REFUSED), "description": "What went wrong"}}
 
 
 def _response(status: int, schema: dict[str, Any]) -> dict[str, Any]:
