@@ -79,3 +79,23 @@ def test_every_decision_is_listed() -> None:
 def test_the_site_is_built_without_a_link_to_a_heading_that_is_not_there(tmp_path: Path) -> None:
     build(tmp_path / "site")
     assert "Ten minutes" in (tmp_path / "site" / "tutorial.html").read_text()
+
+
+def test_the_page_of_guarantees_names_tests_and_commands_that_there_are() -> None:
+    page = (DOCS / "guarantees.md").read_text()
+    files = set(re.findall(r"`((?:compat_)?tests/[^`]+)`", page))
+    assert len(files) > 30
+    assert {file for file in files if not (DOCS.parent / file).is_file()} == set()
+    targets = set(re.findall(r"^([a-z-]+):", (DOCS.parent / "Makefile").read_text(), re.MULTILINE))
+    assert set(re.findall(r"`make ([a-z-]+)", page)) <= targets
+
+
+def test_the_comparison_quotes_figures_that_were_measured() -> None:
+    page = (DOCS / "comparison.md").read_text()
+    measured = (DOCS / "benchmarks.md").read_text()
+    for row, quoted in {"produce-1k-java": (1.03, 0.60, 0.06), "produce-1k-1p-java": (0.73,)}.items():
+        (line,) = re.findall(rf"^\| {row} \| Java \| (.*)$", measured, re.MULTILINE)
+        assert {f"{figure:.2f}" for figure in quoted} <= set(re.findall(r"\d+\.\d\d", line))
+    assert "1.03 times" in page
+    assert "0.60 of the CPU" in page
+    assert "0.73 times" in page

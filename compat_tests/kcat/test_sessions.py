@@ -71,7 +71,7 @@ def type_all(typed: list[tuple[str, list[str]]], tmp_path: Path) -> None:
         }
         for command, shown in typed:
             done = subprocess.run(
-                command.replace(ADDRESS, broker.bootstrap),
+                command.replace(ADDRESS, broker.bootstrap).replace(DOOR, broker.http_url.removeprefix("http://")),
                 shell=True,
                 env=environment,
                 cwd=tmp_path,

@@ -1,11 +1,15 @@
 """The chart: what it makes of values is what Kubernetes takes and what the broker knows, and it refuses what cannot be
 meant."""
 
+import json
 import os
 import shutil
 import subprocess
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import kubernetes_validate
 import pytest
@@ -117,7 +121,52 @@ def test_nothing_runs_with_more_rights_than_it_needs(helm: str, way: str) -> Non
 def test_a_node_has_longer_to_stop_than_the_broker_takes_at_most(helm: str) -> None:
     pod = one(rendered(helm, *OPEN), "StatefulSet")["spec"]["template"]["spec"]
     most_ms = BrokerConfig.load().settings.integer("controlled.shutdown.max.wait.ms")
-    assert pod["terminationGracePeriodSeconds"] > 2 * most_ms / 1000
+    waits_s = yaml.safe_load((CHART / "values.yaml").read_text())["upgrade"]["waitForReplicasSeconds"]
+    assert pod["terminationGracePeriodSeconds"] > waits_s + 2 * most_ms / 1000
+
+
+class Door(BaseHTTPRequestHandler):
+    """Tells for a while that partitions lack replicas, and then that all is well."""
+
+    lacking: ClassVar[list[int]] = []
+    tokens: ClassVar[list[str | None]] = []
+
+    def do_GET(self) -> None:
+        self.tokens.append(self.headers["Authorization"])
+        found = {"leaderless": 0, "under_replicated": self.lacking.pop(0) if self.lacking else 0}
+        body = json.dumps({"lacking": found}).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Not told."""
+
+
+def test_a_pod_does_not_stop_before_the_others_have_copied_everything(helm: str) -> None:
+    (container,) = one(rendered(helm, *OPEN), "StatefulSet")["spec"]["template"]["spec"]["containers"]
+    program, option, code = container["lifecycle"]["preStop"]["exec"]["command"]
+    assert (program, option) == ("python", "-c")
+    Door.lacking[:], Door.tokens[:] = [3, 1], []
+    with ThreadingHTTPServer(("127.0.0.1", 0), Door) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            address = f"127.0.0.1:{server.server_port}"
+            moved = code.replace("127.0.0.1:8080", address)
+            assert moved != code
+            environment = {**os.environ, "TIDEGATE_HTTP_TOKEN": "secret"}
+            subprocess.run([sys.executable, option, moved], env=environment, check=True, timeout=60)
+        finally:
+            server.shutdown()
+            thread.join()
+    assert Door.tokens == ["Bearer secret"] * 3
+
+
+def test_a_node_by_itself_waits_for_nobody(helm: str) -> None:
+    (container,) = one(rendered(helm, *WAYS["one node"]), "StatefulSet")["spec"]["template"]["spec"]["containers"]
+    assert "lifecycle" not in container
 
 
 def test_settings_that_change_start_the_nodes_anew(helm: str) -> None:
