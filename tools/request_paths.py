@@ -38,7 +38,7 @@ WARM_UP, TIMES = 10, 7
 INLINE = ("<listcomp", "<genexpr", "<dictcomp", "<setcomp")
 """Functions to the interpreter alone."""
 DELAY_MS = 40
-RELEASED_WITHIN_S = 0.15
+RELEASED_WITHIN_S = 0.4
 COORDINATOR_WITHIN_S = 10.0
 ASK_AGAIN_S = 0.02
 TRANSACTIONAL_ID, GROUP, PLAIN_TOPIC, DELAYED_TOPIC = "paths", "paths", "plain", "delayed"

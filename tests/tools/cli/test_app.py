@@ -121,7 +121,7 @@ def test_a_bar_is_drawn_on_what_takes_long(environment: dict[str, str]) -> None:
 
 def test_a_reader_that_has_enough_is_no_error(environment: dict[str, str]) -> None:
     program = (
-        f"seq 50000 | {sys.executable} -m tidegate produce enough >/dev/null; "
+        f"seq 50000 | {sys.executable} -m tidegate produce enough >/dev/null 2>&1; "
         f"{sys.executable} -m tidegate consume enough -e | head -1; echo ${{PIPESTATUS[0]}}"
     )
     done = subprocess.run(

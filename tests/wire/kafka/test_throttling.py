@@ -50,12 +50,13 @@ async def test_requests_that_were_sent_with_the_one_too_many_wait_too(tmp_path: 
         await bind(client, {"user": "ANONYMOUS"}, producer_byte_rate=10_000)
         first = client.prepare(produce("t", batch([bytes(108_000)])), BY_NAME)
         second = client.prepare(ApiVersionsRequest())
+        sent_at = trio.current_time()
         await client.send_bytes(first + second)
         told = (await client.receive()).throttle_time_ms
         assert told > 0
-        told_at = trio.current_time()
         await client.receive()
-        assert trio.current_time() - told_at >= told / 1000 - 0.05
+        # From the sending on, for nobody knows when a busy machine let the first answer come.
+        assert trio.current_time() - sent_at >= told / 1000
 
 
 @trio_test
