@@ -9,7 +9,7 @@ from google.protobuf.message import DecodeError, Message
 from coordinators.access.callers import Caller
 from coordinators.waiting import in_worker
 from engine.workers import Workers
-from wire.grpc.framing import FramedMessage, MessageBuffer, framed, unpacked
+from wire.grpc.framing import FramedMessage, MessageBuffer, entries, framed, unpacked
 from wire.grpc.headers import RESPONSE, CallHead
 from wire.grpc.status import GrpcError, Status
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 LARGE_BYTES = 64 * 1024
 """A packed message of this size is unpacked in a thread."""
+SMALL_ENTRY_BYTES = 20
+"""A message is looked at before it is read where its entries would have to be smaller, to be too many for a moment."""
 MOST_QUEUED_BYTES = 256 * 1024
 """Who has so much unsent waits before it sends more."""
 
@@ -59,6 +61,7 @@ class GrpcCall(Generic[Request]):
     _state: CallState
     _kind: type[Request]
     _workers: Workers
+    _most_entries: int
     received: int = 0
     sent: int = 0
 
@@ -94,6 +97,9 @@ class GrpcCall(Generic[Request]):
             arguments = (data, self.head.encoding, self._state.inbox.max_message_bytes)
             is_large = len(data) > LARGE_BYTES
             data = await in_worker(self._workers, unpacked, *arguments) if is_large else unpacked(*arguments)
+        most = self._most_entries
+        if len(data) > SMALL_ENTRY_BYTES * most and entries(data, most) > most:
+            raise GrpcError(Status.INVALID_ARGUMENT, "a message has more entries than grpc.max.message.records")
         try:
             return self._kind.FromString(data)
         except DecodeError as error:

@@ -25,6 +25,8 @@ from wire.transport import Transport
 logger = logging.getLogger("tidegate.grpc")
 
 UNKNOWN_METHOD = "other"
+OTHER_FIELDS = 32
+"""That a message may have besides its list."""
 
 
 class GrpcDoor:
@@ -83,7 +85,8 @@ class GrpcDoor:
             if method is None:
                 raise GrpcError(Status.UNIMPLEMENTED, f"there is no method {head.path}; reflection lists what there is")
             self._check_phase(method)
-            call = GrpcCall[Any](head, caller, self._figures.stopping, state, method.request, self._workers)
+            most = self._figures.limits.max_message_records + OTHER_FIELDS
+            call = GrpcCall[Any](head, caller, self._figures.stopping, state, method.request, self._workers, most)
             try:
                 await method.handle(call)
             finally:

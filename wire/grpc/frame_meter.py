@@ -12,9 +12,11 @@ from attrs import define, field
 HEADER_BYTES = 9
 PREFACE_BYTES = 24
 """What a client says first: no frame."""
-DATA, PRIORITY, RESET, SETTINGS, PING, WINDOW_UPDATE, CONTINUATION = 0, 2, 3, 4, 6, 8, 9
+DATA, HEADERS, PRIORITY, RESET, SETTINGS, PING, WINDOW_UPDATE, CONTINUATION = 0, 1, 2, 3, 4, 6, 8, 9
 MOST_CONTINUATIONS = 32
 """Frames that the headers of one call may be spread over."""
+HEADERS_ROOM_BYTES = 512
+"""What the headers of a call may take beyond what their list may: padding, and a priority."""
 UPDATES_PER_FRAME = 4
 """Window updates that a frame of ours may be answered by: two are customary."""
 BURST_S = 2.0
@@ -51,12 +53,15 @@ class Allowance:
 class FrameMeter:
     """Of one connection: walks over what arrives, from frame to frame, whatever pieces it arrives in."""
 
-    def __init__(self, resets_per_s: float, controls_per_s: float, now: Callable[[], float]) -> None:
+    def __init__(
+        self, resets_per_s: float, controls_per_s: float, max_header_bytes: int, now: Callable[[], float]
+    ) -> None:
         self._resets = Allowance(resets_per_s, now)
         self._controls = Allowance(controls_per_s, now)
         self._skip = PREFACE_BYTES
         self._head = bytearray()
         self._continuations = 0
+        self._headers_room = self._most_header_bytes = max_header_bytes + HEADERS_ROOM_BYTES
         self._updates_owed = 0
 
     def sent_frame(self) -> None:
@@ -86,8 +91,9 @@ class FrameMeter:
             self._continuations += 1
             if self._continuations > MOST_CONTINUATIONS:
                 raise TooManyFrames("headers in too many pieces (CONTINUATION)")
+            self._take_header_bytes()
             return
-        self._continuations = 0
+        self._continuations, self._headers_room = 0, self._most_header_bytes
         if kind == DATA:
             if self._skip == 0 and not flags & END_STREAM and not self._controls.take():
                 raise TooManyFrames("too many empty frames")
@@ -96,5 +102,14 @@ class FrameMeter:
                 raise TooManyFrames("too many calls are given up: grpc.max.resets.per.second")
         elif kind == WINDOW_UPDATE and self._updates_owed > 0:
             self._updates_owed -= 1
-        elif kind != 1 and not self._controls.take():
+        elif kind == HEADERS:
+            self._take_header_bytes()
+        elif not self._controls.take():
             raise TooManyFrames("too many frames that carry nothing: grpc.max.control.frames.per.second")
+
+    def _take_header_bytes(self) -> None:
+        """They are all kept until the last piece is here, so their sum counts before. Packed they are never larger than
+        the list that they make."""
+        self._headers_room -= self._skip
+        if self._headers_room < 0:
+            raise TooManyFrames("the metadata is too large: grpc.max.header.bytes")

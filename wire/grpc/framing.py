@@ -12,6 +12,9 @@ PREFIX = struct.Struct(">BI")
 PREFIX_BYTES = PREFIX.size
 IDENTITY, GZIP = b"identity", b"gzip"
 ENCODINGS = (IDENTITY, GZIP)
+VARINT, LENGTH_DELIMITED = 0, 2
+FIXED = {1: 8, 5: 4}
+"""Protobuf's kinds of fields; of these, how many bytes they have."""
 GZIP_BITS = 31
 """What zlib calls a gzip header and a window of any size."""
 
@@ -97,6 +100,42 @@ class MessageBuffer:
         self._part.clear()
         self.buffered_bytes = 0
         return owed
+
+
+def entries(data: bytes, most: int) -> int:
+    """How many fields a message has on its outside, counted no further than `most` and one more: entries of lists are
+    such fields, and an empty one of two bytes becomes an object of a hundred."""
+    count = position = 0
+    try:
+        while position < len(data) and count <= most:
+            kind = data[position] & 7
+            position = _behind_number(data, position)
+            if kind == LENGTH_DELIMITED:
+                start = _behind_number(data, position)
+                position = start + _number(data, position, start)
+            elif kind == VARINT:
+                position = _behind_number(data, position)
+            elif kind in FIXED:
+                position += FIXED[kind]
+            else:
+                return count
+            count += 1
+    except IndexError:
+        pass  # it has no end: whoever reads it will say so
+    return count
+
+
+def _behind_number(data: bytes, position: int) -> int:
+    while data[position] & 0x80:
+        position += 1
+    return position + 1
+
+
+def _number(data: bytes, start: int, end: int) -> int:
+    number = 0
+    for byte in reversed(data[start:end]):
+        number = number << 7 | byte & 0x7F
+    return number
 
 
 def framed(payload: bytes) -> bytes:

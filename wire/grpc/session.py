@@ -98,7 +98,7 @@ class Http2Session:
 
     def __init__(self, limits: GrpcLimits, now: Callable[[], float]) -> None:
         self._limits = limits
-        self._meter = FrameMeter(limits.resets_per_s, limits.control_frames_per_s, now)
+        self._meter = FrameMeter(limits.resets_per_s, limits.control_frames_per_s, limits.max_header_bytes, now)
         self._h2 = h2.connection.H2Connection(
             h2.config.H2Configuration(
                 client_side=False,

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from engine.errors import BrokerError
+from engine.errors import BrokerError, InvalidRequest
 from wire.grpc.messages.records_pb2 import Header, PartitionRecords, Record, Refusal
 from wire.grpc.messages.records_pb2 import NewRecord as NewRecordMessage
 from wire.grpc.status import Status, of_broker_error
+from wire.inner.records import MOST_HEADERS, NewRecord, ReadRecord, asking_headers
 from wire.inner.records import Header as RecordHeader
-from wire.inner.records import NewRecord, ReadRecord, asking_headers
 
 ASKING = ("delay_ms", "deliver_at_ms", "schedule_id", "cancel", "priority", "ttl_ms")
 TRACEPARENT, TRACESTATE = "traceparent", "tracestate"
@@ -15,6 +15,8 @@ TRACEPARENT, TRACESTATE = "traceparent", "tracestate"
 
 def new_record(message: NewRecordMessage, traced: tuple[RecordHeader, ...] = ()) -> NewRecord:
     """A record to be written; `traced` are the headers of the trace of its call, for one that has none of its own."""
+    if len(message.headers) > MOST_HEADERS:
+        raise InvalidRequest(f"a record has at most {MOST_HEADERS} headers, not {len(message.headers)}")
     has = message.HasField
     headers: tuple[RecordHeader, ...] = tuple(
         (header.name, header.value if header.HasField("value") else None) for header in message.headers

@@ -18,6 +18,7 @@ import h11
 import trio
 from attrs import evolve
 
+from coordinators.waiting import Breathing
 from engine.errors import BrokerError
 from wire.http.config import HttpLimits
 from wire.http.messages import Request, Response
@@ -54,6 +55,7 @@ class HttpConnection:
         self._takes_pieces = takes_pieces
         self._protocol = h11.Connection(h11.SERVER, max_incomplete_event_size=limits.max_header_bytes)
         self._unread = b""
+        self._breathing = Breathing()
         self._patience_s = min(limits.request_timeout_s, limits.max_idle_s)
         self.waiting_since: float | None = trio.current_time()
         """Since when the caller owes us something, a request or taking its answer; None while we owe it an answer."""
@@ -143,6 +145,8 @@ class HttpConnection:
     async def _receive_piece(self) -> bytes | None:
         """What comes next of the body; None at its end."""
         while True:
+            # Chunks of a byte are taken apart at a hundred times the cost of others: not all that have come at once.
+            await self._breathing.did()
             if self._protocol.they_are_waiting_for_100_continue:
                 go_on = h11.InformationalResponse(status_code=100, headers=[])
                 await self._stream.send_all(self._protocol.send(go_on) or b"")

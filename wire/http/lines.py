@@ -12,7 +12,7 @@ class Lines:
     def __init__(self, pieces: AsyncIterator[bytes], max_bytes: int) -> None:
         self._pieces = pieces
         self._max_bytes = max_bytes
-        self._rest = b""
+        self._rest = bytearray()
         self._is_over = False
 
     async def some(self) -> list[bytes]:
@@ -23,7 +23,8 @@ class Lines:
             except StopAsyncIteration:
                 self._is_over = True
                 piece = b"\n"
-            *whole, self._rest = (self._rest + piece).split(b"\n")
+            self._rest += piece
+            whole = self._whole() if b"\n" in piece else []
             if len(self._rest) > self._max_bytes or any(len(line) > self._max_bytes for line in whole):
                 detail = f"a line is longer than http.max.request.bytes={self._max_bytes}"
                 raise Problem(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, detail)
@@ -31,3 +32,8 @@ class Lines:
             if lines:
                 return lines
         return []
+
+    def _whole(self) -> list[bytes]:
+        *whole, rest = bytes(self._rest).split(b"\n")
+        self._rest = bytearray(rest)
+        return whole

@@ -35,6 +35,8 @@ class NewRecord(msgspec.Struct, frozen=True, kw_only=True):
         return size
 
 
+MOST_HEADERS = 1_000
+"""Of a record that comes by a door: each costs some hundred times its least size."""
 RECORD_OVERHEAD_BYTES = 30
 HEADER_OVERHEAD_BYTES = 10
 NO_OFFSET = -1

@@ -21,7 +21,7 @@ from engine.records.layout import HEADER_SIZE
 from wire.inner.asking import FIRST_PAUSE_S, LEADER_MOVES, LONGEST_PAUSE_S, TIMEOUT_S, InnerClient
 from wire.inner.producers import DoorProducer as DoorProducer
 from wire.inner.producers import LentProducers
-from wire.inner.records import NO_OFFSET, NewRecord, SentRecord
+from wire.inner.records import MOST_HEADERS, NO_OFFSET, NewRecord, SentRecord
 from wire.kafka.calls import Guest
 from wire.kafka.errors import broker_error, code_name
 from wire.kafka.messages.produce import (
@@ -125,12 +125,14 @@ class Sending:
         breathing = Breathing()
         for number, record in enumerate(sending.records):
             try:
+                if len(record.headers) > MOST_HEADERS:
+                    raise InvalidRecord(f"a record has at most {MOST_HEADERS} headers, not {len(record.headers)}")
                 index = self._partition(record, partition_count, partitioner)
             except BrokerError as error:
                 sending.outcomes[number] = error
             else:
                 _add(queues.setdefault((index, record.asks), []), index, number, record)
-            await breathing.did()
+            await breathing.did(1 + len(record.headers))
         waves: list[list[_Batch]] = []
         for asks in (False, True):
             some = [queue for (_, asking), queue in queues.items() if asking == asks]
@@ -166,7 +168,7 @@ class Sending:
             builder.append(place, timestamp_ms, record.key, record.value, list(record.headers))
             batch.timestamps_ms.append(timestamp_ms)
             sending.outcomes[number] = SentRecord(batch.partition, NO_OFFSET, timestamp_ms)
-            await breathing.did()
+            await breathing.did(1 + len(record.headers))
         batch.data = bytes(builder.build())
 
     # -- to the leaders

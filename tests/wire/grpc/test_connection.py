@@ -172,6 +172,16 @@ async def test_what_cannot_be_read_ends_the_call_and_no_other(sent: bytes, statu
 
 
 @trio_test
+async def test_a_message_of_too_many_entries_is_refused_before_it_is_read() -> None:
+    async with calling(methods(echo=echo), GrpcLimits(max_message_records=10)) as caller:
+        await caller.call("/echo", b"\x12\x00" * 1_000)
+        ended = await caller.end()
+        assert (ended["grpc-status"], "grpc.max.message.records" in ended["grpc-message"]) == ("3", True)
+        await caller.call("/echo", b"\x12\x00" * 40)
+        assert (await caller.end())["grpc-status"] == "0"
+
+
+@trio_test
 async def test_a_bug_in_a_handler_ends_its_call_alone() -> None:
     async def fail(call: Call) -> None:
         raise ZeroDivisionError

@@ -5,7 +5,9 @@ import zlib
 
 import pytest
 
-from wire.grpc.framing import GZIP, IDENTITY, PREFIX, MessageBuffer, framed, unpacked
+from wire.grpc.framing import GZIP, IDENTITY, PREFIX, MessageBuffer, entries, framed, unpacked
+from wire.grpc.messages.produce_pb2 import SendRequest
+from wire.grpc.messages.records_pb2 import NewRecord
 from wire.grpc.status import GrpcError, Status
 
 
@@ -76,3 +78,14 @@ def test_what_is_no_gzip_is_refused(packed: bytes) -> None:
 def test_a_packed_message_in_a_call_without_packing_is_refused() -> None:
     with pytest.raises(GrpcError, match="grpc-encoding"):
         unpacked(b"", IDENTITY, 1000)
+
+
+def test_the_entries_of_a_message_are_counted_without_reading_it() -> None:
+    request = SendRequest(
+        topic="t", timeout_ms=70_000, records=[NewRecord(value=b"v" * size) for size in (0, 100, 300)]
+    )
+    assert entries(request.SerializeToString(), 100) == 5
+    assert entries(b"\x12\x00" * 1_000, 100) == 101, "no further than asked"
+    assert entries(b"\x09" + bytes(8) + b"\x0d" + bytes(4) + b"\x12\x01x", 100) == 3
+    for torn in (b"\x12", b"\x12\xff", b"\x12\x7f", b"\x80", b"\x0b\x12\x00", b"\x12\x00\xff\xff\xff"):
+        assert entries(torn, 100) <= 1

@@ -160,14 +160,34 @@ def test_headers_in_endless_pieces_end_the_connection() -> None:
     assert _farewell(peer) == h2.errors.ErrorCodes.ENHANCE_YOUR_CALM
 
 
-def test_headers_that_are_too_large_end_the_connection() -> None:
+@pytest.mark.parametrize("size", [1300, 4000], ids=["unpacked", "packed"])
+def test_headers_that_are_too_large_end_the_connection(size: int) -> None:
     peer = Peer(GrpcLimits(max_header_bytes=1024))
     peer.exchange()
-    peer.h2.send_headers(1, (*CALL, ("large", "x" * 4000)))
+    peer.h2.send_headers(1, (*CALL, ("large", "x" * size)))
     with pytest.raises(SessionBroken, match="too large") as refused:
         list(peer.session.receive(memoryview(peer.h2.data_to_send())))
     assert refused.value.reason == "flooding"
     assert _farewell(peer) == h2.errors.ErrorCodes.ENHANCE_YOUR_CALM
+
+
+def test_headers_are_not_kept_beyond_their_bound_while_their_end_is_to_come() -> None:
+    peer = Peer(GrpcLimits(max_header_bytes=1024))
+    peer.exchange()
+    begun = HeadersFrame(1, b"\x00" + b"x" * 1000).serialize()
+    assert list(peer.session.receive(memoryview(begun))) == []
+    with pytest.raises(SessionBroken, match=r"grpc\.max\.header\.bytes") as refused:
+        # Its head alone: what it announces is not waited for.
+        list(peer.session.receive(memoryview(ContinuationFrame(1, b"x" * 200_000).serialize()[:9])))
+    assert refused.value.reason == "flooding"
+    assert _farewell(peer) == h2.errors.ErrorCodes.ENHANCE_YOUR_CALM
+
+
+def test_each_call_has_room_for_headers_of_its_own() -> None:
+    peer = Peer(GrpcLimits(max_header_bytes=2048))
+    for number in range(5):
+        peer.h2.send_headers(peer.h2.get_next_available_stream_id(), (*CALL, ("large", f"{number}" * 1200)))
+    assert len([event for event in peer.exchange() if isinstance(event, CallOpened)]) == 5
 
 
 def test_what_is_no_http2_ends_the_connection() -> None:

@@ -5,8 +5,9 @@ from contextlib import asynccontextmanager
 
 import pytest
 import trio
-from trio.testing import trio_test
+from trio.testing import memory_stream_pair, trio_test
 
+from coordinators.waiting import SLICE
 from tests.wire.http.door import Caller
 from wire.http.config import HttpLimits
 from wire.http.connection import HttpConnection
@@ -47,6 +48,27 @@ async def test_a_body_in_chunks_is_put_together() -> None:
     async with connected() as caller:
         head = b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
         assert b"POST / 5" in await caller.exchange(head + b"2\r\nab\r\n3\r\ncde\r\n0\r\n\r\n")
+
+
+@trio_test
+async def test_others_have_their_turns_while_chunks_of_a_byte_are_taken_apart() -> None:
+    turns: list[int] = [0]
+
+    async def count(task_status: trio.TaskStatus[None]) -> None:
+        task_status.started()
+        while True:
+            await trio.lowlevel.checkpoint()
+            turns[0] += 1
+
+    near, far = memory_stream_pair()
+    head = b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
+    await near.send_all(head + b"1\r\na\r\n" * 10_000 + b"0\r\n\r\n")
+    await near.send_eof()
+    async with trio.open_nursery() as nursery:
+        await nursery.start(count)
+        await HttpConnection(far, HttpLimits(), echo).run()
+        nursery.cancel_scope.cancel()
+    assert turns[0] >= 10_000 / SLICE
 
 
 @trio_test

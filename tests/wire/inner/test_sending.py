@@ -13,7 +13,7 @@ from tests.wire.inner.house import House, open_house, user
 from tests.wire.kafka.guarded import Guarded, allow
 from tests.wire.kafka.quotas import bind
 from tests.wire.kafka.requests import create_topic, fetched
-from wire.inner.records import NewRecord, SentRecord, asking_headers
+from wire.inner.records import MOST_HEADERS, NewRecord, SentRecord, asking_headers
 from wire.inner.sending import LEADER, NONE, Outcome
 
 TOPIC_KIND, READ, WRITE, DESCRIBE = 2, 3, 4, 8
@@ -171,3 +171,13 @@ async def test_nobody_chose_the_partition_of_a_record_that_names_it(tmp_path: Pa
         await sent(house, NewRecord(value=b"v", partition=0))
         (trace,) = house.service(Tracing).store.newest_first()
         assert EventKind.PUBLISH_PARTITIONED not in [event.kind for event in trace.events]
+
+
+@trio_test
+async def test_a_record_of_too_many_headers_is_refused_alone(tmp_path: Path) -> None:
+    async with open_house(tmp_path) as house:
+        await made(house)
+        most = NewRecord(headers=[("h", b"")] * MOST_HEADERS)
+        outcomes = await sent(house, most, NewRecord(headers=[("h", b"")] * (MOST_HEADERS + 1)), NewRecord(value=b"v"))
+        assert isinstance(outcomes[1], InvalidRecord)
+        assert places([outcomes[0], outcomes[2]]) == [(0, 0), (0, 1)]

@@ -187,6 +187,23 @@ async def test_whoever_may_not_read_a_subject_may_not_refer_to_it() -> None:
 
 
 @trio_test
+async def test_what_is_referred_to_without_a_context_is_asked_for_in_that_of_the_subject() -> None:
+    door = guarded(
+        rule("writer", Operation.ALL, ":.b:orders", PatternType.PREFIXED),
+        rule("writer", Operation.READ, "secret"),
+        rule("both", Operation.ALL, "*"),
+    )
+    plain = {"schema": "{}", "schemaType": "JSON"}
+    for subject in ("secret", ":.b:secret"):
+        assert (await door.ask("POST", f"/subjects/{subject}/versions", plain, authorization=basic("both")))[0] == 200
+    body = {**plain, "references": [{"name": "secret.json", "subject": "secret", "version": 1}]}
+    for path in ("/subjects/:.b:orders/versions", "/contexts/.b/subjects/orders/versions"):
+        status, found = await door.ask("POST", path, body, authorization=basic("writer"))
+        assert (status, found["error_code"]) == (403, 40301), path
+        assert (await door.ask("POST", path, body, authorization=basic("both")))[0] == 200
+
+
+@trio_test
 async def test_principals_of_a_tenant_are_not_let_in() -> None:
     door = guarded()
     door.tenants.take({"acme": (TenantRecord("acme", ("User:acme.*",)), 1)})

@@ -69,7 +69,7 @@ class _Writing:
         for request in requests:
             for record in request.records:
                 records.append(new_record(record, self.traced))
-                await breathing.did()
+                await breathing.did(1 + len(record.headers))
         try:
             return await self.sending.send(
                 self.guest,

@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from coordinators.waiting import Breathing
 from engine.errors import BrokerError
 from wire.http.config import HttpLimits
 from wire.http.lines import Lines
@@ -57,12 +58,18 @@ async def write_messages(call: Call, inner: InnerClient, sending: Sending, limit
         write = partial(_write_stream, call, inner, sending, lines)
         return Response(HTTPStatus.OK.value, media_type=NDJSON, write=write)
     wanted = call.body if isinstance(call.body, list) else [call.body]
-    records = [each.record() for each in wanted]
+    records, breathing = [], Breathing()
+    for each in wanted:
+        records.append(each.record())
+        await breathing.did()
     with inner.guest(call.caller, DOOR) as guest:
         outcomes = await _send(sending, guest, topic, records, query)
     if not isinstance(call.body, list):
         one(outcomes[0])
-    messages = [WrittenMessage.of(outcome) for outcome in outcomes]
+    messages = []
+    for outcome in outcomes:
+        messages.append(WrittenMessage.of(outcome))
+        await breathing.did()
     return Written(messages, sum(1 for each in messages if each.error))
 
 

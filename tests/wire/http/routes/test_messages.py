@@ -2,17 +2,25 @@
 
 import json
 from base64 import b64encode
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
+import trio
 from trio.testing import trio_test
 
 from coordinators.tenants.administration import TenantAdministration
+from coordinators.waiting import SLICE
 from tests.wire.http.door import HttpDoor, open_http_door
 from tests.wire.inner.house import House
 from tests.wire.kafka.requests import create_topic
-from wire.inner.records import ReadRecord
+from wire.http.config import HttpLimits
+from wire.http.messages import Call, Request
+from wire.http.records import NewMessage
+from wire.http.routes.messages import WriteQuery, write_messages
+from wire.http.routes.topics import TopicPlace
+from wire.inner.records import ReadRecord, SentRecord
 
 NDJSON = {"content-type": "application/x-ndjson"}
 
@@ -137,3 +145,31 @@ async def test_a_tenants_caller_has_topics_of_its_own_and_nothing_else(tmp_path:
         found = (await door.ask("GET", "/topics/orders/messages", shown)).json()
         assert [each["value"] for each in found["messages"]] == ["mine"]
         assert (await door.ask("GET", "/topics", shown)).status == 403
+
+
+@trio_test
+async def test_others_have_their_turns_while_many_records_are_understood() -> None:
+    count, turns = 10_000, 0
+
+    class Sent:
+        async def send(self, guest: object, topic: str, records: list[object], **_: object) -> list[SentRecord]:
+            return [SentRecord(0, number, 0) for number in range(len(records))]
+
+    class Inner:
+        def guest(self, *_: object) -> AbstractContextManager[None]:
+            return nullcontext()
+
+    async def count_turns(task_status: trio.TaskStatus[None]) -> None:
+        nonlocal turns
+        task_status.started()
+        while True:
+            await trio.lowlevel.checkpoint()
+            turns += 1
+
+    call = Call(TopicPlace("t"), WriteQuery(), [NewMessage(value="v")] * count, Request("POST", "/"))
+    async with trio.open_nursery() as nursery:
+        await nursery.start(count_turns)
+        told: Any = await write_messages(call, Inner(), Sent(), HttpLimits())  # type: ignore[arg-type]
+        nursery.cancel_scope.cancel()
+    assert len(told.messages) == count
+    assert turns >= 2 * count / SLICE, "before they are written, and after"
