@@ -3,11 +3,12 @@
 import logging
 import os
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 import trio
 from attrs import define, field
 
-from coordinators.access.callers import Principal
+from coordinators.access.callers import Proof
 from coordinators.access.key_sets import KeySet
 from coordinators.access.password_file import PasswordFile
 from coordinators.access.scram import BY_NAME
@@ -18,6 +19,7 @@ from engine.clock import Clock
 from engine.errors import InvalidConfig, SaslAuthenticationFailed
 from engine.ids import RandomBytes
 from engine.workers import Workers
+from tidegate.clear_passwords import ClearPasswords
 from tidegate.config import BrokerConfig
 from wire.kafka.entrance import Entrance
 from wire.kafka.listeners import Listener, ListenerSettings
@@ -112,34 +114,28 @@ class Entrances:
         """TLS for another door than Kafka's, by the keys of a listener of this name; what is spoken in it, by ALPN."""
         return self._tls(ListenerSettings(self.config.settings, name), protocols)
 
-    def token_check(self, name: str) -> Callable[[str], Awaitable[Principal | None]]:
+    def token_check(self, name: str) -> Callable[[str], Awaitable[Proof | None]]:
         """Whose token somebody sends to another door than Kafka's, by the keys of a listener of this name."""
         settings = ListenerSettings(self.config.settings, name)
         rules = self._token_rules(settings)
         exchange = OAuthExchange(self._key_set(settings), rules, self.clock)
 
-        async def check(token: str) -> Principal | None:
+        async def check(token: str) -> Proof | None:
             try:
                 valid = await exchange.validated(token)
             except SaslAuthenticationFailed:
                 return None
             # Tenants have no business there.
-            return valid.principal if valid.tenant is None else None
+            ends_ms = valid.expires_at_ms + rules.skew_s * 1000
+            return Proof(valid.principal, lambda: self.clock.now_ms() < ends_ms) if valid.tenant is None else None
 
         return check
 
-    def user_check(self) -> Callable[[str, str], Awaitable[bool]]:
+    def passwords(self) -> "ClearPasswords":
         """Whether somebody has a password that is sent in clear: a user of the file, or one of the catalogue."""
         settings = ListenerSettings(self.config.settings, "")
-        in_file = self._password_check(settings) if settings.text("sasl.plain.users.location") else None
-
-        async def check(name: str, password: str) -> bool:
-            if in_file is not None and await in_file(name, password):
-                return True
-            async with self._checking:
-                return await in_worker(self.workers, self.users.has_password, name, password)
-
-        return check
+        file = self._password_file(settings) if settings.text("sasl.plain.users.location") else None
+        return ClearPasswords(self.users, self.workers, self._checking, file)
 
     def _policy(self, settings: ListenerSettings) -> LoginPolicy:
         names = settings.items("sasl.enabled.mechanisms")
@@ -194,6 +190,10 @@ class Entrances:
         return keys
 
     def _password_check(self, settings: ListenerSettings) -> Callable[[str, str], Awaitable[bool]]:
+        passwords = ClearPasswords(self.users, self.workers, self._checking)
+        return partial(passwords.is_in_file, self._password_file(settings))
+
+    def _password_file(self, settings: ListenerSettings) -> PasswordFile:
         path = settings.text("sasl.plain.users.location", "PLAIN")
         if not path:
             raise InvalidConfig(
@@ -203,15 +203,7 @@ class Entrances:
         if path not in self._files:
             self._files[path] = PasswordFile(path, self.random_bytes(KEY_BYTES))
             self._files[path].load()
-        file = self._files[path]
-
-        async def check(name: str, password: str) -> bool:
-            if file.is_known(name, password):
-                return True  # whoever guesses keeps those waiting whose passwords have to be checked, not these
-            async with self._checking:
-                return await in_worker(self.workers, file.has_password, name, password)
-
-        return check
+        return self._files[path]
 
     async def watch(self) -> None:
         """Read files again that have changed, and fetch keys, as long as the node serves."""

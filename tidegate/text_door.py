@@ -44,9 +44,11 @@ class TextDoor:
 def _logins(entrances: Entrances, bound: BoundDoor) -> tuple[TlsIdentity | None, TextLogins]:
     """How clients show who they are, as the configuration has it."""
     tls = entrances.door(TEXT_DOOR_NAME) if bound.has_tls else None
+    passwords = entrances.passwords() if bound.takes_passwords else None
     return tls, TextLogins(
         bound.access,
-        check_password=entrances.user_check() if bound.takes_passwords else None,
+        check_password=passwords.check if passwords else None,
+        recall=passwords.recall if passwords else None,
         check_token=entrances.token_check(TEXT_DOOR_NAME) if bound.takes_tokens else None,
         certificates=tls is not None and tls.sources.client_auth != "none",
         delay_s=entrances.config.settings.integer("connection.failed.authentication.delay.ms") / 1000,

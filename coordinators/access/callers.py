@@ -1,5 +1,7 @@
 """Who asks: a principal, and the address that it asks from."""
 
+from collections.abc import Callable
+
 from attrs import field, frozen
 
 from engine.errors import SaslAuthenticationFailed
@@ -30,6 +32,20 @@ def known(name: str) -> Principal:
     return Principal(name)
 
 
+def always() -> bool:
+    """What is not taken away."""
+    return True
+
+
+@frozen
+class Proof:
+    """Who somebody has shown to be to a door that asks with every call, or once for a long one."""
+
+    principal: Principal
+    counts: Callable[[], bool] = always
+    """Whether it counts still: a user may be deleted, and a token ends."""
+
+
 @frozen(cache_hash=True)
 class Caller:
     """Whose request it is. One for as long as a connection lives: whoever shows anew who it is must be the same."""
@@ -46,6 +62,8 @@ class Caller:
 
     tenant: str | None = None
     """The tenant that its token names; None where none was shown, or it names none."""
+    counts: Callable[[], bool] = field(default=always, eq=False, repr=False)
+    """Whether what it has shown counts still; what goes on for long asks."""
 
 
 def plain_address(address: str) -> str:

@@ -153,6 +153,10 @@ class PasswordFile:
         kept = self._known.get(name)
         return kept is not None and hmac.compare_digest(kept, self._keyed(name, password))
 
+    def has_user(self, name: str) -> bool:
+        """Whether there is such a user."""
+        return name in self._users
+
     def has_password(self, name: str, password: str) -> bool:
         """[thread] Whether the user has this password."""
         users, known = self._users, self._known

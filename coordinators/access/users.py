@@ -6,6 +6,7 @@ a secret of the cluster and look as most users' do. So nobody finds out by tryin
 
 import hashlib
 import hmac
+import os
 import string
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -37,6 +38,7 @@ from engine.errors import (
 )
 
 NAME_BYTES_MAX = 256
+KEY_BYTES = 32
 _BASE_36 = (string.digits + string.ascii_lowercase).encode()
 """Kafka's own tools make salts of these."""
 
@@ -80,6 +82,11 @@ class Users:
         self.revisions: dict[str, int] = {}
         self._forms: dict[str, Counter[_Form]] = {each.name: Counter() for each in SCRAM_MECHANISMS}
         self._secret = b""
+        self._losses: Counter[str] = Counter()
+        """How often a user could log in no longer by what it had."""
+        self._known: dict[str, tuple[int, bytes]] = {}
+        """By user, the revision of its row and a keyed hash of the password that was found right last."""
+        self._key = os.urandom(KEY_BYTES)
         self.on_lost: list[Callable[[str, frozenset[str]], object]] = []
         """Told of a user, and the mechanisms by which it can log in no longer."""
 
@@ -113,7 +120,9 @@ class Users:
         if record is not None:
             self.by_name[name], self.revisions[name] = record, revision
             self._count(record, 1)
+        self._known.pop(name, None)
         lost = frozenset() if before is None else before.scram.keys() - (record.scram.keys() if record else ())
+        self._losses[name] += bool(lost)
         for follow in self.on_lost if lost else ():
             follow(name, frozenset(lost))
 
@@ -129,13 +138,30 @@ class Users:
         kept = None if record is None else record.scram.get(mechanism.name)
         return (self._made_up(name, mechanism), False) if kept is None else (kept, True)
 
+    def standing(self, name: str) -> Callable[[], bool]:
+        """Tells whether what the user shows now counts still: nothing of it has been taken away since."""
+        losses = self._losses[name]
+        return lambda: self._losses[name] == losses
+
+    def is_known(self, name: str, password: str) -> bool:
+        """Whether the user has shown this password lately, and has it still; takes no time."""
+        kept = self._known.get(name)
+        is_current = kept is not None and kept[0] == self.revisions.get(name)
+        return kept is not None and is_current and hmac.compare_digest(kept[1], self._keyed(name, password))
+
+    def _keyed(self, name: str, password: str) -> bytes:
+        return hmac.digest(self._key, f"{name}\0{password}".encode(), "sha256")
+
     def has_password(self, name: str, password: str) -> bool:
         """[thread] Whether the user has this password, for a door to which it is sent in clear. Whether there is such a
         user does not show in how long it takes."""
-        record = self.by_name.get(name)
+        revision, record = self.revisions.get(name), self.by_name.get(name)
         for mechanism in SCRAM_MECHANISMS:
             if record is not None and mechanism.name in record.scram:
-                return has_password(mechanism, record.scram[mechanism.name], password)
+                is_right = has_password(mechanism, record.scram[mechanism.name], password)
+                if is_right and revision is not None:
+                    self._known[name] = revision, self._keyed(name, password)
+                return is_right
         has_password(SCRAM_MECHANISMS[0], self._made_up(name, SCRAM_MECHANISMS[0]), password)
         return False
 

@@ -14,16 +14,18 @@ from typing import TYPE_CHECKING
 import trio
 from attrs import define, field, frozen
 
-from coordinators.access.callers import ANONYMOUS, Caller, Principal, plain_address
+from coordinators.access.callers import ANONYMOUS, Caller, Principal, Proof, plain_address
 from wire.http.config import Access
 
 if TYPE_CHECKING:
     from wire.http.messages import Request
     from wire.http.problems import Problem
 
-CheckPassword = Callable[[str, str], Awaitable[bool]]
-"""Whether a user has a password."""
-CheckToken = Callable[[str], Awaitable[Principal | None]]
+CheckPassword = Callable[[str, str], Awaitable[Proof | None]]
+"""Who has this name and this password; None if nobody has."""
+Recall = Callable[[str, str], Proof | None]
+"""The same of who has shown it lately: it is not checked again, and waits for nobody who guesses."""
+CheckToken = Callable[[str], Awaitable[Proof | None]]
 """Whose token it is; None if it is nobody's, or not any longer."""
 
 MOST_CHECKED = 16
@@ -51,6 +53,7 @@ class Reception:
     check_token: CheckToken | None = None
     certificates: bool = False
     """Whether a certificate can be shown."""
+    recall: Recall | None = None
     delay_s: float = 0.1
     refused: int = field(default=0, init=False)
     """Logins that were wrong."""
@@ -72,14 +75,14 @@ class Reception:
             return Caller(visitor.principal, host)
         if said is None:
             raise self._unknown()
-        principal = await self._principal(said)
-        if principal is None:
+        proof = await self._proof(said)
+        if proof is None:
             self.refused += 1
             await trio.sleep(self.delay_s)
             raise self._unknown()
-        return Caller(principal, host)
+        return Caller(proof.principal, host, counts=proof.counts)
 
-    async def _principal(self, said: str) -> Principal | None:
+    async def _proof(self, said: str) -> Proof | None:
         scheme, _, given = said.partition(" ")
         given = given.strip()
         if not given or len(given) > MOST_CREDENTIAL_BYTES:
@@ -90,24 +93,26 @@ class Reception:
             return await self._of_password(self.check_password, given)
         return None
 
-    async def _of_token(self, given: str) -> Principal | None:
+    async def _of_token(self, given: str) -> Proof | None:
         token = self.access.token
         if token is not None and hmac.compare_digest(given.encode("latin-1"), token.encode()):
-            return self.access.token_principal
+            return Proof(self.access.token_principal)
         if self.check_token is None:
             return None
         with self._place():
             return await self.check_token(given)
 
-    async def _of_password(self, check: CheckPassword, given: str) -> Principal | None:
+    async def _of_password(self, check: CheckPassword, given: str) -> Proof | None:
         try:
             name, colon, password = b64decode(given, validate=True).decode().partition(":")
         except (binascii.Error, UnicodeDecodeError):
             return None
         if not colon or not name or not password or name == ANONYMOUS.name:
             return None
+        if self.recall is not None and (known := self.recall(name, password)) is not None:
+            return known
         with self._place():
-            return Principal(name) if await check(name, password) else None
+            return await check(name, password)
 
     def _place(self) -> "_Place":
         if self._checking >= MOST_CHECKED:

@@ -76,6 +76,7 @@ STATUSES: Final[dict[type[errors.BrokerError], HTTPStatus]] = {
     errors.InvalidSessionTimeout: HTTPStatus.UNPROCESSABLE_ENTITY,
     errors.InvalidTransactionTimeout: HTTPStatus.UNPROCESSABLE_ENTITY,
     errors.PolicyViolation: HTTPStatus.FORBIDDEN,
+    errors.SaslAuthenticationFailed: HTTPStatus.UNAUTHORIZED,
     errors.TopicAuthorizationFailed: HTTPStatus.FORBIDDEN,
     errors.GroupAuthorizationFailed: HTTPStatus.FORBIDDEN,
     errors.ClusterAuthorizationFailed: HTTPStatus.FORBIDDEN,

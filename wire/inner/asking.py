@@ -30,6 +30,7 @@ from engine.errors import (
     InvalidRequest,
     NotLeader,
     RequestTimedOut,
+    SaslAuthenticationFailed,
     UnknownTopicOrPartition,
 )
 from wire.kafka.apis import registered
@@ -115,6 +116,7 @@ class InnerClient:
         was not even sent. `timeout_s` is how long the request itself may wait."""
         if version is None:
             version = version_of(message.API_KEY)
+        check_counts(guest)
         try:
             if node_id is None or node_id == self.topics.node_id:
                 answer = await self.calls.call(guest, message, version, chosen=chosen)
@@ -239,6 +241,12 @@ class InnerClient:
                 if each.error_code and each.error_code not in COORDINATOR_MOVES:
                     # Who may not ask has nothing made, and would wait for it in vain.
                     raise broker_error(each.error_code, each.error_message or "")
+
+
+def check_counts(guest: Guest) -> None:
+    """Refuse whoever was deleted meanwhile, or whose token has ended: what it began goes no further."""
+    if not guest.counts():
+        raise SaslAuthenticationFailed(f"what {guest.caller.principal} has shown counts no longer: log in again")
 
 
 def version_of(api_key: int) -> int:

@@ -12,6 +12,7 @@ from attrs import define, field
 
 from coordinators.access.callers import Caller
 from engine.errors import BrokerError, PolicyViolation
+from wire.kafka.calls import Guest
 
 ID_BYTES = 12
 
@@ -53,6 +54,8 @@ class Home(Generic[R]):
     most: int
     random_bytes: Callable[[int], bytes]
     _residents: dict[str, R] = field(factory=dict, init=False)
+    _guests: dict[str, Guest] = field(factory=dict, init=False)
+    """In whose names the residents ask."""
 
     def new_id(self) -> str:
         """For one that is about to move in; refused where there is no room."""
@@ -60,13 +63,14 @@ class Home(Generic[R]):
             raise PolicyViolation(f"there are {len(self._residents)} {self.kind}s here, which is {self.limit_key}")
         return f"{self.node_id}-{self.random_bytes(ID_BYTES).hex()}"
 
-    def add(self, resident_id: str, resident: R) -> None:
-        """It lives here from now on."""
-        self._residents[resident_id] = resident
+    def add(self, resident_id: str, resident: R, guest: Guest) -> None:
+        """It lives here from now on, and asks as this guest."""
+        self._residents[resident_id], self._guests[resident_id] = resident, guest
 
     def remove(self, resident_id: str) -> None:
         """It has ended."""
         self._residents.pop(resident_id, None)
+        self._guests.pop(resident_id, None)
 
     def find(self, resident_id: str, caller: Caller) -> R:
         """The caller's own of this id; `Elsewhere` or `NotAtHome`."""
@@ -78,7 +82,13 @@ class Home(Generic[R]):
         found = self._residents.get(resident_id)
         if found is None or found.is_over or not is_same(found.caller, caller):
             raise NotAtHome(f"there is no {self.kind} {resident_id}: it has left, or was silent for too long")
+        self.renew(resident_id, caller)
         return found
+
+    def renew(self, resident_id: str, caller: Caller) -> None:
+        """What its caller has shown now counts for it: it may live longer than the token that it came by."""
+        if resident_id in self._guests:
+            self._guests[resident_id].renew(caller)
 
     def __iter__(self) -> Iterator[R]:
         return iter(list(self._residents.values()))

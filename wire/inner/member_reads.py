@@ -6,7 +6,7 @@ import trio
 from attrs import define, frozen
 
 from engine.errors import BrokerError, GroupAuthorizationFailed, TopicAuthorizationFailed, UnknownTopicOrPartition
-from wire.inner.asking import InnerClient
+from wire.inner.asking import InnerClient, check_counts
 from wire.inner.assignors import Place
 from wire.inner.member import PollWanted, ReadPortion, Reset
 from wire.inner.offsets import by_topic
@@ -101,6 +101,7 @@ class MemberReads:
             ],
         )
         answer: FetchResponse = await self.inner.ask(self.guest, request, node_id=leader, timeout_s=limits.wait_s)
+        check_counts(self.guest)  # it may have waited
         if answer.error_code:
             raise broker_error(answer.error_code)
         for topic in answer.responses:

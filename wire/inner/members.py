@@ -60,7 +60,7 @@ class Members:
         member_id = self.home.new_id()
         guest = self.inner.staying(caller, door, client_id or door)
         member = self._made(member_id, guest, group, wanted)
-        self.home.add(member_id, member)
+        self.home.add(member_id, member, guest)
         self.joined += 1
         self.background.start_soon(self._live, member, guest)
         return member

@@ -14,7 +14,7 @@ from coordinators.waiting import in_worker
 from engine.errors import BrokerError, UnknownTopicOrPartition
 from engine.records.compression import TooLargeDecompressed
 from engine.workers import Workers
-from wire.inner.asking import FIRST_PAUSE_S, LEADER_MOVES, TIMEOUT_S, InnerClient
+from wire.inner.asking import FIRST_PAUSE_S, LEADER_MOVES, TIMEOUT_S, InnerClient, check_counts
 from wire.inner.opening import Opened, WantedRecords, is_soon_opened, opened, opened_or_why_not
 from wire.inner.records import ReadRecord
 from wire.kafka.calls import Guest, region_bytes
@@ -70,6 +70,7 @@ class RecordReading:
         """Records from an offset on; none if there are none within `wait_s`. Raises what the leader refuses with."""
         request = _fetch_request(topic, {partition: offset}, max_bytes, wait_s, committed=committed)
         answer = await self.inner.ask_leader(guest, topic, partition, request, timeout_s=timeout_s, wait_s=wait_s)
+        check_counts(guest)  # it may have waited
         _check(answer.error_code, topic, partition)
         data = _only(answer.responses)
         _check(data.error_code, topic, partition)
@@ -122,6 +123,7 @@ class RecordReading:
             raise refusal
         if not by_leader:
             await trio.sleep(min(wait_s, MOVING_S))
+        check_counts(guest)  # it may have waited
         return await self._opened_many(topic, offsets, found, max_bytes, max_records)
 
     async def _opened_many(

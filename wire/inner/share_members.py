@@ -17,7 +17,7 @@ from attrs import define, field
 from coordinators.access.callers import Caller
 from coordinators.background import Background
 from engine.errors import InvalidRecordState
-from wire.inner.asking import GROUP, InnerClient
+from wire.inner.asking import GROUP, InnerClient, check_counts
 from wire.inner.home_asking import anybody, coordinator_of
 from wire.inner.homes import Home, NotAtHome
 from wire.inner.loans import Settling
@@ -56,7 +56,7 @@ class ShareMembers:
         member_id = self.home.new_id()
         guest = self.inner.staying(caller, door, client_id or door)
         member = self._made(member_id, guest, group, wanted)
-        self.home.add(member_id, member)
+        self.home.add(member_id, member, guest)
         self.joined += 1
         self.background.start_soon(self._live, member, guest)
         return member
@@ -108,7 +108,10 @@ class ShareMembers:
 
         def session_with(leader: int) -> LeaderSession:
             async def ask_leader(message: Any, wait_s: float) -> Any:
-                return await inner.ask(guest, message, node_id=leader, timeout_s=wait_s)
+                answer = await inner.ask(guest, message, node_id=leader, timeout_s=wait_s)
+                if wait_s > 0:
+                    check_counts(guest)
+                return answer
 
             return LeaderSession(ask_leader, group, member_id)
 

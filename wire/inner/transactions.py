@@ -59,7 +59,7 @@ class Producers:
         except BaseException:
             self.inner.leave(guest)
             raise
-        self.home.add(producer_id, producer)
+        self.home.add(producer_id, producer, guest)
         self.begun += 1
         self.background.start_soon(self._live, producer, guest)
         return producer

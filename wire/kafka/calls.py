@@ -7,14 +7,14 @@ belongs to no tenant has its messages handed over as they are; a tenant's are wr
 translated where they always are (`wire/kafka/tenancy/codec.py`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import count
 from types import CoroutineType, GeneratorType
 from typing import TYPE_CHECKING, Any
 
 from attrs import define, field
 
-from coordinators.access.callers import Caller
+from coordinators.access.callers import Caller, always
 from coordinators.waiting import in_worker, result_of
 from engine.deferred import Deferred
 from engine.errors import UnsupportedVersion
@@ -49,6 +49,8 @@ class Guest:
     """By which of the broker's doors it came."""
     stays: bool = False
     """Whether it asks more than once, and has something here in between: sessions."""
+    counts: Callable[[], bool] = always
+    """Whether what it has shown counts still."""
     nodes: set[int] = field(factory=set, init=False)
     """The other nodes that know of it, if it stays."""
     _wait_s: float = field(default=0.0, init=False)
@@ -62,6 +64,10 @@ class Guest:
     def number(self) -> int:
         """Which guest it is among those of this node."""
         return -self.peer.connection_id
+
+    def renew(self, caller: Caller) -> None:
+        """It has shown anew who it is: that counts from now on."""
+        self.counts = caller.counts
 
     def mute(self, wait_s: float) -> None:
         """It has used too much: what it is answered next comes so much later."""
@@ -97,7 +103,7 @@ class Calls:
         """A guest; it must `leave` in the end."""
         # Connections have numbers above zero.
         peer = Peer(caller.host, 0, NOWHERE, -next(self._numbers), listener=NO_LISTENER)
-        guest = Guest(peer, client_id or door, door, stays)
+        guest = Guest(peer, client_id or door, door, stays, caller.counts)
         peer.served_by(guest.mute, lambda _: None)
         peer.shows(caller)
         return guest

@@ -36,10 +36,10 @@ class SubjectRights(RouteRights):
 
         assert isinstance(call, RegistryCall)
         access.require(call.caller, self.right, str(call.scope if self.of_scope else call.subject), asked)
-        # What refers without naming a context means that of the subject, which need not be the path's.
-        context = split(getattr(call.place, "subject", ""), call.context).context
         for reference in getattr(call.body, "references", None) or ():
-            access.require(call.caller, READ_SUBJECT, str(split(reference.subject, context)), asked)
+            # What refers without naming a context means that of the subject, which need not be the path's.
+            subject = split(reference.subject, call.subject.context)
+            access.require(call.caller, READ_SUBJECT, str(subject), asked)
 
 
 def to_subject(right: Right) -> SubjectRights:

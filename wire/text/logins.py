@@ -4,19 +4,14 @@ Whoever says something wrong waits for the answer, and is not told what was wron
 """
 
 import hmac
-from collections.abc import Awaitable, Callable
 
 import trio
 from attrs import define, field
 
-from coordinators.access.callers import ANONYMOUS, Caller, Principal, plain_address
+from coordinators.access.callers import ANONYMOUS, Caller, Principal, Proof, plain_address
+from wire.http.callers import CheckPassword, CheckToken, Recall
 from wire.http.config import Access
 from wire.text.commands import AuthCommand, BadCommand
-
-CheckPassword = Callable[[str, str], Awaitable[bool]]
-"""Whether a user has a password."""
-CheckToken = Callable[[str], Awaitable[Principal | None]]
-"""Whose token it is; None if it is nobody's, or not any longer."""
 
 MOST_CHECKED = 16
 """Logins that are checked or wait for that; the next client is asked to come again."""
@@ -33,6 +28,7 @@ class TextLogins:
     check_token: CheckToken | None = None
     certificates: bool = False
     """Whether a certificate can be shown."""
+    recall: Recall | None = None
     delay_s: float = 0.1
     refused: int = field(default=0, init=False)
     """Logins that were wrong."""
@@ -52,34 +48,38 @@ class TextLogins:
 
     async def named(self, command: AuthCommand, address: str) -> Caller:
         """Who AUTH names; `BadCommand` if that is nobody, or not shown."""
-        if self._checking >= MOST_CHECKED:
-            raise BadCommand("BUSY", "too many clients show who they are: try again in a second")
-        self._checking += 1
-        try:
-            principal = await self._principal(command)
-        finally:
-            self._checking -= 1
-        if principal is None:
+        proof = self._recalled(command)
+        if proof is None:
+            if self._checking >= MOST_CHECKED:
+                raise BadCommand("BUSY", "too many clients show who they are: try again in a second")
+            self._checking += 1
+            try:
+                proof = await self._proof(command)
+            finally:
+                self._checking -= 1
+        if proof is None:
             self.refused += 1
             await trio.sleep(self.delay_s)
             raise BadCommand("AUTHENTICATION_FAILED", f"this needs {self._ways()}, and it must be right", ends=True)
-        return Caller(principal, plain_address(address))
+        return Caller(proof.principal, plain_address(address), counts=proof.counts)
 
-    async def _principal(self, command: AuthCommand) -> Principal | None:
+    def _recalled(self, command: AuthCommand) -> Proof | None:
+        """Who waits for nobody that guesses: the door's own token, and passwords that were found right lately."""
+        token = self.access.token
+        if command.user is not None:
+            return None if self.recall is None else self.recall(command.user, command.secret)
+        is_ours = token is not None and hmac.compare_digest(command.secret.encode(), token.encode())
+        return Proof(self.access.token_principal) if is_ours else None
+
+    async def _proof(self, command: AuthCommand) -> Proof | None:
         user, secret = command.user, command.secret
         if not secret or len(secret) > MOST_SECRET_BYTES:
             return None
         if user is None:
-            return await self._of_token(secret)
+            return None if self.check_token is None else await self.check_token(secret)
         if self.check_password is None or not user or user == ANONYMOUS.name:
             return None
-        return Principal(user) if await self.check_password(user, secret) else None
-
-    async def _of_token(self, given: str) -> Principal | None:
-        token = self.access.token
-        if token is not None and hmac.compare_digest(given.encode(), token.encode()):
-            return self.access.token_principal
-        return None if self.check_token is None else await self.check_token(given)
+        return await self.check_password(user, secret)
 
     def _ways(self) -> str:
         ways = []

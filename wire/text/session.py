@@ -163,6 +163,7 @@ class TextSession:
     async def _carry_out(self, commands: Sequence[Command | BadCommand]) -> None:
         position = 0
         while position < len(commands):
+            self._check_counts()
             command = commands[position]
             if isinstance(command, PublishCommand):
                 together = _together(commands, position, command)
@@ -174,6 +175,11 @@ class TextSession:
             if self._unsent_bytes >= SEND_BYTES:
                 await self._flush()
         await self._flush()
+
+    def _check_counts(self) -> None:
+        """Whoever was deleted, or whose token has ended, is served no longer."""
+        if self._caller is not None and not self._caller.counts():
+            raise self._unknown()
 
     async def _published(self, commands: Sequence[PublishCommand]) -> list[bytes]:
         self._counts.commands["PUB"] += len(commands)

@@ -8,8 +8,10 @@ from hypothesis import strategies as st
 
 from coordinators.access.scram import SCRAM_SHA_256, SCRAM_SHA_512, credential_of
 from coordinators.access.users import ScramDeletion, ScramUpsertion, Users
+from coordinators.cluster.news import read_whole
+from engine.catalogue.catalogue import Commit, Put
 from engine.catalogue.memory import MemoryCatalogue
-from engine.catalogue.user_records import UserRecord, access_secret
+from engine.catalogue.user_records import USERS, UserRecord, access_secret
 from engine.errors import (
     BrokerError,
     DuplicateResource,
@@ -141,3 +143,52 @@ def test_whatever_is_altered_in_turn_the_rows_say_what_a_plain_model_says(
     users = loaded(catalogue)
     assert {(name, numbers[each]) for name, record in users.by_name.items() for each in record.scram} == model
     assert sum(users._forms["SCRAM-SHA-256"].values()) == sum(mechanism == 1 for _, mechanism in model)
+
+
+def test_a_password_that_was_right_lately_is_known_until_it_changes() -> None:
+    catalogue = MemoryCatalogue()
+    put_password(catalogue, "a", "first")
+    users = loaded(catalogue)
+    assert not users.is_known("a", "first")
+    assert not users.has_password("a", "guess")
+    assert not users.is_known("a", "guess")
+    assert users.has_password("a", "first")
+    assert users.is_known("a", "first")
+    assert not users.is_known("a", "guess")
+    put_password(catalogue, "a", "second")
+    follow(users, catalogue)
+    assert not users.is_known("a", "first")
+    assert users.has_password("a", "second")
+    alter(catalogue, take=(ScramDeletion("a", 1),))
+    follow(users, catalogue)
+    assert not users.is_known("a", "second")
+
+
+def test_what_a_user_has_shown_counts_until_it_is_taken_away() -> None:
+    catalogue = MemoryCatalogue()
+    put_password(catalogue, "a", "first")
+    users = loaded(catalogue)
+    before, other = users.standing("a"), users.standing("b")
+    put_password(catalogue, "a", "second")
+    follow(users, catalogue)
+    assert before(), "who has another password is the same user"
+    alter(catalogue, take=(ScramDeletion("a", 1),))
+    follow(users, catalogue)
+    assert not before()
+    assert other()
+    put_password(catalogue, "a", "third")
+    follow(users, catalogue)
+    assert not before(), "another user of the same name"
+    assert users.standing("a")()
+
+
+def put_password(catalogue: MemoryCatalogue, name: str, password: str) -> None:
+    kept = credential_of(SCRAM_SHA_256, password, bytes, 4096)
+    record = UserRecord(name, {SCRAM_SHA_256.name: kept})
+    catalogue.commit(Commit((), (Put(record.key, record.encode()),)))
+
+
+def follow(users: Users, catalogue: MemoryCatalogue) -> None:
+    """Take what the rows are now, as news."""
+    revision, entries = catalogue.entries(USERS)
+    users.take(read_whole(revision, entries, list(users.row_keys())))

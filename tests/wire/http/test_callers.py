@@ -10,7 +10,7 @@ import trio
 import trio.testing
 from trio.testing import trio_test
 
-from coordinators.access.callers import ANONYMOUS, Caller, Principal
+from coordinators.access.callers import ANONYMOUS, Caller, Principal, Proof
 from coordinators.tenants.rows import TenantRecord
 from coordinators.tenants.tenants import Tenants
 from engine.clock import ManualClock
@@ -34,12 +34,13 @@ def basic(name: str, password: str) -> str:
     return "Basic " + b64encode(f"{name}:{password}".encode()).decode()
 
 
-async def check_password(name: str, password: str) -> bool:
-    return (name, password) in (("alice", "open:sesame"), ("bob", "\u00e9"), ("ANONYMOUS", "me"))
+async def check_password(name: str, password: str) -> Proof | None:
+    is_right = (name, password) in (("alice", "open:sesame"), ("bob", "\u00e9"), ("ANONYMOUS", "me"))
+    return Proof(Principal(name)) if is_right else None
 
 
-async def check_token(token: str) -> Principal | None:
-    return Principal("robot") if token == "jwt" else None
+async def check_token(token: str) -> Proof | None:
+    return Proof(Principal("robot")) if token == "jwt" else None
 
 
 def reception(**options: Any) -> Reception:
@@ -137,11 +138,14 @@ async def test_a_certificate_is_enough_but_does_not_mend_what_is_said_wrongly() 
 async def test_so_many_at_once_are_checked_and_no_more() -> None:
     release = trio.Event()
 
-    async def slow(name: str, password: str) -> bool:
+    async def slow(name: str, password: str) -> Proof:
         await release.wait()
-        return True
+        return Proof(Principal(name))
 
-    at = reception(check_password=slow)
+    def recall(name: str, password: str) -> Proof | None:
+        return Proof(Principal(name)) if name == "bob" else None
+
+    at = reception(check_password=slow, recall=recall)
     let_in: list[Caller] = []
 
     async def call() -> None:
@@ -154,6 +158,8 @@ async def test_so_many_at_once_are_checked_and_no_more() -> None:
         with pytest.raises(Problem) as caught:
             await at.caller(request(basic("alice", "x")), HERE)
         assert caught.value.status is HTTPStatus.SERVICE_UNAVAILABLE
+        # Who was here lately is not kept waiting by those who guess.
+        assert (await at.caller(request(basic("bob", "x")), HERE)).principal == Principal("bob")
         # The door's own token takes no checking.
         assert (await at.caller(request("Bearer secret"), HERE)).principal == OPERATOR
         release.set()
@@ -194,3 +200,17 @@ async def test_principals_of_tenants_are_refused_whatever_they_ask() -> None:
         answer = await served.respond(Request("GET", path, said), HERE)
         assert answer.status == HTTPStatus.FORBIDDEN
         assert b"the tenant acme" in answer.body
+
+
+@trio_test
+async def test_whether_what_was_shown_counts_still_is_asked_of_who_has_checked_it() -> None:
+    counts = True
+
+    async def check(name: str, password: str) -> Proof:
+        return Proof(Principal(name), lambda: counts)
+
+    found = await reception(check_password=check).caller(request(basic("alice", "x")), HERE)
+    assert found.counts()
+    counts = False
+    assert not found.counts()
+    assert found == Caller(Principal("alice"), "10.0.0.1"), "it is the same caller"

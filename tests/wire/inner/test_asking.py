@@ -1,14 +1,23 @@
 """Requests that a door asks for its caller."""
 
+from functools import partial
 from pathlib import Path
 
 import pytest
 import trio
+from attrs import evolve
 from trio.testing import trio_test
 
 from coordinators.records.long_polls import LongPolls
-from engine.errors import InvalidRequest, TopicAuthorizationFailed, UnsupportedVersion
+from engine.errors import (
+    BrokerError,
+    InvalidRequest,
+    SaslAuthenticationFailed,
+    TopicAuthorizationFailed,
+    UnsupportedVersion,
+)
 from tests.wire.inner.house import GUARDED, NOBODY, House, open_house, user
+from tests.wire.kafka.door import until
 from tests.wire.kafka.requests import batch, create_topic, fetch, produced
 from tests.wire.kafka.tenancy.tenants import OPERATOR, open_tenants
 from wire.inner.asking import GROUP, error_codes
@@ -137,3 +146,33 @@ async def test_who_may_not_know_of_a_topic_is_told_the_same_whether_it_exists_or
                     await house.inner.known_topic(eve, name)
                 with pytest.raises(TopicAuthorizationFailed):
                     house.inner.leader(eve, name, 99)
+
+
+@trio_test
+async def test_who_was_deleted_asks_no_more_and_is_told_nothing_that_it_waited_for(tmp_path: Path) -> None:
+    counts = [True]
+    caller = evolve(user("alice"), counts=lambda: counts[0])
+    refusals: list[BrokerError] = []
+
+    async def wait(guest: Guest, *, many: bool) -> None:
+        try:
+            if many:
+                await house.reading.read_many(guest, "t", {0: 0}, wait_s=30.0)
+            else:
+                await house.reading.read(guest, "t", 0, 0, wait_s=30.0)
+        except BrokerError as error:
+            refusals.append(error)
+
+    async with open_house(tmp_path) as house:
+        await create_topic(await house.door.connect(), "t")
+        with house.guest(caller) as guest, house.guest() as writer:
+            await house.inner.ask(guest, MetadataRequest(None))
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(partial(wait, guest, many=False))
+                nursery.start_soon(partial(wait, guest, many=True))
+                await until(lambda: house.service(LongPolls).statistics()["waiting"] == 2)
+                counts[0] = False
+                await house.sending.send(writer, "t", [NewRecord(value=b"not for her")])
+            with pytest.raises(SaslAuthenticationFailed):
+                await house.inner.ask(guest, MetadataRequest(None))
+    assert [type(each) for each in refusals] == [SaslAuthenticationFailed] * 2

@@ -10,6 +10,7 @@ from coordinators.access.access import AccessControl
 from coordinators.access.acls import Operation, PatternType, Permission, ResourceKind
 from coordinators.access.audit import Audit
 from coordinators.access.authorizer import Authorizer, Rules
+from coordinators.access.callers import Principal, Proof
 from coordinators.cluster.controller import ClusterController
 from coordinators.cluster.nodes import NodeIdentity
 from coordinators.schemas.registry import Registry
@@ -95,8 +96,8 @@ class Door:
         return int(found["error_code"])
 
 
-async def has_password(name: str, password: str) -> bool:
-    return password == f"{name}-secret"
+async def has_password(name: str, password: str) -> Proof | None:
+    return Proof(Principal(name)) if password == f"{name}-secret" else None
 
 
 def basic(name: str, password: str = "") -> str:

@@ -196,8 +196,11 @@ async def test_what_is_referred_to_without_a_context_is_asked_for_in_that_of_the
     plain = {"schema": "{}", "schemaType": "JSON"}
     for subject in ("secret", ":.b:secret"):
         assert (await door.ask("POST", f"/subjects/{subject}/versions", plain, authorization=basic("both")))[0] == 200
+    status, _ = await door.ask("PUT", "/config/alias", {"alias": ":.b:orders-alias"}, authorization=basic("both"))
+    assert status == 200
     body = {**plain, "references": [{"name": "secret.json", "subject": "secret", "version": 1}]}
-    for path in ("/subjects/:.b:orders/versions", "/contexts/.b/subjects/orders/versions"):
+    paths = ("/subjects/:.b:orders/versions", "/contexts/.b/subjects/orders/versions", "/subjects/alias/versions")
+    for path in paths:
         status, found = await door.ask("POST", path, body, authorization=basic("writer"))
         assert (status, found["error_code"]) == (403, 40301), path
         assert (await door.ask("POST", path, body, authorization=basic("both")))[0] == 200

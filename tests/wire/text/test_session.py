@@ -8,13 +8,13 @@ import trio
 from attrs import define, evolve, field
 from trio.testing import trio_test
 
-from coordinators.access.callers import Caller, Principal
+from coordinators.access.callers import Caller, Principal, Proof
 from wire.http.config import Access
 from wire.socket_options import tune
 from wire.text import answers
-from wire.text.commands import FetchCommand, PublishCommand
+from wire.text.commands import AuthCommand, BadCommand, FetchCommand, PublishCommand
 from wire.text.config import TextLimits
-from wire.text.logins import TextLogins
+from wire.text.logins import MOST_CHECKED, TextLogins
 from wire.text.session import TextCounts, TextSession
 from wire.transport import SocketTransport
 
@@ -173,14 +173,14 @@ async def test_what_cannot_be_understood_is_told_and_ends() -> None:
 # -- logins
 
 
-async def has_password(user: str, password: str) -> bool:
+async def has_password(user: str, password: str) -> Proof | None:
     await trio.lowlevel.checkpoint()
-    return (user, password) == ("alice", "secret")
+    return Proof(Principal(user)) if (user, password) == ("alice", "secret") else None
 
 
-async def whose_token(token: str) -> Principal | None:
+async def whose_token(token: str) -> Proof | None:
     await trio.lowlevel.checkpoint()
-    return Principal("bob") if token == "good" else None
+    return Proof(Principal("bob")) if token == "good" else None
 
 
 def asking() -> TextLogins:
@@ -231,3 +231,41 @@ async def test_a_certificate_is_enough() -> None:
     async with connected(use, logins=TextLogins(certificates=True), shown=Principal("carol")) as client:
         assert await client.exchange(b"PUB a 1\r\nx\r\nQUIT\r\n") == b"OK 0\r\nBYE\r\n"
     assert use.callers == {"User:carol"}
+
+
+@trio_test
+async def test_who_was_deleted_is_served_no_longer() -> None:
+    counts = [True]
+
+    async def check(user: str, password: str) -> Proof:
+        await trio.lowlevel.checkpoint()
+        return Proof(Principal(user), lambda: counts[0])
+
+    use = Use()
+    async with connected(use, logins=TextLogins(check_password=check)) as client:
+        await client.stream.send_all(b"AUTH alice secret\r\nPUB a 1\r\nx\r\n")
+        assert await client.stream.receive_some() == b"OK User:alice\r\n"
+        assert await client.stream.receive_some() == b"OK 0\r\n"
+        counts[0] = False
+        assert (await client.exchange(b"PUB a 1\r\ny\r\n")).startswith(b"ERR AUTHENTICATION_REQUIRED ")
+    assert use.appends == [("a", [b"x"])]
+    assert client.ended == ["unauthenticated"]
+
+
+@trio_test
+async def test_who_was_here_lately_waits_for_nobody_that_guesses() -> None:
+    async def check(user: str, password: str) -> Proof | None:
+        await trio.sleep_forever()
+
+    def recall(user: str, password: str) -> Proof | None:
+        return Proof(Principal(user)) if (user, password) == ("alice", "secret") else None
+
+    logins = TextLogins(check_password=check, recall=recall)
+    async with trio.open_nursery() as nursery:
+        for _ in range(MOST_CHECKED):
+            nursery.start_soon(logins.named, AuthCommand("alice", "guess"), "10.0.0.1")
+        await trio.testing.wait_all_tasks_blocked()
+        with pytest.raises(BadCommand, match="too many"):
+            await logins.named(AuthCommand("bob", "secret"), "10.0.0.1")
+        assert (await logins.named(AuthCommand("alice", "secret"), "10.0.0.1")).principal == Principal("alice")
+        nursery.cancel_scope.cancel()

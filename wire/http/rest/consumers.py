@@ -87,6 +87,13 @@ class Instance:
         is_late = not self.busy.locked() and trio.current_time() > self.seen + self.timeout_s
         return is_late or (self.member is not None and self.member.is_over)
 
+    def renew(self, caller: Caller) -> None:
+        """What its caller has shown now counts from now on."""
+        self.caller = caller
+        self.guest.renew(caller)
+        if self.member is not None:
+            self.residents.members.home.renew(self.member.id, caller)
+
     # -- what it reads
 
     async def subscribe(self, topics: Iterable[str]) -> None:
@@ -266,6 +273,7 @@ class Instances:
         if found is None:
             raise RestRefusal(INSTANCE_NOT_FOUND, f"group {group} has no consumer {name} here, or not any more")
         found.seen = trio.current_time()
+        found.renew(caller)
         return found
 
     async def end(self, instance: Instance) -> None:
