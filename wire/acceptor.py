@@ -30,7 +30,20 @@ class Connection(Protocol):
         """Serve until either side ends it."""
 
 
+class Waiting(Connection, Protocol):
+    """One that can lose its place to another."""
+
+    @property
+    def scope(self) -> trio.CancelScope:
+        """In which it runs."""
+
+    @property
+    def waiting_since(self) -> float | None:
+        """Since when we wait for its client to say what it wants, or who it is; None if it is ours to go on."""
+
+
 C = TypeVar("C", bound=Connection)
+W = TypeVar("W", bound=Waiting)
 Connect = Callable[[Transport, int], C]
 """Makes a connection of a transport, with its number among all that were accepted."""
 
@@ -92,6 +105,16 @@ OPEN = OpenDoor()
 
 def _no_room() -> bool:
     return False
+
+
+def displace(connections: dict[int, W]) -> bool:
+    """Take its place from the connection that we wait for longest; False if all of them wait for us."""
+    waiting = [(each.waiting_since, number) for number, each in connections.items() if each.waiting_since is not None]
+    if not waiting:
+        return False
+    _, number = min(waiting)
+    connections.pop(number).scope.cancel()
+    return True
 
 
 class Acceptor(Generic[C]):

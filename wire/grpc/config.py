@@ -71,7 +71,8 @@ GRPC_KEYS = (
         "grpc.max.connections",
         ConfigType.INT,
         256,
-        "Tidegate's own key. The most connections to the gRPC door at one time; further ones are closed.",
+        "Tidegate's own key. The most connections to the gRPC door at one time. A further one takes the place of the "
+        "oldest by which nobody has called yet; where there is none it is closed.",
         between(1, 100_000),
         dynamic=False,
     ),

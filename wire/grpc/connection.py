@@ -74,6 +74,8 @@ class GrpcConnection:
         self._spoken = trio.Event()
         self._broken: SessionBroken | None = None
         self._nursery: trio.Nursery | None = None
+        self.is_known = visitor.principal is not None
+        """Whether somebody has called by it who has shown who it is, or need not."""
 
     async def run(self) -> None:
         """Serve until either side ends it."""

@@ -82,6 +82,7 @@ class GrpcDoor:
         with trio.move_on_after(timeout_s) as deadline:
             method = self._methods.get(head.path)
             caller = await self._caller(method, head, visitor)
+            state.connection.is_known |= method is None or not method.is_open
             if method is None:
                 raise GrpcError(Status.UNIMPLEMENTED, f"there is no method {head.path}; reflection lists what there is")
             self._check_phase(method)

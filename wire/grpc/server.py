@@ -11,7 +11,7 @@ from attrs import define, field
 from coordinators.waiting import in_worker
 from engine.errors import SaslAuthenticationFailed
 from engine.workers import Workers
-from wire.acceptor import Acceptor, ConnectionLimits
+from wire.acceptor import Acceptor, ConnectionLimits, displace
 from wire.grpc.config import GrpcLimits, GrpcTimes
 from wire.http.callers import Reception, Visitor
 from wire.services import Services
@@ -37,6 +37,12 @@ class _GrpcCaller:
     transport: Transport
     scope: trio.CancelScope = field(factory=trio.CancelScope)
     connection: "GrpcConnection | None" = None
+    begun: float = field(factory=trio.current_time)
+
+    @property
+    def waiting_since(self) -> float | None:
+        """Until somebody who may has called by it, it can lose its place."""
+        return None if self.connection is not None and self.connection.is_known else self.begun
 
     async def run(self) -> None:
         with self.scope:
@@ -67,11 +73,15 @@ class GrpcServer:
         """Once somebody has called."""
         self.figures: DoorFigures | None = None
         most = ConnectionLimits(limits.max_connections, "grpc.max.connections")
-        self._acceptor: Acceptor[_GrpcCaller] = Acceptor(most, logger)
+        self._acceptor: Acceptor[_GrpcCaller] = Acceptor(most, logger, self._make_room)
 
     async def serve(self, listener: socket.socket) -> None:
         """Accept for ever; `listener` is bound, listening and non-blocking."""
         await self._acceptor.serve(listener, lambda transport, _: _GrpcCaller(self, transport))
+
+    def _make_room(self) -> bool:
+        """Let a stranger go: whoever does not say who it is keeps nobody out who would."""
+        return displace(self._acceptor.connections)
 
     async def arrived(self, transport: Transport) -> tuple[Transport, Visitor] | None:
         """Who comes, once what it says is encrypted where it has to be; None if that does not come about."""

@@ -16,7 +16,7 @@ from attrs import define, field
 
 from coordinators.waiting import in_worker
 from engine.workers import Workers
-from wire.acceptor import Acceptor, ConnectionLimits
+from wire.acceptor import Acceptor, ConnectionLimits, displace
 from wire.http.callers import Visitor
 from wire.http.config import HttpLimits
 from wire.services import Services
@@ -119,15 +119,8 @@ class HttpServer:
 
     def _displace(self) -> bool:
         """Take its place from the caller that we wait for longest; False if all of them wait for us."""
-        waiting = [
-            (caller.waiting_since, number)
-            for number, caller in self._callers.items()
-            if caller.waiting_since is not None
-        ]
-        if not waiting:
+        if not displace(self._callers):
             return False
-        _, number = min(waiting)
-        self._callers.pop(number).scope.cancel()
         self._displaced += 1
         limit = self._limits.max_connections
         logger.info("a silent connection gives way to another: %s=%d is reached", self._limit_key, limit)

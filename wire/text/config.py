@@ -71,7 +71,8 @@ TEXT_KEYS = (
         "text.max.connections",
         ConfigType.INT,
         256,
-        "Tidegate's own key. The most connections to the text door at one time; further ones are closed.",
+        "Tidegate's own key. The most connections to the text door at one time. A further one takes the place of the "
+        "oldest that has not said whose it is; where there is none it is closed.",
         between(1, 100_000),
         dynamic=False,
     ),

@@ -3,9 +3,10 @@
 import logging
 import socket
 
-from attrs import define
+import trio
+from attrs import define, field
 
-from wire.acceptor import Acceptor, ConnectionLimits
+from wire.acceptor import Acceptor, ConnectionLimits, displace
 from wire.text.config import TextLimits
 from wire.text.logins import TextLogins
 from wire.text.session import Enter, TextCounts, TextSession
@@ -22,9 +23,18 @@ class _Client:
 
     server: "TextServer"
     transport: Transport
+    scope: trio.CancelScope = field(factory=trio.CancelScope)
+    session: TextSession | None = None
+    begun: float = field(factory=trio.current_time)
+
+    @property
+    def waiting_since(self) -> float | None:
+        """Until it is known whose it is, it can lose its place."""
+        return None if self.session is not None and self.session.is_known else self.begun
 
     async def run(self) -> None:
-        await self.server.serve_one(self.transport)
+        with self.scope:
+            await self.server.serve_one(self)
 
 
 class TextServer:
@@ -37,15 +47,19 @@ class TextServer:
         self._limits = limits
         self._tls = tls
         most = ConnectionLimits(limits.max_connections, "text.max.connections")
-        self._acceptor: Acceptor[_Client] = Acceptor(most, logger)
+        self._acceptor: Acceptor[_Client] = Acceptor(most, logger, self._make_room)
 
     async def serve(self, listener: socket.socket) -> None:
         """Accept for ever; `listener` is bound, listening and non-blocking."""
         await self._acceptor.serve(listener, lambda transport, _: _Client(self, transport))
 
-    async def serve_one(self, transport: Transport) -> None:
+    def _make_room(self) -> bool:
+        """Let a stranger go: whoever does not say who it is keeps nobody out who would."""
+        return displace(self._acceptor.connections)
+
+    async def serve_one(self, client: _Client) -> None:
         """Serve a connection until it ends."""
-        shown = None
+        transport, shown = client.transport, None
         if self._tls is not None:
             try:
                 transport, shown = await encrypted(transport, self._tls)
@@ -53,9 +67,9 @@ class TextServer:
                 self._ended("no TLS")
                 logger.info("a client is not let in: %s", reason, extra={"address": transport.address[0]})
                 return
-        session = TextSession(transport, shown, self._enter, self.logins, self._limits, self.counts)
+        client.session = TextSession(transport, shown, self._enter, self.logins, self._limits, self.counts)
         try:
-            self._ended(await session.run())
+            self._ended(await client.session.run())
         finally:
             transport.close()
 

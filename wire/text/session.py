@@ -104,6 +104,11 @@ class TextSession:
         self._unsent: list[bytes] = []
         self._unsent_bytes = 0
 
+    @property
+    def is_known(self) -> bool:
+        """Whether it is known whose it is, or nobody is asked."""
+        return self._caller is not None
+
     async def run(self) -> str:
         """Serve until either side ends it; why it ended."""
         try:

@@ -109,3 +109,20 @@ async def test_rights_are_asked_for(tmp_path: Path) -> None:
     async with open_text(tmp_path, settings) as house, house.client() as client:
         assert (await client.say(b"PUB t 1\r\nx\r\n")).startswith(b"ERR TOPIC_AUTHORIZATION_FAILED ")
         assert await client.say(b"TOPICS\r\n") == b"END 0"
+
+
+@trio_test
+async def test_strangers_that_say_nothing_keep_nobody_out_who_says_who_it_is(tmp_path: Path) -> None:
+    settings: dict[str, object] = {"text.max.connections": 2, "text.token": "secret"}
+    async with open_text(tmp_path, settings) as house, house.client() as known:
+        assert (await known.say(b"AUTH secret\r\n")).startswith(b"OK ")
+        async with house.client() as stranger:
+            assert await stranger.say(b"PING\r\n") == b"PONG"
+            async with house.client() as other:
+                assert (await other.say(b"AUTH secret\r\n")).startswith(b"OK ")
+                with trio.fail_after(PATIENCE_S):
+                    assert await stranger.stream.receive_some() == b"", "it had to give way"
+                async with house.client() as third:
+                    with trio.fail_after(PATIENCE_S):
+                        assert await third.stream.receive_some() == b"", "all others are known"
+                assert await known.say(b"PING\r\n") == await other.say(b"PING\r\n") == b"PONG"
