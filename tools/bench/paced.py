@@ -1,6 +1,7 @@
 """Single records at a steady rate from this process, for measurements that need to look into it."""
 
 import time
+from collections.abc import Mapping
 
 from confluent_kafka import Producer
 
@@ -8,8 +9,11 @@ from confluent_kafka import Producer
 class PacedProducer:
     """Single records at a steady rate, round robin over partitions; remembers how long each answer took."""
 
-    def __init__(self, bootstrap: str, topic: str, partitions: int) -> None:
-        self._producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 0, "log_level": 0})
+    def __init__(
+        self, bootstrap: str, topic: str, partitions: int, settings: Mapping[str, object] | None = None
+    ) -> None:
+        usual: dict[str, object] = {"bootstrap.servers": bootstrap, "linger.ms": 0, "log_level": 0}
+        self._producer = Producer(usual | dict(settings or {}))
         self._topic = topic
         self._partitions = partitions
         self.latencies_ms: list[float] = []

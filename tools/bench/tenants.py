@@ -103,7 +103,7 @@ def _p99(bootstrap: str, records: int, seconds: float) -> float:
 def _broker(rate: int) -> Iterator[tuple[Door, dict[str, int]]]:
     """A broker with two tenants, a listener of each; of the noisy one what it may."""
     names = {"PLAINTEXT": "", "QUIET": QUIET, "NOISY": NOISY}
-    ports = dict(zip(names, _free_ports(len(names)), strict=True))
+    ports = dict(zip(names, free_ports(len(names)), strict=True))
     settings = {
         "listeners": ",".join(f"{name}://127.0.0.1:{port}" for name, port in ports.items()),
         "listener.security.protocol.map": ",".join(f"{name}:PLAINTEXT" for name in names),
@@ -118,7 +118,8 @@ def _broker(rate: int) -> Iterator[tuple[Door, dict[str, int]]]:
         yield door, {tenant: ports[name] for name, tenant in names.items() if tenant}
 
 
-def _free_ports(count: int) -> list[int]:
+def free_ports(count: int) -> list[int]:
+    """Ports that nobody listens at now."""
     with ExitStack() as stack:
         held = [stack.enter_context(socket.socket()) for _ in range(count)]
         for each in held:
