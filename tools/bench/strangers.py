@@ -83,7 +83,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     if given.crowd:
         password = WRONG if given.kind == "passwords" else PASSWORD
-        crowd = Crowd(*given.crowd, USER, password, given.rate)
+        address, trusted = given.crowd
+        crowd = Crowd(address, trusted, USER, password, given.rate)
         print(json.dumps(crowd.run(given.seconds)), flush=True)
         return 0
     found = measure(given.kind, given.rounds, given.seconds, given.records, given.rate, given.jobs)

@@ -11,6 +11,8 @@ from coordinators.access.callers import Caller, Principal
 from engine.errors import PolicyViolation
 from wire.http.rest.consumers import Instances, InstanceWanted
 from wire.http.rest.refusals import RestRefusal
+from wire.kafka.calls import Guest
+from wire.kafka.request import Endpoint, Peer
 
 ALICE, BOB = Caller(Principal("alice"), "h"), Caller(Principal("bob"), "h")
 
@@ -19,18 +21,20 @@ ALICE, BOB = Caller(Principal("alice"), "h"), Caller(Principal("bob"), "h")
 class House:
     """What lives in the broker, as far as it is asked here."""
 
-    guests: list[object] = field(factory=list)
+    guests: list[Guest] = field(factory=list)
     numbers: Iterator[int] = field(factory=lambda: iter(range(100)))
 
     @property
     def inner(self) -> "House":
         return self
 
-    def staying(self, *_: object) -> object:
-        self.guests.append(object())
+    def staying(self, caller: Caller, *_: object) -> Guest:
+        peer = Peer(caller.host, 0, Endpoint("", 0), -1)
+        peer.shows(caller)
+        self.guests.append(Guest(peer, "http", "http", stays=True, counts=caller.counts))
         return self.guests[-1]
 
-    def leave(self, guest: object) -> None:
+    def leave(self, guest: Guest) -> None:
         self.guests.remove(guest)
 
     def random_bytes(self, size: int) -> bytes:
@@ -54,6 +58,18 @@ async def test_a_consumer_is_found_by_who_made_it_alone() -> None:
         with pytest.raises(RestRefusal) as caught:
             all_of_them.find(caller, group, name)
         assert caught.value.code == 40403
+
+
+@trio_test
+async def test_a_consumer_goes_on_by_what_its_caller_has_shown_last() -> None:
+    house, has_ended = House(), [False]
+    all_of_them = instances(house)
+    all_of_them.make(Caller(Principal("alice"), "h", counts=lambda: not has_ended[0]), wanted("one"))
+    has_ended[0] = True
+    (guest,) = house.guests
+    assert not guest.counts()
+    all_of_them.find(ALICE, "g", "one")
+    assert guest.counts()
 
 
 @trio_test
