@@ -26,6 +26,7 @@ from wire.http.guard import check_changing, check_host, is_from_a_page, is_prefl
 from wire.http.life import Life, Phase
 from wire.http.messages import Call, Request, Response
 from wire.http.problems import Problem, of_broker_error
+from wire.http.rest.by_schema import SchemaFormats
 from wire.http.rest.consumers import Instances
 from wire.http.routing import JSON, Route, Routes, load_routes
 from wire.http.topic_readers import TopicReaders
@@ -225,7 +226,13 @@ def load_application(services: Services) -> Application:
     doors = Doors(inner, services[Nodes], inner.topics.settings, clock)
     instances = Instances.of(services[Residents], inner.topics.settings)
     readers = TopicReaders(inner, services[RecordReading])
-    added = {Inspection: inspection, Doors: doors, Instances: instances, TopicReaders: readers}
+    added: dict[type[Any], object] = {
+        SchemaFormats: SchemaFormats(services),
+        Inspection: inspection,
+        Doors: doors,
+        Instances: instances,
+        TopicReaders: readers,
+    }
     routes = load_routes().bound(services.extended(added))
     application = Application(routes, services[Life], services[Reception], services[AccessControl], services[Tenants])
     application.registry = MountedRegistry(services, application.answered)

@@ -11,17 +11,10 @@ import msgspec
 
 from coordinators.access.access import AccessControl
 from coordinators.access.callers import Caller
-from coordinators.cluster.controller import ClusterController
-from coordinators.schemas.changes import Changes
-from coordinators.schemas.deleting import SchemaDeleting
 from coordinators.schemas.names import DEFAULT_CONTEXT, checked_context
-from coordinators.schemas.parsing import Parsing
-from coordinators.schemas.registering import Registering
 from coordinators.schemas.registry import Registry
-from coordinators.schemas.settings import RegistrySettings
 from coordinators.tenants.tenants import Tenants
 from engine.errors import BrokerError
-from engine.workers import Workers
 from wire.http.callers import LOCAL, Reception, Visitor
 from wire.http.config import HttpLimits
 from wire.http.connection import HttpConnection
@@ -31,6 +24,7 @@ from wire.http.messages import Request, Response
 from wire.http.problems import Problem
 from wire.http.routing import Route, Routes
 from wire.registry.calls import RegistryCall, with_booleans
+from wire.registry.changing import with_changes
 from wire.registry.media import DEFAULT, check_content_type, chosen
 from wire.registry.openapi import registry_routes
 from wire.registry.refusals import of_error, of_problem, refusal
@@ -194,20 +188,6 @@ def _with_media_type(response: Response, media_type: str) -> Response:
 
 def load_registry(services: Services, *, mounted: bool = False) -> RegistryApplication:
     """[thread] The application with every route, each given the services that it names."""
-    routes = registry_routes().bound(_with_changes(services))
+    routes = registry_routes().bound(with_changes(services))
     known = services[Life], services[Reception], services[AccessControl], services[Tenants], services[Registry]
     return RegistryApplication(routes, *known, mounted=mounted)
-
-
-def _with_changes(services: Services) -> Services:
-    """With those who change schemas, whom only this door needs."""
-    registry, controller = services[Registry], services[ClusterController]
-    workers: Workers = services[Workers]  # type: ignore[type-abstract]
-    changes = Changes(registry, controller)
-    parsing = Parsing(registry, workers, controller.topics.settings.integer("schema.max.bytes"))
-    added = (
-        Registering(registry, parsing, changes),
-        SchemaDeleting(registry, changes),
-        RegistrySettings(registry, changes),
-    )
-    return services.extended({type(each): each for each in added})

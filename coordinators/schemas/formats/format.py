@@ -74,6 +74,12 @@ class ParsedSchema(Protocol):
     def to_json(self, payload: bytes) -> Any:
         """The payload for people, of what JSON can express; raises `InvalidPayload`."""
 
+    def to_exact_json(self, payload: bytes) -> Any:
+        """The payload as its kind has values in JSON: what `from_json` takes; raises `InvalidPayload`."""
+
+    def from_json(self, value: Any) -> bytes:
+        """A payload, with the numbers in front that its kind may have; raises `InvalidPayload`."""
+
 
 class SchemaFormat(Protocol):
     """A kind of schema."""

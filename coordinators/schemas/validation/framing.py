@@ -108,6 +108,12 @@ def _framing_size(beginning: bytes) -> int:
     return GUID_BYTES if beginning[0] else ID_BYTES
 
 
+def framing_of(data: bytes) -> bytes:
+    """What names a schema in front of a payload, or in a header; nothing where nothing does."""
+    size = _framing_size(data)
+    return data[:size] if len(data) >= size else b""
+
+
 def schema_named(framing: bytes) -> int | str:
     """The id that a framing names, or the guid."""
     if framing[0] == 0:

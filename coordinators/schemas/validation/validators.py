@@ -69,7 +69,11 @@ class Validators:
     def latest(self, subject: str) -> NamedSchema | None:
         """The newest schema of a subject."""
         row = self.registry.latest(subject)
-        return None if row is None else NamedSchema(row, self._source(row), None)
+        return None if row is None else self.named(row)
+
+    def named(self, row: SchemaRow) -> NamedSchema:
+        """A schema, whichever subjects it has."""
+        return NamedSchema(row, self._source(row), None)
 
     def is_ready(self, candidate: NamedSchema) -> bool:
         """Whether nothing has to be read for it any more."""

@@ -1,7 +1,7 @@
 """Embedded formats: how keys and values stand in JSON, and which one a content type names.
 
-`binary` has them in base64, `json` as JSON of any kind, `text` (Strimzi's) as text. Those that go by a schema registry
-(avro, protobuf, jsonschema) have no room here: who asks for one is told.
+`binary` has them in base64, `json` as JSON of any kind, `text` (Strimzi's) as text. Those that go by schemas
+(`avro`, `protobuf`, `jsonschema`) are in `by_schema`.
 """
 
 import binascii
@@ -17,7 +17,8 @@ BINARY, JSON, TEXT = "binary", "json", "text"
 FORMATS = (BINARY, JSON, TEXT)
 BY_SCHEMA = ("avro", "protobuf", "jsonschema")
 PLAIN = "application/json"
-TAKEN = (PLAIN, *(f"application/vnd.kafka.{name}.v2+json" for name in FORMATS))
+ALL = (*FORMATS, *BY_SCHEMA)
+TAKEN = (PLAIN, *(f"application/vnd.kafka.{name}.v2+json" for name in ALL))
 """Content types of requests with records."""
 _TYPE = re.compile(r"application/vnd\.kafka\.(\w+)\.v2\+json")
 _PLAIN_TYPE = re.compile(r"application/vnd\.kafka(\.v2)?\+json")
@@ -35,16 +36,14 @@ def of_content_type(header: str | None) -> str:
         return BINARY
     found = _TYPE.fullmatch(kind)
     if found is None:
-        raise RestRefusal(415, f"records come as {' or '.join(map(media_type, FORMATS))}, not as {kind}")
+        raise RestRefusal(415, f"records come as {' or '.join(map(media_type, ALL))}, not as {kind}")
     return known(found[1], 415)
 
 
 def known(name: str, code: int) -> str:
-    """The name of a format, if it is one of ours."""
-    if name in BY_SCHEMA:
-        raise RestRefusal(code, f"the format {name} goes by a schema registry and is not spoken here: send binary")
-    if name not in FORMATS:
-        raise RestRefusal(code, f"a format is {', '.join(FORMATS)}, not {name!r}")
+    """The name of a format, if it is one."""
+    if name not in ALL:
+        raise RestRefusal(code, f"a format is {', '.join(ALL)}, not {name!r}")
     return name
 
 

@@ -1,14 +1,16 @@
 """Records as v2 and v3 of Confluent's REST proxy take them, and what is told of each."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
 import msgspec
 
+from coordinators.schemas.validation.rules import KEY, VALUE
 from engine.errors import BrokerError
 from wire.http.problems import of_broker_error
 from wire.http.rest import formats
+from wire.http.rest.by_schema import SchemaWanted, UsedSchema
 from wire.http.rest.refusals import UNREADABLE, RestRefusal, record_code
 from wire.inner.records import Header, NewRecord, SentRecord
 from wire.inner.sending import Outcome
@@ -38,7 +40,7 @@ class RecordV2(msgspec.Struct):
 
 
 class RecordsV2(msgspec.Struct):
-    """Records to be written, and the schemas that other formats than ours go by."""
+    """Records to be written, and the schemas that their keys and values go by, where the format has some."""
 
     records: Annotated[list[RecordV2], msgspec.Meta(min_length=1, max_length=MOST_RECORDS)]
     key_schema: str | None = None
@@ -64,17 +66,21 @@ class ProducedV2(msgspec.Struct):
     value_schema_id: int | None = None
 
 
-def records_v2(wanted: RecordsV2, name: str, partition: int | None) -> list[NewRecord]:
+Read = Callable[[Any, str], bytes | None]
+"""What makes bytes of a key or a value, which it is told what to call."""
+
+
+def records_v2(wanted: RecordsV2, partition: int | None, key: Read, value: Read) -> list[NewRecord]:
     """As the broker takes them; `partition` is that of the path."""
-    return [_record_v2(number, record, name, partition) for number, record in enumerate(wanted.records)]
+    return [_record_v2(number, record, partition, key, value) for number, record in enumerate(wanted.records)]
 
 
-def _record_v2(number: int, record: RecordV2, name: str, partition: int | None) -> NewRecord:
+def _record_v2(number: int, record: RecordV2, partition: int | None, key: Read, value: Read) -> NewRecord:
     if partition is not None and record.partition not in (None, partition):
         raise RestRefusal(UNREADABLE, f"record {number} is for partition {record.partition}, the path for {partition}")
     return NewRecord(
-        key=formats.read(name, record.key, f"the key of record {number}"),
-        value=formats.read(name, record.value, f"the value of record {number}"),
+        key=key(record.key, f"the key of record {number}"),
+        value=value(record.value, f"the value of record {number}"),
         headers=[_header(each.key, each.value, number) for each in record.headers],
         partition=record.partition if partition is None else partition,
         timestamp_ms=record.timestamp,
@@ -85,9 +91,11 @@ def _header(name: str, value: str | None, number: int) -> Header:
     return name, formats.read(formats.BINARY, value, f"the header {name} of record {number}")
 
 
-def produced_v2(outcomes: Sequence[Outcome]) -> ProducedV2:
+def produced_v2(
+    outcomes: Sequence[Outcome], key_schema_id: int | None = None, value_schema_id: int | None = None
+) -> ProducedV2:
     """The answer."""
-    return ProducedV2([_offset_v2(outcome) for outcome in outcomes])
+    return ProducedV2([_offset_v2(outcome) for outcome in outcomes], key_schema_id, value_schema_id)
 
 
 def _offset_v2(outcome: Outcome) -> OffsetV2:
@@ -107,13 +115,29 @@ class HeaderV3(msgspec.Struct):
 
 
 class DataV3(msgspec.Struct):
-    """A key or value and how it stands here: BINARY in base64, JSON of any kind, STRING as text."""
+    """A key or value and how it stands here: BINARY in base64, JSON of any kind, STRING as text; AVRO, JSONSCHEMA and
+    PROTOBUF by a schema: its text, its id, or a version of a subject, the latest if none is named."""
 
     data: Any = None
     type: str | None = None
     schema_id: int | None = None
     schema: str | None = None
+    schema_version: int | None = None
     subject: str | None = None
+    subject_name_strategy: str | None = None
+
+    @property
+    def wanted(self) -> SchemaWanted | None:
+        """The schema that it goes by, if it does."""
+        kind = BY_SCHEMA.get(self.type or "")
+        names_one = not (self.schema is None and self.schema_id is None and self.schema_version is None)
+        if kind is None and not (names_one or self.subject):
+            return None
+        if kind is None and self.type is not None:
+            raise RestRefusal(422, f"{self.type} goes by no schema: {', '.join(BY_SCHEMA)} do")
+        if self.subject_name_strategy not in (None, "TOPIC_NAME"):
+            raise RestRefusal(422, "subject_name_strategy is TOPIC_NAME here: name the subject")
+        return SchemaWanted(kind, self.schema, self.schema_id, self.subject, self.schema_version)
 
 
 class RecordV3(msgspec.Struct):
@@ -179,14 +203,19 @@ class BatchV3(msgspec.Struct):
     failures: list[FailureV3]
 
 
+BY_SCHEMA = {name.upper(): name for name in formats.BY_SCHEMA}
 TYPES = {"BINARY": formats.BINARY, "JSON": formats.JSON, "STRING": formats.TEXT}
 
 
-def record_v3(record: RecordV3) -> NewRecord:
+Uses = Mapping[tuple[str, SchemaWanted], UsedSchema | RestRefusal]
+"""By part and what was asked for, the schemas that were found, or why none was."""
+
+
+def record_v3(record: RecordV3, uses: Uses) -> NewRecord:
     """As the broker takes it."""
     return NewRecord(
-        key=_data(record.key, "the key"),
-        value=_data(record.value, "the value"),
+        key=_data(record.key, KEY, uses),
+        value=_data(record.value, VALUE, uses),
         headers=[(each.name, formats.read(formats.BINARY, each.value, each.name)) for each in record.headers],
         partition=record.partition_id,
         timestamp_ms=_time_ms(record.timestamp),
@@ -194,16 +223,22 @@ def record_v3(record: RecordV3) -> NewRecord:
 
 
 def _type(given: DataV3) -> str:
-    if given.schema is not None or given.schema_id is not None:
-        raise RestRefusal(422, "records by schemas are not spoken here: send BINARY, framed by your serialiser")
     name = given.type or "JSON"
     if name not in TYPES:
-        raise RestRefusal(422, f"a type is {', '.join(TYPES)}, not {name!r}")
+        raise RestRefusal(422, f"a type is {', '.join((*TYPES, *BY_SCHEMA))}, not {name!r}")
     return name
 
 
-def _data(given: DataV3 | None, what: str) -> bytes | None:
-    return None if given is None else formats.read(TYPES[_type(given)], given.data, what)
+def _data(given: DataV3 | None, part: str, uses: Uses) -> bytes | None:
+    if given is None:
+        return None
+    wanted, what = given.wanted, f"the {part}"
+    if wanted is None:
+        return formats.read(TYPES[_type(given)], given.data, what)
+    used = uses[part, wanted]
+    if isinstance(used, RestRefusal):
+        raise used
+    return used.write(given.data, what)
 
 
 def _time_ms(given: str | int | None) -> int | None:
@@ -216,7 +251,9 @@ def _time_ms(given: str | int | None) -> int | None:
     return int((time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp() * 1000)
 
 
-def produced_v3(record: RecordV3, new: NewRecord, sent: SentRecord, cluster_id: str, topic: str) -> ProducedV3:
+def produced_v3(
+    record: RecordV3, new: NewRecord, sent: SentRecord, cluster_id: str, topic: str, uses: Uses
+) -> ProducedV3:
     """What is told of a record that was written."""
     return ProducedV3(
         200,
@@ -225,13 +262,16 @@ def produced_v3(record: RecordV3, new: NewRecord, sent: SentRecord, cluster_id: 
         sent.partition,
         sent.offset,
         time_text(sent.timestamp_ms),
-        _size(record.key, new.key),
-        _size(record.value, new.value),
+        _size(record.key, new.key, KEY, uses),
+        _size(record.value, new.value, VALUE, uses),
     )
 
 
-def _size(given: DataV3 | None, data: bytes | None) -> SizeV3 | None:
-    return None if given is None or data is None else SizeV3(_type(given), len(data))
+def _size(given: DataV3 | None, data: bytes | None, part: str, uses: Uses) -> SizeV3 | None:
+    if given is None or data is None:
+        return None
+    used = None if given.wanted is None else uses[part, given.wanted]
+    return SizeV3(used.format.upper() if isinstance(used, UsedSchema) else _type(given), len(data))
 
 
 def time_text(time_ms: int) -> str:

@@ -15,7 +15,8 @@ from wire.http.messages import Call, Response
 from wire.http.rest import formats
 from wire.http.rest.addresses import base_url
 from wire.http.rest.bodies import decoded
-from wire.http.rest.consumers import Edge, Instance, Instances, InstanceWanted, Place
+from wire.http.rest.by_schema import SchemaFormats
+from wire.http.rest.consumers import Edge, Found, Instance, Instances, InstanceWanted, Place
 from wire.http.rest.refusals import (
     INVALID_SETTING,
     MEDIA_TYPE,
@@ -198,7 +199,7 @@ async def show_assignments(call: Call, instances: Instances) -> Response:
 # -- records
 
 
-async def read_records(call: Call, instances: Instances) -> Response:
+async def read_records(call: Call, instances: Instances, schemas: SchemaFormats) -> Response:
     """Records that this consumer has not had, as soon as there are some."""
     instance = _instance(call, instances)
     name = instance.wanted.format
@@ -207,7 +208,8 @@ async def read_records(call: Call, instances: Instances) -> Response:
     with told_so():
         async with instance.busy:
             found = await instance.read(query.max_bytes, query.timeout / 1000)
-    body = msgspec.json.encode([_record(place, each, name) for place, each in found])
+        shown = await _shown(call, name, found, schemas)
+    body = msgspec.json.encode([_record(*each, *both) for each, both in zip(found, shown, strict=True)])
     return Response(200, body, formats.media_type(name))
 
 
@@ -218,12 +220,23 @@ def _check_accepted(call: Call, name: str) -> None:
         raise RestRefusal(NOT_ACCEPTABLE, f"this consumer's format is {name}: accept {formats.media_type(name)}")
 
 
-def _record(place: Place, record: ReadRecord, name: str) -> RestRecord:
-    what = f"{place[0]}-{place[1]} at {record.offset}"
+async def _shown(call: Call, name: str, found: Found, schemas: SchemaFormats) -> list[tuple[Any, Any]]:
+    """Keys and values as they stand in the format."""
+    if name in formats.BY_SCHEMA:
+        return await schemas.shown(call.caller, name, [record for _, record in found])
+    shown = []
+    for place, record in found:
+        what = f"{place[0]}-{place[1]} at {record.offset}"
+        key = formats.shown(name, record.key, f"the key of {what}")
+        shown.append((key, formats.shown(name, record.value, f"the value of {what}")))
+    return shown
+
+
+def _record(place: Place, record: ReadRecord, key: Any, value: Any) -> RestRecord:
     return RestRecord(
         place[0],
-        formats.shown(name, record.key, f"the key of {what}"),
-        formats.shown(name, record.value, f"the value of {what}"),
+        key,
+        value,
         place[1],
         record.offset,
         record.timestamp_ms,
@@ -348,7 +361,7 @@ ROUTES = (
             query=RecordsQuery,
             problems=(404, 406, 409),
         ),
-        other_media_types=tuple(map(formats.media_type, formats.FORMATS)),
+        other_media_types=tuple(map(formats.media_type, formats.ALL)),
     ),
     evolve(
         _route("POST", f"{_INSTANCE}/offsets", commit_consumer_offsets, "Commit offsets", body=RestOffsets),

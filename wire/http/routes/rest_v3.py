@@ -4,17 +4,20 @@
 own, in their order. A request that goes on is answered while it comes.
 """
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import msgspec
 
 from coordinators.cluster.nodes import NodeIdentity
+from coordinators.schemas.validation.rules import KEY, VALUE
 from coordinators.topics import Topics
 from engine.errors import BrokerError, UnknownTopicOrPartition
 from wire.http.config import HttpLimits
 from wire.http.messages import AnswerSink, Call, Request, Response
 from wire.http.rest.addresses import base_url
 from wire.http.rest.bodies import decoded
+from wire.http.rest.by_schema import SchemaFormats, SchemaWanted
 from wire.http.rest.clusters import (
     ClustersV3,
     ClusterV3,
@@ -27,10 +30,12 @@ from wire.http.rest.clusters import (
 from wire.http.rest.producing import (
     BatchV3,
     EntriesV3,
+    EntryV3,
     FailureV3,
     ProducedV3,
     RecordV3,
     SuccessV3,
+    Uses,
     failed_v3,
     produced_v3,
     record_v3,
@@ -155,34 +160,51 @@ def _check(results: Any) -> None:
 # -- records
 
 
-async def produce_batch_v3(call: Call, identity: NodeIdentity, inner: InnerClient, sending: Sending) -> Response:
+async def produce_batch_v3(
+    call: Call, identity: NodeIdentity, inner: InnerClient, sending: Sending, schemas: SchemaFormats
+) -> Response:
     """Write several records, each with its own id in the answer."""
     _check_cluster(call, identity)
     entries, topic = call.body.entries, call.place.topic
     if len({each.id for each in entries}) < len(entries):
         raise RestRefusal(400, "two entries have one id")
     with told_so(), inner.guest(call.caller, DOOR) as guest:
-        made, outcomes = await _written(entries, guest, topic, sending)
+        uses = await schemas.uses(call.caller, topic, _wanted(entries))
+        made, outcomes = await _written(entries, uses, guest, topic, sending)
     answer = BatchV3([], [])
     for entry, new, outcome in zip(entries, made, outcomes, strict=True):
         if isinstance(outcome, SentRecord):
             assert new is not None, "what was written was made"
-            told = produced_v3(entry, new, outcome, identity.cluster_id, topic)
+            told = produced_v3(entry, new, outcome, identity.cluster_id, topic, uses)
             answer.successes.append(SuccessV3(id=entry.id, **msgspec.structs.asdict(told)))
         else:
             answer.failures.append(FailureV3(entry.id, *failed_v3(outcome)))
     return Response(MULTI_STATUS, msgspec.json.encode(answer))
 
 
+def _wanted(records: Sequence[RecordV3]) -> set[tuple[str, SchemaWanted]]:
+    """The schemas that keys and values go by; what is wrong with a record is told with it."""
+    found = set()
+    for record in records:
+        for part, given in ((KEY, record.key), (VALUE, record.value)):
+            try:
+                wanted = None if given is None else given.wanted
+            except RestRefusal:
+                continue
+            if wanted is not None:
+                found.add((part, wanted))
+    return found
+
+
 async def _written(
-    records: list[RecordV3], guest: Guest, topic: str, sending: Sending
+    records: list[RecordV3] | list[EntryV3], uses: Uses, guest: Guest, topic: str, sending: Sending
 ) -> tuple[list[NewRecord | None], list[Outcome | RestRefusal]]:
     """The records as they were made, and what became of each; those that could not be made are refused alone."""
     made: list[NewRecord | None] = []
     outcomes: list[Outcome | RestRefusal] = []
     for record in records:
         try:
-            made.append(record_v3(record))
+            made.append(record_v3(record, uses))
             outcomes.append(RestRefusal(500, "nothing was said of it"))
         except RestRefusal as refusal:
             made.append(None)
@@ -200,7 +222,12 @@ async def _written(
 
 
 async def produce_v3(
-    call: Call, identity: NodeIdentity, inner: InnerClient, sending: Sending, limits: HttpLimits
+    call: Call,
+    identity: NodeIdentity,
+    inner: InnerClient,
+    sending: Sending,
+    limits: HttpLimits,
+    schemas: SchemaFormats,
 ) -> Response:
     """Write a record, or many: JSON objects one behind the other, each answered by an object, as they come."""
     _check_cluster(call, identity)
@@ -215,7 +242,8 @@ async def produce_v3(
         some = first
         with inner.guest(call.caller, DOOR) as guest:
             while some:
-                answers = await _answered(some, guest, call.place.topic, identity.cluster_id, sending)
+                writing = _Writing(call, guest, identity.cluster_id, sending, schemas)
+                answers = await _answered(some, writing)
                 await sink.send(b"".join(msgspec.json.encode(each) + b"\r\n" for each in answers))
                 try:
                     some = await _some(objects, call.request)
@@ -240,9 +268,17 @@ async def _some(objects: ObjectStream, request: Request) -> list[bytes]:
     return []
 
 
-async def _answered(
-    objects: list[bytes], guest: Guest, topic: str, cluster_id: str, sending: Sending
-) -> list[ProducedV3 | RestErrorDocument]:
+class _Writing(NamedTuple):
+    """What a stream of records is written with."""
+
+    call: Call
+    guest: Guest
+    cluster_id: str
+    sending: Sending
+    schemas: SchemaFormats
+
+
+async def _answered(objects: list[bytes], writing: _Writing) -> list[ProducedV3 | RestErrorDocument]:
     """One answer for each, in their order; what cannot be read is refused alone."""
     records: list[RecordV3] = []
     unreadable: dict[int, RestRefusal] = {}
@@ -251,7 +287,9 @@ async def _answered(
             records.append(decoded(each, RecordV3))
         except RestRefusal as refusal:
             unreadable[number] = refusal
-    made, outcomes = await _written(records, guest, topic, sending)
+    topic = writing.call.place.topic
+    uses = await writing.schemas.uses(writing.call.caller, topic, _wanted(records))
+    made, outcomes = await _written(records, uses, writing.guest, topic, writing.sending)
     told = iter(zip(records, made, outcomes, strict=True))
     answers: list[ProducedV3 | RestErrorDocument] = []
     for number in range(len(objects)):
@@ -260,7 +298,7 @@ async def _answered(
             continue
         record, new, outcome = next(told)
         if isinstance(outcome, SentRecord) and new is not None:
-            answers.append(produced_v3(record, new, outcome, cluster_id, topic))
+            answers.append(produced_v3(record, new, outcome, writing.cluster_id, topic, uses))
         elif not isinstance(outcome, SentRecord):
             answers.append(RestErrorDocument(*failed_v3(outcome)))
     return answers

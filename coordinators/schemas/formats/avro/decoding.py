@@ -11,8 +11,10 @@ from typing import Any
 
 from attrs import define, field
 
-from coordinators.schemas.formats.avro.logical import for_people
+from coordinators.schemas.formats.avro.json_encoding import branch_name
+from coordinators.schemas.formats.avro.logical import exactly, for_people
 from coordinators.schemas.formats.avro.types import (
+    NULL,
     ArrayType,
     AvroType,
     EnumType,
@@ -73,9 +75,12 @@ class AvroCursor:
         self.level -= 1
 
 
-def decoder(avro_type: AvroType) -> Callable[[bytes], Any]:
-    """What reads a payload of this type, all of it, for people; raises `InvalidPayload`."""
-    read = _Readers().reader(avro_type)
+def decoder(avro_type: AvroType, *, is_exact: bool = False) -> Callable[[bytes], Any]:
+    """What reads a payload of this type, all of it; raises `InvalidPayload`.
+
+    For people, or exactly: as Avro's specification has values in JSON, with the names of unions' branches.
+    """
+    read = _Readers(is_exact).reader(avro_type)
 
     def decode(payload: bytes) -> Any:
         cursor = AvroCursor(payload)
@@ -91,6 +96,7 @@ def decoder(avro_type: AvroType) -> Callable[[bytes], Any]:
 class _Readers:
     """Readers of types, each made once; those of types under way are found when they are needed."""
 
+    _is_exact: bool = False
     _made: dict[AvroType, _Read] = field(factory=dict)
 
     def reader(self, avro_type: AvroType) -> _Read:
@@ -98,7 +104,7 @@ class _Readers:
             return self._made[avro_type]
         made = self._made
         made[avro_type] = lambda cursor: made[avro_type](cursor)
-        made[avro_type] = for_people(avro_type, self._make(avro_type))
+        made[avro_type] = (exactly if self._is_exact else for_people)(avro_type, self._make(avro_type))
         return made[avro_type]
 
     def _make(self, avro_type: AvroType) -> _Read:
@@ -110,7 +116,8 @@ class _Readers:
             case MapType(values=values):
                 return _map(self.reader(values))
             case UnionType(branches=branches):
-                return _union([self.reader(branch) for branch in branches])
+                readers = [self.reader(branch) for branch in branches]
+                return _named_union(branches, readers) if self._is_exact else _union(readers)
             case EnumType(symbols=symbols, name=name):
                 return _enum(symbols, name.full)
             case FixedType(size=size):
@@ -195,6 +202,22 @@ def _union(readers: list[_Read]) -> _Read:
         return readers[number](cursor)
 
     return read
+
+
+def _named_union(branches: tuple[AvroType, ...], readers: list[_Read]) -> _Read:
+    names = [branch_name(branch) for branch in branches]
+    numbered = [_numbered(number, read) for number, read in enumerate(readers)]
+    read_union = _union(numbered)
+
+    def read(cursor: AvroCursor) -> Any:
+        number, value = read_union(cursor)
+        return None if names[number] == NULL else {names[number]: value}
+
+    return read
+
+
+def _numbered(number: int, read: _Read) -> _Read:
+    return lambda cursor: (number, read(cursor))
 
 
 def _enum(symbols: tuple[str, ...], name: str) -> _Read:

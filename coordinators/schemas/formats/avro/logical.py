@@ -31,6 +31,22 @@ def for_people(avro_type: AvroType, read: Callable[[_Cursor], Any]) -> Callable[
     return read_and_show
 
 
+def exactly(avro_type: AvroType, read: Callable[[_Cursor], Any]) -> Callable[[_Cursor], Any]:
+    """A reader like this one that gives its values as Avro has them in JSON, whatever they stand for."""
+    if avro_type.kind in ("bytes", "fixed"):
+        return lambda cursor: read(cursor).decode("latin-1")
+    if avro_type.kind in ("float", "double"):
+        return lambda cursor: _number(read(cursor))
+    return read
+
+
+def _number(value: float) -> float | str:
+    """As Java writes what JSON has no numbers for."""
+    if math.isfinite(value):
+        return value
+    return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+
+
 def _shown(avro_type: AvroType) -> Callable[[Any], Any] | None:
     kind, logical = avro_type.kind, avro_type.properties.get("logicalType")
     if kind in ("bytes", "fixed"):

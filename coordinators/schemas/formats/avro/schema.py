@@ -6,6 +6,7 @@ from typing import Any
 
 from coordinators.schemas.formats.avro.compatibility import AvroComparison
 from coordinators.schemas.formats.avro.decoding import decoder
+from coordinators.schemas.formats.avro.json_encoding import encoder
 from coordinators.schemas.formats.avro.parsing import AvroReading
 from coordinators.schemas.formats.avro.printing import printed
 from coordinators.schemas.formats.avro.safety import is_bounded
@@ -48,6 +49,22 @@ class AvroSchema:
     def to_json(self, payload: bytes) -> Any:
         """The payload for people; logical types as they are written, unions without the names of their branches."""
         return self._decode(payload)
+
+    def to_exact_json(self, payload: bytes) -> Any:
+        """The payload as Avro's specification has it in JSON."""
+        return self._decode_exactly(payload)
+
+    def from_json(self, value: Any) -> bytes:
+        """A payload of what its specification has in JSON; raises `InvalidPayload`."""
+        return self._encode(value)
+
+    @cached_property
+    def _decode_exactly(self) -> Callable[[bytes], Any]:
+        return decoder(self.type, is_exact=True)
+
+    @cached_property
+    def _encode(self) -> Callable[[Any], bytes]:
+        return encoder(self.type)
 
     @cached_property
     def _decode(self) -> Callable[[bytes], Any]:

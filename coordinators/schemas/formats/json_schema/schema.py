@@ -84,6 +84,20 @@ class JsonSchema:
 
         return check
 
+    def from_json(self, value: Any) -> bytes:
+        """The value as a payload, if the schema takes it; raises `InvalidPayload`."""
+        payload = msgspec.json.encode(value)
+        self._check(payload)
+        return payload
+
+    @cached_property
+    def _check(self) -> Callable[[bytes], None]:
+        return self.validator()
+
+    def to_exact_json(self, payload: bytes) -> Any:
+        """The payload is JSON."""
+        return read_payload(payload)
+
     def to_json(self, payload: bytes) -> Any:
         """The payload is JSON."""
         return read_payload(payload)

@@ -64,6 +64,10 @@ class ProtobufSchema:
         except (TypeError, ValueError, json_format.Error) as error:
             raise InvalidPayload(f"cannot be shown as JSON: {error}") from None
 
+    def to_exact_json(self, payload: bytes) -> Any:
+        """Whole, as Confluent's tools show messages."""
+        return self.to_json(payload, is_whole=True)
+
     def from_json(self, value: Any, name: str = "") -> bytes:
         """A payload, numbers and all, of a message of this name; without a name the first of the file.
 

@@ -110,7 +110,7 @@ UNREADABLE: tuple[tuple[Any, str, int, int], ...] = (
     ({}, BINARY, 422, 42203),
     (b"{", BINARY, 400, 400),
     (b'{"records": [{"value": ' + b"[" * 100_000, JSON, 400, 400),
-    ({"records": [{"value": "x"}]}, "application/vnd.kafka.avro.v2+json", 415, 415),
+    ({"records": [{"value": "x"}]}, "application/vnd.kafka.avro.v2+json", 422, 42202),
     ({"records": [{"value": "x"}]}, "application/vnd.kafka.what.v2+json", 415, 415),
 )
 
