@@ -186,3 +186,16 @@ async def test_promtool_finds_nothing_wrong_with_a_scrape(tmp_path: Path) -> Non
         await produced(client, "t", batch())
         scrape = (await door.ask("GET", "/metrics")).body
     await trio.to_thread.run_sync(partial(promtool, "check", "metrics", given=scrape))
+
+
+def test_the_runbook_names_metrics_keys_and_commands_that_there_are() -> None:
+    page = (OPERATIONS / "runbook.md").read_text()
+    metrics = set(NAME.findall((OPERATIONS / "metrics.md").read_text()))
+    assert set(NAME.findall(page)) <= metrics
+    keys = set(re.findall(r"^\| `([a-z][a-z.]+)` \|", (ROOT / "docs" / "configuration.md").read_text(), re.MULTILINE))
+    named = set(re.findall(r"`([a-z]+(?:\.[a-z]+){2,})`", page))
+    of_clients = {"auto.offset.reset", "group.instance.id", "max.poll.interval.ms", "transaction.timeout.ms"}
+    assert named - keys == of_clients
+    commands = (ROOT / "docs" / "cli.md").read_text()
+    for command in set(re.findall(r"tidegate ((?:topic|group|share|cluster|txn|user|log|pending) [a-z-]+)", page)):
+        assert f"tidegate {command}" in commands, command
