@@ -1,6 +1,6 @@
 #!/bin/sh
 # The steps of the Dockerfile in a plain folder, where no container engine answers: build, copy, run, ask the health check.
-#   deploy/docker/dry-run.sh FOLDER
+#   [PYTHON=/usr/bin/python3] deploy/docker/dry-run.sh FOLDER
 # No image comes of it, and the base is this machine with its Python, not Debian's image: so it shows that the steps work,
 # not that the image does. As root the broker runs as user 10001, with every file system but its data read-only and
 # without capabilities, as `docker run --read-only --cap-drop=ALL` has it.
@@ -24,7 +24,7 @@ say "the first stage: what .dockerignore lets in is copied, and installed into a
     sed -n 's/^!//p' .dockerignore | xargs git ls-files -z --cached --others --exclude-standard -- |
         xargs -0 cp --parents --target-directory "$folder/source"
 )
-python3 -m venv "$place"
+"${PYTHON:-python3}" -m venv "$place"
 "$place/bin/pip" install --quiet --no-cache-dir --disable-pip-version-check "$folder/source"
 "$place/bin/pip" uninstall --quiet --yes pip
 "$place/bin/python" -m compileall -q "$place/lib"
@@ -43,6 +43,10 @@ if [ "$(id -u)" -eq 0 ] && command -v unshare >/dev/null && command -v setpriv >
     say "the last stage: as user 10001, read-only but for $data"
     chown 10001:10001 "$data"
     chmod 755 "$folder" "$place"
+    if ! setpriv --reuid 10001 --regid 10001 --clear-groups "$place/bin/python" -c ''; then
+        echo "dry run: user 10001 may not run this Python, as where it lies in somebody's home: name another by PYTHON" >&2
+        exit 1
+    fi
     inside="mount --bind $data $data && mount -o remount,bind,ro / && exec setpriv --reuid 10001 --regid 10001 --clear-groups \
         --no-new-privs --bounding-set=-all --inh-caps=-all $environment $run"
     unshare --mount sh -c "$inside" >"$folder/ready" 2>"$folder/log" &
