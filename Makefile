@@ -31,7 +31,7 @@ cluster: venv  ## run an etcd and three nodes on 127.0.0.1:9092-9094 (CLUSTER_AR
 etcd-built:  ## build a later etcd than Debian's, for a run of the tests on it; needs Go (ETCD_VERSION=3.6.16)
 	@sh tools/setup/etcd_built.sh $(ETCD_VERSION)
 
-setup: venv  ## install what the tests need: kcat, nc, Java, Maven, etcd, Node, the jars of Kafka and of Spark's connector
+setup: venv  ## install what the tests need: kcat, nc, Java, Maven, etcd, Node, the jars of Kafka and of what Spark needs
 	@sh tools/setup/system.sh
 	@sh tools/setup/promtool.sh
 	@sh tools/setup/valgrind.sh
@@ -42,7 +42,7 @@ setup: venv  ## install what the tests need: kcat, nc, Java, Maven, etcd, Node, 
 	@sh tools/setup/console.sh
 	@echo "== setup: Kafka's jars"
 	@$(PY) -m tools.reference.install
-	@$(PY) -m tools.reference.spark
+	@$(PY) -m tools.reference.spark s3
 
 check: venv static  ## the quick part of `make test`, for every day: some minutes, needs no more than the venv
 	@echo "== quick unit and property tests"

@@ -23,6 +23,9 @@ SETTINGS = {
 }
 
 
+NEEDS = ("s3",)
+
+
 # The cleaner works at once; nothing is deleted for its age but where a topic says so.
 BROKER = {
     "log.cleaner.backoff.ms": "200",
@@ -46,7 +49,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     place = tmp_path_factory.mktemp("spark")
     before = os.environ.get("SPARK_LOCAL_DIRS")
     os.environ["SPARK_LOCAL_DIRS"] = str(place / "local")
-    session = spark_session("compat-tests", {**SETTINGS, "spark.sql.warehouse.dir": str(place / "warehouse")})
+    settings = {**SETTINGS, "spark.sql.warehouse.dir": str(place / "warehouse")}
+    session = spark_session("compat-tests", settings, NEEDS)
     try:
         yield session
     finally:

@@ -15,11 +15,11 @@ from tools.pipelines.archive.entries import File
 from tools.pipelines.archive.files import RECORD_HASH, holdings, read
 from tools.pipelines.archive.log import ArchiveLog
 from tools.pipelines.kafka import Cluster
+from tools.pipelines.objects import storage_at
 from tools.pipelines.options import DIFFERENT, OK, PipelineError, Values
 from tools.pipelines.progress import Progress
 from tools.pipelines.ranges import Offsets, Ranges
 from tools.pipelines.running import connected, progress_for, session_for
-from tools.pipelines.storage import Storage
 
 Place = tuple[str, int]
 
@@ -104,7 +104,7 @@ class Auditor:
         self._cluster = cluster
         self._values = values
         self._progress = progress
-        self._log = ArchiveLog(Storage(spark, values["archive"]))
+        self._log = ArchiveLog(storage_at(spark, values["archive"]))
         if self._log.state.number < 0:
             raise PipelineError(f"there is no archive in {self._log.storage.root}")
         self._topics = values["topics"] or sorted(self._log.state.offsets)

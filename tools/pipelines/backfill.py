@@ -10,12 +10,12 @@ from tools.pipelines.archive.files import read
 from tools.pipelines.archive.log import ArchiveLog
 from tools.pipelines.archive.typed import KnownSchemas
 from tools.pipelines.kafka import Cluster
+from tools.pipelines.objects import storage_at
 from tools.pipelines.options import OK, PipelineError, UsageError, Values
 from tools.pipelines.progress import Progress
 from tools.pipelines.ranges import Offsets
 from tools.pipelines.replay import Target, replay
 from tools.pipelines.running import connected, progress_for, session_for
-from tools.pipelines.storage import Storage
 from tools.pipelines.times import epoch_ms
 from tools.pipelines.typed.registry import Registry
 from tools.pipelines.watching import Watch
@@ -47,7 +47,7 @@ class Backfill:
         self._cluster = cluster
         self._values = values
         self._since, self._until = times
-        self._log = ArchiveLog(Storage(spark, values["archive"]))
+        self._log = ArchiveLog(storage_at(spark, values["archive"]))
         self._topic: str = values["topic"]
         self._to: str = values["to"]
         self._name = values["name"] or f"backfill-{self._topic}-to-{self._to}"

@@ -10,6 +10,7 @@ from tools.pipelines.charts import Points
 from tools.pipelines.dead_letters_report import label
 from tools.pipelines.kafka import Cluster
 from tools.pipelines.letters import FIELDS, field_expression, style_expression
+from tools.pipelines.objects import storage_at
 from tools.pipelines.options import OK, PipelineError, Values
 from tools.pipelines.ranges import Ranges, ends, ranges_between, size, starts
 from tools.pipelines.running import connected, one_line, progress_for, session_for
@@ -39,7 +40,7 @@ def run(values: Values) -> int:
             groups = grouped(chosen, values["samples"])
             progress.batch(size(ranges), ends(ranges), ends(ranges))
             progress.doing = "writing the list and the report"
-            storage = Storage(spark, values["output"])
+            storage = storage_at(spark, values["output"])
             storage.write("groups.json", json.dumps(groups, indent=1) + "\n")
             count = write_redrive_list(chosen, storage)
             storage.write("report.html", dead_letters_report.page(groups, *over_time(chosen, groups)).html())

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from tools.pipelines.kafka import Cluster
+from tools.pipelines.objects import stores_objects, writing_to
 from tools.pipelines.options import Option, Values
 from tools.pipelines.progress import Progress
 from tools.pipelines.session import spark_session
@@ -99,10 +100,17 @@ def session_for(name: str, values: Values) -> Iterator[Any]:
 
     running = SparkSession.getActiveSession()
     if running is not None:
-        yield running
+        with writing_to(running, values):
+            yield running
         return
-    session = spark_session(f"tidegate {name}", values["spark"])
+    session = spark_session(f"tidegate {name}", values["spark"], needs_of(values))
     try:
-        yield session
+        with writing_to(session, values):
+            yield session
     finally:
         session.stop()
+
+
+def needs_of(values: Values) -> list[str]:
+    """What Spark must have beside Kafka's connector."""
+    return ["s3"] if stores_objects(values) else []

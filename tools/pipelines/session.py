@@ -6,7 +6,7 @@ Spark, whose Kafka connector is taken from the checkout's cache or, where there 
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -35,8 +35,9 @@ def submitted() -> bool:
     return "PYSPARK_GATEWAY_PORT" in os.environ
 
 
-def spark_session(name: str, settings: Mapping[str, str] | None = None) -> Any:
-    """The session, made or found; `settings` are Spark's own and come before the defaults."""
+def spark_session(name: str, settings: Mapping[str, str] | None = None, needs: Iterable[str] = ()) -> Any:
+    """The session, made or found; `settings` are Spark's own and come before the defaults. `needs` are names of what
+    Spark must have beside the connector (tools/reference/spark.py)."""
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.appName(name)
@@ -47,7 +48,7 @@ def spark_session(name: str, settings: Mapping[str, str] | None = None) -> Any:
         # It would look for a name of this machine that others can reach, and warn that there is none.
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         own = {"spark.executorEnv.PYTHONPATH": HOME}
-        chosen = {"spark.master": "local[*]", **SMALL, **own, **connector(), **chosen}
+        chosen = {"spark.master": "local[*]", **SMALL, **own, **connector(needs), **chosen}
     for key, value in chosen.items():
         builder = builder.config(key, value)
     session = builder.getOrCreate()
@@ -76,15 +77,10 @@ def keep_artifacts_elsewhere(session: Any) -> None:
         return
 
 
-def connector() -> dict[str, str]:
-    """The settings by which Spark has its Kafka source and sink."""
-    try:
-        from tools.reference.spark import CONNECTOR, connector_jars
+def connector(needs: Iterable[str] = ()) -> dict[str, str]:
+    """The settings by which Spark has its Kafka source and sink, and what else is needed."""
+    from tools.reference.spark import connector_jars, installed, packages
 
-        if CONNECTOR.installed():
-            return {"spark.jars": ",".join(connector_jars())}
-    except ImportError:  # not in a checkout
-        pass
-    import pyspark
-
-    return {"spark.jars.packages": f"org.apache.spark:spark-sql-kafka-0-10_2.13:{pyspark.__version__}"}
+    if installed(needs):
+        return {"spark.jars": ",".join(connector_jars(needs))}
+    return {"spark.jars.packages": ",".join(packages(needs))}

@@ -12,6 +12,7 @@ from typing import Any
 from tools.pipelines import timelines_report
 from tools.pipelines.archive.append import records as records_of
 from tools.pipelines.kafka import Cluster
+from tools.pipelines.objects import storage_at
 from tools.pipelines.options import OK, PipelineError, Values
 from tools.pipelines.ranges import Ranges, ends, ranges_between, size, starts
 from tools.pipelines.running import connected, progress_for, session_for
@@ -37,7 +38,7 @@ def run(values: Values) -> int:
         progress_for("timelines", values, spark) as progress,
         connected(spark, values) as cluster,
     ):
-        storage = Storage(spark, values["output"])
+        storage = storage_at(spark, values["output"])
         ranges = events_ranges(cluster, values["events"])
         progress.begin(starts(ranges), ends(ranges))
         progress.doing = "reading events"

@@ -15,6 +15,7 @@ from typing import Any
 
 from tools.pipelines import usage_report
 from tools.pipelines.kafka import Cluster
+from tools.pipelines.objects import storage_at
 from tools.pipelines.options import OK, PipelineError, UsageError, Values
 from tools.pipelines.progress import Progress
 from tools.pipelines.ranges import Offsets, merged
@@ -38,7 +39,7 @@ def run(values: Values) -> int:
     lengths = {"window": span("window", values["window"], least=1), "watermark": span("watermark", values["watermark"])}
     values = {**values, **lengths}
     with session_for("usage", values) as spark, progress_for("usage", values, spark) as progress:
-        storage = Storage(spark, values["output"])
+        storage = storage_at(spark, values["output"])
         with connected(spark, values) as cluster:
             late = Counting(spark, cluster, storage, values, progress).run()
         progress.doing = "writing the report"

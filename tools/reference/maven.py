@@ -26,13 +26,13 @@ class InstallError(Exception):
 
 @frozen
 class Jars:
-    """Artifacts (group, name, version) with what they need, but for the groups that are there anyway."""
+    """Artifacts (group, name, version) with what they need, but for what is there anyway: GROUP, or GROUP:NAME."""
 
     name: str
     version: str
     artifacts: tuple[tuple[str, str, str], ...]
     announcement: str
-    excluded_groups: tuple[str, ...] = ()
+    excluded: tuple[str, ...] = ()
 
     @property
     def home(self) -> Path:
@@ -86,8 +86,8 @@ class Jars:
 
     def _pom(self) -> str:
         exclusions = "".join(
-            f"<exclusion><groupId>{group}</groupId><artifactId>*</artifactId></exclusion>"
-            for group in self.excluded_groups
+            f"<exclusion><groupId>{group}</groupId><artifactId>{name or '*'}</artifactId></exclusion>"
+            for group, _, name in (each.partition(":") for each in self.excluded)
         )
         dependencies = "".join(
             f"<dependency><groupId>{group}</groupId><artifactId>{name}</artifactId>"

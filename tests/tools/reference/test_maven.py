@@ -22,7 +22,7 @@ exit {status}
 def jars(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Jars:
     monkeypatch.setattr(maven, "CACHE", tmp_path / "cache")
     monkeypatch.setattr(maven, "PROJECT_ROOT", tmp_path)
-    return Jars("things", "1.0", (("org.example", "thing", "1.0"),), "things", excluded_groups=("org.unwanted",))
+    return Jars("things", "1.0", (("org.example", "thing", "1.0"),), "things", excluded=("org.unwanted",))
 
 
 @pytest.fixture

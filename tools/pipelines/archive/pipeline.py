@@ -14,11 +14,11 @@ from tools.pipelines.archive.compact import MEBIBYTE, compact, due
 from tools.pipelines.archive.entries import ArchiveDamaged
 from tools.pipelines.archive.log import ArchiveLog, Overtaken
 from tools.pipelines.kafka import Cluster
+from tools.pipelines.objects import storage_at
 from tools.pipelines.options import OK, PipelineError, UsageError, Values
 from tools.pipelines.progress import Progress
 from tools.pipelines.ranges import Ranges, ends, first_piece, merged, ranges_between, starts
 from tools.pipelines.running import connected, first_line, progress_for, session_for, stopping
-from tools.pipelines.storage import Storage
 from tools.pipelines.typed.registry import Registry
 from tools.pipelines.watching import Watch, follow_ends
 
@@ -45,7 +45,7 @@ class Archiver:
         self._spark = spark
         self._cluster = cluster
         self._values = values
-        self.log = ArchiveLog(Storage(spark, values["archive"]))
+        self.log = ArchiveLog(storage_at(spark, values["archive"]))
         self.progress = progress
         self._failures = 0
         self._layout = Layout(
