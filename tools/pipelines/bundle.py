@@ -1,4 +1,5 @@
-"""What spark-submit is given: `python -m tools.pipelines.bundle FOLDER` writes `pipelines.zip` and `pipeline.py`.
+"""What spark-submit is given: `python -m tools.pipelines.bundle FOLDER` writes `pipelines.zip` and `pipeline.py`, and
+with `--jars` the jars that Spark has not got.
 
     spark-submit --master yarn --packages org.apache.spark:spark-sql-kafka-0-10_2.13:4.0.0 \
         --py-files pipelines.zip pipeline.py archive --bootstrap ... --archive ...
@@ -8,8 +9,11 @@ attrs, jsonschema-rs, msgspec and protobuf for `archive --schemas`.
 """
 
 import argparse
+import shutil
 import zipfile
 from pathlib import Path
+
+from tools.reference.spark import MORE, connector_jars
 
 PROGRAM = '''"""What spark-submit runs: a pipeline by name, out of pipelines.zip."""
 
@@ -42,8 +46,23 @@ def bundle(folder: Path) -> tuple[Path, Path]:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="bundle", description="Write what spark-submit needs to run the pipelines.")
     parser.add_argument("folder", type=Path, help="where pipelines.zip and pipeline.py go")
-    for written in bundle(parser.parse_args().folder):
+    parser.add_argument(
+        "--jars", nargs="*", choices=list(MORE), help="the Kafka connector's jars too, and those of what is named here"
+    )
+    given = parser.parse_args()
+    for written in bundle(given.folder):
         print(written)
+    if given.jars is not None:
+        print(copied(given.folder / "jars", connector_jars(given.jars)))
+
+
+def copied(folder: Path, jars: list[str]) -> Path:
+    """A folder of these jars and no others."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    for jar in jars:
+        shutil.copy(jar, folder)
+    return folder
 
 
 if __name__ == "__main__":
