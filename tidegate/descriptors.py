@@ -32,6 +32,7 @@ class DescriptorPlan:
     grpc_connections: int = 0
     text_connections: int = 0
     registry_connections: int = 0
+    http_streams: int = 0
 
     @classmethod
     def make(cls, settings: BrokerSettings, limit: int) -> "DescriptorPlan":
@@ -46,11 +47,12 @@ class DescriptorPlan:
             min(settings.integer(f"{door}.max.connections"), limit // 8) if settings.integer(f"{door}.port") else 0
             for door in ("grpc", "text", "registry")
         )
-        rest = limit - KEPT_FOR_THE_REST - http - grpc - text - registry - 2 * ACCEPTED_AND_REFUSED
+        streams = min(settings.integer("http.max.streams"), limit // 16) if settings.integer("http.port") else 0
+        rest = limit - KEPT_FOR_THE_REST - http - streams - grpc - text - registry - 2 * ACCEPTED_AND_REFUSED
         connections = min(settings.integer("max.connections"), rest - rest // 3)
         wanted = settings.integer("log.max.open.files")
         logs = rest - connections
-        return cls(limit, min(wanted, logs) if wanted else logs, connections, http, grpc, text, registry)
+        return cls(limit, min(wanted, logs) if wanted else logs, connections, http, grpc, text, registry, streams)
 
     def tell(self, settings: BrokerSettings) -> None:
         """Say the limit, and what it cuts short of what was asked for."""
@@ -65,6 +67,7 @@ class DescriptorPlan:
             ("log.max.open.files", self.logs),
             ("max.connections", self.connections),
             ("http.max.connections", self.http_connections),
+            ("http.max.streams", self.http_streams),
             *((("grpc.max.connections", self.grpc_connections),) if self.grpc_connections else ()),
             *((("text.max.connections", self.text_connections),) if self.text_connections else ()),
         ):

@@ -173,6 +173,13 @@ def _door(server: HttpServer) -> Iterator[Family]:
     yield Family.counter("tidegate_http_connections_refused_total", meaning, [({}, statistics["refused"])])
     meaning = "Silent connections to the operations door that gave way to others (http.max.connections)."
     yield Family.counter("tidegate_http_connections_displaced_total", meaning, [({}, statistics["displaced"])])
+    meaning = "Callers of the operations door that are sent streams of records (http.max.streams)."
+    yield Family.gauge("tidegate_http_streams", meaning, [({}, statistics["streams"])])
+    meaning = "Bytes that these have not taken yet (http.max.unsent.bytes)."
+    yield Family.gauge("tidegate_http_unsent_bytes", meaning, [({}, statistics["unsent_bytes"])])
+    meaning = "Callers that were sent no stream or no more of it: all places taken, gone, or too slow."
+    reasons = [({"reason": reason}, statistics[f"streams_{reason}"]) for reason in ("refused", "left", "slow")]
+    yield Family.counter("tidegate_http_streams_ended_total", meaning, reasons)
     yield Family.counter(
         "tidegate_http_requests_total",
         "Requests to the operations door, by route and status.",

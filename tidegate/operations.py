@@ -123,6 +123,8 @@ def http_limits(settings: BrokerSettings, descriptors: DescriptorPlan) -> HttpLi
     """The bounds that the broker's configuration sets."""
     return HttpLimits(
         max_connections=descriptors.http_connections,
+        max_streams=descriptors.http_streams,
+        max_unsent_bytes=settings.integer("http.max.unsent.bytes"),
         max_request_bytes=settings.integer("http.max.request.bytes"),
         max_header_bytes=settings.integer("http.max.header.bytes"),
         request_timeout_s=settings.integer("http.request.timeout.ms") / 1000,

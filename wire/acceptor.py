@@ -16,6 +16,7 @@ from wire.transport import SocketTransport, Transport
 
 ACCEPTS_PER_TURN = 8
 PAUSE_S = 0.1
+MOMENT_S = 0.005
 MOST_HELD = 100
 """So many refused connections are closed later at most; the others are at once."""
 NO_LISTENER = (errno.EBADF, errno.EINVAL, errno.ENOTSOCK)
@@ -117,14 +118,25 @@ def displace(connections: dict[int, W]) -> bool:
     return True
 
 
+def _none() -> int:
+    return 0
+
+
 class Acceptor(Generic[C]):
     """Of one door, on any number of listeners.
 
     `make_room` is asked when there are as many connections as may be: it lets go of one and tells that it did.
+    `set_apart` tells how many of the connections are bounded otherwise, and do not count. `is_room_near` is asked
+    when there is no room, before another is accepted: while it is, those who come at once wait for their turn.
     """
 
     def __init__(
-        self, limits: ConnectionLimits, logger: logging.Logger, make_room: Callable[[], bool] = _no_room
+        self,
+        limits: ConnectionLimits,
+        logger: logging.Logger,
+        make_room: Callable[[], bool] = _no_room,
+        set_apart: Callable[[], int] = _none,
+        is_room_near: Callable[[], bool] = _no_room,
     ) -> None:
         self.connections: dict[int, C] = {}
         self.ended: Counter[str] = Counter()
@@ -132,6 +144,8 @@ class Acceptor(Generic[C]):
         self._limits = limits
         self._logger = logger
         self._make_room = make_room
+        self._set_apart = set_apart
+        self._is_room_near = is_room_near
         self._per_address: Counter[str] = Counter()
         self._accepted = 0
         self._refused = 0
@@ -142,6 +156,8 @@ class Acceptor(Generic[C]):
         async with trio.open_nursery() as nursery:
             while True:
                 await trio.lowlevel.wait_readable(listener)
+                while self._has_to_wait():  # noqa: ASYNC110
+                    await trio.sleep(MOMENT_S)
                 if not self._accept(listener, connect, nursery, gate):
                     await trio.sleep(PAUSE_S)
                 while (pause_s := gate.pause_s()) > 0:  # noqa: ASYNC110
@@ -150,6 +166,8 @@ class Acceptor(Generic[C]):
     def _accept(self, listener: socket.socket, connect: Connect[C], nursery: trio.Nursery, gate: Doorkeeper) -> bool:
         """Some of those who wait; False if none can be accepted now."""
         for _ in range(ACCEPTS_PER_TURN):
+            if self._has_to_wait():
+                return True
             try:
                 sock, address = listener.accept()
             except (BlockingIOError, ConnectionAbortedError, InterruptedError):
@@ -185,9 +203,15 @@ class Acceptor(Generic[C]):
             self._held -= 1
             sock.close()
 
+    def _is_full(self) -> bool:
+        return len(self.connections) - self._set_apart() >= self._limits.most
+
+    def _has_to_wait(self) -> bool:
+        return self._is_full() and self._is_room_near()
+
     def _refusal(self, address: str) -> Refusal | None:
         limits = self._limits
-        if len(self.connections) >= limits.most and not self._make_room():
+        if self._is_full() and not self._make_room():
             return Refusal(f"{limits.key}={limits.most} is reached")
         most = limits.address_overrides.get(plain_address(address), limits.most_per_address)
         if most is not None and self._per_address[address] >= most:

@@ -18,6 +18,10 @@ from engine.files.files import Buffer
 MORE: int = socket.MSG_MORE
 """A flag of what is sent: more follows at once, so that it is worth waiting for it to fill a packet."""
 
+TCP_INFO: int | None = getattr(socket, "TCP_INFO", None)
+"""What a kernel that has it tells of a connection; the first byte of it is the connection's state."""
+ESTABLISHED = 1
+
 Address = tuple[str, int]
 
 
@@ -53,6 +57,9 @@ class Transport(Protocol):
     def end_sending(self) -> None:
         """The client is told that nothing follows; it may still send."""
 
+    def has_ended(self) -> bool:
+        """Whether it is known that the client sends nothing more, perhaps because it is gone."""
+
     def close(self) -> None:
         """Nothing more, in either direction."""
 
@@ -84,6 +91,14 @@ class SocketTransport:
     def end_sending(self) -> None:
         self._socket.shutdown(socket.SHUT_WR)
 
+    def has_ended(self) -> bool:
+        if TCP_INFO is None:
+            return False
+        try:
+            return self._socket.getsockopt(socket.IPPROTO_TCP, TCP_INFO, 1)[0] != ESTABLISHED
+        except OSError:
+            return True
+
     def close(self) -> None:
         self._socket.close()
 
@@ -110,14 +125,18 @@ class TransportStream(trio.abc.HalfCloseableStream):
 
     async def receive_some(self, max_bytes: int | None = None) -> bytes:
         await trio.lowlevel.checkpoint()
-        space = bytearray(max_bytes or RECEIVE_BYTES)
         while True:
             try:
-                return bytes(space[: self._transport.receive_into(memoryview(space))])
+                return self._received(max_bytes or RECEIVE_BYTES)
             except BlockingIOError:
                 await self._transport.readable()
             except OSError as error:
                 raise trio.BrokenResourceError from error
+
+    def _received(self, most: int) -> bytes:
+        """What is there. The room for it is not kept while there is nothing: silent connections would each have one."""
+        space = bytearray(most)
+        return bytes(space[: self._transport.receive_into(memoryview(space))])
 
     async def send_eof(self) -> None:
         await trio.lowlevel.checkpoint()

@@ -168,6 +168,9 @@ class MemoryTransport:
     def end_sending(self) -> None:
         self._outgoing.end()
 
+    def has_ended(self) -> bool:
+        return self._incoming.has_ended
+
     def close(self) -> None:
         self._incoming.is_broken = True
         self._incoming.data.clear()

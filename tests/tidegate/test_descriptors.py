@@ -80,17 +80,17 @@ def test_a_limit_that_serves_nobody_is_refused_at_start(tmp_path: Path) -> None:
 def test_each_gets_its_part_and_the_sum_is_within_the_limit() -> None:
     for limit in (256, 1024, 4096, 20_000, 2**20):
         plan = DescriptorPlan.make(BrokerConfig.load().settings, limit)
-        assert plan.logs + plan.connections + plan.http_connections < limit
+        assert plan.logs + plan.connections + plan.http_connections + plan.http_streams < limit
         assert plan.logs >= limit // 8
         assert plan.connections >= limit // 3 or plan.connections == 20_000
         assert plan.http_connections >= 32
 
 
 def test_what_is_asked_for_is_granted_where_there_is_room() -> None:
-    values = {"log.max.open.files": 100, "max.connections": 50, "http.max.connections": 10}
+    values = {"log.max.open.files": 100, "max.connections": 50, "http.max.connections": 10, "http.max.streams": 20}
     settings = BrokerConfig.load(values=values).settings
     plan = DescriptorPlan.make(settings, 1024)
-    assert (plan.logs, plan.connections, plan.http_connections) == (100, 50, 10)
+    assert (plan.logs, plan.connections, plan.http_connections, plan.http_streams) == (100, 50, 10, 20)
 
 
 def test_too_low_a_limit_is_an_error() -> None:
@@ -104,7 +104,7 @@ def test_the_limit_is_told_and_what_it_cuts_short(caplog: pytest.LogCaptureFixtu
         DescriptorPlan.make(settings, 1024).tell(settings)
     assert caplog.records[0].__dict__["open_files"] == 1024
     assert [record.levelname for record in caplog.records] == ["WARNING", "WARNING"]
-    assert "max.connections is 587, not 5000" in caplog.messages[1]
+    assert "max.connections is 544, not 5000" in caplog.messages[1]
 
 
 def test_an_ample_limit_is_no_warning(caplog: pytest.LogCaptureFixture) -> None:

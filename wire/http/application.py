@@ -29,6 +29,7 @@ from wire.http.problems import Problem, of_broker_error
 from wire.http.rest.by_schema import SchemaFormats
 from wire.http.rest.consumers import Instances
 from wire.http.routing import JSON, Route, Routes, load_routes
+from wire.http.streams import Streams
 from wire.http.topic_readers import TopicReaders
 from wire.inner.asking import InnerClient
 from wire.inner.reading import RecordReading
@@ -66,10 +67,13 @@ class Application:
         self.registry: MountedRegistry | None = None
         self.answered: Counter[tuple[str, str, int]] = Counter()
 
-    def connection(self, transport: Transport, limits: HttpLimits, visitor: Visitor) -> HttpConnection:
+    def connection(
+        self, transport: Transport, limits: HttpLimits, visitor: Visitor, streams: Streams
+    ) -> HttpConnection:
         """One connection, to be run."""
         respond = partial(self.respond, visitor=visitor)
-        return HttpConnection(TransportStream(transport), limits, respond, self.takes_pieces)
+        seat = streams.seat(transport.has_ended)
+        return HttpConnection(TransportStream(transport), limits, respond, self.takes_pieces, seat)
 
     def takes_pieces(self, request: Request) -> bool:
         """Whether the request's route takes its body as it arrives."""

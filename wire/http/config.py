@@ -101,6 +101,26 @@ HTTP_KEYS = (
         dynamic=False,
     ),
     ConfigKey(
+        "http.max.streams",
+        ConfigType.INT,
+        1_000,
+        "Tidegate's own key. The most callers of the operations door that are sent streams of records at one time "
+        "(server-sent events, lines); they do not count among `http.max.connections`. A further one is told to come "
+        "again (503).",
+        between(1, 100_000),
+        dynamic=False,
+    ),
+    ConfigKey(
+        "http.max.unsent.bytes",
+        ConfigType.INT,
+        64 * 1024 * 1024,
+        "Tidegate's own key. The most bytes that may wait for all those callers to take them. The more there are, the "
+        "less each is sent at a time; beyond it, whoever has taken nothing for longest is cut off, and may go on "
+        "where it was.",
+        between(1024 * 1024, 2**40),
+        dynamic=False,
+    ),
+    ConfigKey(
         "http.max.request.bytes",
         ConfigType.INT,
         1024 * 1024,
@@ -201,6 +221,8 @@ class HttpLimits:
     request_timeout_s: float = 10.0
     max_idle_s: float = 60.0
     stream_idle_s: float = 60.0
+    max_streams: int = 1_000
+    max_unsent_bytes: int = 64 * 1024 * 1024
 
 
 @frozen

@@ -23,6 +23,7 @@ from engine.errors import BrokerError
 from wire.http.config import HttpLimits
 from wire.http.messages import Request, Response
 from wire.http.problems import Problem
+from wire.http.streams import Seat, Streams
 
 logger = logging.getLogger("tidegate.http")
 
@@ -48,16 +49,20 @@ class HttpConnection:
         limits: HttpLimits,
         respond: Respond,
         takes_pieces: TakesPieces = _never,
+        seat: Seat | None = None,
     ) -> None:
         self._stream = stream
         self._limits = limits
         self._respond = respond
         self._takes_pieces = takes_pieces
+        self._seat = Streams().seat(lambda: False) if seat is None else seat
         self._protocol = h11.Connection(h11.SERVER, max_incomplete_event_size=limits.max_header_bytes)
         self._unread = b""
         self._breathing = Breathing()
         self._patience_s = min(limits.request_timeout_s, limits.max_idle_s)
-        self.waiting_since: float | None = trio.current_time()
+        self.turned_at = trio.current_time()
+        """When it was last one side's turn and then the other's."""
+        self.waiting_since: float | None = self.turned_at
         """Since when the caller owes us something, a request or taking its answer; None while we owe it an answer."""
 
     async def run(self) -> None:
@@ -83,20 +88,24 @@ class HttpConnection:
             return False
         if request is None:
             return False
-        self.waiting_since = None
+        self._turn(to_caller=False)
         response = await self._respond(request)
         if response.write is not None and request.method != "HEAD":
-            await self._send_pieces(response)
+            await self._send_stream(response)
         else:
-            self.waiting_since = trio.current_time()
+            self._turn(to_caller=True)
             await self._send(response, with_body=request.method != "HEAD")
         self._patience_s = self._limits.max_idle_s
         if self._protocol.our_state is not h11.DONE or self._protocol.their_state is not h11.DONE:
             # It must be closed, or what is left of the body was not wanted.
             return False
-        self.waiting_since = trio.current_time()
+        self._turn(to_caller=True)
         self._protocol.start_next_cycle()
         return True
+
+    def _turn(self, *, to_caller: bool) -> None:
+        self.turned_at = trio.current_time()
+        self.waiting_since = self.turned_at if to_caller else None
 
     # -- receiving
 
@@ -214,6 +223,15 @@ class HttpConnection:
             if scope.cancelled_caught:
                 raise trio.BrokenResourceError("the caller does not take its answer")
 
+    async def _send_stream(self, response: Response) -> None:
+        """The answer, as it is written, if there is a place for who is sent such; else why not."""
+        try:
+            with self._seat.taken():
+                await self._send_pieces(response)
+        except Problem as problem:
+            refusal = problem.response()
+            await self._send(evolve(refusal, headers={**response.headers, **refusal.headers}), with_body=True)
+
     async def _send_pieces(self, response: Response) -> None:
         """The answer, as it is written."""
         assert response.write is not None, "else it is sent whole"
@@ -232,7 +250,14 @@ class HttpConnection:
     async def send(self, data: bytes) -> None:
         """A piece of an answer that is written piece by piece."""
         if data:
-            await self._send_all(self._protocol.send(h11.Data(data=data)) or b"", self._limits.stream_idle_s)
+            framed = self._protocol.send(h11.Data(data=data)) or b""
+            del data  # else it were held twice for as long as the caller does not take it
+            with self._seat.sending(len(framed)):
+                await self._send_all(framed, self._limits.stream_idle_s)
+
+    def at_a_time(self) -> int:
+        """How many bytes of records are best sent at a time."""
+        return self._seat.streams.at_a_time()
 
     async def _linger(self) -> None:
         """Let the caller read what was said last: closing at once with unread input would reset the connection."""

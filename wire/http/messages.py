@@ -17,6 +17,9 @@ NOBODY = Caller(ANONYMOUS, "")
 class AnswerSink(Protocol):
     """Where an answer is written that is not known as a whole."""
 
+    def at_a_time(self) -> int:
+        """How many bytes of records are best sent at a time: less while many callers have much to take."""
+
     async def send(self, data: bytes) -> None:
         """Send a piece; waits while the caller does not take what it was sent, and ends the connection if it does not
         for too long."""

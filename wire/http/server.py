@@ -2,7 +2,8 @@
 
 A caller can cost the broker no more than its place among `http.max.connections`: requests are bounded in size and
 time, and answers are made in slices so that Kafka's clients do not wait for them. When all places are taken, the
-connection that has been silent for longest loses its place: so silent connections never keep a probe out.
+connection that has been silent for longest loses its place: so silent connections never keep a probe out. Who is sent
+a stream of records has a place among others (`streams.py`).
 """
 
 import logging
@@ -19,6 +20,7 @@ from engine.workers import Workers
 from wire.acceptor import Acceptor, ConnectionLimits, displace
 from wire.http.callers import Visitor
 from wire.http.config import HttpLimits
+from wire.http.streams import Streams
 from wire.services import Services
 from wire.tls.arriving import NoHandshake, encrypted
 from wire.tls.identity import TlsIdentity
@@ -29,6 +31,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("tidegate.http")
 
+MOMENT_S = 0.2
+"""So long those who come wait for a place if all of those who have one were busy just now."""
+
 
 class HttpApplication(Protocol):
     """What serves connections, once it is loaded."""
@@ -36,7 +41,9 @@ class HttpApplication(Protocol):
     answered: Counter[tuple[str, str, int]]
     """How many requests, by method, route and status."""
 
-    def connection(self, transport: Transport, limits: HttpLimits, visitor: Visitor) -> "HttpConnection":
+    def connection(
+        self, transport: Transport, limits: HttpLimits, visitor: Visitor, streams: Streams, /
+    ) -> "HttpConnection":
         """One connection, to be run."""
 
 
@@ -55,12 +62,17 @@ class _Caller:
     scope: trio.CancelScope = field(factory=trio.CancelScope)
     connection: "HttpConnection | None" = None
 
-    begun: float | None = field(factory=trio.current_time)
+    begun: float = field(factory=trio.current_time)
     """When it came, until there is a connection: a handshake is the caller's to get on with."""
 
     @property
     def waiting_since(self) -> float | None:
         return self.begun if self.connection is None else self.connection.waiting_since
+
+    @property
+    def turned_at(self) -> float:
+        """When it was last one side's turn and then the other's."""
+        return self.begun if self.connection is None else self.connection.turned_at
 
     async def run(self) -> None:
         with self.scope:
@@ -91,7 +103,8 @@ class HttpServer:
         self._application: HttpApplication | None = None
         self._loading = trio.Lock()
         most = ConnectionLimits(limits.max_connections, self._limit_key)
-        self._acceptor: Acceptor[_Caller] = Acceptor(most, logger, self._displace)
+        self._streams = Streams(limits.max_streams, limits.max_unsent_bytes)
+        self._acceptor: Acceptor[_Caller] = Acceptor(most, logger, self._displace, self._set_apart, self._is_room_near)
         self._callers = self._acceptor.connections
         self._displaced = 0
 
@@ -115,7 +128,19 @@ class HttpServer:
     async def connection(self, transport: Transport, visitor: Visitor) -> "HttpConnection":
         """A connection, to be run; the first has what serves it loaded."""
         application = await self._loaded()
-        return application.connection(transport, self._limits, visitor)
+        return application.connection(transport, self._limits, visitor, self._streams)
+
+    def _set_apart(self) -> int:
+        return self._streams.count
+
+    def _is_room_near(self) -> bool:
+        """Whether some callers were busy just now, and none has been silent for long enough to give way: then all who
+        come at once are served, some a moment later."""
+        now = trio.current_time()
+        silent = [each.waiting_since for each in self._callers.values() if each.waiting_since is not None]
+        if silent and min(silent) < now - MOMENT_S:
+            return False
+        return any(each.turned_at >= now - MOMENT_S for each in self._callers.values())
 
     def _displace(self) -> bool:
         """Take its place from the caller that we wait for longest; False if all of them wait for us."""
@@ -135,7 +160,7 @@ class HttpServer:
 
     def statistics(self) -> dict[str, int]:
         """Connections, now and so far."""
-        return {**self._acceptor.statistics(), "displaced": self._displaced}
+        return {**self._acceptor.statistics(), "displaced": self._displaced, **self._streams.statistics()}
 
     def answered(self) -> dict[tuple[str, str, int], int]:
         """How many requests were answered, by method, route and status."""

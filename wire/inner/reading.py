@@ -157,18 +157,22 @@ class RecordReading:
     ) -> Opened:
         """Records out of what an answer to a fetch holds, from an offset on."""
         wanted = WantedRecords(offset, max_records, max_bytes, OPENED_BYTES_MAX)
-        records = await self._bytes(given)
-        if is_soon_opened(records, AT_ONCE_BYTES):
-            return opened(records, wanted, aborted)
+        size = _size_of(given)
+        if size <= AT_ONCE_BYTES:
+            records = await self._bytes(given)
+            if is_soon_opened(records, AT_ONCE_BYTES):
+                return opened(records, wanted, aborted)
         # Room is taken for what such batches mostly hold; for what they might, where one holds more.
-        likely = min(wanted.bound, LIKELY_BYTES + LIKELY_RATIO * len(records))
+        likely = min(wanted.bound, LIKELY_BYTES + LIKELY_RATIO * size)
         try:
-            return await self._opened_within(records, msgspec.structs.replace(wanted, bound=likely), aborted)
+            return await self._opened_within(given, size, msgspec.structs.replace(wanted, bound=likely), aborted)
         except TooLargeDecompressed:
-            return await self._opened_within(records, wanted, aborted)
+            return await self._opened_within(given, size, wanted, aborted)
 
-    async def _opened_within(self, records: bytes, wanted: WantedRecords, aborted: Aborted) -> Opened:
-        async with self.room.holding(wanted.bound):
+    async def _opened_within(self, given: Any, size: int, wanted: WantedRecords, aborted: Aborted) -> Opened:
+        """Read once there is room: who follow a topic are told of the same records at one time."""
+        async with self.room.holding(size + wanted.bound):
+            records = await self._bytes(given)
             outcome = await in_worker(self.workers, opened_or_why_not, records, wanted, aborted)
         if isinstance(outcome, BrokerError):
             raise outcome
@@ -179,8 +183,7 @@ class RecordReading:
             return b""
         if isinstance(records, bytes | bytearray | memoryview):
             return bytes(records)
-        regions = records if isinstance(records, list | tuple) else [records]
-        return b"".join([await region_bytes(region, self.workers) for region in regions])
+        return b"".join([await region_bytes(region, self.workers) for region in _regions(records)])
 
     async def offsets(
         self, guest: Guest, topic: str, times_ms: Mapping[int, int], *, committed: bool = True
@@ -224,6 +227,18 @@ def _fetch_request(
 def _has_any(found: Mapping[int, PartitionData]) -> bool:
     """Whether there is something to tell already."""
     return any(data.records not in (None, b"", [], ()) or data.error_code for data in found.values())
+
+
+def _size_of(records: Any) -> int:
+    if records is None:
+        return 0
+    if isinstance(records, bytes | bytearray | memoryview):
+        return len(records)
+    return sum(len(region) if isinstance(region, bytes) else region.size for region in _regions(records))
+
+
+def _regions(records: Any) -> Sequence[Any]:
+    return records if isinstance(records, list | tuple) else [records]
 
 
 def _only(topics: Any) -> Any:

@@ -23,6 +23,7 @@ from wire.http.life import Life, Phase
 from wire.http.messages import Request, Response
 from wire.http.problems import Problem
 from wire.http.routing import Route, Routes
+from wire.http.streams import Streams
 from wire.registry.calls import RegistryCall, with_booleans
 from wire.registry.changing import with_changes
 from wire.registry.media import DEFAULT, check_content_type, chosen
@@ -64,8 +65,8 @@ class RegistryApplication:
         self._mounted = mounted
         self.answered: Counter[tuple[str, str, int]] = Counter()
 
-    def connection(self, transport: Transport, limits: HttpLimits, visitor: Visitor) -> HttpConnection:
-        """One connection, to be run."""
+    def connection(self, transport: Transport, limits: HttpLimits, visitor: Visitor, _: Streams) -> HttpConnection:
+        """One connection, to be run; nothing here is sent as a stream."""
         return HttpConnection(TransportStream(transport), limits, partial(self.respond, visitor=visitor))
 
     async def respond(self, request: Request, visitor: Visitor = LOCAL) -> Response:

@@ -233,6 +233,9 @@ class TlsTransport:
 
     # -- the end
 
+    def has_ended(self) -> bool:
+        return self._has_ended or self._under.has_ended()
+
     def end_sending(self) -> None:
         self._say_goodbye()
         self._under.end_sending()

@@ -75,7 +75,13 @@ async def test_one_caller_too_many_is_closed_and_counted_if_all_others_are_being
             async with (await door.caller()).stream as third:
                 with contextlib.suppress(trio.BrokenResourceError):
                     assert await Caller(third).rest() == b""
-            assert server.statistics() == {"connections": 2, "accepted": 2, "refused": 1, "displaced": 0}
+            counted = server.statistics()
+            assert {name: counted[name] for name in ("connections", "accepted", "refused", "displaced")} == {
+                "connections": 2,
+                "accepted": 2,
+                "refused": 1,
+                "displaced": 0,
+            }
             go_on.set()
         assert statuses == [200, 200]
         await until(lambda: server.statistics()["connections"] == 0)
@@ -97,6 +103,21 @@ async def test_callers_at_once_are_all_answered(tmp_path: Path) -> None:
         server = door.broker.operations.server
         assert server is not None
         assert server.answered()["GET", "/health", 200] == 20
+
+
+@trio_test
+async def test_more_callers_at_once_than_there_are_places_are_answered_in_turn(tmp_path: Path) -> None:
+    async with open_http_door(tmp_path, {"http.max.connections": 2}) as door:
+        statuses: list[int] = []
+
+        async def call() -> None:
+            statuses.append((await door.ask("GET", "/health/live")).status)
+
+        assert (await door.ask("GET", "/health/live")).status == 200
+        async with trio.open_nursery() as nursery:
+            for _ in range(10):
+                nursery.start_soon(call)
+        assert statuses == [200] * 10
 
 
 @trio_test

@@ -152,14 +152,13 @@ async def _write_records(reader: TopicReader, query: ReadQuery, times: StreamTim
     try:
         while left > 0:
             before = reader.place
-            some = await reader.next(times.heartbeat_s if query.follow else 0.0, min(left, MOST_AT_ONCE))
+            wait_s = times.heartbeat_s if query.follow else 0.0
+            some = await reader.next(wait_s, min(left, MOST_AT_ONCE), sink.at_a_time())
             left -= len(some)
-            lines = [msgspec.json.encode(message(*located, query.format)) + b"\n" for located in some]
-            if not some and reader.place == before:
-                if not query.follow:
-                    return
-                lines = [b"\n"]
-            await sink.send(b"".join(lines))
+            is_silent = not some and reader.place == before
+            if is_silent and not query.follow:
+                return
+            await sink.send(b"\n" if is_silent else _lines(some, query.format))
     except BrokerError as error:
         await sink.send(msgspec.json.encode(of_broker_error(error).document()) + b"\n")
 
@@ -172,23 +171,30 @@ async def _write_events(reader: TopicReader, query: ReadQuery, times: StreamTime
     try:
         while left > 0:
             before = dict(reader.positions)
-            some = await reader.next(times.heartbeat_s, min(left, MOST_AT_ONCE))
+            some = await reader.next(times.heartbeat_s, min(left, MOST_AT_ONCE), sink.at_a_time())
             left -= len(some)
-            await sink.send(b"".join(_events(some, before, query.format)) or b": \n\n")
+            await sink.send(_events(some, before, query.format) or b": \n\n")
     except BrokerError as error:
         told = msgspec.json.encode(of_broker_error(error).document())
         await sink.send(b"event: error\ndata: " + told + b"\n\n")
 
 
-def _events(some: list[Located], positions: dict[int, int], form: Format) -> list[bytes]:
-    """`positions` are those before; each event's id is the place behind its record."""
+def _lines(some: list[Located], form: Format) -> bytes:
+    """The records are taken out of the list: they would be held twice for as long as the caller does not take them."""
+    taken, some[:] = some[:], []
+    return b"".join([msgspec.json.encode(message(*located, form)) + b"\n" for located in taken])
+
+
+def _events(some: list[Located], positions: dict[int, int], form: Format) -> bytes:
+    """As above. `positions` are those before; each event's id is the place behind its record."""
+    taken, some[:] = some[:], []
     events = []
-    for partition, record in some:
+    for partition, record in taken:
         positions[partition] = record.offset + 1
         place = ",".join(f"{each}:{offset}" for each, offset in sorted(positions.items()))
         data = msgspec.json.encode(message(partition, record, form))
         events.append(b"id: " + place.encode() + b"\ndata: " + data + b"\n\n")
-    return events
+    return b"".join(events)
 
 
 ROUTES = (

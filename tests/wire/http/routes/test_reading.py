@@ -165,6 +165,32 @@ async def test_events_follow_and_go_on_where_they_were(tmp_path: Path) -> None:
 
 
 @trio_test
+async def test_many_follow_at_a_time_and_none_misses_anything_or_keeps_others_out(tmp_path: Path) -> None:
+    readers, events = 60, 30
+    wanted = [f'"value":"{number}"'.encode() for number in range(events)]
+    async with open_http_door(tmp_path, {"http.max.connections": 4, "http.max.streams": readers}) as door:
+        await filled(door, b"old")
+        client = await door.connect()
+        callers = []
+        for _ in range(readers):
+            callers.append(await open_stream(door, "/topics/t/messages", EVENTS))
+            await until(callers[-1], b"id: 0:1\n")
+        one_more = await door.ask("GET", "/topics/t/messages", EVENTS)
+        assert (one_more.status, one_more.headers["retry-after"]) == (503, "5")
+        assert (await door.ask("GET", "/health/live")).status == 200
+        for number in range(events):
+            await produced(client, "t", batch([b"%d" % number]))
+        for caller in callers:
+            received = await until(caller, *wanted)
+            assert [received.count(each) for each in wanted] == [1] * events
+        await callers[0].stream.aclose()
+        again = await open_stream(door, "/topics/t/messages", EVENTS)
+        await until(again, b"id: 0:%d\n" % (events + 1))
+        for caller in (again, *callers):
+            await caller.stream.aclose()
+
+
+@trio_test
 async def test_a_place_that_is_gone_goes_on_with_what_there_is(tmp_path: Path) -> None:
     async with open_http_door(tmp_path) as door:
         await filled(door, b"here")
