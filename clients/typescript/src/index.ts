@@ -18,6 +18,11 @@ export { Worker, type LentRecord, type RefusedReceipt } from "./share.js";
 export { Producer, type Place } from "./transactions.js";
 
 type Schemas = components["schemas"];
+/** What the broker refuses at the moment only. */
+const PASSING = new Set([
+  "NotLeader", "StaleLeader", "RequestTimedOut", "NotEnoughReplicas", "NotEnoughReplicasAfterAppend", "StorageError",
+]);
+
 /** A record that was written; it has no offset where it is held back. */
 export interface Published {
   partition: number;
@@ -50,10 +55,8 @@ export class Tidegate {
 
   /** Write records; what became of each, in their order. */
   async publish(topic: string, ...records: NewRecord[]): Promise<(Published | Refused)[]> {
-    const answer = await this.door.call<Schemas["ProducedV2"]>("POST", ["topics", topic], {
-      records: records.map(written),
-    });
-    return answer.offsets.map(told);
+    const answer = await this.door.call<Schemas["Written"]>("POST", ["topics", topic, "messages"], records.map(written));
+    return answer.messages.map(told);
   }
 
   /** Records of a topic as they come, without a group; until the signal says that it is enough. */
@@ -88,13 +91,15 @@ export class Tidegate {
       ...(options.autoCommit === undefined ? {} : { auto_commit: options.autoCommit }),
       ...(options.sessionMs === undefined ? {} : { session_ms: options.sessionMs }),
     };
-    return new Member(this.door, await this.door.call<MemberShown>("POST", ["groups", group, "members"], order));
+    const shown = await this.door.call<MemberShown>("POST", ["groups", group, "members"], order);
+    return new Member(this.door.homeAt(shown.url), shown);
   }
 
   /** Work for a share group: its workers get records one by one, each for one of them at a time. */
   async work(group: string, topics: string[], options: { sessionMs?: number } = {}): Promise<Worker> {
     const order = { topics, ...(options.sessionMs === undefined ? {} : { session_ms: options.sessionMs }) };
-    return new Worker(this.door, await this.door.call<ShareMemberJoined>("POST", ["share-groups", group, "members"], order));
+    const shown = await this.door.call<ShareMemberJoined>("POST", ["share-groups", group, "members"], order);
+    return new Worker(this.door.homeAt(shown.url), shown);
   }
 
   /** Become the one producer of a transactional id; whoever was it before is fenced. */
@@ -104,23 +109,22 @@ export class Tidegate {
       ...(options.timeoutMs === undefined ? {} : { timeout_ms: options.timeoutMs }),
       ...(options.sessionMs === undefined ? {} : { session_ms: options.sessionMs }),
     };
-    return new Producer(this.door, await this.door.call<ProducerShown>("POST", ["producers", "init"], order));
+    const shown = await this.door.call<ProducerShown>("POST", ["producers", "init"], order);
+    return new Producer(this.door.homeAt(shown.url), shown);
   }
 }
 
-function written(record: NewRecord): Schemas["RecordV2"] {
-  const headers = asked(record).map(([key, value]) => ({ key, value: toBase64(value) }));
+function written(record: NewRecord): Schemas["NewMessage"] {
   return {
-    value: toBase64(record.value),
-    headers,
-    ...(record.key === undefined ? {} : { key: toBase64(record.key) }),
+    valueBase64: toBase64(record.value),
+    headers: asked(record).map(([name, value]) => ({ name, valueBase64: toBase64(value) })),
+    ...(record.key === undefined ? {} : { keyBase64: toBase64(record.key) }),
     ...(record.partition === undefined ? {} : { partition: record.partition }),
     ...(record.timestampMs === undefined ? {} : { timestamp: record.timestampMs }),
   };
 }
 
-function told(found: Schemas["OffsetV2"]): Published | Refused {
-  if (typeof found.error_code === "number") return { error: found.error ?? "", isPassing: found.error_code === 2 };
-  const offset = found.offset ?? -1;
-  return { partition: found.partition ?? 0, offset: offset < 0 ? null : offset };
+function told(found: Schemas["WrittenMessage"]): Published | Refused {
+  if (found.error) return { error: found.detail || found.error, isPassing: PASSING.has(found.error) };
+  return { partition: found.partition ?? 0, offset: found.offset ?? null };
 }
