@@ -12,7 +12,7 @@ import msgspec
 from coordinators.cluster.nodes import NodeIdentity
 from coordinators.schemas.validation.rules import KEY, VALUE
 from coordinators.topics import Topics
-from engine.errors import BrokerError, UnknownTopicOrPartition
+from engine.errors import BrokerError
 from wire.http.config import HttpLimits
 from wire.http.messages import AnswerSink, Call, Request, Response
 from wire.http.rest.addresses import base_url
@@ -42,6 +42,7 @@ from wire.http.rest.producing import (
 )
 from wire.http.rest.refusals import REFUSALS, RestErrorDocument, RestRefusal, told_so
 from wire.http.rest.streams import NotObjects, ObjectStream, TooLong
+from wire.http.rest.topics_v2 import create_topic, described
 from wire.http.rights import OPEN
 from wire.http.routes.topics import TopicName
 from wire.http.routing import Route
@@ -50,9 +51,8 @@ from wire.inner.records import NewRecord, SentRecord
 from wire.inner.sending import Outcome, Sending
 from wire.kafka.calls import Guest
 from wire.kafka.errors import broker_error, code_name
-from wire.kafka.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from wire.kafka.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
-from wire.kafka.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponseTopic
+from wire.kafka.messages.metadata import MetadataRequest
 
 DOOR = "http"
 DEFAULT = -1
@@ -99,26 +99,22 @@ async def describe_topic_v3(call: Call, identity: NodeIdentity, topics: Topics, 
     """One topic."""
     describing = _describing(call, identity, topics)
     with told_so(), inner.guest(call.caller, DOOR) as guest:
-        return describing.topic(await _topic(inner, guest, call.place.topic))
+        return describing.topic(await described(inner, guest, call.place.topic))
 
 
 async def list_partitions_v3(call: Call, identity: NodeIdentity, topics: Topics, inner: InnerClient) -> PartitionsV3:
     """The partitions of a topic."""
     describing = _describing(call, identity, topics)
     with told_so(), inner.guest(call.caller, DOOR) as guest:
-        return describing.partitions(await _topic(inner, guest, call.place.topic))
+        return describing.partitions(await described(inner, guest, call.place.topic))
 
 
 async def create_topic_v3(call: Call, identity: NodeIdentity, topics: Topics, inner: InnerClient) -> TopicV3:
     """Make a topic."""
     describing, wanted = _describing(call, identity, topics), call.body
-    configs = [CreatableTopicConfig(each.name, each.value) for each in wanted.configs]
-    counts = wanted.partitions_count or DEFAULT, wanted.replication_factor or DEFAULT
-    topic = CreatableTopic(wanted.topic_name, *counts, configs=configs)
     with told_so(), inner.guest(call.caller, DOOR) as guest:
-        answer = await inner.ask(guest, CreateTopicsRequest([topic], TIMEOUT_MS))
-        _check(answer.topics)
-        return describing.topic(await _topic(inner, guest, wanted.topic_name))
+        await create_topic(inner, guest, wanted, {each.name: each.value for each in wanted.configs})
+        return describing.topic(await described(inner, guest, wanted.topic_name))
 
 
 async def delete_topic_v3(call: Call, identity: NodeIdentity, inner: InnerClient) -> None:
@@ -139,16 +135,6 @@ def _check_cluster(call: Call, identity: NodeIdentity) -> None:
     asked = getattr(call.place, "cluster", identity.cluster_id)
     if asked != identity.cluster_id:
         raise RestRefusal(404, f"this is the cluster {identity.cluster_id}, not {asked}")
-
-
-async def _topic(inner: InnerClient, guest: Guest, name: str) -> MetadataResponseTopic:
-    wanted = MetadataRequest([MetadataRequestTopic(name=name)], allow_auto_topic_creation=False)
-    answer = await inner.ask(guest, wanted)
-    for topic in answer.topics:
-        if not topic.error_code:
-            found: MetadataResponseTopic = topic
-            return found
-    raise UnknownTopicOrPartition(f"there is no topic {name!r}, or you may not know of it")
 
 
 def _check(results: Any) -> None:

@@ -18,6 +18,7 @@ from engine.ids import id_text
 from engine.partition.partition import Partition
 from engine.partition.partitions import Partitions
 from wire.http.messages import Call, Count, Page, PageQuery, Response
+from wire.http.rest.topics_v2 import PartitionV2, ReplicaV2, TopicV2, answer_v2, is_wanted
 from wire.http.rights import described, each_of, on
 from wire.http.routing import Route
 
@@ -107,8 +108,11 @@ class NewTopic(msgspec.Struct, forbid_unknown_fields=True):
     configs: dict[str, str] = {}
 
 
-async def list_topics(call: Call, topics: Topics, partitions: Partitions, access: AccessControl) -> TopicPage:
-    """Topics by name, a page of those that the caller may describe."""
+async def list_topics(
+    call: Call, topics: Topics, partitions: Partitions, access: AccessControl
+) -> TopicPage | Response:
+    """Topics by name, a page of those that the caller may describe; all their names, if it wants it as REST v2 has it
+    (docs/rest.md)."""
     query: TopicsQuery = call.query
     named = [
         topic for topic in topics.view if topic.name.startswith(query.prefix) and (query.internal or not topic.internal)
@@ -116,6 +120,8 @@ async def list_topics(call: Call, topics: Topics, partitions: Partitions, access
     breathing = Breathing()
     found = await described(call, access, DESCRIBE_TOPIC, named, attrgetter("name"), breathing)
     found.sort(key=attrgetter("name"))
+    if is_wanted(call.request):
+        return answer_v2([topic.name for topic in found])
     items = []
     for topic in query.of(found):
         items.append(_summary(topic, partitions))
@@ -123,10 +129,15 @@ async def list_topics(call: Call, topics: Topics, partitions: Partitions, access
     return TopicPage(items=items, total=len(found), limit=query.limit, skip=query.skip)
 
 
-async def describe_topic(call: Call, topics: Topics, partitions: Partitions) -> TopicDetail:
-    """One topic: its settings, and a page of its partitions."""
+async def describe_topic(call: Call, topics: Topics, partitions: Partitions) -> TopicDetail | Response:
+    """One topic: its settings, and a page of its partitions; as REST v2 has it, if the caller wants that."""
     query: PageQuery = call.query
     topic = _topic(call, topics)
+    if is_wanted(call.request):
+        settings = {each.name: each.value for each in _configs(topic, topics)}
+        return answer_v2(
+            TopicV2(topic.name, settings, [_partition_v2(topic, each) for each in range(topic.partition_count)])
+        )
     held = partitions.of_topic(topic.topic_id)
     summary = _summary(topic, partitions)
     return TopicDetail(
@@ -208,6 +219,12 @@ def _partition(topic: Topic, partition: Partition) -> PartitionDetail:
         size_bytes=partition.log.size_bytes,
         offline=partition.offline is not None,
     )
+
+
+def _partition_v2(topic: Topic, index: int) -> PartitionV2:
+    held = topic.partitions[index]
+    replicas = [ReplicaV2(each, each == held.leader, each in held.isr) for each in held.replicas]
+    return PartitionV2(index, held.leader, replicas)
 
 
 ROUTES = (
