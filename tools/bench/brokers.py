@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
-from attrs import define, frozen
+from attrs import Factory, define, frozen
 
 from tidegate import testing
 from tidegate.etcd import RunningEtcd
@@ -44,6 +44,8 @@ class Subject:
     """How many replicas its topics have."""
     tls: "TlsListener | None" = None
     """Where it listens with TLS, too."""
+    doors: Mapping[str, str] = Factory(dict)
+    """Where Tidegate's other doors are, by name; those that the row has switched on."""
 
     @property
     def pids(self) -> tuple[int, ...]:
@@ -65,7 +67,10 @@ def tidegate_subject(name: str, settings: Mapping[str, str] | None = None) -> It
             broker.start()
             return broker.pid
 
-        yield Subject(name, broker.bootstrap, broker.pid, age_s(broker.pid), crash)
+        doors = {"http": broker.http_url}
+        if settings and "grpc.port" in settings:
+            doors |= {"grpc": broker.grpc_address, "text": broker.text_address}
+        yield Subject(name, broker.bootstrap, broker.pid, age_s(broker.pid), crash, doors=doors)
 
 
 class EarlierBroker(testing.RunningBroker):

@@ -41,6 +41,8 @@ KINDS: dict[str, Kind] = {
     "speed_up": Kind("times one node", more_is_better=True),
     "topics_s": Kind("s to make the topics"),
     "delivered_per_s": Kind("records/s delivered", more_is_better=None, digits=0),
+    "nats_per_s": Kind("records/s of NATS, not kept", more_is_better=None, digits=0),
+    "nats_cpu_s_per_1000": Kind("CPU s of NATS per 1,000 records", more_is_better=None, digits=4),
     "client_cpu_s": Kind("client CPU s", more_is_better=None),
     "broker_thread_busy": Kind("busiest broker thread, cores", more_is_better=None),
     "broker_busy": Kind("broker, cores", more_is_better=None),

@@ -7,7 +7,7 @@ from attrs import field, frozen
 
 from tools.bench.brokers import KAFKA, TIDEGATE, TIDEGATE_OS
 from tools.bench.figures import Figures, kind_of
-from tools.bench.loads import cluster, consume, crash, crowd, groups, growth, idle, latency, produce, share, tls
+from tools.bench.loads import cluster, consume, crash, crowd, doors, groups, growth, idle, latency, produce, share, tls
 from tools.bench.trial import Trial
 
 JAVA, NATIVE = "Java", "native"
@@ -240,6 +240,39 @@ def _cluster_rows() -> list[Row]:
     ]
 
 
+DOOR_LOADS: dict[str, tuple[str, int]] = {
+    "http-single": ("HTTP: a record in each request, 8 callers", 20_000),
+    "http-batch": ("HTTP: arrays of 100, 8 callers", 1_000_000),
+    "http-read": ("HTTP: pages of 1,000 as JSON, one caller", 1_000_000),
+    "sse": ("HTTP: 1,000 readers of server-sent events, one record after the other; of records delivered", 200),
+    "grpc-stream": ("gRPC: batches of 100 on one stream", 2_000_000),
+    "grpc-read": ("gRPC: one stream to the end", 2_000_000),
+    "text-fetch": ("text: up to 10,000 for each FETCH", 2_000_000),
+}
+
+
+def _door_rows() -> list[Row]:
+    """The other doors, which Kafka has not; lines beside NATS."""
+    rows = {
+        f"door-{name}": (shown, partial(doors.through, load=name, records=records, size=100))
+        for name, (shown, records) in DOOR_LOADS.items()
+    }
+    lines = partial(doors.beside_nats, records=2_000_000, size=100)
+    rows["door-text-publish"] = ("text: 500 PUB on their way at a time; beside NATS, which keeps nothing", lines)
+    return [
+        Row(
+            name,
+            "Other doors",
+            f"{shown}, 100 B",
+            load,
+            "Python",
+            brokers=(TIDEGATE, TIDEGATE_OS),
+            settings=doors.DOORS,
+        )
+        for name, (shown, load) in rows.items()
+    ]
+
+
 ROWS: tuple[Row, ...] = (
     Row(
         "idle",
@@ -390,6 +423,7 @@ ROWS: tuple[Row, ...] = (
         brokers=(TIDEGATE,),
     ),
     *_share_rows(),
+    *_door_rows(),
     *_tls_rows(),
     *_cluster_rows(),
 )
