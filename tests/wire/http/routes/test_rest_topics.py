@@ -36,22 +36,6 @@ async def test_a_partition_tells_from_where_to_where_it_can_be_read(tmp_path: Pa
 
 
 @trio_test
-async def test_what_there_is_not_is_told_in_v2s_numbers(tmp_path: Path) -> None:
-    async with open_http_door(tmp_path) as door:
-        await post(door, "/topics/t", {"records": [{"value": 1}]}, JSON)
-        for target, code in (
-            ("/topics/none/partitions", 40401),
-            ("/topics/none/partitions/0/offsets", 40401),
-            ("/topics/t/partitions/7", 40402),
-            ("/topics/t/partitions/7/offsets", 40402),
-        ):
-            answer = await door.ask("GET", target)
-            assert (answer.status, answer.json()["error_code"]) == (404, code), target
-        wrong = await post(door, "/admin/topics", {"topic_name": "no spaces"}, V2)
-        assert (wrong.status, wrong.json()["error_code"]) == (422, 42203)
-
-
-@trio_test
 async def test_probes_of_the_bridge_need_no_token(tmp_path: Path) -> None:
     async with open_http_door(tmp_path, {"http.token": "secret"}) as door:
         for target in ("/healthy", "/ready"):
