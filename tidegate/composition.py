@@ -156,7 +156,7 @@ async def compose_node(
     domain = (
         identity,
         nodes,
-        ToldNodes(nodes, identity),
+        ToldNodes(nodes, identity, clock),
         trust,
         topics,
         partitions,

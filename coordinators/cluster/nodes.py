@@ -1,5 +1,7 @@
 """The nodes of the cluster, as their rows in the catalogue tell them; and which of them this one is."""
 
+from collections.abc import Iterable
+
 from attrs import define, field, frozen
 
 from coordinators.cluster.news import News, read_whole
@@ -16,6 +18,19 @@ class NodeIdentity:
     rack: str | None
 
 
+TOLD_S = 9.0
+"""So long clients are still told of a node that serves no more: as long as a session lasts in Kafka, by default."""
+
+
+@frozen
+class LeftNode:
+    """A node that served until a moment ago."""
+
+    record: NodeRecord
+    until_s: float
+    """By the monotonic clock."""
+
+
 @define(eq=False)
 class Nodes:
     """Nodes by id. Only the event loop touches it."""
@@ -25,6 +40,7 @@ class Nodes:
     """Who reacts to what happens to nodes; nobody for a moment, or where there is one node only."""
     controller_revision: int = field(default=0, init=False)
     """Of the row that tells it; 0 if there is none."""
+    _left: dict[int, LeftNode] = field(factory=dict, init=False)
 
     @classmethod
     def load(cls, catalogue: Catalogue) -> "Nodes":
@@ -32,7 +48,7 @@ class Nodes:
         nodes = cls()
         revision, entries = catalogue.entries(NODES)
         controller = catalogue.get(CONTROLLER)
-        nodes.take(read_whole(revision, [*entries, *([] if controller is None else [controller])]))
+        nodes.take(read_whole(revision, [*entries, *([] if controller is None else [controller])]), 0.0)
         return nodes
 
     @property
@@ -42,12 +58,26 @@ class Nodes:
         node = None if controller is None else self.by_id.get(controller.node_id)
         return controller if node is not None and controller is not None and node.epoch == controller.epoch else None
 
-    def take(self, news: News) -> None:
-        """What a revision of the catalogue changed."""
+    def left_lately(self, now_s: float) -> Iterable[NodeRecord]:
+        """The nodes that do not serve and did until a moment ago, as they were then or are about to come back."""
+        return [left.record for left in self._left.values() if now_s < left.until_s]
+
+    def take(self, news: News, now_s: float) -> None:
+        """What a revision of the catalogue changed, by the monotonic clock now."""
         for node_id, record in news.nodes.items():
+            self._note_left(node_id, record, now_s)
             if record is None:
                 self.by_id.pop(node_id, None)
             else:
                 self.by_id[node_id] = record
         if news.controllers is not None:
             self.controller, self.controller_revision = news.controllers
+
+    def _note_left(self, node_id: int, record: NodeRecord | None, now_s: float) -> None:
+        before, left = self.by_id.get(node_id), self._left.get(node_id)
+        if record is not None and not record.fenced:
+            self._left.pop(node_id, None)
+        elif before is not None and not before.fenced:
+            self._left[node_id] = LeftNode(record or before, now_s + TOLD_S)
+        elif left is not None and record is not None:
+            self._left[node_id] = LeftNode(record, left.until_s)

@@ -205,7 +205,7 @@ class ReplicaManager:
         return [*self.topics.keys(), *nodes, *([] if self.nodes.controller is None else [CONTROLLER]), *followed]
 
     async def _put_in_force(self, news: News) -> None:
-        self.nodes.take(news)
+        self.nodes.take(news, self.partitions.clock.monotonic())
         if news.others:
             for follower in self.row_followers:
                 follower.take(news)

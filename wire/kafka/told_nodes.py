@@ -14,6 +14,7 @@ from attrs import frozen
 
 from coordinators.cluster.nodes import NodeIdentity, Nodes
 from engine.catalogue.records import NodeRecord
+from engine.clock import Clock
 from wire.kafka.listeners import Listener, parse_listener
 from wire.kafka.request import Peer
 
@@ -48,6 +49,7 @@ class ToldNodes:
 
     nodes: Nodes
     identity: NodeIdentity
+    clock: Clock
 
     @property
     def controller_id(self) -> int:
@@ -60,6 +62,13 @@ class ToldNodes:
         told = (self._told(record, peer) for _, record in sorted(self.nodes.by_id.items()))
         wanted = [node for node in told if node is not None and (with_fenced or not node.is_fenced)]
         return wanted or [self._this_one(peer)]
+
+    def known(self, peer: Peer) -> list[ToldNode]:
+        """Every node that serves, and those that did until a moment ago, by number."""
+        serving = {record.node_id: record for record in self.nodes.by_id.values() if not record.fenced}
+        left = {record.node_id: record for record in self.nodes.left_lately(self.clock.monotonic())}
+        told = (self._told(record, peer) for _, record in sorted({**left, **serving}.items()))
+        return [node for node in told if node is not None] or [self._this_one(peer)]
 
     def one(self, node_id: int, peer: Peer) -> ToldNode | None:
         """One node; None if nothing can be said of it."""

@@ -1,7 +1,13 @@
 """Clients are told of the nodes that have entered the cluster, and always of somebody."""
 
-from coordinators.cluster.nodes import NodeIdentity, Nodes
+from collections.abc import Sequence
+
+from attrs import evolve
+
+from coordinators.cluster.news import News
+from coordinators.cluster.nodes import TOLD_S, NodeIdentity, Nodes
 from engine.catalogue.records import NodeRecord
+from engine.clock import ManualClock
 from wire.kafka.request import Endpoint, Peer
 from wire.kafka.told_nodes import ToldNode, ToldNodes
 
@@ -10,7 +16,14 @@ PEER = Peer("10.0.0.9", 40000, Endpoint("node-1.example", 9092), 1)
 
 def told_nodes(*records: NodeRecord) -> ToldNodes:
     """As node 1 tells of them."""
-    return ToldNodes(Nodes({record.node_id: record for record in records}), NodeIdentity(1, "some-cluster", "a"))
+    known = Nodes({record.node_id: record for record in records})
+    return ToldNodes(known, NodeIdentity(1, "some-cluster", "a"), ManualClock())
+
+
+def change(told: ToldNodes, *nodes: NodeRecord, gone: Sequence[int] = ()) -> None:
+    """The catalogue says so, now."""
+    news = News(1, nodes={**dict.fromkeys(gone), **{node.node_id: node for node in nodes}})
+    told.nodes.take(news, told.clock.monotonic())
 
 
 def record(node_id: int, *, fenced: bool = False) -> NodeRecord:
@@ -27,6 +40,42 @@ def test_of_this_node_where_all_have_lost_their_sessions_at_once() -> None:
     alone = [ToldNode(1, "node-1.example", 9092, "a")]
     assert told_nodes().all(PEER) == alone
     assert told_nodes(record(1, fenced=True), record(2, fenced=True)).all(PEER) == alone
+
+
+def known(told: ToldNodes) -> list[int]:
+    return [node.node_id for node in told.known(PEER)]
+
+
+def test_nodes_that_lost_their_sessions_are_known_until_they_are_back_but_nobody_is_sent_there() -> None:
+    told = told_nodes(record(1), record(2), record(3))
+    change(told, gone=(1, 2, 3))
+    assert known(told) == [1, 2, 3]
+    assert [node.node_id for node in told.all(PEER)] == [1]
+    assert told.one(2, PEER) is None
+    change(told, evolve(record(2, fenced=True), listeners=("PLAINTEXT://elsewhere:9092",)))
+    assert told.known(PEER)[1] == ToldNode(2, "elsewhere", 9092, "b", is_fenced=True)
+    change(told, record(2))
+    assert told.one(2, PEER) == told.known(PEER)[1] == ToldNode(2, "node-2.inside", 9092, "b")
+
+
+def test_a_node_that_does_not_come_back_is_forgotten_in_time() -> None:
+    told = told_nodes(record(1), record(2), record(3))
+    assert isinstance(told.clock, ManualClock)
+    change(told, gone=(2, 3))
+    told.clock.advance_ms(int(TOLD_S * 500))
+    change(told, record(3, fenced=True))
+    assert known(told) == [1, 2, 3]
+    told.clock.advance_ms(int(TOLD_S * 500))
+    assert known(told) == [1]
+    change(told, record(3), gone=(2,))
+    assert known(told) == [1, 3]
+
+
+def test_a_node_that_never_served_is_not_known() -> None:
+    told = told_nodes(record(1))
+    change(told, record(2, fenced=True))
+    change(told, gone=(2,))
+    assert known(told) == [1]
 
 
 def came_by(name: str, number: int = 0) -> Peer:

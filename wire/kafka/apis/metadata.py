@@ -136,9 +136,9 @@ def _describe(
     access: AccessControl,
     refused: Mapping[str, BrokerError],
 ) -> MetadataResponse:
-    told = nodes.all(context.peer)
+    told = nodes.known(context.peer)
     hidden = nodes.without_listener(context.peer) if context.version >= FIRST_LISTENER_NOT_FOUND else frozenset()
-    known = Known(frozenset(node.node_id for node in told), hidden)
+    known = Known(frozenset(node.node_id for node in nodes.all(context.peer)), hidden)
     asks_cluster = request.include_cluster_authorized_operations
     return MetadataResponse(
         brokers=[MetadataResponseBroker(node.node_id, node.host, node.port, node.rack) for node in told],
