@@ -115,6 +115,10 @@ class ControllerRole:
         topic, before = update.after, update.before
         if topic is None or not self._was_controller:
             return
+        if before is None and topic.internal:
+            # Whoever made it may not have known yet of all the nodes that there are.
+            self._are_chores_due = True
+            self._wake.set()
         rows: Sequence[PartitionRecord] = topic.partitions
         if before is not None and before.config is topic.config:
             # One partition after the other changes, of topics with thousands.

@@ -120,10 +120,12 @@ class Cluster:
     shared: SharedCatalogue = field(factory=SharedCatalogue)
     members: dict[int, Member] = field(factory=dict)
 
-    def put_topic(self, rows: Sequence[PartitionRecord], topic_id: bytes = TOPIC_ID, **configs: str) -> None:
+    def put_topic(
+        self, rows: Sequence[PartitionRecord], topic_id: bytes = TOPIC_ID, name: str = "", **configs: str
+    ) -> None:
         """A topic whose partitions have these rows."""
         named = {key.replace("_", "."): value for key, value in configs.items()}
-        topic = TopicRecord(f"t{topic_id[0]}", topic_id, len(rows), named)
+        topic = TopicRecord(name or f"t{topic_id[0]}", topic_id, len(rows), named)
         puts = [Put(topic.partition_key(index), row.encode()) for index, row in enumerate(rows)]
         self.shared.memory.commit(Commit((), (Put(topic.key, topic.encode()), *puts)))
 

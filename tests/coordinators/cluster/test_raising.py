@@ -13,11 +13,11 @@ from tests.coordinators.cluster.members import Cluster, cluster
 ALONE = [PartitionRecord.on(1), PartitionRecord.on(1)]
 
 
-async def starting(three: Cluster, *node_ids: int, wanted: int = 3) -> None:
+async def starting(three: Cluster, *node_ids: int, wanted: int = 3, name: str = "t0") -> None:
     for node_id in node_ids:
         await three.start(node_id)
         member = three.members[node_id]
-        member.role.chores.append(FactorRaising(member.replicas, lambda: {"t0": wanted}).look)
+        member.role.chores.append(FactorRaising(member.replicas, lambda: {name: wanted}).look)
 
 
 @trio_test
@@ -34,6 +34,16 @@ async def test_what_was_made_on_one_node_is_spread_when_others_come(jumping: Moc
         await starting(three, 3)
         await three.until(lambda: all(three.row(index).adding == (3,) for index in (0, 1)))
         assert (three.row(0).replicas, three.row(0).leader) == ((1, 2, 3), 1)
+
+
+@trio_test
+async def test_what_a_node_has_made_that_does_not_know_the_others_yet_is_spread_at_once(jumping: MockClock) -> None:
+    async with cluster() as three:
+        name = "__transaction_state"
+        await starting(three, 1, 2, 3, name=name)
+        await trio.sleep(10)
+        three.put_topic(ALONE, name=name)
+        await three.until(lambda: all(set(three.row(index).adding) == {2, 3} for index in (0, 1)))
 
 
 @trio_test
