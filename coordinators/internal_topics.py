@@ -66,6 +66,10 @@ class InternalTopics:
     def add(self, kept: InternalTopic) -> None:
         """Look after a topic from now on."""
         self._kept[kept.name] = kept
+        kept.runtime.doubts = self._doubts
+
+    def _doubts(self) -> bool:
+        return self.controller.partitions.is_doubtful
 
     def shard_of(self, name: str, key: str) -> int:
         """Which shard a key belongs to; `NotCoordinator` while the topic does not exist."""

@@ -13,6 +13,8 @@ Rules:
 5. What is replayed is what was written: a batch that is damaged ends the load, and the shard refuses everything.
 6. A shard belongs to one leader epoch of its partition. What an older epoch brings is ignored or refused.
 7. A shard learns of a transaction's end from its own log: it does not matter which node has written the marker.
+8. Who may have been replaced without knowing it tells nothing by what it remembers: an answer or a refusal then waits
+   until a record that changes nothing is in the log, which takes all replicas in sync, of whom one would lead by now.
 """
 
 import logging
@@ -20,7 +22,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
-from attrs import define, field
+from attrs import define, evolve, field
 
 from coordinators.state_machine import Completion, M, Machine, Operation, Record, ShardTimers, Verdict
 from engine.clock import Clock
@@ -99,6 +101,8 @@ class Runtime(Generic[M]):
     clock: Clock
     timers: Timers
     workers: Workers
+    doubts: Callable[[], bool] = field(default=lambda: False, init=False)
+    """What tells whether others may lead by now what this node believes to lead."""
     _shards: dict[int, Shard[M]] = field(factory=dict, init=False)
     _epochs: dict[int, int] = field(factory=dict, init=False)
     """The latest leader epoch that was heard of, by shard."""
@@ -233,11 +237,24 @@ class Runtime(Generic[M]):
         **options: P.kwargs,
     ) -> Deferred[R]:
         """Carry an operation out on a shard's machine; gives its response, or the refusal."""
+        return self._run(index, lambda machine: operation(machine, *arguments, **options), is_asked=True)
+
+    def _run(self, index: int, operation: Operation[M, R], *, is_asked: bool) -> Deferred[R]:
         try:
             shard = self._ready(index)
-            verdict = operation(shard.machine, *arguments, **options)
         except BrokerError as error:
             return Deferred.refused(_told(error))
+        try:
+            verdict = operation(shard.machine)
+        except BrokerError as error:
+            if not (is_asked and self.doubts()):
+                return Deferred.refused(_told(error))
+            verdict = Verdict(refusal=_told(error))
+        if is_asked and not verdict.records and not isinstance(verdict.response, Deferred) and self.doubts():
+            verdict = evolve(verdict, records=[shard.machine.nothing()])
+        return self._write(shard, verdict)
+
+    def _write(self, shard: Shard[M], verdict: Verdict[R]) -> Deferred[R]:
         answer: Deferred[R] = verdict.response if isinstance(verdict.response, Deferred) else Deferred()
         try:
             if verdict.records:
@@ -298,7 +315,7 @@ class Runtime(Generic[M]):
         def failed(error: BrokerError) -> None:
             logger.warning("a timer of %s-%d failed: %s", self.name, index, error)
 
-        self.run(index, operation).when_settled(_nothing, failed)
+        self._run(index, operation, is_asked=False).when_settled(_nothing, failed)
 
     def _ready(self, index: int) -> Shard[M]:
         shard = self._shards.get(index)

@@ -108,6 +108,9 @@ class Machine(Protocol):
     def replay_marker(self, producer_id: int, committed: bool) -> None:
         """A transaction that wrote to this shard has ended."""
 
+    def nothing(self) -> Record:
+        """A record that changes nothing: a tombstone of what cannot be."""
+
     def loaded(self) -> None:
         """Everything has been replayed: timers may be set."""
 

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 DOUBTFUL = 0.8
 """The share of a session's duration after which silence means that it may have ended."""
-DOUBTS_PER_SESSION = 20
 
 
 @define(eq=False)
@@ -49,14 +48,16 @@ class Clustering:
         elections = LeaderElections(controller.replicas, world.catalogue_workers, [next_step])
         membership = ClusterMembership(controller, elections, world.catalogue_workers, world.random_bytes)
         membership.on_fenced.append(controller.replicas.step_down)
+        role = ControllerRole(membership, elections, _reach(world, NodeWays.of(controller.topics.settings)))
+        composed = cls(membership, elections, role, ClusterEvents(controller.replicas, world.clock))
         if not membership.is_alone:
+            controller.partitions.doubts = composed._doubts
             from coordinators.cluster.repairs import Repairs  # here: a node by itself need not wait for it
 
             repairs = Repairs(controller.replicas)
             controller.replicas.on_damaged.append(repairs.begin_anew)
             controller.replicas.on_damaged_stage.append(repairs.begin_stage_anew)
-        role = ControllerRole(membership, elections, _reach(world, NodeWays.of(controller.topics.settings)))
-        return cls(membership, elections, role, ClusterEvents(controller.replicas, world.clock))
+        return composed
 
     @property
     def parts(self) -> tuple[object, ...]:
@@ -108,20 +109,16 @@ class Clustering:
         if self.replication is not None:
             self.replication.start(nursery)
         nursery.start_soon(self.role.run)
-        nursery.start_soon(self._doubt)
         if not self.is_alone:
             from coordinators.cluster.withdrawals import Withdrawals  # here: a node by itself need not wait for it
 
             nursery.start_soon(Withdrawals(self.membership.replicas, self.elections).run)
         await nursery.start(self.membership.run)
 
-    async def _doubt(self) -> None:
-        """Note when the session was not confirmed for so long that it may have ended."""
-        replicas = self.membership.replicas
-        session, partitions = replicas.catalogue.session, replicas.partitions
-        while not self.is_alone:
-            partitions.is_doubtful = session.is_lost or session.silent_s() > DOUBTFUL * session.duration_s
-            await trio.sleep(session.duration_s / DOUBTS_PER_SESSION)
+    def _doubts(self) -> bool:
+        """Whether the session was not confirmed for so long that it may have ended."""
+        session = self.membership.replicas.catalogue.session
+        return session.is_lost or session.silent_s() > DOUBTFUL * session.duration_s
 
 
 def _reach(world: World, ways: NodeWays) -> Callable[[NodeRecord], Awaitable[object]]:

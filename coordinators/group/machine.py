@@ -26,11 +26,13 @@ from coordinators.group.pace import HeartbeatPace
 from coordinators.group.record_formats import (
     GROUP_KEY_VERSION,
     OFFSET_KEY_VERSIONS,
+    OffsetKey,
     decode_group,
     decode_group_key,
     decode_offset,
     decode_offset_key,
     key_version,
+    offset_record,
 )
 from coordinators.group.requests import (
     JoinAnswer,
@@ -132,6 +134,10 @@ class GroupMachine:
     def replay_marker(self, producer_id: int, committed: bool) -> None:
         """A transaction has ended."""
         self.offsets.end_transaction(producer_id, committed=committed)
+
+    def nothing(self) -> Record:
+        """No topic is without a name."""
+        return offset_record(OffsetKey("", "", 0), None)
 
     def _replay_offset(self, record: Record, producer_id: int) -> None:
         key = decode_offset_key(record.key)

@@ -35,7 +35,7 @@ from coordinators.state_machine import Record, ShardTimers, Verdict
 from engine.clock import Clock
 from engine.config.resolve import BrokerSettings
 from engine.errors import BrokerError, FencedLeaderEpoch, FencedStateEpoch, InvalidRequest, PolicyViolation
-from engine.ids import TopicId
+from engine.ids import ZERO_ID, TopicId
 
 logger = logging.getLogger("tidegate.share")
 
@@ -213,6 +213,10 @@ class ShareStateMachine:
 
     def replay_marker(self, _producer_id: int, _committed: bool) -> None:
         """Nobody writes to this topic in a transaction."""
+
+    def nothing(self) -> Record:
+        """No group is without a name."""
+        return formats.tombstone(SharePlace("", ZERO_ID, 0))
 
     def loaded(self) -> None:
         """Have the log looked after."""

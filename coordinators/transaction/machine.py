@@ -138,6 +138,10 @@ class TransactionMachine:
     def replay_marker(self, _producer_id: int, _committed: bool) -> None:
         """Nobody writes to this topic in a transaction."""
 
+    def nothing(self) -> Record:
+        """No transactional id is empty."""
+        return formats.tombstone("")
+
     def loaded(self) -> None:
         """Carry out what was decided before, and see to what is overdue."""
         self.open_all()

@@ -155,6 +155,8 @@ class Transactions:
 
     def knows(self, transactional_id: str, producer: ProducerIdentity, place: TopicPartition) -> bool:
         """Whether the partition is part of the producer's transaction; False where that cannot be told."""
+        if self.runtime.doubts():
+            return False
         try:
             self._verify(transactional_id, producer, place)
         except BrokerError:
@@ -164,6 +166,8 @@ class Transactions:
     def verify(self, transactional_id: str, producer: ProducerIdentity, place: TopicPartition) -> Deferred[None]:
         """Refused unless the partition is part of the producer's transaction."""
         if self.settings.verifies_partitions:
+            if self.runtime.doubts():
+                return self._run(transactional_id, _verified, producer, place)
             try:
                 self._verify(transactional_id, producer, place)
             except BrokerError as error:
@@ -247,3 +251,10 @@ class Transactions:
         except BrokerError as error:
             return Deferred.refused(error)
         return self.runtime.run(index, operation, transactional_id, *arguments, **options)
+
+
+def _verified(
+    shard: TransactionMachine, transactional_id: str, producer: ProducerIdentity, place: TopicPartition
+) -> Verdict[None]:
+    shard.verify(transactional_id, producer, place)
+    return Verdict()

@@ -63,8 +63,8 @@ class Partitions:
     journal: Journal | None = None
     refusal: StorageError | None = None
     """Why nothing is taken from clients at the moment."""
-    is_doubtful: bool = field(default=False, init=False)
-    """Whether others may lead by now what this node believes to lead: then only what they have too is acknowledged."""
+    doubts: Callable[[], bool] = field(default=lambda: False, init=False)
+    """What tells whether others may lead by now what this node believes to lead."""
     storage: Storage = field(init=False)
     """The room on the disk."""
     damages: Damages = field(factory=Damages, init=False)
@@ -90,6 +90,12 @@ class Partitions:
         """The reserve for deletions is in use, or there again; others may have their own reason."""
         if self.refusal is None or self.refusal is self.storage.refusal:
             self.refusal = refusal
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether others may lead by now what this node believes to lead: then only what they have too is acknowledged.
+        Found out each time: whoever stood still and goes on may not have looked for long."""
+        return self.doubts()
 
     # -- looking up
 

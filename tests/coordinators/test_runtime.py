@@ -16,6 +16,7 @@ from engine.errors import (
     BrokerError,
     CoordinatorLoadInProgress,
     CoordinatorNotAvailable,
+    GroupIdNotFound,
     InvalidRequest,
     NotCoordinator,
     StorageError,
@@ -56,6 +57,9 @@ class Counters:
         for key in self.pending.pop(producer_id, []) if committed else []:
             self.counts[key] = self.counts.get(key, 0) + 1
 
+    def nothing(self) -> Record:
+        return Record(b"nothing", None)
+
     def loaded(self) -> None:
         self.is_loaded = True
 
@@ -73,6 +77,10 @@ def increment(name: bytes) -> Any:
 
 def look(name: bytes) -> Any:
     return lambda machine: Verdict(response=machine.counts.get(name, 0))
+
+
+def refuse(_: Counters) -> Verdict[None]:
+    raise GroupIdNotFound("nobody knows it")
 
 
 @define(slots=False)
@@ -375,6 +383,45 @@ def test_a_write_under_way_is_refused_when_the_leader_changes(bench: Bench) -> N
     assert [type(each) for each in written] == [NotCoordinator]
     bench.sync()
     assert isinstance(bench.run(look(b"a"))[0], NotCoordinator)
+
+
+def test_in_doubt_what_is_remembered_is_told_once_all_replicas_confirm_it(bench: Bench) -> None:
+    bench.run(increment(b"a"))
+    bench.sync()
+    bench.runtime.doubts = lambda: True
+    found, refused = bench.run(look(b"a")), bench.run(refuse)
+    assert (found, refused) == ([], [])
+    bench.sync()
+    assert found == [1]
+    assert [type(each) for each in refused] == [GroupIdNotFound]
+
+
+def test_in_doubt_nothing_old_is_told_by_who_was_replaced(bench: Bench) -> None:
+    bench.run(increment(b"a"))
+    bench.sync()
+    bench.runtime.doubts = lambda: True
+    told = bench.run(look(b"a")), bench.run(refuse)
+    bench.partition.assume(led_by(2, 1))
+    assert [type(heard[0]) for heard in told] == [NotCoordinator] * 2
+
+
+def test_in_doubt_timers_that_have_nothing_to_write_write_nothing(bench: Bench) -> None:
+    heard: list[int] = []
+
+    def look_later(machine: Counters) -> Verdict[None]:
+        def fire(_: Counters) -> Verdict[None]:
+            heard.append(1)
+            return Verdict()
+
+        machine.timers.set("look", 5, fire)
+        return Verdict()
+
+    bench.run(look_later)
+    end = bench.partition.log.end_offset
+    bench.runtime.doubts = lambda: True
+    bench.pass_time(5)
+    assert heard == [1]
+    assert bench.partition.log.end_offset == end
 
 
 def test_a_shard_that_is_given_up_hears_no_more_of_its_log(bench: Bench) -> None:

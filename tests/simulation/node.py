@@ -222,7 +222,9 @@ class SimulatedNode:
         return own
 
     def _make_runtime(self, threads: trio.Nursery, catalogue: Catalogue) -> NodeRuntime:
-        config = BrokerConfig.load(values={**SETTINGS, "node.id": self.node_id, **self.settings})
+        # A node of a cluster has other defaults: three replicas of what coordinators write, two of them in sync.
+        etcd = {"etcd.endpoints": f"http://{ETCD}"} if isinstance(self.catalogue, SimulatedEtcd) else {}
+        config = BrokerConfig.load(values={**SETTINGS, **etcd, "node.id": self.node_id, **self.settings})
         wait = catalogue.wait if isinstance(catalogue, SimulatedCatalogue) else None
         # A disk of its own, in a cluster: those that share their records differ in how fast they make them durable.
         slowness = 1.0 if wait is None else self.chance.choice(DISK_SLOWNESS)

@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import Any
 
 import trio
-from attrs import define, field
+from attrs import define, evolve, field
 
 from engine.records.layout import pack_batch, pack_record
 from tests.simulation.client import AGAIN_S, GROUP, TRANSACTION, Coordinator, Disconnected, SimulatedClient, Target
@@ -286,7 +286,8 @@ class _Ended(Exception):
 
 @define(eq=False)
 class Committer(Workload):
-    """Commits rising offsets of a group, and asks for them again: what was acknowledged is never taken back."""
+    """Commits rising offsets of a group, and has them asked for again, by a client of its own or by another, that looks
+    for the coordinator anew: what was acknowledged is never taken back, whoever asks whomever."""
 
     place: Place
     count: int
@@ -324,10 +325,14 @@ class Committer(Workload):
     async def _look(self, sent: int) -> None:
         wanted = OffsetFetchRequestTopic(name=self.place[0], partition_indexes=[self.place[1]])
         request = OffsetFetchRequest(group_id=self.name, topics=[wanted])
+        asking = self._asking()
         try:
-            answer = await self.client.ask(OFFSET_FETCH, 6, request, self._coordinator)
+            answer = await asking.ask(OFFSET_FETCH, 6, request, self._coordinator)
         except Disconnected:
             return
+        finally:
+            if asking is not self.client:
+                await asking.close()
         if answer.error_code in self._passes or answer.topics[0].partitions[0].error_code in self._passes:
             await self.client.again(self._coordinator)
             return
@@ -335,6 +340,11 @@ class Committer(Workload):
         self.history.note(self.name, "finds", found)
         if not self._last <= found <= sent:
             self.history.wrong("committed offset lost", f"{found} after {self._last} was acknowledged")
+
+    def _asking(self) -> SimulatedClient:
+        if not self.client.others or self.chance.random() < 0.5:
+            return self.client
+        return evolve(self.client, chance=random.Random(self.chance.random()), name=f"{self.client.name}-looks")
 
 
 def _produce(place: Place, batch: bytes, transactional_id: str | None = None) -> ProduceRequest:

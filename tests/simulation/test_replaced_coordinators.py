@@ -1,0 +1,162 @@
+"""A coordinator that was replaced and does not know it: it is cut off from etcd, and clients still reach it. What it
+knows is old, and it must not tell it. Where all nodes are cut off nobody was replaced, and groups go on."""
+
+import logging
+import random
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+
+import pytest
+import trio
+
+from tests.simulation.client import GROUP, Coordinator, Disconnected, SimulatedClient
+from tests.simulation.cluster import SimulatedCluster
+from tests.simulation.node import ETCD
+from tests.simulation.running import JumpingClock, collected_at_the_end, deterministic, sleep
+from wire.kafka.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from wire.kafka.messages.find_coordinator import FindCoordinatorRequest
+from wire.kafka.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from wire.kafka.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestTopic
+
+OFFSET_COMMIT, OFFSET_FETCH, FIND_COORDINATOR, CREATE_TOPICS = 8, 9, 10, 19
+TOPIC, NAME = "read", "readers"
+HERE = Coordinator(GROUP, NAME)
+SEEDS = (1, 2, 3)
+IN_SYNC_S = 5.0
+"""Until all replicas of the group's partition are in sync."""
+LONG_S = 30.0
+
+Scenario = Callable[[SimulatedCluster], Awaitable[None]]
+
+
+@pytest.fixture(autouse=True)
+def _quiet() -> Iterator[None]:
+    logging.disable(logging.CRITICAL)
+    yield
+    logging.disable(logging.NOTSET)
+
+
+def _play(seed: int, scenario: Scenario) -> None:
+    chance = random.Random(seed)
+    cluster = SimulatedCluster(random.Random(chance.random()), 3)
+    failures: list[Exception] = []
+
+    async def run() -> None:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(cluster.live)
+            try:
+                with trio.fail_after(10 * LONG_S):
+                    await _make_topic(cluster.client())
+                    await _commit(cluster.client(), 0)
+                    await sleep(IN_SYNC_S)
+                    await scenario(cluster)
+            except Exception as failure:
+                # Nodes that are torn away from their threads would wait for ever.
+                failures.append(failure)
+            cluster.stop()
+
+    with collected_at_the_end(), deterministic(chance.random()), cluster.pauses.in_force():
+        trio.run(run, clock=JumpingClock().clock)
+    if failures:
+        raise failures[0]
+
+
+async def _make_topic(client: SimulatedClient) -> None:
+    topic = CreatableTopic(name=TOPIC, num_partitions=1, replication_factor=3)
+    code = -1
+    while code not in (0, 36):
+        try:
+            answer = await client.ask(CREATE_TOPICS, 5, CreateTopicsRequest(topics=[topic], timeout_ms=5000))
+            code = answer.topics[0].error_code
+        except Disconnected:
+            continue
+
+
+async def _commit(client: SimulatedClient, offset: int) -> None:
+    """Until it is acknowledged."""
+    partition = OffsetCommitRequestPartition(partition_index=0, committed_offset=offset)
+    topics = [OffsetCommitRequestTopic(name=TOPIC, partitions=[partition])]
+    request = OffsetCommitRequest(group_id=NAME, generation_id_or_member_epoch=-1, topics=topics)
+    while True:
+        try:
+            answer = await client.ask(OFFSET_COMMIT, 7, request, HERE)
+            if answer.topics[0].partitions[0].error_code == 0:
+                return
+        except Disconnected:
+            continue
+        await client.again(HERE)
+
+
+async def _look(client: SimulatedClient) -> int | None:
+    """The offset that is told; None if none is."""
+    wanted = OffsetFetchRequestTopic(name=TOPIC, partition_indexes=[0])
+    request = OffsetFetchRequest(group_id=NAME, topics=[wanted])
+    with trio.move_on_after(1):
+        try:
+            answer = await client.ask(OFFSET_FETCH, 6, request, HERE)
+        except Disconnected:
+            return None
+        if answer.error_code == 0 and answer.topics[0].partitions[0].error_code == 0:
+            offset: int = answer.topics[0].partitions[0].committed_offset
+            return offset
+    return None
+
+
+async def _coordinator(client: SimulatedClient) -> str:
+    """As that node knows it."""
+    while True:
+        answer = await client.ask(FIND_COORDINATOR, 2, FindCoordinatorRequest(key=NAME, key_type=GROUP))
+        if answer.error_code == 0:
+            host: str = answer.host
+            return host
+        await sleep(0.1)
+
+
+def _cut_from_etcd(cluster: SimulatedCluster, hosts: Sequence[str]) -> list[tuple[str, str]]:
+    ways = [way for host in hosts for way in ((host, ETCD), (ETCD, host))]
+    for way in ways:
+        cluster.network.cut(*way)
+    return ways
+
+
+async def _replace(cluster: SimulatedCluster) -> None:
+    client = cluster.client()
+    await _commit(client, 1)
+    replaced = await _coordinator(client)
+    (some, *_) = [node.host for node in cluster.nodes if node.host != replaced]
+    ways = _cut_from_etcd(cluster, [replaced])
+    while await _coordinator(cluster.client(some)) == replaced:
+        await sleep(0.1)
+    await client.again(HERE)
+    await _commit(client, 2)
+    told = {await _look(cluster.client(replaced)) for _ in range(10)}
+    assert told <= {None, 2}, "what was committed since is not known there"
+    cluster.network.heal(ways)
+    while await _look(cluster.client()) != 2:
+        await sleep(0.1)
+
+
+async def _go_on_without_etcd(cluster: SimulatedCluster) -> None:
+    client = cluster.client()
+    await _commit(client, 1)
+    ways = _cut_from_etcd(cluster, [node.host for node in cluster.nodes])
+    await sleep(LONG_S)
+    assert await _look(client) == 1
+    await _commit(client, 2)
+    assert await _look(client) == 2
+    cluster.network.heal(ways)
+    while await _look(cluster.client()) != 2:
+        await sleep(0.1)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_coordinator_that_was_replaced_tells_nothing_that_is_old(seed: int) -> None:
+    _play(seed, _replace)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_without_etcd_committed_offsets_are_told_and_taken(seed: int) -> None:
+    _play(seed, _go_on_without_etcd)
