@@ -254,10 +254,14 @@ class Fetching:
 
     async def run(self) -> None:
         """As long as the node serves."""
-        async with trio.open_nursery() as self._nursery:
-            for fetcher in self._fetchers.values():
-                self._nursery.start_soon(fetcher.run)
-            await trio.sleep_forever()
+        try:
+            async with trio.open_nursery() as self._nursery:
+                for fetcher in self._fetchers.values():
+                    self._nursery.start_soon(fetcher.run)
+                await trio.sleep_forever()
+        finally:
+            # Rows of partitions still come while the node shuts down: nobody is fetched from then.
+            self._nursery = None
 
     def look_at(self, partition: Partition) -> None:
         """This node has a new part in a partition: follow whoever leads it."""

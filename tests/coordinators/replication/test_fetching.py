@@ -3,7 +3,7 @@
 import trio
 from trio.testing import MockClock, trio_test
 
-from coordinators.replication.fetching import FETCHES_AT_ONCE, Fetcher
+from coordinators.replication.fetching import FETCHES_AT_ONCE, Fetcher, Fetching
 from coordinators.replication.ports import Given, ReplicaAnswer
 from tests.coordinators.replication.world import LOG, STAGE, ReplicaNode, replication
 
@@ -125,3 +125,17 @@ async def test_what_was_said_to_an_earlier_question_is_not_carried_out(jumping: 
         fetcher._take(stale, None, number)
         await trio.sleep(0.1)
         assert follower.replication.following.truncations == 0
+
+
+@trio_test
+async def test_a_node_that_fetches_no_more_may_still_hear_of_others_that_lead(jumping: MockClock) -> None:
+    async with replication(1, 2, replicas=(1, 2)) as world:
+        follower = world.nodes[2]
+        fetching = follower.replication.fetching
+        again = Fetching(fetching.services)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(again.run)
+            await trio.testing.wait_all_tasks_blocked()
+            nursery.cancel_scope.cancel()
+        again.look_at(follower.partition)
+        assert list(again._fetchers) == [1]
