@@ -26,6 +26,7 @@ from attrs import frozen
 
 from tests.simulation.client import Disconnected, SimulatedClient
 from tests.simulation.cluster import SimulatedCluster
+from tests.simulation.copying import CopyingLoop
 from tests.simulation.door_sender import DoorSender
 from tests.simulation.faults import Faults
 from tests.simulation.history import Anomaly, History, Place, Show, torn
@@ -51,9 +52,12 @@ COORDINATORS = (0, 1)
 """Of groups and of transactions: asking for them makes their topics."""
 PLAIN: tuple[Place, ...] = (("plain", 0), ("plain", 1))
 TRANSACTED: tuple[Place, ...] = (("transacted", 0), ("transacted", 1))
+COPIED: Place = ("copied", 0)
+"""Of several nodes alone."""
 DELAYED: tuple[Place, ...] = (("delayed", 0),)
 PRIORITISED: tuple[Place, ...] = (("prioritised", 0),)
 TOPICS = (("plain", 2), ("transacted", 2), ("delayed", 1), ("prioritised", 1))
+COPYINGS = 10
 LONGEST_DELAY_MS = 1500
 MOST_CRASHES = 5
 CRASHES_WITHIN_S = 0.3
@@ -90,8 +94,9 @@ def simulate(
     cluster = SimulatedCluster(random.Random(chance.random()), node_count, SETTINGS if shares else {})
     side = ShareSide(cluster, history, random.Random(seed)) if shares else None
     senders = _door_senders(cluster, history, random.Random(seed)) if doors else []
+    loop = _copying_loop(cluster, history, random.Random(seed)) if node_count > 1 else None
     with collected_at_the_end(), deterministic(chance.random()), cluster.pauses.in_force():
-        trio.run(_run, cluster, history, chance, side, senders, clock=JumpingClock().clock)
+        trio.run(_run, cluster, history, chance, side, senders, loop, clock=JumpingClock().clock)
     return Outcome(seed, tuple(history.anomalies), cluster.lives, history.events, history.trace_hash)
 
 
@@ -101,6 +106,7 @@ async def _run(
     chance: random.Random,
     side: ShareSide | None,
     senders: Sequence[Workload],
+    loop: CopyingLoop | None,
 ) -> None:
     async with trio.open_nursery() as nursery:
         nursery.start_soon(cluster.live)
@@ -108,8 +114,10 @@ async def _run(
             followed = [place for place in (*PLAIN, *DELAYED, *PRIORITISED) if chance.random() < 0.7]
             ends = ASKED_FOR_END if cluster.node_count > 1 else 0.0
             followers = [Follower(cluster.client(), history, chance, place, ends) for place in followed]
-            await _work(cluster, history, chance, followers, side, senders)
+            await _work(cluster, history, chance, followers, side, [*senders, *([] if loop is None else [loop])])
             await _judge(cluster, history, chance, followers, side)
+            if loop is not None:
+                await _judge_copies(cluster, history, loop)
         for failure in [failure for node in cluster.nodes for failure in node.failures]:
             history.wrong("node failed", failure)
         cluster.stop()
@@ -127,7 +135,8 @@ async def _work(
     senders: Sequence[Workload],
 ) -> None:
     """Clients and cuts of power, until the clients have done their part."""
-    await _create_topics(cluster, TOPICS if side is None else (*TOPICS, (JOBS[0], 1)))
+    copied = [] if cluster.node_count == 1 else [(COPIED[0], 1)]
+    await _create_topics(cluster, (*TOPICS, *copied, *([] if side is None else [(JOBS[0], 1)])))
     if side is not None:
         await side.begin()
     async with trio.open_nursery() as meanwhile:
@@ -157,6 +166,11 @@ def _workloads(cluster: SimulatedCluster, history: History, chance: random.Rando
         TransactionalProducer(*common("t"), TRANSACTED, count=6),
         Committer(*common("g"), PLAIN[0], count=8),
     ]
+
+
+def _copying_loop(cluster: SimulatedCluster, history: History, chance: random.Random) -> CopyingLoop:
+    own = random.Random(chance.random())
+    return CopyingLoop(cluster.client(chance=own), history, own, "c", PLAIN[0], COPIED, count=COPYINGS)
 
 
 def _door_senders(cluster: SimulatedCluster, history: History, chance: random.Random) -> list[Workload]:
@@ -233,6 +247,13 @@ async def _judge(
     await client.close()
     if cluster.node_count > 1:
         await compare_replicas(cluster, history, places)
+
+
+async def _judge_copies(cluster: SimulatedCluster, history: History, loop: CopyingLoop) -> None:
+    client = cluster.client()
+    loop.judge(await read_all(client, loop.source, history), await read_all(client, loop.target, history))
+    await client.close()
+    await compare_replicas(cluster, history, (loop.target,))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -85,6 +85,15 @@ class Workload:
             self.history.wrong("no producer id", answer.error_code)
             await sleep(AGAIN_S)
 
+    async def ended_if(self, codes: Sequence[int], target: Target) -> None:
+        """Give this producer up where it was refused; only a bug refuses for other reasons."""
+        if any(codes):
+            for code in codes:
+                if code and code not in self._passes | FENCED:
+                    self.history.wrong("an honest transaction refused", f"{self.name}: {code}")
+            await self.client.again(target)
+            raise EndedTransaction
+
 
 @define(eq=False)
 class IdempotentProducer(Workload):
@@ -103,7 +112,7 @@ class IdempotentProducer(Workload):
                 count = self.chance.randrange(1, 4)
                 marks = [f"{self.name}/{number}/{sequence + place}" for place in range(count)]
                 sent = [(self._record(mark), *self._wish()) for mark in marks]
-                window.append(([one[0] for one in sent], _batch(sent, producer_id, epoch, sequence)))
+                window.append(([one[0] for one in sent], made_batch(sent, producer_id, epoch, sequence)))
                 sequence += count
             await self._send(window)
             await self._look_around()
@@ -115,7 +124,7 @@ class IdempotentProducer(Workload):
 
     def _wish(self) -> tuple[Headers, Callable[[Sent], None]]:
         """What a record asks for by headers, and what that changes of what may be expected of it."""
-        return (), _as_it_is
+        return (), as_it_is
 
     async def _look_around(self) -> None:
         """Between two windows."""
@@ -124,7 +133,7 @@ class IdempotentProducer(Workload):
     async def _send(self, window: list[tuple[list[Sent], bytes]]) -> None:
         while window:
             try:
-                asked = [_produce(self.place, batch) for _, batch in window]
+                asked = [produce_request(self.place, batch) for _, batch in window]
                 answers = await self.client.ask_all(PRODUCE, 9, asked, self.place)
             except Disconnected:
                 self.history.note(self.name, "disconnected")
@@ -237,7 +246,7 @@ class TransactionalProducer(Workload):
                     if self.client.others:
                         await self._rest()
                     await self._transaction(done, producer_id, epoch, sequences)
-            except (Disconnected, _Ended):
+            except (Disconnected, EndedTransaction):
                 self.history.note(self.name, "begins anew")
 
     async def _transaction(self, number: int, producer_id: int, epoch: int, sequences: dict[Place, int]) -> None:
@@ -252,11 +261,11 @@ class TransactionalProducer(Workload):
             for topic in answer.results_by_topic_v3_and_below
             for one in topic.results_by_partition
         ]
-        await self._ended_if(codes, self._coordinator)
+        await self.ended_if(codes, self._coordinator)
         for record in records:
-            batch = _batch([(record, (), _as_it_is)], producer_id, epoch, sequences[record.place], TRANSACTIONAL)
-            produced = await self.client.ask(PRODUCE, 9, _produce(record.place, batch, self.name), record.place)
-            await self._ended_if([produced.responses[0].partition_responses[0].error_code], record.place)
+            batch = made_batch([(record, (), as_it_is)], producer_id, epoch, sequences[record.place], TRANSACTIONAL)
+            produced = await self.client.ask(PRODUCE, 9, produce_request(record.place, batch, self.name), record.place)
+            await self.ended_if([produced.responses[0].partition_responses[0].error_code], record.place)
             sequences[record.place] += 1
         await self._end(transaction, producer_id, epoch)
 
@@ -266,21 +275,12 @@ class TransactionalProducer(Workload):
         request = EndTxnRequest(self.name, producer_id, epoch, committed)
         self.history.reach_moment()
         answer = await self._passing(END_TXN, 3, request, self._coordinator)
-        await self._ended_if([answer.error_code], self._coordinator)
+        await self.ended_if([answer.error_code], self._coordinator)
         transaction.fate = "committed" if committed else "aborted"
         self.history.note(self.name, "committed" if committed else "aborted")
 
-    async def _ended_if(self, codes: Sequence[int], target: Target) -> None:
-        """Give this producer up where it was refused; only a bug refuses for other reasons."""
-        if any(codes):
-            for code in codes:
-                if code and code not in self._passes | FENCED:
-                    self.history.wrong("an honest transaction refused", f"{self.name}: {code}")
-            await self.client.again(target)
-            raise _Ended
 
-
-class _Ended(Exception):
+class EndedTransaction(Exception):
     """This producer's epoch is over."""
 
 
@@ -347,12 +347,12 @@ class Committer(Workload):
         return evolve(self.client, chance=random.Random(self.chance.random()), name=f"{self.client.name}-looks")
 
 
-def _produce(place: Place, batch: bytes, transactional_id: str | None = None) -> ProduceRequest:
+def produce_request(place: Place, batch: bytes, transactional_id: str | None = None) -> ProduceRequest:
     data = TopicProduceData(name=place[0], partition_data=[PartitionProduceData(index=place[1], records=batch)])
     return ProduceRequest(transactional_id=transactional_id, acks=-1, timeout_ms=2_000, topic_data=[data])
 
 
-def _batch(
+def made_batch(
     sent: Sequence[tuple[Sent, Headers, Callable[[Sent], None]]],
     producer_id: int,
     epoch: int,
@@ -374,5 +374,5 @@ def _batch(
     )
 
 
-def _as_it_is(record: Sent) -> None:
+def as_it_is(record: Sent) -> None:
     """Nothing is asked for."""
