@@ -19,7 +19,18 @@ from tools.chaos.cluster import ChaosCluster
 from tools.chaos.faults import WHOLE_S, Begin
 from tools.chaos.others import OTHERS
 from tools.chaos.verdict import ChaosVerdict, judge_chaos
-from tools.chaos.workloads import COPIES, SOURCE, SOURCE_PARTITIONS, STAGED, Actor, GroupHistory, Loop, Member, Plain
+from tools.chaos.workloads import (
+    COPIES,
+    SOURCE,
+    SOURCE_PARTITIONS,
+    STAGED,
+    Actor,
+    GroupHistory,
+    Loop,
+    Member,
+    Plain,
+    most_told,
+)
 from tools.soak.staged_crash import Reader, read_again, wait_until_read
 from tools.soak.staged_history import History
 from tools.soak.staged_workloads import PARTITIONS, StagedWorkload
@@ -142,6 +153,7 @@ def run(
     history.read = load.reader.read
     history.reread = read_again(cluster.bootstrap, load.places, len(history.read))
     say(load.loop.summary())
+    say(f"members were told {most_told([text for each in load.members for text in each.troubles]) or 'nothing'}")
     others = {name: each.verdict() for name, each in load.others.items()}
     for name, each in load.others.items():
         say(f"{name}: {len(each.history.acknowledged)} records acknowledged")

@@ -93,7 +93,7 @@ class Loop(Actor):
 
     def summary(self) -> str:
         """What it did, and what it was told last."""
-        told = "; ".join(f"{count} x {text}" for text, count in Counter(self.troubles).most_common(3))
+        told = most_told(self.troubles)
         ends = f"{self.committed} transactions committed, {self.given_up} given up, {self.aborted} had to be aborted"
         return f"{ends}, {self.restarts} producers lost {told}"
 
@@ -120,8 +120,9 @@ class Loop(Actor):
         )
         producer = Producer({"bootstrap.servers": self.bootstrap, "transactional.id": self.name, "log_level": 0})
         try:
-            consumer.subscribe([self.source])
+            # First of all: what an earlier producer of the name has left is ended before anybody asks where to go on.
             self._patiently(producer.init_transactions)
+            consumer.subscribe([self.source])
             while not self.stopping.is_set():
                 messages = [message for message in consumer.consume(200, timeout=0.3) if message.error() is None]
                 if messages:
@@ -165,6 +166,11 @@ class Loop(Actor):
                 time.sleep(RETRY_S)
 
 
+def most_told(troubles: Sequence[str]) -> str:
+    """The errors that a client got most often."""
+    return "; ".join(f"{count} x {text}" for text, count in Counter(troubles).most_common(3))
+
+
 class _ChangedMind(Exception):
     """The transaction is given up for no reason at all."""
 
@@ -178,8 +184,9 @@ def _rewind(consumer: Consumer, timeout_s: float) -> None:
     """librdkafka asks for the coordinator anew when it is told NOT_COORDINATOR, and leaves trying again to its user."""
     assigned = consumer.assignment()
     for place in consumer.committed(assigned, timeout=timeout_s):
-        if place.error is None:
-            consumer.seek(TopicPartition(place.topic, place.partition, max(place.offset, 0)))
+        if place.error is not None:
+            raise KafkaException(place.error)
+        consumer.seek(TopicPartition(place.topic, place.partition, max(place.offset, 0)))
 
 
 class Member(Actor):
