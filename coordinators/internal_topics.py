@@ -66,7 +66,7 @@ class InternalTopics:
     def add(self, kept: InternalTopic) -> None:
         """Look after a topic from now on."""
         self._kept[kept.name] = kept
-        kept.runtime.doubts = self._doubts
+        kept.runtime.doubts.append(self._doubts)
 
     def _doubts(self) -> bool:
         return self.controller.partitions.is_doubtful

@@ -101,8 +101,8 @@ class Runtime(Generic[M]):
     clock: Clock
     timers: Timers
     workers: Workers
-    doubts: Callable[[], bool] = field(default=lambda: False, init=False)
-    """What tells whether others may lead by now what this node believes to lead."""
+    doubts: list[Callable[[], bool]] = field(factory=list, init=False)
+    """Each may tell that others may lead by now what this node believes to lead."""
     _shards: dict[int, Shard[M]] = field(factory=dict, init=False)
     _epochs: dict[int, int] = field(factory=dict, init=False)
     """The latest leader epoch that was heard of, by shard."""
@@ -209,6 +209,11 @@ class Runtime(Generic[M]):
 
     # -- operations
 
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether somebody tells so."""
+        return any(doubt() for doubt in self.doubts)
+
     def machines(self) -> Iterator[M]:
         """The state of every shard that can be used, to read from."""
         return (shard.machine for shard in self._shards.values() if shard.is_loaded)
@@ -247,10 +252,10 @@ class Runtime(Generic[M]):
         try:
             verdict = operation(shard.machine)
         except BrokerError as error:
-            if not (is_asked and self.doubts()):
+            if not (is_asked and self.is_doubtful):
                 return Deferred.refused(_told(error))
             verdict = Verdict(refusal=_told(error))
-        if is_asked and not verdict.records and not isinstance(verdict.response, Deferred) and self.doubts():
+        if is_asked and not verdict.records and not isinstance(verdict.response, Deferred) and self.is_doubtful:
             verdict = evolve(verdict, records=[shard.machine.nothing()])
         return self._write(shard, verdict)
 

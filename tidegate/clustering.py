@@ -51,7 +51,7 @@ class Clustering:
         role = ControllerRole(membership, elections, _reach(world, NodeWays.of(controller.topics.settings)))
         composed = cls(membership, elections, role, ClusterEvents(controller.replicas, world.clock))
         if not membership.is_alone:
-            controller.partitions.doubts = composed._doubts
+            controller.partitions.doubts.append(composed._doubts)
             from coordinators.cluster.repairs import Repairs  # here: a node by itself need not wait for it
 
             repairs = Repairs(controller.replicas)

@@ -155,7 +155,7 @@ class Transactions:
 
     def knows(self, transactional_id: str, producer: ProducerIdentity, place: TopicPartition) -> bool:
         """Whether the partition is part of the producer's transaction; False where that cannot be told."""
-        if self.runtime.doubts():
+        if self.runtime.is_doubtful:
             return False
         try:
             self._verify(transactional_id, producer, place)
@@ -166,7 +166,7 @@ class Transactions:
     def verify(self, transactional_id: str, producer: ProducerIdentity, place: TopicPartition) -> Deferred[None]:
         """Refused unless the partition is part of the producer's transaction."""
         if self.settings.verifies_partitions:
-            if self.runtime.doubts():
+            if self.runtime.is_doubtful:
                 return self._run(transactional_id, _verified, producer, place)
             try:
                 self._verify(transactional_id, producer, place)

@@ -63,8 +63,8 @@ class Partitions:
     journal: Journal | None = None
     refusal: StorageError | None = None
     """Why nothing is taken from clients at the moment."""
-    doubts: Callable[[], bool] = field(default=lambda: False, init=False)
-    """What tells whether others may lead by now what this node believes to lead."""
+    doubts: list[Callable[[], bool]] = field(factory=list, init=False)
+    """Each may tell that others may lead by now what this node believes to lead."""
     storage: Storage = field(init=False)
     """The room on the disk."""
     damages: Damages = field(factory=Damages, init=False)
@@ -95,7 +95,7 @@ class Partitions:
     def is_doubtful(self) -> bool:
         """Whether others may lead by now what this node believes to lead: then only what they have too is acknowledged.
         Found out each time: whoever stood still and goes on may not have looked for long."""
-        return self.doubts()
+        return any(doubt() for doubt in self.doubts)
 
     # -- looking up
 

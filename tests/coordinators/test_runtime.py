@@ -388,7 +388,7 @@ def test_a_write_under_way_is_refused_when_the_leader_changes(bench: Bench) -> N
 def test_in_doubt_what_is_remembered_is_told_once_all_replicas_confirm_it(bench: Bench) -> None:
     bench.run(increment(b"a"))
     bench.sync()
-    bench.runtime.doubts = lambda: True
+    bench.runtime.doubts.append(lambda: True)
     found, refused = bench.run(look(b"a")), bench.run(refuse)
     assert (found, refused) == ([], [])
     bench.sync()
@@ -399,7 +399,7 @@ def test_in_doubt_what_is_remembered_is_told_once_all_replicas_confirm_it(bench:
 def test_in_doubt_nothing_old_is_told_by_who_was_replaced(bench: Bench) -> None:
     bench.run(increment(b"a"))
     bench.sync()
-    bench.runtime.doubts = lambda: True
+    bench.runtime.doubts.append(lambda: True)
     told = bench.run(look(b"a")), bench.run(refuse)
     bench.partition.assume(led_by(2, 1))
     assert [type(heard[0]) for heard in told] == [NotCoordinator] * 2
@@ -418,7 +418,7 @@ def test_in_doubt_timers_that_have_nothing_to_write_write_nothing(bench: Bench) 
 
     bench.run(look_later)
     end = bench.partition.log.end_offset
-    bench.runtime.doubts = lambda: True
+    bench.runtime.doubts.append(lambda: True)
     bench.pass_time(5)
     assert heard == [1]
     assert bench.partition.log.end_offset == end
