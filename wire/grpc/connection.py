@@ -106,6 +106,11 @@ class GrpcConnection:
         self.wake()
 
     @property
+    def call_count(self) -> int:
+        """Calls that are under way."""
+        return len(self._calls)
+
+    @property
     def is_idle(self) -> bool:
         """Whether nothing is under way."""
         return not self._calls and not self.session.call_count

@@ -25,6 +25,8 @@ from wire.transport import Transport
 logger = logging.getLogger("tidegate.grpc")
 
 UNKNOWN_METHOD = "other"
+MOST_OF_STRANGERS = 8
+"""Calls that a connection may have under way by which nobody has called who has shown who it is."""
 OTHER_FIELDS = 32
 """That a message may have besides its list."""
 
@@ -81,7 +83,7 @@ class GrpcDoor:
         timeout_s = float("inf") if head.timeout_s is None else head.timeout_s
         with trio.move_on_after(timeout_s) as deadline:
             method = self._methods.get(head.path)
-            caller = await self._caller(method, head, visitor)
+            caller = await self._caller(method, head, visitor, state.connection)
             state.connection.is_known |= method is None or not method.is_open
             if method is None:
                 raise GrpcError(Status.UNIMPLEMENTED, f"there is no method {head.path}; reflection lists what there is")
@@ -96,8 +98,13 @@ class GrpcDoor:
         if deadline.cancelled_caught:
             raise GrpcError(Status.DEADLINE_EXCEEDED, "the call was not done by its deadline (grpc-timeout)")
 
-    async def _caller(self, method: GrpcMethod | None, head: CallHead, visitor: Visitor) -> Caller:
+    async def _caller(
+        self, method: GrpcMethod | None, head: CallHead, visitor: Visitor, connection: GrpcConnection
+    ) -> Caller:
         if method is not None and method.is_open:
+            is_stranger = self._reception.reception.asks and not connection.is_known
+            if is_stranger and connection.call_count > MOST_OF_STRANGERS:
+                raise GrpcError(Status.RESOURCE_EXHAUSTED, f"who is not known has {MOST_OF_STRANGERS} calls at a time")
             return Caller(ANONYMOUS, visitor.host)
         return await self._reception.caller(head, visitor)
 

@@ -1,20 +1,27 @@
 """A connection in its tasks: deadlines, cancelling, back-pressure, times, farewells."""
 
+from math import inf
+
 import h2.errors
 import h2.events
 import pytest
 import trio
-from trio.testing import trio_test
+from attrs import evolve
+from trio.testing import MockClock, trio_test
 
+from engine.clock import SystemClock
 from tests.wire.grpc.caller import calling
 from tests.wire.kafka.door import until
 from wire.grpc.calls import MOST_QUEUED_BYTES, GrpcCall
 from wire.grpc.config import GrpcLimits, GrpcTimes
+from wire.grpc.door import MOST_OF_STRANGERS
 from wire.grpc.framing import PREFIX, framed
-from wire.grpc.messages.health_v1_pb2 import HealthCheckRequest
+from wire.grpc.messages.health_v1_pb2 import HealthCheckRequest, HealthCheckResponse
 from wire.grpc.methods import GrpcMethod
+from wire.grpc.services.health import watch
 from wire.grpc.session import SessionBroken
 from wire.http.config import Access
+from wire.http.life import Life, Phase
 
 Call = GrpcCall[HealthCheckRequest]
 LARGE = HealthCheckRequest(service="x" * 60_000)
@@ -204,6 +211,52 @@ async def test_callers_are_asked_who_they_are() -> None:
         assert (await caller.end())["grpc-status"] == "0"
         await caller.call("/unknown", authorization="Bearer secret")
         assert (await caller.end())["grpc-status"] == "12"
+
+
+@trio_test
+async def test_who_is_not_known_has_few_open_calls_at_a_time() -> None:
+    served = methods(wait=wait, echo=echo)
+    served["/wait"] = evolve(served["/wait"], is_open=True)
+    async with calling(served, access=Access(token="secret")) as caller:
+        for _ in range(MOST_OF_STRANGERS + 1):
+            await caller.call("/wait")
+        assert (await caller.end())["grpc-status"] == "8"
+        await caller.call("/echo", authorization="Bearer secret")
+        assert (await caller.end())["grpc-status"] == "0"
+        for _ in range(MOST_OF_STRANGERS):
+            await caller.call("/wait")
+        await until(lambda: caller.connection.call_count == 2 * MOST_OF_STRANGERS)
+
+
+def test_watches_cost_nothing_while_nothing_changes() -> None:
+    life = Life(SystemClock(), lambda: "1", (), lambda: 0)
+    told: list[object] = []
+
+    class Watched:
+        stopping: trio.Event
+
+        async def only(self) -> HealthCheckRequest:
+            return HealthCheckRequest()
+
+        async def send(self, response: HealthCheckResponse) -> None:
+            told.append(response.status)
+
+    async def change() -> None:
+        await trio.sleep(10)
+        life.phase = Phase.READY
+        await trio.sleep(10)
+        next_s = trio.lowlevel.current_statistics().seconds_to_next_deadline
+        assert next_s == inf, "no watch wakes up by itself"
+        Watched.stopping.set()
+
+    async def main() -> None:
+        Watched.stopping = trio.Event()
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(watch, Watched(), life)  # type: ignore[arg-type]
+            nursery.start_soon(change)
+
+    trio.run(main, clock=MockClock(autojump_threshold=0))
+    assert told == [HealthCheckResponse.NOT_SERVING, HealthCheckResponse.SERVING, HealthCheckResponse.NOT_SERVING]
 
 
 @trio_test

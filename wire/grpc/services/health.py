@@ -1,5 +1,6 @@
 """`grpc.health.v1`: whether the broker serves. Open to all, as probes are."""
 
+from math import inf
 from typing import Final
 
 import trio
@@ -12,7 +13,8 @@ from wire.grpc.status import GrpcError, Status
 from wire.http.life import Life, Phase
 
 LOOK_S: Final = 0.5
-"""How often a watch looks."""
+"""How often a watch looks while the broker starts. Once it serves, it does until it stops, which watches are told:
+strangers may have many, and they cost nothing."""
 
 
 async def check(call: GrpcCall[HealthCheckRequest], life: Life) -> None:
@@ -33,7 +35,7 @@ async def watch(call: GrpcCall[HealthCheckRequest], life: Life) -> None:
         if status != told:
             told = status
             await call.send(HealthCheckResponse(status=status))
-        with trio.move_on_after(LOOK_S):
+        with trio.move_on_after(inf if life.phase is Phase.READY else LOOK_S):
             await call.stopping.wait()
     await call.send(HealthCheckResponse(status=HealthCheckResponse.NOT_SERVING))
 
