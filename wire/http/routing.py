@@ -61,6 +61,8 @@ class Route:
     """The content types of bodies that it takes piece by piece (`Request.pieces`); others are taken whole."""
     for_tenants: bool = False
     """Whether callers that belong to a tenant may call: all that it does it asks for as they would by Kafka."""
+    takes_away: bool = False
+    """Whether a GET gives what is not given again, and so changes something, too."""
     segments: tuple[str, ...] = field(init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -69,7 +71,7 @@ class Route:
     @property
     def changes(self) -> bool:
         """Whether it does something."""
-        return self.method in CHANGING
+        return self.takes_away or self.method in CHANGING
 
     def match(self, segments: tuple[str, ...]) -> dict[str, str] | None:
         """The parameters of a path, or None if it is not this route's."""

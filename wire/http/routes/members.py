@@ -257,6 +257,7 @@ ROUTES = (
         "Poll for records, for up to 30 seconds",
         answer=MemberRecords,
         query=PollQuery,
+        takes_away=True,
         **_MEMBER,
     ),
     Route(

@@ -362,6 +362,7 @@ ROUTES = (
             problems=(404, 406, 409),
         ),
         other_media_types=tuple(map(formats.media_type, formats.ALL)),
+        takes_away=True,
     ),
     evolve(
         _route("POST", f"{_INSTANCE}/offsets", commit_consumer_offsets, "Commit offsets", body=RestOffsets),

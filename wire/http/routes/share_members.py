@@ -231,6 +231,7 @@ ROUTES = (
         "Poll for records to work on, for up to 30 seconds",
         answer=LentRecords,
         query=PollQuery,
+        takes_away=True,
         **_MEMBER,
     ),
     Route(

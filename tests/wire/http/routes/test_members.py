@@ -11,6 +11,7 @@ from trio.testing import trio_test
 from tests.wire.http.door import HttpDoor
 from tests.wire.kafka.door import Client, open_door
 from tests.wire.kafka.requests import BY_NAME, batch, create_topic, produce, produced
+from wire.http.routing import load_routes
 
 PATIENCE_S = 20.0
 QUICK: dict[str, object] = {"http.port": -1, "group.initial.rebalance.delay.ms": 0}
@@ -147,3 +148,33 @@ async def test_there_are_no_more_members_than_the_key_says(tmp_path: Path) -> No
         refused = await http.ask("POST", "/groups/g/members", body={"topics": ["t"]})
         assert refused.status == 403
         assert "doors.max.members" in refused.json()["detail"]
+
+
+@trio_test
+async def test_a_web_page_elsewhere_takes_nothing_away(tmp_path: Path) -> None:
+    async with opened(tmp_path, 1) as (http, client):
+        await produced(client, "t", batch([b"one"]))
+        member = await settled(http, auto_commit=False)
+        await http.ask(
+            "POST", path(member) + "/positions", body={"offsets": [{"topic": "t", "partition": 0, "offset": 0}]}
+        )
+        target = path(member) + "/records?wait_ms=1000"
+        for page in (
+            {"sec-fetch-site": "cross-site", "sec-fetch-mode": "no-cors"},
+            {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate"},
+            {"origin": "https://elsewhere.example", "x-tidegate": "1"},
+        ):
+            assert (await http.ask("GET", target, page)).status == 403
+        ours = {"sec-fetch-site": "same-origin", "x-tidegate": "1"}
+        with trio.fail_after(PATIENCE_S):
+            while not (found := (await http.ask("GET", target, ours)).json()["records"]):
+                pass
+        assert [each["value"] for each in found] == ["one"]
+
+
+def test_what_takes_something_away_is_known() -> None:
+    assert {route.path for route in load_routes() if route.takes_away} == {
+        "/groups/{group}/members/{member}/records",
+        "/share-groups/{group}/members/{member}/records",
+        "/consumers/{group}/instances/{instance}/records",
+    }
