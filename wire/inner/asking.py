@@ -202,9 +202,10 @@ class InnerClient:
 
     async def known_topic(self, guest: Guest, name: str, *, make: bool = False) -> Topic:
         """The same; raises why there is none. With `make` it is made, where the broker makes what is asked for."""
+        # First: whether there is one does not show in how it is refused.
+        self._check_may_know(guest, name)
         topic = self.topic(guest, name)
         if topic is not None:
-            self._check_may_know(guest, name)
             return topic
         # Asked as a client asks: so whoever may not know is told nothing else than a client is.
         wanted = MetadataRequest([MetadataRequestTopic(name=name)], allow_auto_topic_creation=make)

@@ -135,17 +135,22 @@ async def test_who_may_not_know_of_a_topic_is_told_the_same_whether_it_exists_or
         with house.guest(user("root")) as root:
             made = CreateTopicsRequest([CreatableTopic("secret", 3, 1)], 5_000)
             assert list(error_codes(await house.inner.ask(root, made))) == []
+        told: dict[str, list[str]] = {}
         with house.guest(user("eve")) as eve:
             for name in ("secret", "nothing"):
+                found: list[TopicAuthorizationFailed] = []
                 for partition in (0, 99):
-                    with pytest.raises(TopicAuthorizationFailed):
+                    with pytest.raises(TopicAuthorizationFailed) as read:
                         await house.reading.read(eve, name, partition, 0)
-                    with pytest.raises(TopicAuthorizationFailed):
+                    with pytest.raises(TopicAuthorizationFailed) as sent:
                         await house.sending.send(eve, name, [NewRecord(value=b"v", partition=partition)])
-                with pytest.raises(TopicAuthorizationFailed):
+                    found += [read.value, sent.value]
+                with pytest.raises(TopicAuthorizationFailed) as known:
                     await house.inner.known_topic(eve, name)
-                with pytest.raises(TopicAuthorizationFailed):
+                with pytest.raises(TopicAuthorizationFailed) as led:
                     house.inner.leader(eve, name, 99)
+                told[name] = [str(each).replace(name, "...") for each in (*found, known.value, led.value)]
+        assert told["secret"] == told["nothing"], "nor is it told in other words"
 
 
 @trio_test
