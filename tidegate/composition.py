@@ -5,6 +5,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import trio
 from attrs import frozen
 
 from coordinators.background import Background
@@ -114,6 +115,14 @@ class Parts:
     registry: RegistryDoor
     cleaning: Cleaning
     scrubbing: Scrubbing
+
+    async def drain(self) -> None:
+        """Let callers of the doors have the answers that they wait for, for a moment, while the node still serves."""
+        grpc = None if self.grpc is None else self.grpc.server
+        async with trio.open_nursery() as nursery:
+            for door in (self.operations.server, self.registry.server, grpc):
+                if door is not None:
+                    nursery.start_soon(door.drain)
 
 
 async def compose_node(

@@ -145,9 +145,8 @@ class NodeRuntime:
                     await clustering.start(nursery)
                     parts.operations.enter(Phase.READY)
                     yield
-                    if parts.grpc is not None and not self._abandoned:
-                        await parts.grpc.server.drain()
                     if not self._abandoned:
+                        await parts.drain()
                         await clustering.membership.resign()
                 nursery.cancel_scope.cancel()
         finally:

@@ -64,6 +64,13 @@ class HttpConnection:
         """When it was last one side's turn and then the other's."""
         self.waiting_since: float | None = self.turned_at
         """Since when the caller owes us something, a request or taking its answer; None while we owe it an answer."""
+        self.is_answering = False
+        """Whether a request is carried out whose answer is given as a whole."""
+        self._is_leaving = False
+
+    def leave(self) -> None:
+        """Answer what is asked now, and take no other request."""
+        self._is_leaving = True
 
     async def run(self) -> None:
         """Serve request after request until either side ends it."""
@@ -89,12 +96,15 @@ class HttpConnection:
         if request is None:
             return False
         self._turn(to_caller=False)
+        self.is_answering = True
         response = await self._respond(request)
         if response.write is not None and request.method != "HEAD":
+            self.is_answering = False
             await self._send_stream(response)
         else:
             self._turn(to_caller=True)
             await self._send(response, with_body=request.method != "HEAD")
+            self.is_answering = False
         self._patience_s = self._limits.max_idle_s
         if self._protocol.our_state is not h11.DONE or self._protocol.their_state is not h11.DONE:
             # It must be closed, or what is left of the body was not wanted.
@@ -210,6 +220,7 @@ class HttpConnection:
             "Cache-Control": "no-store",
             "X-Content-Type-Options": "nosniff",
             **response.headers,
+            **({"Connection": "close"} if self._is_leaving else {}),
         }
         reason = HTTPStatus(response.status).phrase.encode()
         head = h11.Response(status_code=response.status, headers=list(headers.items()), reason=reason)

@@ -33,6 +33,8 @@ logger = logging.getLogger("tidegate.http")
 
 MOMENT_S = 0.2
 """So long those who come wait for a place if all of those who have one were busy just now."""
+GRACE_S, CHECK_S = 1.0, 0.01
+"""How long requests may go on when the broker stops, and how often it is looked whether they do."""
 
 
 class HttpApplication(Protocol):
@@ -74,6 +76,11 @@ class _Caller:
         """When it was last one side's turn and then the other's."""
         return self.begun if self.connection is None else self.connection.turned_at
 
+    @property
+    def is_answering(self) -> bool:
+        """Whether it is owed an answer that is given as a whole."""
+        return self.connection is not None and self.connection.is_answering
+
     async def run(self) -> None:
         with self.scope:
             arrived = await self.server.arrived(self.transport)
@@ -107,6 +114,7 @@ class HttpServer:
         self._acceptor: Acceptor[_Caller] = Acceptor(most, logger, self._displace, self._set_apart, self._is_room_near)
         self._callers = self._acceptor.connections
         self._displaced = 0
+        self._is_leaving = False
 
     async def serve(self, listener: socket.socket) -> None:
         """Accept for ever; `listener` is bound, listening and non-blocking."""
@@ -128,7 +136,10 @@ class HttpServer:
     async def connection(self, transport: Transport, visitor: Visitor) -> "HttpConnection":
         """A connection, to be run; the first has what serves it loaded."""
         application = await self._loaded()
-        return application.connection(transport, self._limits, visitor, self._streams)
+        connection = application.connection(transport, self._limits, visitor, self._streams)
+        if self._is_leaving:
+            connection.leave()
+        return connection
 
     def _set_apart(self) -> int:
         return self._streams.count
@@ -141,6 +152,17 @@ class HttpServer:
         if silent and min(silent) < now - MOMENT_S:
             return False
         return any(each.turned_at >= now - MOMENT_S for each in self._callers.values())
+
+    async def drain(self) -> None:
+        """Let requests that are carried out be answered, for a moment: whoever hears nothing of a record does not know
+        whether it was written. What goes on for long is cut off."""
+        self._is_leaving = True
+        for caller in self._callers.values():
+            if caller.connection is not None:
+                caller.connection.leave()
+        with trio.move_on_after(GRACE_S):
+            while any(each.is_answering for each in self._callers.values()):  # noqa: ASYNC110
+                await trio.sleep(CHECK_S)
 
     def _displace(self) -> bool:
         """Take its place from the caller that we wait for longest; False if all of them wait for us."""

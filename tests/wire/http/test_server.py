@@ -11,7 +11,7 @@ import trio
 from trio.testing import trio_test
 
 from tests.tidegate.processes import run
-from tests.wire.http.door import Caller, open_http_door
+from tests.wire.http.door import Answer, Caller, open_http_door
 from tests.wire.kafka.door import until
 from wire.http.application import Application
 from wire.http.messages import Request, Response
@@ -140,3 +140,37 @@ def test_a_port_in_use_is_said_in_one_line(tmp_path: Path) -> None:
     assert ended.code == 1
     assert f"127.0.0.1:{port}" in line
     assert "--http-port" in line
+
+
+@trio_test
+async def test_a_request_that_is_carried_out_is_answered_when_the_broker_stops(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go_on, answer = trio.Event(), Application.respond
+    answers: list[Answer] = []
+
+    async def slow(application: Application, request: Request, visitor: object) -> Response:
+        await go_on.wait()
+        return await answer(application, request)
+
+    async def call() -> None:
+        answers.append(await caller.ask("GET", "/health/live", {"connection": "keep-alive"}))
+
+    monkeypatch.setattr(Application, "respond", slow)
+    async with trio.open_nursery() as nursery:
+        async with open_http_door(tmp_path) as door:
+            server = door.broker.operations.server
+            assert server is not None
+            caller, idle = await door.caller(), await door.caller()
+            nursery.start_soon(call)
+            await until(lambda: any(each.is_answering for each in server._callers.values()))
+
+            async def release() -> None:
+                await until(lambda: server._is_leaving)
+                go_on.set()
+
+            nursery.start_soon(release)
+        async with idle.stream:
+            assert await idle.rest() == b""
+    assert [(each.status, each.headers["connection"]) for each in answers] == [(200, "close")]
+    await caller.stream.aclose()
