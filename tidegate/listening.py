@@ -157,9 +157,10 @@ def _access(config: BrokerConfig, door: str, host: str, bound: str) -> Access:
     assert token is None or isinstance(token, str)
     principal = parse_principal(config.settings.text(f"{door}.token.principal")) or OPERATOR
     origins = frozenset(config.settings.items("http.cors.allowed.origins"))
+    read_only = door == "http" and config.settings.flag("http.read.only")
     if _is_loopback(bound):
         hosts = frozenset({"localhost", "127.0.0.1", "::1", bound, host.lower()})
-        return Access(token, hosts, principal, origins)
+        return Access(token, hosts, principal, origins, read_only)
     mechanisms = config.settings.items(f"{door}.enabled.mechanisms")
     if mechanisms and not _has_tls(config, door):
         raise CannotListen(
@@ -174,7 +175,7 @@ def _access(config: BrokerConfig, door: str, host: str, bound: str) -> Access:
             f"ask for passwords, or {door}.port=0 to switch it off",
             is_configuration=True,
         )
-    return Access(token, token_principal=principal, origins=origins)
+    return Access(token, token_principal=principal, origins=origins, read_only=read_only)
 
 
 def _is_loopback(address: str) -> bool:

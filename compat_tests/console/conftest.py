@@ -2,16 +2,19 @@
 
 import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
 from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from compat_tests import brokers
 from tidegate import testing
 
+TOKEN = "secret"
 HOSTILE = "<img src=x onerror=alert(1)><script>alert(2)</script>"
 ORDER = '{"type": "record", "name": "Order", "fields": [{"name": "dish", "type": "string"%s}]}'
 
@@ -43,6 +46,22 @@ def broker() -> Iterator[Any]:
 
 
 @pytest.fixture(scope="package")
+def guarded() -> Iterator[Any]:
+    """One that asks who calls and what they may; whoever has the token is the operator, who may everything."""
+    asked = {
+        "http.token": TOKEN,
+        "http.enabled.mechanisms": "BASIC",
+        "authorizer.enable": "true",
+        "super.users": "User:operator;User:ANONYMOUS",
+    }
+    with testing.broker(config=asked, timeout_s=60) as running:
+        admin = AdminClient({"bootstrap.servers": running.bootstrap})
+        for made in admin.create_topics([NewTopic(name, 1) for name in ("orders", "salaries")]).values():
+            made.result(30)
+        yield running
+
+
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
     if brokers.target() == "kafka":
         pytest.skip("Kafka has no console")
@@ -57,13 +76,31 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture
 def page(browser: Browser, broker: Any) -> Iterator[Page]:
     """A page whose errors, and whatever it asks of others, fail the test."""
-    context = browser.new_context(base_url=broker.http_url)
+    with opened(browser, broker.http_url) as shown:
+        yield shown
+
+
+@pytest.fixture
+def operator(browser: Browser, guarded: Any) -> Iterator[Page]:
+    """The same at the broker that asks who calls, logged in as the operator."""
+    with opened(browser, guarded.http_url) as shown:
+        shown.goto("/")
+        shown.get_by_label("or token").fill(TOKEN)
+        shown.get_by_role("button", name="Log in").click()
+        expect(shown.get_by_role("heading", name="Overview")).to_be_visible()
+        yield shown
+
+
+@contextmanager
+def opened(browser: Browser, url: str) -> Iterator[Page]:
+    """A page whose errors, and whatever it asks of others, fail the test."""
+    context = browser.new_context(base_url=url)
     context.set_default_timeout(20_000)
-    opened = context.new_page()
+    shown = context.new_page()
     wrong: list[str] = []
-    opened.on("pageerror", lambda error: wrong.append(str(error)))
-    opened.on("dialog", lambda dialog: (wrong.append(dialog.message), dialog.dismiss()))
-    opened.on("request", lambda sent: sent.url.startswith((broker.http_url, "data:")) or wrong.append(sent.url))
-    yield opened
+    shown.on("pageerror", lambda error: wrong.append(str(error)))
+    shown.on("dialog", lambda dialog: (wrong.append(dialog.message), dialog.dismiss()))
+    shown.on("request", lambda sent: sent.url.startswith((url, "data:")) or wrong.append(sent.url))
+    yield shown
     context.close()
     assert wrong == []

@@ -15,7 +15,17 @@ AXE = Path(__file__).resolve().parents[2] / "tools" / "console" / "node_modules"
 PLACES = (
     *("", "topics", "topics/orders", "topics/orders/produce", "topics/jobs/delayed", "topics/work/lanes"),
     *("topics/orders/partitions", "topics/orders/settings", "groups", "share-groups", "dead-letters", "traces"),
-    *("cluster", "tenants", "settings", "schemas", "schemas/orders-value", "dead-letters/orders.dlq", "groups/readers"),
+    *(
+        "cluster",
+        "tenants",
+        "settings",
+        "users",
+        "quotas",
+        "schemas",
+        "schemas/orders-value",
+        "dead-letters/orders.dlq",
+        "groups/readers",
+    ),
 )
 
 

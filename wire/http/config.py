@@ -92,6 +92,14 @@ HTTP_KEYS = (
         importance=Importance.HIGH,
     ),
     ConfigKey(
+        "http.read.only",
+        ConfigType.BOOLEAN,
+        False,
+        "Tidegate's own key. Whether the operations door, and so the console, only shows: whatever would change "
+        "something there, writing records and registering schemas too, is refused with 403. The other doors go on.",
+        dynamic=False,
+    ),
+    ConfigKey(
         "http.max.connections",
         ConfigType.INT,
         64,
@@ -236,6 +244,8 @@ class Access:
     """Who whoever sends the token is."""
     origins: frozenset[str] = frozenset()
     """Of web pages that may call; `*` stands for all."""
+    read_only: bool = False
+    """Whether nothing may be changed here, whoever calls."""
 
 
 @frozen

@@ -16,6 +16,7 @@ from wire.http.problems import Problem
 
 CHANGING_HEADER = "x-tidegate"
 BROWSER_HEADERS = ("origin", "sec-fetch-site", "sec-fetch-mode")
+READ_ONLY = "this door only shows what there is: http.read.only=true"
 FORM_TYPES = ("", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data")
 """What a page may send anywhere without asking first."""
 GRANTED = {
@@ -53,7 +54,9 @@ def is_from_a_page(request: Request) -> bool:
 
 def check_changing(request: Request, access: Access) -> None:
     """Refuse a call that changes something and that a web page elsewhere sends, or may send without asking first. A
-    program that is no browser needs nothing."""
+    program that is no browser needs nothing. Where the door only shows, everybody is refused."""
+    if access.read_only:
+        raise Problem(HTTPStatus.FORBIDDEN, READ_ONLY)
     origin = request.headers.get("origin")
     if origin is not None and not _may_call(origin, request, access):
         raise Problem(

@@ -18,7 +18,7 @@ from engine.errors import BrokerError
 from wire.http.callers import LOCAL, Reception, Visitor
 from wire.http.config import HttpLimits
 from wire.http.connection import HttpConnection
-from wire.http.guard import check_host
+from wire.http.guard import READ_ONLY, check_host
 from wire.http.life import Life, Phase
 from wire.http.messages import Request, Response
 from wire.http.problems import Problem
@@ -36,6 +36,7 @@ logger = logging.getLogger("tidegate.registry")
 
 MOUNT = "schemas"
 """Under which the operations door has it."""
+LOOK_UP, COMPATIBILITY = "/subjects/{subject}", "/compatibility/"
 MAX_QUERY_FIELDS = 64
 UNKNOWN_PATH = "other"
 Found = dict[str, tuple[Route, dict[str, str]]]
@@ -83,6 +84,8 @@ class RegistryApplication:
             route, place = _chosen(found, method, path)
             media_type = chosen(request)
             self._check_ready()
+            if self._reception.access.read_only and _changes(route):
+                raise Problem(HTTPStatus.FORBIDDEN, READ_ONLY)
             fields = _converted(place, route.place), _queried(query, route), _body(request, route)
             call = RegistryCall(*fields, request, caller, context, self._registry.resolved)
             if route.rights is not None:
@@ -125,6 +128,12 @@ class RegistryApplication:
         if self._life.phase is not Phase.READY:
             headers = {"Retry-After": "1"}
             raise Problem(HTTPStatus.SERVICE_UNAVAILABLE, f"the broker is {self._life.phase.value}", headers=headers)
+
+
+def _changes(route: Route) -> bool:
+    """Whether it does more than tell: some questions are sent by POST."""
+    is_question = route.method == "POST" and (route.path == LOOK_UP or route.path.startswith(COMPATIBILITY))
+    return route.changes and not is_question
 
 
 def _segments(path: str) -> tuple[str, ...]:

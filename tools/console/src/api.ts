@@ -36,6 +36,19 @@ export function isLoggedIn(): boolean {
   return sessionStorage.getItem(KEPT) !== null;
 }
 
+let readOnly = false;
+
+/** Whether the door takes changes at all: so it is not asked for what it would refuse. */
+export function isReadOnly(): boolean {
+  return readOnly;
+}
+
+/** What the page itself was told when it was sent: its answer has a header, which needs no rights. */
+export async function learnWhatIsTaken(): Promise<void> {
+  const page = await fetch("./", { method: "HEAD", credentials: "omit", redirect: "error" });
+  readOnly = page.headers.get("X-Tidegate-Read-Only") === "true";
+}
+
 /** A path of parts that may hold anything. */
 export function path(...parts: (string | number)[]): string {
   return "/" + parts.map((part) => encodeURIComponent(String(part))).join("/");

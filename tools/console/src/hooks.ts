@@ -1,19 +1,21 @@
 // What views share: data that is asked for again while somebody looks, and where in the console one is.
 
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
-import { get } from "./api";
+import { get, Problem } from "./api";
 
 const REFRESH_MS = 5000;
 
 export interface Asked<T> {
   data: T | undefined;
   error: string | undefined;
+  /** The door's status, where it refused. */
+  status: number | undefined;
   again: () => void;
 }
 
 /** What a path answers, asked for again every few seconds while the page is seen. */
 export function useData<T>(target: string | undefined): Asked<T> {
-  const [state, setState] = useState<{ target?: string; data?: T; error?: string }>({});
+  const [state, setState] = useState<{ target?: string; data?: T; error?: string; status?: number }>({});
   const latest = useRef(target);
   latest.current = target;
   const ask = useCallback(async () => {
@@ -22,7 +24,7 @@ export function useData<T>(target: string | undefined): Asked<T> {
       const data = await get<T>(target);
       if (latest.current === target) setState({ target, data });
     } catch (error) {
-      if (latest.current === target) setState((before) => ({ ...before, target, error: String((error as Error).message) }));
+      if (latest.current === target) setState((before) => ({ ...before, target, error: String((error as Error).message), status: error instanceof Problem ? error.status : undefined }));
     }
   }, [target]);
   useEffect(() => {
@@ -31,7 +33,7 @@ export function useData<T>(target: string | undefined): Asked<T> {
     return () => clearInterval(timer);
   }, [ask]);
   const isOurs = state.target === target;
-  return { data: isOurs ? state.data : undefined, error: isOurs ? state.error : undefined, again: () => void ask() };
+  return { data: isOurs ? state.data : undefined, error: isOurs ? state.error : undefined, status: isOurs ? state.status : undefined, again: () => void ask() };
 }
 
 /** The parts of the place behind the #. */

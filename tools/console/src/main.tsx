@@ -4,12 +4,16 @@ import { render } from "preact";
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import "./style.css";
-import { isLoggedIn, logIn, logOut, whenUnknown } from "./api";
+import { isLoggedIn, isReadOnly, learnWhatIsTaken, logOut, whenUnknown } from "./api";
 import { placeOf, usePlace } from "./hooks";
+import { Login, useExpiry } from "./login";
+import { Shortcuts } from "./shortcuts";
 import { Cluster } from "./views/cluster";
 import { DeadLetters, Letters } from "./views/dead_letters";
 import { Group, Groups } from "./views/groups";
 import { Overview } from "./views/overview";
+import { Quotas } from "./views/quotas";
+import { Rules } from "./views/rules";
 import { Schemas, Subject } from "./views/schemas";
 import { Settings } from "./views/settings";
 import { ShareGroup, ShareGroups } from "./views/share_groups";
@@ -17,18 +21,23 @@ import { Tenants } from "./views/tenants";
 import { Topic } from "./views/topic";
 import { Topics } from "./views/topics";
 import { Timeline, Traces } from "./views/traces";
+import { Users } from "./views/users";
 
-const MENU: [string, string][] = [
-  ["", "Overview"],
-  ["topics", "Topics"],
-  ["groups", "Groups"],
-  ["share-groups", "Share groups"],
-  ["dead-letters", "Dead letters"],
-  ["schemas", "Schemas"],
-  ["traces", "Traces"],
-  ["cluster", "Cluster"],
-  ["tenants", "Tenants"],
-  ["settings", "Settings"],
+/** Each with the key that leads there, after g. */
+const MENU: { room: string; name: string; key: string }[] = [
+  { room: "", name: "Overview", key: "o" },
+  { room: "topics", name: "Topics", key: "t" },
+  { room: "groups", name: "Groups", key: "g" },
+  { room: "share-groups", name: "Share groups", key: "s" },
+  { room: "dead-letters", name: "Dead letters", key: "d" },
+  { room: "schemas", name: "Schemas", key: "m" },
+  { room: "traces", name: "Traces", key: "r" },
+  { room: "cluster", name: "Cluster", key: "c" },
+  { room: "rules", name: "Rules", key: "l" },
+  { room: "users", name: "Users", key: "u" },
+  { room: "quotas", name: "Quotas", key: "q" },
+  { room: "tenants", name: "Tenants", key: "n" },
+  { room: "settings", name: "Settings", key: "e" },
 ];
 
 function View({ place }: { place: string[] }): JSX.Element {
@@ -50,53 +59,45 @@ function View({ place }: { place: string[] }): JSX.Element {
       return name === undefined || rest.length < 2 ? <Traces /> : <Timeline topic={name} partition={rest[0]!} offset={rest[1]!} />;
     case "cluster":
       return <Cluster />;
+    case "rules":
+      return <Rules />;
+    case "users":
+      return <Users />;
+    case "quotas":
+      return <Quotas />;
     case "tenants":
       return <Tenants />;
     case "settings":
       return <Settings />;
     default:
-      return <p>There is nothing here. <a href="#/">Overview</a></p>;
+      return <><h1>Nothing here</h1><p>There is nothing here. <a href="#/">Overview</a></p></>;
   }
-}
-
-function Login({ onDone }: { onDone: () => void }): JSX.Element {
-  const [token, setToken] = useState("");
-  const [user, setUser] = useState("");
-  const [password, setPassword] = useState("");
-  const submit = (event: Event) => {
-    event.preventDefault();
-    const pair = new TextEncoder().encode(`${user}:${password}`);
-    logIn(token ? `Bearer ${token}` : `Basic ${btoa(String.fromCharCode(...pair))}`);
-    onDone();
-  };
-  return (
-    <form class="login" onSubmit={submit}>
-      <h1>Who are you?</h1>
-      <p class="quiet">A user of the broker, or a token. It is kept until this tab is closed.</p>
-      <label>User <input autocomplete="username" value={user} onInput={(event) => setUser(event.currentTarget.value)} /></label>
-      <label>Password <input type="password" autocomplete="current-password" value={password} onInput={(event) => setPassword(event.currentTarget.value)} /></label>
-      <label>or token <input type="password" autocomplete="off" value={token} onInput={(event) => setToken(event.currentTarget.value)} /></label>
-      <button>Log in</button>
-    </form>
-  );
 }
 
 function Console(): JSX.Element {
   const place = usePlace();
   const [asked, setAsked] = useState(false);
   useEffect(() => whenUnknown(() => setAsked(true)), []);
+  useExpiry();
   const room = place[0] ?? "";
+  const current = MENU.find((each) => each.room === room)?.name;
+  useEffect(() => {
+    document.title = [...place.slice(1), current, "Tidegate"].filter(Boolean).join(" · ");
+    document.querySelector("nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+  }, [place.join("/")]);
   return (
     <>
       <a class="skip" href="#main" onClick={(event) => { event.preventDefault(); document.getElementById("main")?.focus(); }}>To the content</a>
       <header>
         <a class="name" href="#/">Tidegate</a>
         <nav aria-label="Rooms">
-          {MENU.map(([key, name]) => (
-            <a href={key ? placeOf(key) : "#/"} aria-current={key === room ? "page" : undefined}>{name}</a>
+          {MENU.map((each) => (
+            <a href={each.room ? placeOf(each.room) : "#/"} aria-current={each.room === room ? "page" : undefined}>{each.name}</a>
           ))}
         </nav>
-        {isLoggedIn() && <button onClick={logOut}>Log out</button>}
+        {isReadOnly() && <span class="badge so">read only</span>}
+        {isLoggedIn() && !asked && <button onClick={logOut}>Log out</button>}
+        <Shortcuts rooms={MENU} />
       </header>
       <main id="main" tabIndex={-1}>
         {asked ? <Login onDone={() => setAsked(false)} /> : <View place={place} key={place.slice(0, 2).join("/")} />}
@@ -105,4 +106,4 @@ function Console(): JSX.Element {
   );
 }
 
-render(<Console />, document.getElementById("console")!);
+learnWhatIsTaken().catch(() => undefined).finally(() => render(<Console />, document.getElementById("console")!));

@@ -4,6 +4,7 @@ It shows what the other routes tell, in the name of whoever logs in: the files t
 are open. A page of ours runs no script but its own, is put into no frame, and asks nobody but this door.
 """
 
+from collections.abc import Mapping
 from functools import cache
 from http import HTTPStatus
 from pathlib import Path
@@ -12,6 +13,7 @@ import msgspec
 
 from coordinators.waiting import in_worker
 from engine.workers import Workers
+from wire.http.callers import Reception
 from wire.http.messages import Call, Response
 from wire.http.problems import Problem
 from wire.http.rights import OPEN
@@ -33,6 +35,7 @@ HEADERS = {
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-cache",
 }
+READ_ONLY_HEADER = "X-Tidegate-Read-Only"
 
 
 class ConsolePlace(msgspec.Struct):
@@ -46,9 +49,10 @@ def _read(name: str) -> bytes:
     return (FILES / name).read_bytes()
 
 
-async def page(_: Call, workers: Workers) -> Response:
-    """The console's page."""
-    return await _file("index.html", workers)
+async def page(_: Call, workers: Workers, reception: Reception) -> Response:
+    """The console's page. A header says whether changes are taken: so it offers none that would be refused."""
+    headers = {**HEADERS, READ_ONLY_HEADER: str(reception.access.read_only).lower()}
+    return await _file("index.html", workers, headers)
 
 
 async def part(call: Call, workers: Workers) -> Response:
@@ -59,9 +63,9 @@ async def part(call: Call, workers: Workers) -> Response:
     return await _file(place.file, workers)
 
 
-async def _file(name: str, workers: Workers) -> Response:
+async def _file(name: str, workers: Workers, headers: Mapping[str, str] = HEADERS) -> Response:
     body = await in_worker(workers, _read, name)
-    return Response(HTTPStatus.OK.value, body, KINDS[name], HEADERS)
+    return Response(HTTPStatus.OK.value, body, KINDS[name], headers)
 
 
 ROUTES = (

@@ -1,4 +1,6 @@
-"""`/quotas`: what was set, and who has used how much of it on this node."""
+"""`/quotas`: what was set, and sets it; and who has used how much of it on this node."""
+
+from typing import Annotated
 
 import msgspec
 
@@ -7,8 +9,19 @@ from coordinators.access.quotas.meters import Account, Meter
 from coordinators.access.quotas.quotas import Quotas
 from coordinators.access.rights import DESCRIBE_CLUSTER_CONFIGS
 from wire.http.messages import Call, Count, Page, PageQuery
-from wire.http.rights import on
+from wire.http.rights import BY_REQUESTS, on
+from wire.http.routes.messages import DOOR
 from wire.http.routing import Route
+from wire.inner.asking import InnerClient
+from wire.kafka.errors import broker_error, code_name
+from wire.kafka.messages.alter_client_quotas import (
+    AlterClientQuotasRequest,
+    OpData,
+    RequestEntityData,
+    RequestEntryData,
+)
+
+QuotaName = Annotated[str, msgspec.Meta(min_length=1, max_length=1_000)] | None
 
 
 class QuotaRow(msgspec.Struct):
@@ -18,6 +31,17 @@ class QuotaRow(msgspec.Struct):
     client_id: str | None
     ip: str | None
     values: dict[str, float]
+
+
+class QuotaChange(msgspec.Struct, forbid_unknown_fields=True):
+    """What an entity may from now on: a value of null is no bound. Null names nobody, "<default>" those that have none
+    of their own."""
+
+    values: Annotated[dict[str, float | None], msgspec.Meta(min_length=1, max_length=20)]
+    user: QuotaName = None
+    client_id: QuotaName = None
+    ip: QuotaName = None
+    dry_run: Annotated[bool, msgspec.Meta(description="Only check it.")] = False
 
 
 class QuotaPage(Page):
@@ -60,6 +84,20 @@ async def list_quotas(call: Call, quotas: Quotas) -> QuotaPage:
     return QuotaPage(items=items, total=len(found), limit=query.limit, skip=query.skip)
 
 
+async def change_quota(call: Call, inner: InnerClient) -> None:
+    """Set quotas of one entity, and take away those that are null; in force on this node when the answer comes."""
+    wanted: QuotaChange = call.body
+    named = (("user", wanted.user), ("client-id", wanted.client_id), ("ip", wanted.ip))
+    entity = [RequestEntityData(kind, None if name == DEFAULT_NAME else name) for kind, name in named if name]
+    changes = [OpData(key, 0.0 if value is None else value, value is None) for key, value in wanted.values.items()]
+    request = AlterClientQuotasRequest([RequestEntryData(entity, changes)], wanted.dry_run)
+    with inner.guest(call.caller, DOOR) as guest:
+        answer = await inner.ask(guest, request)
+    for each in answer.entries:
+        if each.error_code:
+            raise broker_error(each.error_code, each.error_message or code_name(each.error_code))
+
+
 async def list_use(call: Call, quotas: Quotas) -> QuotaUsePage:
     """Who has used how much of late, on this node."""
     query: PageQuery = call.query
@@ -77,6 +115,16 @@ def _use(key: str, meter: Meter, account: Account) -> QuotaUse:
 _SEEN_BY = on(DESCRIBE_CLUSTER_CONFIGS)
 ROUTES = (
     Route("GET", "/quotas", list_quotas, "Quotas", answer=QuotaPage, query=PageQuery, rights=_SEEN_BY),
+    Route(
+        "PATCH",
+        "/quotas",
+        change_quota,
+        "Set quotas of a user, a client id, both, or an address, or take them away",
+        body=QuotaChange,
+        status=204,
+        problems=(403, 422),
+        rights=BY_REQUESTS,
+    ),
     Route(
         "GET",
         "/quotas/use",

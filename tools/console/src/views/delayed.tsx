@@ -2,11 +2,11 @@
 
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import { Page, path, query, send } from "../api";
+import { isReadOnly, Page, path, query, send } from "../api";
 import { bytes, span, time } from "../format";
 import { useData } from "../hooks";
 import { TimeAxis } from "../time_axis";
-import { Badge, Pager, Sure, Table, Wrong } from "../parts";
+import { Badge, filled, Pager, Sure, Table, useAct, Wrong } from "../parts";
 
 interface Pending {
   partition: number;
@@ -58,6 +58,7 @@ export function Delayed({ topic }: { topic: string }): JSX.Element {
             cell: (each) => (
               <>
                 <Sure label="Release" ask={`Let ${each.id} go now?`} act={async () => { await send("PATCH", one(each), { release_now: true }); list.again(); }} />{" "}
+                <Move record={each} move={async (deliver_at_ms) => { await send("PATCH", one(each), { deliver_at_ms }); list.again(); }} />{" "}
                 <Sure label="Cancel" ask={`Cancel ${each.id} for good?`} act={async () => { await send("DELETE", one(each)); list.again(); }} />
               </>
             ),
@@ -66,5 +67,28 @@ export function Delayed({ topic }: { topic: string }): JSX.Element {
       />
       <Pager page={list.data} onSkip={setSkip} />
     </>
+  );
+}
+
+/** Another time for one record: asked for in place of its button. */
+function Move({ record, move }: { record: Pending; move: (due_ms: number) => Promise<unknown> }): JSX.Element | null {
+  const [open, setOpen] = useState(false);
+  const { error, act } = useAct();
+  if (isReadOnly()) return null;
+  if (!open) return <button type="button" onClick={() => setOpen(true)}>Move</button>;
+  const submit = (event: Event) => {
+    const { due = "" } = filled(event);
+    void act(async () => {
+      await move(Date.parse(`${due}Z`));
+      setOpen(false);
+    });
+  };
+  return (
+    <form class="tools" onSubmit={submit}>
+      <label>due (UTC) <input name="due" type="datetime-local" step="1" required defaultValue={new Date(record.due_ms).toISOString().slice(0, 19)} /></label>
+      <button>Move it</button>
+      <button type="button" onClick={() => setOpen(false)}>Leave it</button>
+      <Wrong error={error} />
+    </form>
   );
 }

@@ -66,7 +66,7 @@ export function Move({ group, members, onMoved }: { group: string; members: numb
             empty="Nothing."
             columns={[
               { name: "topic", cell: (each) => each.topic },
-              { name: "partition", right: true, cell: (each) => each.partition },
+              { name: "partition", cell: (each) => each.partition },
               { name: "was", right: true, cell: (each) => number(each.committed_offset) },
               { name: shown.dry_run ? "would be" : "is", right: true, cell: (each) => number(each.new_offset) },
               { name: "difference", right: true, cell: (each) => signed(each.new_offset - (each.committed_offset ?? 0)) },

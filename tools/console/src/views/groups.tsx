@@ -2,7 +2,7 @@
 
 import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
-import { Page, path, query } from "../api";
+import { isReadOnly, Page, path, query } from "../api";
 import { number } from "../format";
 import { placeOf, useData } from "../hooks";
 import { Badge, Figure, Pager, Table, Wrong } from "../parts";
@@ -71,14 +71,14 @@ export function Group({ name }: { name: string }): JSX.Element {
         empty="Nothing was committed."
         columns={[
           { name: "topic", cell: (each) => <a href={placeOf("topics", each.topic)}>{each.topic}</a> },
-          { name: "partition", right: true, cell: (each) => each.partition },
+          { name: "partition", cell: (each) => each.partition },
           { name: "committed", right: true, cell: (each) => number(each.committed_offset) },
           { name: "end", right: true, cell: (each) => number(each.end_offset) },
           { name: "lag", right: true, cell: (each) => number(each.lag) },
         ]}
       />
       <Pager page={data?.offsets} onSkip={setSkip} />
-      {data && data.type !== "share" && <Move group={name} members={data.members.total} onMoved={again} />}
+      {data && data.type !== "share" && !isReadOnly() && <Move group={name} members={data.members.total} onMoved={again} />}
       <h2>Members</h2>
       <Table
         rows={data?.members.items}

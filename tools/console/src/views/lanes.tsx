@@ -31,7 +31,7 @@ export function Lanes({ topic }: { topic: string }): JSX.Element {
         rows={rows}
         empty="No record of this topic has a priority."
         columns={[
-          { name: "partition", right: true, cell: (each) => each.partition },
+          { name: "partition", cell: (each) => each.partition },
           { name: "lane", cell: (each) => each.name },
           { name: "waiting", right: true, cell: (each) => number(each.ready[each.lane]) },
           { name: "oldest", right: true, cell: (each) => (each.oldest_age_ms[each.lane] == null ? "–" : span(each.oldest_age_ms[each.lane]!)) },

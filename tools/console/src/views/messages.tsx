@@ -3,7 +3,7 @@
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { follow, get, path, query } from "../api";
-import { time } from "../format";
+import { number, time } from "../format";
 import { placeOf } from "../hooks";
 import { Table, Wrong } from "../parts";
 
@@ -19,6 +19,7 @@ export interface Message {
 }
 
 const SHOWN_WHEN_FOLLOWING = 200;
+const SHORT = 300;
 
 export function Messages({ topic }: { topic: string }): JSX.Element {
   const [from, setFrom] = useState("earliest");
@@ -27,6 +28,7 @@ export function Messages({ topic }: { topic: string }): JSX.Element {
   const [found, setFound] = useState<Message[]>();
   const [next, setNext] = useState<string>();
   const [error, setError] = useState<string>();
+  const [shown, setShown] = useState<string>();
 
   const ask = async (offset: string) => {
     try {
@@ -70,12 +72,43 @@ export function Messages({ topic }: { topic: string }): JSX.Element {
           { name: "place", cell: (each) => <a href={placeOf("traces", topic, each.partition, each.offset)} title="its timeline">{each.partition}:{each.offset}</a> },
           { name: "time (UTC)", cell: (each) => <span class="quiet">{time(each.timestamp)}</span> },
           { name: "key", cell: (each) => <Text text={each.key} base64={each.keyBase64} /> },
-          { name: "value", cell: (each) => <Text text={pretty(each.value)} base64={each.valueBase64} /> },
-          { name: "headers", cell: (each) => each.headers.map((header) => <div><code>{header.name}={header.value ?? header.valueBase64 ?? "null"}</code></div>) },
+          { name: "value", cell: (each) => <code class="short">{short(each.value) ?? each.valueBase64 ?? "null"}</code> },
+          { name: "headers", right: true, cell: (each) => (each.headers.length ? number(each.headers.length) : "") },
+          { name: "whole", cell: (each) => <button aria-expanded={shown === named(each)} onClick={() => setShown(shown === named(each) ? undefined : named(each))} aria-label={`${shown === named(each) ? "Hide" : "Show"} ${named(each)}`}>{shown === named(each) ? "Hide" : "Show"}</button> },
         ]}
+        below={(each) => shown === named(each) && <Whole topic={topic} message={each} />}
       />
     </>
   );
+}
+
+function named(message: Message): string {
+  return `${message.partition}:${message.offset}`;
+}
+
+/** All of a record: what it carries, and where it has been. */
+function Whole({ topic, message }: { topic: string; message: Message }): JSX.Element {
+  return (
+    <section aria-label={`Record ${named(message)}`}>
+      <p>
+        <a href={placeOf("traces", topic, message.partition, message.offset)}>Its timeline</a>{" "}
+        <span class="quiet">partition {message.partition}, offset {message.offset}, {time(message.timestamp)} UTC</span>
+      </p>
+      <div class="text"><Text text={pretty(message.value)} base64={message.valueBase64} /></div>
+      <Headers headers={message.headers} />
+    </section>
+  );
+}
+
+export function Headers({ headers }: { headers: Message["headers"] }): JSX.Element | null {
+  if (headers.length === 0) return null;
+  return <dl class="pairs">{headers.map((header) => <><dt><code>{header.name}</code></dt><dd><code>{header.value ?? header.valueBase64 ?? "null"}</code></dd></>)}</dl>;
+}
+
+/** A value in one line. */
+export function short(value: unknown): string | null {
+  if (value === null || value === undefined) return null;
+  return (typeof value === "string" ? value : JSON.stringify(value)).slice(0, SHORT);
 }
 
 export function Text({ text, base64 }: { text: string | null; base64: string | null }): JSX.Element {

@@ -1,9 +1,10 @@
 // How the broker is, and what to do about it.
 
 import type { JSX } from "preact";
+import { Page } from "../api";
 import { bytes, number, span } from "../format";
 import { placeOf, useData } from "../hooks";
-import { Badge, Figure, Wrong } from "../parts";
+import { Badge, Bars, Figure, Table, Wrong } from "../parts";
 
 interface Health {
   status: string;
@@ -37,6 +38,33 @@ function advice(health: Health): [string, string][] {
   return found;
 }
 
+const SHOWN = 5;
+
+/** The groups that are furthest behind, of the first that there are. */
+function Behind(): JSX.Element | null {
+  const { data } = useData<Page<{ group: string; lag: number | null }>>("/groups?limit=200");
+  const late = data?.items.filter((each) => (each.lag ?? 0) > 0).sort((one, other) => other.lag! - one.lag!).slice(0, SHOWN);
+  if (late === undefined || late.length === 0) return null;
+  return (
+    <>
+      <h2>Furthest behind</h2>
+      <Bars label="groups that are behind, in records" rows={late.map((each) => ({ name: each.group, count: each.lag!, href: placeOf("groups", each.group) }))} />
+    </>
+  );
+}
+
+function Dead(): JSX.Element | null {
+  const { data } = useData<Page<{ topic: string; letters: number }>>("/dlq?limit=200");
+  const some = data?.items.filter((each) => each.letters > 0).sort((one, other) => other.letters - one.letters).slice(0, SHOWN);
+  if (some === undefined || some.length === 0) return null;
+  return (
+    <>
+      <h2>Dead letters</h2>
+      <Table rows={some} empty="" columns={[{ name: "topic", cell: (each) => <a href={placeOf("dead-letters", each.topic)}>{each.topic}</a> }, { name: "letters here", right: true, cell: (each) => number(each.letters) }]} />
+    </>
+  );
+}
+
 export function Overview(): JSX.Element {
   const health = useData<Health>("/health");
   const cluster = useData<ClusterSummary>("/cluster");
@@ -45,7 +73,8 @@ export function Overview(): JSX.Element {
     <>
       <h1>Overview {told && <Badge kind={told.status === "healthy" ? "good" : "bad"}>{told.status}</Badge>}</h1>
       <Wrong error={health.error} />
-      {told && advice(told).map(([what, help]) => <p class="wrong"><b>{what}.</b> {help}</p>)}
+      {told && advice(told).map(([what, help]) => <p class="advice"><b>{what}.</b> {help}</p>)}
+      {told?.status === "healthy" && <p class="advice fine">All partitions are served, all replicas are in sync, and nothing on the disk is known to be damaged.</p>}
       {told && (
         <dl class="figures">
           <Figure name="running for">{span(told.uptime_seconds * 1000)}</Figure>
@@ -58,6 +87,8 @@ export function Overview(): JSX.Element {
         </dl>
       )}
       <Wrong error={cluster.error} />
+      <Behind />
+      <Dead />
       {cluster.data && <p class="quiet">Tidegate {cluster.data.version}, node {cluster.data.node_id} of cluster <code>{cluster.data.cluster_id}</code></p>}
     </>
   );

@@ -5,7 +5,8 @@ import { useState } from "preact/hooks";
 import { path, query } from "../api";
 import { diff } from "../diff";
 import { placeOf, useData } from "../hooks";
-import { Badge, Figure, Pager, Table, Wrong } from "../parts";
+import { Register, SubjectChanges } from "./schema_changes";
+import { Badge, Changing, Figure, Pager, Table, Wrong } from "../parts";
 
 const PAGE = 50;
 
@@ -21,7 +22,7 @@ export function Schemas(): JSX.Element {
   const [prefix, setPrefix] = useState("");
   const [skip, setSkip] = useState(0);
   // The registry's lists do not tell how many there are: one more than is shown says whether there is another page.
-  const { data, error } = useData<string[]>("/schemas/subjects" + query({ subjectPrefix: prefix && `:*:${prefix}`, offset: skip, limit: PAGE + 1 }));
+  const { data, error, again } = useData<string[]>("/schemas/subjects" + query({ subjectPrefix: prefix && `:*:${prefix}`, offset: skip, limit: PAGE + 1 }));
   const page = data && { items: data, skip, limit: PAGE, total: skip + data.length };
   return (
     <>
@@ -36,6 +37,7 @@ export function Schemas(): JSX.Element {
         columns={[{ name: "subject", cell: (each) => <a href={placeOf("schemas", each)}>{each}</a> }]}
       />
       <Pager page={page} onSkip={setSkip} isOpen />
+      <Changing><Register onDone={again} /></Changing>
     </>
   );
 }
@@ -43,6 +45,7 @@ export function Schemas(): JSX.Element {
 export function Subject({ name }: { name: string }): JSX.Element {
   const versions = useData<number[]>(path("schemas", "subjects", name, "versions"));
   const level = useData<{ compatibilityLevel: string }>(path("schemas", "config", name) + "?defaultToGlobal=true");
+  const mode = useData<{ mode: string }>(path("schemas", "mode", name) + "?defaultToGlobal=true");
   const [chosen, setChosen] = useState<number>();
   const [other, setOther] = useState<number>();
   const version = chosen ?? versions.data?.at(-1);
@@ -54,6 +57,7 @@ export function Subject({ name }: { name: string }): JSX.Element {
       <Wrong error={versions.error ?? one.error} />
       <dl class="figures">
         {level.data && <Figure name="compatibility">{level.data.compatibilityLevel}</Figure>}
+        {mode.data && <Figure name="mode">{mode.data.mode}</Figure>}
         {one.data && <Figure name="type">{one.data.schemaType ?? "AVRO"}</Figure>}
         {one.data && <Figure name="id">{one.data.id}</Figure>}
         {versions.data && <Figure name="versions">{versions.data.length}</Figure>}
@@ -65,6 +69,10 @@ export function Subject({ name }: { name: string }): JSX.Element {
         </form>
       )}
       {one.data && (two.data && other !== undefined ? <Difference from={two.data} to={one.data} /> : <pre class="text">{laidOut(one.data)}</pre>)}
+      <Changing>
+        {one.data && <Register subject={name} text={laidOut(one.data)} type={one.data.schemaType ?? "AVRO"} onDone={() => { setChosen(undefined); versions.again(); }} />}
+        <SubjectChanges subject={name} version={version} onDone={() => { setChosen(undefined); versions.again(); level.again(); mode.again(); }} />
+      </Changing>
     </>
   );
 }

@@ -28,10 +28,9 @@ export function Settings(): JSX.Element {
         rows={rows}
         empty="No key is called so."
         columns={[
-          { name: "key", cell: (each) => <code>{each.name}</code> },
+          { name: "key", cell: (each) => <div class="about"><code>{each.name}</code><div class="quiet">{each.documentation}</div></div> },
           { name: "value", cell: (each) => <code>{each.value ?? "–"}</code> },
           { name: "set by", cell: (each) => (each.source.startsWith("default") ? "" : <Badge kind="so">{each.source.replaceAll("_", " ")}</Badge>) },
-          { name: "what it does", cell: (each) => <span class="quiet">{each.documentation}</span> },
         ]}
       />
     </>

@@ -2,10 +2,10 @@
 
 import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
-import { Page, path, query } from "../api";
-import { number } from "../format";
+import { Page, path, query, send } from "../api";
+import { number, span } from "../format";
 import { placeOf, useData } from "../hooks";
-import { Figure, Pager, Table, Wrong } from "../parts";
+import { Figure, Pager, Sure, Table, Wrong } from "../parts";
 import { Chart, useSamples } from "../chart";
 import { State } from "./groups";
 
@@ -65,7 +65,7 @@ export function ShareGroup({ name }: { name: string }): JSX.Element {
         empty="It has no partitions yet."
         columns={[
           { name: "topic", cell: (each) => <a href={placeOf("topics", each.topic)}>{each.topic}</a> },
-          { name: "partition", right: true, cell: (each) => each.partition },
+          { name: "partition", cell: (each) => each.partition },
           { name: "done up to", right: true, cell: (each) => number(each.start_offset) },
           { name: "in hand", right: true, cell: (each) => number(each.in_hand) },
           { name: "in back-off", right: true, cell: (each) => number(each.backed_off) },
@@ -73,6 +73,46 @@ export function ShareGroup({ name }: { name: string }): JSX.Element {
         ]}
       />
       <Pager page={data?.offsets} onSkip={setSkip} />
+      <InHand group={name} />
+    </>
+  );
+}
+
+interface Held {
+  topic: string;
+  partition: number;
+  first_offset: number;
+  last_offset: number;
+  member_id: string;
+  delivery_count: number;
+  lock_ms: number;
+}
+
+/** Who has which records, of the partitions that this node leads; they can be taken back for others. */
+function InHand({ group }: { group: string }): JSX.Element {
+  const [skip, setSkip] = useState(0);
+  const { data, error, again } = useData<Page<Held> & { other_nodes: number[] }>(path("share-groups", group, "in-flight") + query({ skip, limit: 50 }));
+  const release = async ({ topic, partition, first_offset, last_offset, member_id }: Held) => {
+    await send("POST", path("share-groups", group, "release"), { topic, partition, first_offset, last_offset, member: member_id });
+    again();
+  };
+  return (
+    <>
+      <h2>In hand</h2>
+      <Wrong error={error} />
+      {data && data.other_nodes.length > 0 && <p class="quiet">Of the partitions that this node leads; nodes {data.other_nodes.join(", ")} may lead others.</p>}
+      <Table
+        rows={data?.items}
+        empty="Nobody has a record in hand."
+        columns={[
+          { name: "records", cell: (each) => <a href={placeOf("topics", each.topic)}>{each.topic} {each.partition}:{each.first_offset}{each.last_offset > each.first_offset ? `–${each.last_offset}` : ""}</a> },
+          { name: "member", cell: (each) => <code>{each.member_id}</code> },
+          { name: "delivery", right: true, cell: (each) => number(each.delivery_count) },
+          { name: "lock for", right: true, cell: (each) => span(each.lock_ms) },
+          { name: "do", cell: (each) => <Sure label="Take back" ask={`Take ${each.topic} ${each.partition}:${each.first_offset} to ${each.last_offset} back from ${each.member_id}? Others get it.`} act={() => release(each)} /> },
+        ]}
+      />
+      <Pager page={data} onSkip={setSkip} />
     </>
   );
 }

@@ -1,58 +1,62 @@
-// Tenants with what they use, and quotas with who comes near them.
+// Tenants: what each uses, of what it may.
 
 import type { JSX } from "preact";
-import { Page } from "../api";
+import { useState } from "preact/hooks";
+import { Page, query } from "../api";
 import { bytes, number, span } from "../format";
 import { useData } from "../hooks";
-import { Table, Wrong } from "../parts";
+import { Pager, Table, Wrong } from "../parts";
 
 interface Tenant {
   name: string;
   principals: string[];
-  usage: { topics: number; partitions: number; storage_bytes: number; connections: number; throttled_ms: number };
-}
-
-interface QuotaUse {
-  quota: string;
-  user: string;
-  name: string;
-  bound: number;
-  rate: number | null;
-  throttled_ms: number;
+  rewrite: boolean;
+  limits: Record<string, number | null>;
+  usage: Record<string, number | null>;
 }
 
 export function Tenants(): JSX.Element {
-  const tenants = useData<Page<Tenant>>("/tenants?limit=200");
-  const quotas = useData<Page<QuotaUse>>("/quotas/use?limit=200");
+  const [skip, setSkip] = useState(0);
+  const { data, error } = useData<Page<Tenant>>("/tenants" + query({ skip, limit: 50 }));
   return (
     <>
       <h1>Tenants</h1>
-      <Wrong error={tenants.error} />
+      <Wrong error={error} />
       <Table
-        rows={tenants.data?.items}
-        empty="There are no tenants: everybody is in one namespace."
+        rows={data?.items}
+        empty={<>There are no tenants: everybody is in one namespace. <code>tidegate tenant create NAME</code> makes one.</>}
         columns={[
           { name: "tenant", cell: (each) => each.name },
-          { name: "principals", cell: (each) => each.principals.join(", ") },
-          { name: "topics", right: true, cell: (each) => number(each.usage.topics) },
-          { name: "stored", right: true, cell: (each) => bytes(each.usage.storage_bytes) },
-          { name: "connections", right: true, cell: (each) => number(each.usage.connections) },
-          { name: "slowed down for", right: true, cell: (each) => span(each.usage.throttled_ms) },
+          { name: "principals", cell: (each) => each.principals.map((one) => <div>{one}</div>) },
+          { name: "names", cell: (each) => (each.rewrite ? "without prefix" : "with prefix") },
+          { name: "uses, of its limit", cell: (each) => <Use tenant={each} /> },
+          { name: "slowed down for", right: true, cell: (each) => span(each.usage.throttled_ms ?? 0) },
         ]}
       />
-      <h2>Quotas in use</h2>
-      <Wrong error={quotas.error} />
-      <Table
-        rows={quotas.data?.items}
-        empty="Nobody has used a quota lately."
-        columns={[
-          { name: "quota", cell: (each) => each.quota },
-          { name: "who", cell: (each) => [each.user, each.name].filter(Boolean).join(" ") },
-          { name: "bound", right: true, cell: (each) => number(each.bound) },
-          { name: "rate", right: true, cell: (each) => number(each.rate === null ? null : Math.round(each.rate)) },
-          { name: "slowed down for", right: true, cell: (each) => span(each.throttled_ms) },
-        ]}
-      />
+      <Pager page={data} onSkip={setSkip} />
     </>
+  );
+}
+
+/** What is limited as a meter; what is not as a number. */
+function Use({ tenant }: { tenant: Tenant }): JSX.Element {
+  const names = [...new Set(["topics", "partitions", "storage_bytes", "connections", ...Object.keys(tenant.limits)])];
+  return (
+    <dl class="pairs">
+      {names.map((name) => {
+        const used = tenant.usage[name];
+        const limit = tenant.limits[name];
+        const shown = (value: number) => (name.includes("byte") ? bytes(Math.round(value)) : number(Math.round(value)));
+        if (used == null && limit == null) return null;
+        return (
+          <>
+            <dt>{name.replaceAll("_", " ")}</dt>
+            <dd>
+              {used == null ? "–" : shown(used)}{limit != null && <> of {shown(limit)} {used != null && <meter min={0} max={Math.max(1, limit)} value={used} aria-label={`${name} of ${tenant.name}`} />}</>}
+            </dd>
+          </>
+        );
+      })}
+    </dl>
   );
 }

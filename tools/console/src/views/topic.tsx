@@ -1,7 +1,7 @@
 // One topic: its records, what waits in it, its partitions and settings.
 
 import type { JSX } from "preact";
-import { path } from "../api";
+import { isReadOnly, path } from "../api";
 import { bytes, number } from "../format";
 import { placeOf, useData } from "../hooks";
 import { Badge, Figure, Table, Wrong } from "../parts";
@@ -9,6 +9,7 @@ import { Delayed } from "./delayed";
 import { Lanes } from "./lanes";
 import { Messages } from "./messages";
 import { Produce } from "./produce";
+import { Config, Settings } from "./topic_changes";
 
 interface PartitionDetail {
   partition: number;
@@ -24,14 +25,14 @@ interface PartitionDetail {
 interface TopicDetail {
   name: string;
   size_bytes: number;
-  configs: { name: string; value: string | null; source: string }[];
+  configs: Config[];
   partitions: { items: PartitionDetail[]; total: number };
 }
 
 const TABS = ["messages", "produce", "delayed", "lanes", "partitions", "settings"];
 
 export function Topic({ name, tab }: { name: string; tab: string }): JSX.Element {
-  const { data, error } = useData<TopicDetail>(path("topics", name) + "?limit=1000");
+  const { data, error, again } = useData<TopicDetail>(path("topics", name) + "?limit=1000");
   return (
     <>
       <h1>{name}</h1>
@@ -44,24 +45,14 @@ export function Topic({ name, tab }: { name: string; tab: string }): JSX.Element
         </dl>
       )}
       <nav class="tabs" aria-label="About this topic">
-        {TABS.map((each) => <a href={placeOf("topics", name, each)} aria-current={each === tab ? "page" : undefined}>{each}</a>)}
+        {TABS.filter((each) => each !== "produce" || !isReadOnly()).map((each) => <a href={placeOf("topics", name, each)} aria-current={each === tab ? "page" : undefined}>{each}</a>)}
       </nav>
       {tab === "messages" && <Messages topic={name} />}
       {tab === "produce" && <Produce topic={name} />}
       {tab === "delayed" && <Delayed topic={name} />}
       {tab === "lanes" && <Lanes topic={name} />}
       {tab === "partitions" && <Partitions rows={data?.partitions.items} />}
-      {tab === "settings" && (
-        <Table
-          rows={data?.configs}
-          empty="Nothing is set."
-          columns={[
-            { name: "key", cell: (each) => <code>{each.name}</code> },
-            { name: "value", cell: (each) => <code>{each.value ?? "–"}</code> },
-            { name: "set by", cell: (each) => each.source.replaceAll("_", " ") },
-          ]}
-        />
-      )}
+      {tab === "settings" && <Settings topic={name} configs={data?.configs} onChanged={again} />}
     </>
   );
 }
@@ -72,8 +63,8 @@ function Partitions({ rows }: { rows: PartitionDetail[] | undefined }): JSX.Elem
       rows={rows}
       empty="This node holds none of its partitions."
       columns={[
-        { name: "partition", right: true, cell: (each) => each.partition },
-        { name: "leader", right: true, cell: (each) => each.leader },
+        { name: "partition", cell: (each) => each.partition },
+        { name: "leader", cell: (each) => each.leader },
         { name: "in sync", cell: (each) => <>{each.isr.join(", ")} {each.isr.length < each.replicas.length && <Badge kind="so">of {each.replicas.join(", ")}</Badge>}</> },
         { name: "from", right: true, cell: (each) => number(each.start_offset) },
         { name: "to", right: true, cell: (each) => number(each.end_offset) },

@@ -5,7 +5,7 @@ import { useState } from "preact/hooks";
 import { Page, path, query, send } from "../api";
 import { bytes, number } from "../format";
 import { placeOf, useData } from "../hooks";
-import { Pager, Table, Wrong } from "../parts";
+import { Changing, Pager, Table, Wrong } from "../parts";
 
 interface TopicSummary {
   name: string;
@@ -37,7 +37,7 @@ export function Topics(): JSX.Element {
         ]}
       />
       <Pager page={data} onSkip={setSkip} />
-      <NewTopic onMade={again} />
+      <Changing><NewTopic onMade={again} /></Changing>
     </>
   );
 }
