@@ -11,65 +11,18 @@ from typing import Any
 
 from attrs import field, frozen
 
+from coordinators.letters import letter as letters
+from coordinators.letters.letter import RUN, SOURCE
+from coordinators.letters.letter import is_letters_topic as is_letters_topic
 from tools.cli.asked import Header, as_given, header
 from tools.cli.errors import CliError, UsageMistake
-from tools.cli.formats import Record, field_of
-from tools.cli.output import text_of
-from tools.pipelines.letters import FIELDS, STYLES, TEXT
+from tools.cli.formats import field_of
 
-NAME_ENDS, NAME_BEGINS = (".dlq", "-dlq", ".dlt", "-dlt", ".DLT", "-DLT"), ("dlq.", "dlq-")
-REDRIVEN = "__redriven."
-"""How the headers begin that a letter's own become when it is sent again."""
-RUN, SOURCE, COUNT, TIME = (f"{REDRIVEN}{name}" for name in ("run", "source", "count", "timestamp"))
-_STYLES = tuple(prefix for prefix, _ in STYLES)
-_ASKS, _KEPT_ASKS = "tide-", ("tide-priority",)
 LINE_MAX_BYTES = 1 << 20
 
 
-def is_letters_topic(name: str) -> bool:
-    """Whether a topic is by its name one for dead letters."""
-    return name.endswith(NAME_ENDS) or name.startswith(NAME_BEGINS)
-
-
-@frozen
-class DeadLetter:
-    """A record of a dead-letter topic, and what its headers say of it."""
-
-    record: Record
-
-    def told(self, name: str) -> str | None:
-        """A field of `FIELDS`; of a header that is there twice the last counts, since that was the last time."""
-        for title, kind in FIELDS[name]:
-            values = [value for known, value in self.record.headers if known == title and value is not None]
-            if values:
-                return text_of(values[-1]) if kind == TEXT else str(int.from_bytes(values[-1], "big"))
-        return None
-
-    def number(self, name: str) -> int | None:
-        """A field that is a whole number, and not a nonsense."""
-        text = self.told(name)
-        return int(text) if text is not None and text.isascii() and text.isdecimal() and len(text) < 20 else None
-
-    @property
-    def origin(self) -> str | None:
-        """The topic it came from; where nobody says so, the one that its own topic is named after."""
-        if (told := self.told("origin_topic")) is not None:
-            return told
-        topic = self.record.topic
-        for end in NAME_ENDS:
-            if topic.endswith(end):
-                return topic.removesuffix(end)
-        return next((topic.removeprefix(each) for each in NAME_BEGINS if topic.startswith(each)), None)
-
-    def last(self, name: str) -> bytes | None:
-        """The last value of a header."""
-        return next((value for known, value in reversed(self.record.headers) if known == name), None)
-
-    @property
-    def is_bare(self) -> bool:
-        """Whether it says only where its record lies, as KIP-1191 has it where records are not copied."""
-        record = self.record
-        return record.key is None and record.value is None and self.number("origin_offset") is not None
+class DeadLetter(letters.DeadLetter):
+    """The same, for a table."""
 
     def as_row(self, state: str) -> dict[str, Any]:
         """For a table."""
@@ -84,15 +37,11 @@ class DeadLetter:
             "origin_partition": self.number("origin_partition"),
             "origin_offset": self.number("origin_offset"),
             "group": self.told("consumer"),
-            "deliveries": _number(self.last("__dlq.errors.delivery.count")),
+            "deliveries": self.count("__dlq.errors.delivery.count"),
             "state": state,
             **field_of("key", record.key),
             "size_bytes": len(record.value or b""),
         }
-
-
-def _number(value: bytes | None) -> int | None:
-    return int(value) if value is not None and value.isdigit() and len(value) < 20 else None
 
 
 def expression(text: str | None) -> Any:
@@ -155,27 +104,10 @@ class Transform:
     removed: frozenset[str] = frozenset()
 
     def headers(self, letter: DeadLetter, run: str) -> list[Header]:
-        """The headers of the record that takes the letter's place.
-
-        What was said of its death is kept under another name, of the last time alone. What it asked of the broker has
-        had its time, but for its priority: else a record that has expired would expire again at once."""
-        record, found = letter.record, list[Header]()
-        died = dict[str, bytes | None]()
-        for name, value in record.headers:
-            prefix = next((each for each in _STYLES if name.startswith(each)), None)
-            if prefix is not None:
-                died[REDRIVEN + name.removeprefix(prefix)] = value
-            elif name.startswith(_ASKS) and name not in _KEPT_ASKS:
-                found.append((f"__{name}", value))
-            elif not name.startswith(REDRIVEN):
-                found.append((name, value))
-        times = (_number(letter.last(COUNT)) or 0) + 1
-        died[SOURCE] = f"{record.topic}-{record.partition}@{record.offset}".encode()
-        died[RUN], died[COUNT] = run.encode(), str(times).encode()
-        # The time it was first made, however often it has died.
-        died[TIME] = letter.last(TIME) or died.get(TIME) or str(record.timestamp_ms).encode()
+        """The headers of the record that takes the letter's place."""
         replaced = self.removed | {name for name, _ in self.put}
-        return [*((name, value) for name, value in (*found, *died.items()) if name not in replaced), *self.put]
+        kept = letters.resent_headers(letter, run)
+        return [*((name, value) for name, value in kept if name not in replaced), *self.put]
 
 
 def transform(texts: Sequence[str]) -> Transform:

@@ -8,16 +8,18 @@ from typing import Any
 
 from attrs import define, field
 
+from coordinators.letters.ledger import Ledger
+from coordinators.letters.letter import RUN
 from engine.ids import id_text
 from tools.cli.answers import Answers
-from tools.cli.dead_letters import RUN, DeadLetter
+from tools.cli.dead_letters import DeadLetter
 from tools.cli.errors import CannotReach
 from tools.cli.formats import Record
 from tools.cli.kafka import Kafka, client_options, connected, reaching, stopped
 from tools.cli.offsets import Place, bounds
 from tools.cli.profiles import Profile
 from tools.cli.reading import POLL_MS, record_of
-from tools.cli.settlements import Ledger, ledger_of
+from tools.cli.settlements import ledger_of
 
 FETCH_BYTES = 1 << 20
 STOP_S = 2.0

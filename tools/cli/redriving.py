@@ -15,6 +15,7 @@ from typing import Any
 
 from attrs import define, evolve, field, frozen
 
+from coordinators.letters.ledger import DISCARDED, OPEN, REDRIVEN, Ledger, Mark, transactional_id
 from tools.cli.answers import HINTS, Answers
 from tools.cli.dead_letters import DeadLetter, LetterFilter, Listed, Transform
 from tools.cli.errors import CliError, Refused
@@ -24,7 +25,7 @@ from tools.cli.letter_reading import LetterReader, Returns, existing
 from tools.cli.offsets import Place, bounds
 from tools.cli.profiles import Profile
 from tools.cli.progress import Progress
-from tools.cli.settlements import DISCARDED, OPEN, REDRIVEN, Ledger, Mark, ledger_of, transactional_id
+from tools.cli.settlements import ledger_of
 
 TOGETHER, TOGETHER_BYTES = 500, 4 << 20
 TRANSACTION_TIMEOUT_MS = 60_000

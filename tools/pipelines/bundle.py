@@ -25,7 +25,8 @@ sys.exit(main())
 '''
 HERE = Path(__file__).resolve().parent
 CODE = HERE.parents[1]
-PARENTS, FORMATS = ("coordinators", "coordinators/schemas"), "coordinators/schemas/formats"
+PARENTS, FORMATS = ("coordinators", "coordinators/schemas", "coordinators/letters"), "coordinators/schemas/formats"
+LETTERS = "coordinators/letters/fields.py"
 
 
 def bundle(folder: Path) -> tuple[Path, Path]:
@@ -36,8 +37,12 @@ def bundle(folder: Path) -> tuple[Path, Path]:
         archive.write(HERE.parent / "__init__.py", "tools/__init__.py")
         for file in sorted(HERE.rglob("*.py")):
             archive.write(file, f"tools/pipelines/{file.relative_to(HERE)}")
-        # What reads values that were written by schemas.
-        for file in (*(CODE / folder / "__init__.py" for folder in PARENTS), *sorted((CODE / FORMATS).rglob("*.py"))):
+        # What reads values that were written by schemas, and what headers of dead letters say.
+        for file in (
+            CODE / LETTERS,
+            *(CODE / folder / "__init__.py" for folder in PARENTS),
+            *sorted((CODE / FORMATS).rglob("*.py")),
+        ):
             archive.write(file, str(file.relative_to(CODE)))
     program.write_text(PROGRAM)
     return code, program

@@ -4,13 +4,13 @@ import asyncio
 
 from confluent_kafka import Producer
 
+from coordinators.letters.ledger import REDRIVEN
+from coordinators.letters.letter import RUN
 from tests.tools.cli.conftest import Tidegate
 from tests.tools.cli.letters import write_letters
 from tidegate.testing import RunningBroker
-from tools.cli.dead_letters import RUN
 from tools.cli.letter_reading import Returns, existing, read_ledger, reading_letters
 from tools.cli.profiles import Profile
-from tools.cli.settlements import REDRIVEN
 
 
 def test_a_stretch_is_read_whole_and_no_further(tidegate: Tidegate, broker: RunningBroker, topic: str) -> None:

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from coordinators.letters.ledger import REDRIVEN, Ledger
 from tests.tidegate.processes import ROOT
 from tests.tools.cli.conftest import Tidegate
 from tests.tools.cli.letters import committed_values, write_letters
@@ -14,7 +15,6 @@ from tidegate.testing import RunningBroker
 from tools.cli.dead_letters import DeadLetter, LetterFilter, Listed
 from tools.cli.formats import Record
 from tools.cli.redriving import Chosen, Copying, Outcome, Pace
-from tools.cli.settlements import REDRIVEN, Ledger
 
 KILLED = """
 import os, signal, sys

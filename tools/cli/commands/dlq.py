@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 from attrs import frozen
 
+from coordinators.letters.ledger import OPEN, Ledger
 from tools.cli.asked import as_given
 from tools.cli.completion import group_names, topic_names
 from tools.cli.dead_letters import (
@@ -28,7 +29,7 @@ from tools.cli.offsets import Place, bounds
 from tools.cli.output import Column, size_text, text_of
 from tools.cli.progress import progress
 from tools.cli.redriving import Chosen, Copying, Outcome, Pace, Settling, new_run, settling_producer
-from tools.cli.settlements import OPEN, Ledger, make_ledger
+from tools.cli.settlements import make_ledger
 from tools.cli.times import duration_ms, moment_ms, moment_text
 
 app = group("Dead letters: list, look at, send again, discard.")

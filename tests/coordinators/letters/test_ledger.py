@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tools.cli.errors import UsageMistake
-from tools.cli.settlements import (
+from coordinators.letters.ledger import (
     DISCARDED,
     OPEN,
     REDRIVEN,
@@ -18,6 +17,7 @@ from tools.cli.settlements import (
     SettledOffsets,
     ledger_of,
 )
+from engine.errors import InvalidTopic
 
 OUTCOMES = st.sampled_from([REDRIVEN, DISCARDED])
 
@@ -114,5 +114,5 @@ def test_what_is_no_settlement_of_this_topic_settles_nothing(value: bytes | None
 
 def test_a_name_without_room_is_told() -> None:
     assert ledger_of("orders.dlq") == "orders.dlq.settled"
-    with pytest.raises(UsageMistake):
+    with pytest.raises(InvalidTopic):
         ledger_of("x" * 249)
