@@ -2,7 +2,10 @@
 other."""
 
 import re
+from typing import Any
+from uuid import uuid4
 
+from confluent_kafka import Producer
 from playwright.sync_api import Page, expect
 
 
@@ -46,3 +49,27 @@ def test_a_schema_is_shown_and_compared_with_another_version(page: Page) -> None
     page.get_by_role("combobox").nth(1).select_option("1")
     expect(page.locator("pre .new")).to_contain_text(['"type": "string",', '"doc": "<img'])
     expect(page.locator("main img, main script")).to_have_count(0)
+
+
+def test_letters_are_sent_again_after_it_was_shown_what_would_go_where(page: Page, broker: Any) -> None:
+    topic = f"dishes-{uuid4().hex[:8]}"
+    producer = Producer({"bootstrap.servers": broker.bootstrap, "log_level": 0})
+    for number in range(3):
+        told = {"message": "burnt" if number else "cold", "topic": topic, "partition": "0", "offset": str(number)}
+        letter = {f"__dlq.errors.{name}": value for name, value in told.items()}
+        producer.produce(f"{topic}.dlq", key=f"k{number}", value=f"dish {number}", headers=letter)
+    producer.produce(topic, value=b"the first")
+    assert producer.flush(30) == 0
+    page.goto(f"/#/dead-letters/{topic}.dlq")
+    page.get_by_role("combobox").select_option("burnt")
+    again = page.get_by_role("region", name="Send again")
+    again.get_by_role("button", name="Show what letters").click()
+    expect(again.locator("tbody tr")).to_have_count(2)
+    expect(again).to_contain_text("2 would be sent")
+    again.get_by_role("button", name="Send 2 again").click()
+    expect(page.get_by_text("2 letters were sent again.")).to_be_visible()
+    page.get_by_role("region", name="Send again").get_by_role("button", name="Show what all").click()
+    expect(again).to_contain_text("1 would be sent, 2 were dealt with before")
+    page.goto(f"/#/topics/{topic}")
+    expect(page.locator("tbody tr")).to_have_count(3)
+    expect(page.locator("tbody")).to_contain_text("dish 2")

@@ -16,13 +16,16 @@ from coordinators.letters.letter import RUN, SOURCE
 from coordinators.letters.letter import is_letters_topic as is_letters_topic
 from tools.cli.asked import Header, as_given, header
 from tools.cli.errors import CliError, UsageMistake
-from tools.cli.formats import field_of
+from tools.cli.formats import Record, field_of
 
 LINE_MAX_BYTES = 1 << 20
 
 
+@frozen
 class DeadLetter(letters.DeadLetter):
     """The same, for a table."""
+
+    record: Record
 
     def as_row(self, state: str) -> dict[str, Any]:
         """For a table."""

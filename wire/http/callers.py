@@ -74,12 +74,12 @@ class Reception:
         if said is None and visitor.principal is not None:
             return Caller(visitor.principal, host)
         if said is None:
-            raise self._unknown()
+            raise self._unknown(request)
         proof = await self._proof(said)
         if proof is None:
             self.refused += 1
             await trio.sleep(self.delay_s)
-            raise self._unknown()
+            raise self._unknown(request)
         return Caller(proof.principal, host, counts=proof.counts)
 
     async def _proof(self, said: str) -> Proof | None:
@@ -119,11 +119,11 @@ class Reception:
             raise _problem(503, "too many callers show who they are", {"Retry-After": "1"})
         return _Place(self)
 
-    def _unknown(self) -> "Problem":
+    def _unknown(self, request: "Request") -> "Problem":
         return _problem(
             401,
             f"this needs {' or '.join(self._ways())}, and what is given must be right",
-            {"WWW-Authenticate": ", ".join(self._challenges())},
+            {"WWW-Authenticate": ", ".join(self._challenges(request))},
         )
 
     def _ways(self) -> list[str]:
@@ -137,13 +137,20 @@ class Reception:
             ways.append("a client certificate")
         return ways
 
-    def _challenges(self) -> list[str]:
+    def _challenges(self, request: "Request") -> list[str]:
+        """By which callers may show who they are. A browser that is told of passwords asks whoever sits there for one,
+        and sends it with what any page asks later: so what pages ask for is not told of them."""
         found = []
-        if self.check_password is not None:
+        if self.check_password is not None and not _is_asked_by_a_page(request):
             found.append('Basic realm="tidegate", charset="UTF-8"')
         if self.access.token is not None or self.check_token is not None or not found:
             found.append('Bearer realm="tidegate"')
         return found
+
+
+def _is_asked_by_a_page(request: "Request") -> bool:
+    """As browsers say it; what somebody types into the line of addresses is asked by nobody's page."""
+    return "origin" in request.headers or request.headers.get("sec-fetch-site", "none") != "none"
 
 
 def _problem(status: int, detail: str, headers: dict[str, str]) -> "Problem":

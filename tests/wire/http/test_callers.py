@@ -103,6 +103,26 @@ async def test_what_is_wrong_is_refused_later_and_alike(said: str) -> None:
     assert problem.headers["WWW-Authenticate"] == 'Basic realm="tidegate", charset="UTF-8", Bearer realm="tidegate"'
 
 
+@pytest.mark.parametrize(
+    ("headers", "is_told"),
+    [
+        ({}, True),
+        ({"sec-fetch-site": "none"}, True),
+        ({"sec-fetch-site": "cross-site"}, False),
+        ({"sec-fetch-site": "same-origin"}, False),
+        ({"origin": "https://elsewhere.example"}, False),
+    ],
+)
+@trio_test
+async def test_no_page_has_a_browser_ask_for_a_password_that_it_then_sends_for_any_page(
+    headers: dict[str, str], is_told: bool
+) -> None:
+    with pytest.raises(Problem) as caught:
+        await reception().caller(Request("GET", "/topics", headers), HERE)
+    challenges = caught.value.headers["WWW-Authenticate"]
+    assert ("Basic" in challenges, "Bearer" in challenges) == (is_told, True)
+
+
 @trio_test
 async def test_whoever_says_nothing_is_refused_wherever_anybody_is_asked() -> None:
     for ways in ({"check_password": None}, {"check_token": None}, {"check_password": None, "check_token": None}):

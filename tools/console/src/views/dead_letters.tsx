@@ -5,8 +5,9 @@ import { useEffect, useState } from "preact/hooks";
 import { get, Page, path, query } from "../api";
 import { number, time } from "../format";
 import { placeOf, useData } from "../hooks";
-import { Bars, Figure, Pager, Table, Wrong } from "../parts";
-import { Message, pretty, Text } from "./messages";
+import { Bars, Changing, Figure, Pager, Table, Wrong } from "../parts";
+import { Headers, Message, pretty, Text } from "./messages";
+import { Redrive } from "./redrive";
 
 export function DeadLetters(): JSX.Element {
   const [skip, setSkip] = useState(0);
@@ -82,7 +83,7 @@ export function Letters({ topic }: { topic: string }): JSX.Element {
         ]}
       />
       {shown && <Letter letter={shown} />}
-      <p class="quiet">Sent again, each exactly once, by <code>tidegate dlq redrive {topic}</code>; <code>--dry-run</code> only tells what would go where.</p>
+      <Changing><Redrive topic={topic} reason={reason} shown={shown} onSent={() => void ask("earliest")} /></Changing>
     </>
   );
 }
@@ -94,7 +95,7 @@ function Letter({ letter }: { letter: Message }): JSX.Element {
     <section aria-label="One letter">
       <h2>Letter {letter.partition}:{letter.offset}</h2>
       <dl class="figures">{about.map((header) => <Figure name={header.name.slice(TOLD.length)}>{header.value ?? header.valueBase64 ?? "–"}</Figure>)}</dl>
-      {own.map((header) => <div><code>{header.name}={header.value ?? header.valueBase64 ?? "null"}</code></div>)}
+      <Headers headers={own} />
       <div class="text"><Text text={pretty(letter.value)} base64={letter.valueBase64} /></div>
     </section>
   );
