@@ -51,7 +51,7 @@ class LetterAt(msgspec.Struct, frozen=True):
 
 
 @frozen
-class Wanted:
+class WantedLetters:
     """Which letters: those of a reason, or of places, so many at most; `to` is None where they came from."""
 
     count_max: int
@@ -103,7 +103,7 @@ class Redriving:
     clock: Clock
     guest: Guest
     topic: str
-    wanted: Wanted
+    wanted: WantedLetters
     run: str
     _targets: dict[str, Topic | None] = field(factory=dict, init=False)
 
@@ -250,7 +250,7 @@ async def redriven(
     caller: Caller,
     door: str,
     topic: str,
-    wanted: Wanted,
+    wanted: WantedLetters,
     *,
     dry_run: bool,
 ) -> tuple[str, Found]:

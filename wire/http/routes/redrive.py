@@ -15,7 +15,7 @@ from wire.http.routes.messages import DOOR
 from wire.http.routes.topics import INT_MAX, TopicName, TopicPlace
 from wire.http.routing import Route
 from wire.inner.asking import InnerClient
-from wire.inner.redriving import Copy, Wanted, redriven
+from wire.inner.redriving import Copy, WantedLetters, redriven
 from wire.inner.residents import Residents
 
 MOST_LETTERS = 1_000
@@ -67,7 +67,7 @@ async def redrive(call: Call, inner: InnerClient, residents: Residents, clock: C
     """Send dead letters again, or only tell what would be sent where."""
     topic, order = call.place.topic, call.body
     places = None if order.letters is None else {(each.partition, each.offset) for each in order.letters}
-    wanted = Wanted(order.limit, order.reason, places, order.to)
+    wanted = WantedLetters(order.limit, order.reason, places, order.to)
     run, found = await redriven(inner, residents, clock, call.caller, DOOR, topic, wanted, dry_run=order.dry_run)
     letters = [_shown(each) for each in found.copies]
     sent = sum(each.left is None for each in letters)
