@@ -188,7 +188,7 @@ async def test_so_many_at_once_are_checked_and_no_more() -> None:
 
 def test_only_probes_and_the_files_of_the_console_are_open() -> None:
     found = {route.path for route in load_routes() if not route.needs_token}
-    assert found == {"/health/live", "/health/ready", "/", "/console/{file}"}
+    assert found == {"/health/live", "/health/ready", "/healthy", "/ready", "/", "/console/{file}"}
 
 
 @pytest.mark.parametrize("said", [None, "Bearer wrong", basic("alice", "wrong")])
