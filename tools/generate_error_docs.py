@@ -62,7 +62,7 @@ door has no word of its own for it, and tells its most general one if it ever co
 
 def document() -> str:
     """The whole page."""
-    lines = [_INTRODUCTION, *table(("code", "name", "when", "retried", "what to do"), _kafka())]
+    lines = [_INTRODUCTION, *table(("code", "name", "when", "what to do", "retried"), _kafka())]
     lines += [_HTTP, *table(("status", "what it means, what to do", "the broker's errors"), _http())]
     lines += [_GRPC, *table(("status", "number", "what it means, what to do"), _grpc())]
     lines += [_TEXT, *table(("code", "what it means"), ((f"`{code}`", text) for code, text in TEXT_OWN.items()))]
@@ -76,7 +76,7 @@ def _kafka() -> Iterator[tuple[str, ...]]:
         advice = ADVICE[code]
         kinds = [kind for kind, its in CODES.items() if its is code]
         when = advice.when or " Or: ".join(_meaning(kind) for kind in kinds)
-        yield str(int(code)), f"`{code.name}`", when, "yes" if advice.retried else "no", advice.todo
+        yield str(int(code)), f"`{code.name}`", when, advice.todo, "yes" if advice.retried else "no"
 
 
 def _http() -> Iterator[tuple[str, ...]]:
