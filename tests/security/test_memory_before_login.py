@@ -24,6 +24,10 @@ def broker() -> Iterator[testing.RunningBroker]:
         "listener.security.protocol.map": "IN:SASL_PLAINTEXT",
         "sasl.enabled.mechanisms": "SCRAM-SHA-256",
         "max.connections.unauthenticated": "1000",
+        "grpc.port": "-1",
+        "grpc.token": "secret",
+        "text.port": "-1",
+        "text.token": "secret",
     }
     with testing.broker(settings, timeout_s=60) as running:
         yield running
@@ -71,6 +75,65 @@ def test_a_stranger_takes_a_mebibyte_at_most(broker: testing.RunningBroker, sent
             assert last.recv(4)
         grown = resident_bytes(broker) - before
     assert grown <= CONNECTIONS * MOST_BYTES
+
+
+def http2(kind: int, flags: int, stream: int, payload: bytes = b"", announced: int | None = None) -> bytes:
+    size = len(payload) if announced is None else announced
+    return struct.pack(">I", size)[1:] + bytes((kind, flags)) + struct.pack(">I", stream) + payload
+
+
+def call(path: str, stream: int) -> bytes:
+    """The frames of a call with an empty message, by a client that packs nothing."""
+    fields = (
+        (":method", "POST"),
+        (":scheme", "http"),
+        (":path", path),
+        (":authority", "b"),
+        ("content-type", "application/grpc"),
+        ("te", "trailers"),
+    )
+    plain = b"".join(b"\x00%c%b%c%b" % (len(a), a.encode(), len(b), b.encode()) for a, b in fields)
+    return http2(HEADERS, END_HEADERS, stream, plain) + http2(DATA, 0, stream, bytes(5))
+
+
+DATA, HEADERS, SETTINGS, CONTINUATION, END_HEADERS = 0, 1, 4, 9, 4
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + http2(SETTINGS, 0, 0)
+PIECE = http2(CONTINUATION, 0, 1, b"x" * 200_000)
+GRPC = {
+    "headers that do not end": PREFACE + http2(HEADERS, 0, 1, b"\x00" + b"x" * 10_000) + PIECE * 20,
+    "a frame that does not end": PREFACE + http2(DATA, 0, 1, b"x" * 200_000, 256 * 1024),
+    "watches": PREFACE + b"".join(call("/grpc.health.v1.Health/Watch", 2 * number + 1) for number in range(100)),
+    "calls of what it may not": PREFACE + b"".join(call("/tidegate.v1.Produce/Send", 2 * n + 1) for n in range(500)),
+}
+TEXT = {"a line that does not end": b"PUB " + b"x" * 200_000, "a payload": b"PUB t 900000\r\n" + bytes(800_000)}
+OTHERS = [("grpc_address", each) for each in GRPC.values()] + [("text_address", each) for each in TEXT.values()]
+
+
+@pytest.mark.parametrize(("door", "sent"), OTHERS, ids=[*GRPC, *TEXT])
+def test_nor_does_one_at_another_door(broker: testing.RunningBroker, door: str, sent: bytes) -> None:
+    host, _, port = getattr(broker, door).rpartition(":")
+    address = host, int(port)
+    for _ in range(2):
+        with socket.create_connection(address, 10) as first:
+            _send(first, sent)
+            _take_something(first)
+    before = resident_bytes(broker)
+    with ExitStack() as stack:
+        all_of_them = [stack.enter_context(socket.create_connection(address, 10)) for _ in range(CONNECTIONS)]
+        for each in all_of_them:
+            _send(each, sent)
+            _take_something(each, 0.02)
+        _take_something(all_of_them[-1])
+        grown = resident_bytes(broker) - before
+    assert grown <= CONNECTIONS * MOST_BYTES // 2
+
+
+def _take_something(connection: socket.socket, wait_s: float = 0.2) -> None:
+    """What is told at once; so what was sent before is taken in."""
+    connection.settimeout(wait_s)
+    with suppress(OSError):
+        while connection.recv(65_536):
+            pass
 
 
 def _send(connection: socket.socket, data: bytes) -> None:
