@@ -173,6 +173,8 @@ def _door(server: HttpServer) -> Iterator[Family]:
     yield Family.counter("tidegate_http_connections_refused_total", meaning, [({}, statistics["refused"])])
     meaning = "Silent connections to the operations door that gave way to others (http.max.connections)."
     yield Family.counter("tidegate_http_connections_displaced_total", meaning, [({}, statistics["displaced"])])
+    meaning = "Passwords and tokens that callers of the operations door have shown and that were wrong."
+    yield Family.counter("tidegate_http_logins_refused_total", meaning, [({}, server.refused_logins)])
     meaning = "Callers of the operations door that are sent streams of records (http.max.streams)."
     yield Family.gauge("tidegate_http_streams", meaning, [({}, statistics["streams"])])
     meaning = "Bytes that these have not taken yet (http.max.unsent.bytes)."

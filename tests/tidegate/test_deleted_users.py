@@ -38,3 +38,13 @@ async def test_an_event_stream_ends_and_tells_nothing_that_came_later(tmp_path: 
             heard += await follower.rest()
         assert b"SaslAuthenticationFailed" in heard
         assert b"later" not in heard
+
+
+@trio_test
+async def test_whoever_guesses_is_counted(tmp_path: Path) -> None:
+    async with open_http_door(tmp_path, {"http.enabled.mechanisms": "BASIC", "http.token": "secret"}) as door:
+        assert (await door.ask("GET", "/topics", {"authorization": ALICE})).status == 401
+        assert (await door.ask("GET", "/topics", {"authorization": "Bearer guess"})).status == 401
+        assert (await door.ask("GET", "/topics")).status == 401, "who says nothing does not guess"
+        told = await door.ask("GET", "/metrics", {"authorization": "Bearer secret"})
+        assert b"tidegate_http_logins_refused_total 2.0" in told.body

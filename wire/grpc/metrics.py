@@ -28,6 +28,8 @@ class GrpcMetrics:
         yield Family.counter("tidegate_grpc_connections_accepted_total", meaning, [({}, statistics["accepted"])])
         meaning = "Connections that the gRPC door refused, for there were too many."
         yield Family.counter("tidegate_grpc_connections_refused_total", meaning, [({}, statistics["refused"])])
+        meaning = "Passwords and tokens that callers of the gRPC door have shown and that were wrong."
+        yield Family.counter("tidegate_grpc_logins_refused_total", meaning, [({}, self._server.refused_logins)])
         yield Family.counter(
             "tidegate_grpc_connections_closed_total",
             "Connections that the gRPC door ended, by reason: no TLS, malformed (no HTTP/2), flooding (too many frames "

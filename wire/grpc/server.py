@@ -135,6 +135,11 @@ class GrpcServer:
             await trio.sleep(CHECK_S)
 
     @property
+    def refused_logins(self) -> int:
+        """Passwords and tokens that were wrong."""
+        return self._reception.refused
+
+    @property
     def ended(self) -> Counter[str]:
         """Connections that we ended, by reason."""
         return self._acceptor.ended

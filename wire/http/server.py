@@ -18,7 +18,7 @@ from attrs import define, field
 from coordinators.waiting import in_worker
 from engine.workers import Workers
 from wire.acceptor import Acceptor, ConnectionLimits, displace
-from wire.http.callers import Visitor
+from wire.http.callers import Reception, Visitor
 from wire.http.config import HttpLimits
 from wire.http.streams import Streams
 from wire.services import Services
@@ -179,6 +179,11 @@ class HttpServer:
             if self._application is None:
                 self._application = await in_worker(self._workers, self._load, self._services)
         return self._application
+
+    @property
+    def refused_logins(self) -> int:
+        """Passwords and tokens that were wrong."""
+        return self._services[Reception].refused
 
     def statistics(self) -> dict[str, int]:
         """Connections, now and so far."""

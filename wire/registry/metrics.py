@@ -40,6 +40,8 @@ class RegistryMetrics:
         yield Family.gauge("tidegate_registry_connections", meaning, [({}, statistics["connections"])])
         meaning = "Connections to the schema registry that were refused by registry.max.connections."
         yield Family.counter("tidegate_registry_connections_refused_total", meaning, [({}, statistics["refused"])])
+        meaning = "Passwords and tokens that callers of the schema registry have shown and that were wrong."
+        yield Family.counter("tidegate_registry_logins_refused_total", meaning, [({}, server.refused_logins)])
         meaning = "Requests to the schema registry, by route and status."
         counts = [
             ({"method": method, "route": route, "code": str(status)}, count)
