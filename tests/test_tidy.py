@@ -209,6 +209,10 @@ def test_no_tabs_and_no_trailing_space() -> None:
     )
 
 
+def test_no_merge_is_left_halfway() -> None:
+    _none([place for place, line in _lines() if line.startswith(("<" * 7, ">" * 7))])
+
+
 def test_files_end_with_one_newline() -> None:
     _none([name for name, text in _texts() if text and (not text.endswith("\n") or text.endswith("\n\n"))])
 
