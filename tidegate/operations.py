@@ -29,6 +29,7 @@ from wire.inner.metrics import ResidentMetrics
 from wire.inner.residents import Residents
 from wire.kafka.listeners import parse_listener
 from wire.kafka.metrics import KafkaMetrics
+from wire.kafka.nodes.carried import CarriedRequests
 from wire.kafka.server import KafkaServer
 
 logger = logging.getLogger("tidegate")
@@ -67,6 +68,7 @@ class Operations:
             shown: tuple[object, ...] = (life, reception, metrics, scrubbing, limits, times)
             services = node.services.extended({type(each): each for each in shown})
             server = HttpServer(services, node.workers, limits, tls)
+            node.services[CarriedRequests].answers = server.carried
         start = StartMetrics(_version, node.identity.node_id, server)
         metrics.register(start.collect)
         register_node(metrics, node)

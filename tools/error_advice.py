@@ -191,7 +191,6 @@ ADVICE: Final[dict[ErrorCode, Advice]] = {
 }
 
 HTTP_OWN: Final[dict[int, str]] = {
-    307: "Ask at `Location`: the member, receipt or producer lives on another node.",
     400: "Not HTTP as it should be, or a body that is not JSON, or not what the call takes.",
     401: "Show who you are: `http.token`, a user's password, a token, or a certificate.",
     403: "The caller lacks the right, or is a tenant's; or a web page of another origin, or a browser without a "

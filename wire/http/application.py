@@ -15,10 +15,10 @@ from coordinators.cluster.nodes import Nodes
 from coordinators.release.inspection import Inspection
 from coordinators.release.releases import Releases
 from coordinators.tenants.tenants import Tenants
-from engine.clock import Clock
 from engine.errors import BrokerError
 from engine.workers import Workers
 from wire.http.callers import LOCAL, Reception, Visitor
+from wire.http.carried import read_call, written_answer
 from wire.http.config import HttpLimits
 from wire.http.connection import HttpConnection
 from wire.http.elsewhere import Doors
@@ -109,6 +109,19 @@ class Application:
             response = Problem(HTTPStatus.INTERNAL_SERVER_ERROR, detail).response(path)
         self.answered[_known_method(request.method), label, response.status] += 1
         return shared(response, request, self._reception.access)
+
+    async def carried(self, caller: Caller, data: bytes) -> bytes:
+        """The answer to a call that came to another node's door, which knows who calls and that it may."""
+        request = read_call(data)
+        path, _, query = request.target.partition("?")
+        try:
+            route, place = _chosen(self._find(path), request, path)
+            response = await self._answer(route, place, request, query, caller)
+        except Problem as problem:
+            response = problem.response(path)
+        except BrokerError as error:
+            response = of_broker_error(error).response(path)
+        return written_answer(response)
 
     def _find(self, path: str) -> Found:
         if not path.startswith("/"):
@@ -226,8 +239,8 @@ def _body(request: Request, route: Route) -> Any:
 def load_application(services: Services) -> Application:
     """[thread] The application with every route, each given the services that it names."""
     inspection = Inspection(services[Releases], services[Workers])  # type: ignore[type-abstract]
-    inner, clock = services[InnerClient], services[Clock]  # type: ignore[type-abstract]
-    doors = Doors(inner, services[Nodes], inner.topics.settings, clock)
+    inner = services[InnerClient]
+    doors = Doors(inner, services[Nodes], inner.topics.settings)
     instances = Instances.of(services[Residents], inner.topics.settings)
     readers = TopicReaders(inner, services[RecordReading])
     added: dict[type[Any], object] = {

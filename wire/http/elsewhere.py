@@ -1,31 +1,30 @@
-"""Where a member or a producer lives: its caller is sent to that node's door, with the same request.
+"""Where a member or a producer lives: a call about one that lives on another node is carried there, in the name of
+whoever calls, and answered as that node answers.
 
-What lives on another node is answered with a redirection (307) to the operations door of that node, which the node
-itself tells (`http.advertised.url`). Many clients do not send their credentials on to another address: so what is made
-is told with the URL by which it is to be asked for from then on.
+A redirection would lose who calls: many clients do not send their credentials on to another address, and behind a
+balancer, or for a page in a browser, there may be none. What is made is told with the URL of its own node all the same:
+to ask there saves the way.
 """
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from http import HTTPStatus
 
-from attrs import define, field
+from attrs import define
 
-from coordinators.access.callers import NODE
 from coordinators.cluster.nodes import Nodes
 from coordinators.replication.ports import LinkBroken
-from engine.clock import Clock
 from engine.config.resolve import BrokerSettings
 from engine.errors import BrokerError
+from wire.http.carried import Answered, written_call
 from wire.http.messages import Call
 from wire.http.problems import Problem
 from wire.inner.asking import InnerClient
 from wire.inner.homes import Elsewhere
-from wire.kafka.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 
-DOOR_KEY = "http.advertised.url"
-BROKER_RESOURCE = 4
-KNOWN_S = 30.0
+DOOR, DOOR_KEY = "http", "http.advertised.url"
+ANSWER_S = 40.0
+"""How long another node may take: a poll waits up to 30 s for records."""
 
 
 @define(eq=False)
@@ -35,8 +34,6 @@ class Doors:
     inner: InnerClient
     nodes: Nodes
     settings: BrokerSettings
-    clock: Clock
-    _known: dict[int, tuple[str, float]] = field(factory=dict, init=False)
 
     def own_url(self, call: Call) -> str:
         """Where this node's door is, for the caller: as it is told to everybody, or as it has called it."""
@@ -46,39 +43,26 @@ class Doors:
             return url.rstrip("/")
         return f"http://{host}" if host else ""
 
-    async def url_of(self, node_id: int) -> str | None:
-        """Where another node's door is; None if it has none, or is not there."""
-        known = self._known.get(node_id)
-        if known is not None and self.clock.monotonic() < known[1]:
-            return known[0]
-        url = await self._asked(node_id) if node_id in self.nodes.by_id else None
-        if url:
-            self._known[node_id] = url, self.clock.monotonic() + KNOWN_S
-        return url or None
-
-    async def _asked(self, node_id: int) -> str | None:
-        resource = DescribeConfigsResource(BROKER_RESOURCE, str(node_id), [DOOR_KEY])
-        try:
-            with self.inner.guest(NODE, "http") as guest:
-                answer = await self.inner.ask(guest, DescribeConfigsRequest([resource]), node_id=node_id, timeout_s=2.0)
-        except (LinkBroken, BrokerError):
-            return None
-        found = (each.value for result in answer.results for each in result.configs if each.name == DOOR_KEY)
-        return next(found, None)
-
     @asynccontextmanager
     async def at_home(self, call: Call) -> AsyncIterator[None]:
-        """Within it, what lives elsewhere becomes a redirection."""
+        """Within it, a call about what lives elsewhere is answered by its node."""
         try:
             yield
         except Elsewhere as error:
-            raise await self._sent_on(call, error) from None
+            raise await self._carried(call, error) from None
 
-    async def _sent_on(self, call: Call, error: Elsewhere) -> Problem:
-        url = await self.url_of(error.node_id)
-        if url is None:
-            detail = f"{error}, which is not there, or has no operations door; make another one"
+    async def _carried(self, call: Call, error: Elsewhere) -> Problem:
+        """What its node answers to the same request, as this one's answer."""
+        if call.request.is_carried:
+            detail = f"{error}: what lives on several nodes is asked for in requests of its own"
+            return Problem(HTTPStatus.CONFLICT, detail, error="Elsewhere")
+        if error.node_id not in self.nodes.by_id:
+            detail = f"{error}, which is not there; make another one"
             return Problem(HTTPStatus.NOT_FOUND, detail, error="NotAtHome")
-        location = url.rstrip("/") + call.request.target
-        detail = f"{error}: ask for it at {url}"
-        return Problem(HTTPStatus.TEMPORARY_REDIRECT, detail, headers={"Location": location}, error="Elsewhere")
+        asked = written_call(call.request)
+        try:
+            return Answered(await self.inner.carrying.call(error.node_id, call.caller, DOOR, asked, ANSWER_S))
+        except (LinkBroken, BrokerError) as reason:
+            detail = f"{error}, and it cannot be asked: {reason}; it is not known what became of the request"
+            headers = {"Retry-After": "1"}
+            return Problem(HTTPStatus.SERVICE_UNAVAILABLE, detail, headers=headers, error="Elsewhere")

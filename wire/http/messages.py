@@ -37,6 +37,9 @@ class Request:
     """The body as it arrives, of a route that takes it so; `body` is empty then. No piece is asked for before the one
     before it is done with: so whoever sends faster waits."""
 
+    is_carried: bool = False
+    """Whether another node has carried it here, for what lives on this one."""
+
     @property
     def content_type(self) -> str:
         """Of the body, without parameters; empty if it does not say."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 import trio
 from attrs import define, field
 
+from coordinators.access.callers import Caller
 from coordinators.waiting import in_worker
 from engine.workers import Workers
 from wire.acceptor import Acceptor, ConnectionLimits, displace
@@ -47,6 +48,9 @@ class HttpApplication(Protocol):
         self, transport: Transport, limits: HttpLimits, visitor: Visitor, streams: Streams, /
     ) -> "HttpConnection":
         """One connection, to be run."""
+
+    async def carried(self, caller: Caller, data: bytes, /) -> bytes:
+        """The answer to a call that came to another node's door."""
 
 
 def _load(services: Services) -> HttpApplication:
@@ -140,6 +144,10 @@ class HttpServer:
         if self._is_leaving:
             connection.leave()
         return connection
+
+    async def carried(self, caller: Caller, data: bytes) -> bytes:
+        """The answer to a call that came to another node's door."""
+        return await (await self._loaded()).carried(caller, data)
 
     def _set_apart(self) -> int:
         return self._streams.count

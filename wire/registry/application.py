@@ -14,7 +14,7 @@ from coordinators.access.callers import Caller
 from coordinators.schemas.names import DEFAULT_CONTEXT, checked_context
 from coordinators.schemas.registry import Registry
 from coordinators.tenants.tenants import Tenants
-from engine.errors import BrokerError
+from engine.errors import BrokerError, PolicyViolation
 from wire.http.callers import LOCAL, Reception, Visitor
 from wire.http.config import HttpLimits
 from wire.http.connection import HttpConnection
@@ -69,6 +69,10 @@ class RegistryApplication:
     def connection(self, transport: Transport, limits: HttpLimits, visitor: Visitor, _: Streams) -> HttpConnection:
         """One connection, to be run; nothing here is sent as a stream."""
         return HttpConnection(TransportStream(transport), limits, partial(self.respond, visitor=visitor))
+
+    async def carried(self, _: Caller, __: bytes) -> bytes:
+        """Nothing here lives on one node."""
+        raise PolicyViolation("the registry's calls are not carried")
 
     async def respond(self, request: Request, visitor: Visitor = LOCAL) -> Response:
         """The answer to a request; whatever happens there is one."""

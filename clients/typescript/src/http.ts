@@ -21,24 +21,13 @@ export class TidegateError extends Error {
 }
 
 export class Door {
-  private base: string;
+  private readonly base: string;
 
   constructor(
     url: string,
     private readonly options: Options = {},
   ) {
     this.base = url.replace(/\/+$/, "");
-  }
-
-  /** Where it is asked if this door leads elsewhere. */
-  private home: string | undefined;
-
-  /** A door for what lives on one node of a cluster, which that node tells by its address. Where it turns out that this
-   * one leads to others, it is asked there: with redirections alone who calls would not be told on the way. */
-  homeAt(url: string): Door {
-    const home = new Door(this.base, this.options);
-    home.home = url ? new URL(url).origin : undefined;
-    return home;
   }
 
   /** A call of a path, each part of which may have any letters; undefined where there is no answer. */
@@ -62,12 +51,7 @@ export class Door {
     const words = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString();
     const target = path.map((part) => `/${encodeURIComponent(part)}`).join("");
     const send = this.options.fetch ?? globalThis.fetch;
-    const response = await send(`${this.base}${target}${words ? `?${words}` : ""}`, { ...sent, redirect: "manual" });
-    if (response.type === "opaqueredirect" || response.status === 307) {
-      if (this.home === undefined) throw new TidegateError(307, "another node is to be asked, and it is not known which");
-      [this.base, this.home] = [this.home, undefined];
-      return this.send(path, query, sent);
-    }
+    const response = await send(`${this.base}${target}${words ? `?${words}` : ""}`, sent);
     if (!response.ok) {
       throw new TidegateError(response.status, sentence(await response.text()) ?? `the door answers ${response.status}`);
     }

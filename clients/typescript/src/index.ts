@@ -92,14 +92,14 @@ export class Tidegate {
       ...(options.sessionMs === undefined ? {} : { session_ms: options.sessionMs }),
     };
     const shown = await this.door.call<MemberShown>("POST", ["groups", group, "members"], order);
-    return new Member(this.door.homeAt(shown.url), shown);
+    return new Member(this.door, shown);
   }
 
   /** Work for a share group: its workers get records one by one, each for one of them at a time. */
   async work(group: string, topics: string[], options: { sessionMs?: number } = {}): Promise<Worker> {
     const order = { topics, ...(options.sessionMs === undefined ? {} : { session_ms: options.sessionMs }) };
     const shown = await this.door.call<ShareMemberJoined>("POST", ["share-groups", group, "members"], order);
-    return new Worker(this.door.homeAt(shown.url), shown);
+    return new Worker(this.door, shown);
   }
 
   /** Become the one producer of a transactional id; whoever was it before is fenced. */
@@ -110,7 +110,7 @@ export class Tidegate {
       ...(options.sessionMs === undefined ? {} : { session_ms: options.sessionMs }),
     };
     const shown = await this.door.call<ProducerShown>("POST", ["producers", "init"], order);
-    return new Producer(this.door.homeAt(shown.url), shown);
+    return new Producer(this.door, shown);
   }
 }
 

@@ -32,28 +32,6 @@ after(async () => {
   rmSync(data, { recursive: true, force: true });
 });
 
-test("what lives on another node is asked there, by who calls", { timeout: PATIENCE_MS }, async () => {
-  const asked: { url: string; who: string | undefined }[] = [];
-  const balancer = "http://balancer.example:8080";
-  // Whatever the balancer is asked about a member leads to another node than the member's.
-  const led: typeof fetch = async (target, init) => {
-    const to = String(target);
-    asked.push({ url: to, who: new Headers(init?.headers).get("authorization") ?? undefined });
-    assert.equal(init?.redirect, "manual");
-    if (to.startsWith(balancer) && to.includes("/members/")) return new Response(null, { status: 307, headers: { Location: url } });
-    return fetch(to.replace(balancer, url), init);
-  };
-  const through = new Tidegate(balancer, { token: "secret", fetch: led });
-  await through.createTopic("led");
-  const member = await through.join("led", ["led"]);
-  await member.heartbeat();
-  await member.leave();
-  const elsewhere = asked.filter((each) => each.url.startsWith(url));
-  assert.deepEqual(elsewhere.map((each) => each.url.endsWith("/heartbeat")), [true, false]);
-  assert.ok(asked.every((each) => each.who === "Bearer secret"));
-  assert.equal(asked.filter((each) => each.url.includes("/members/")).length, 3);
-});
-
 test("a topic may have any name", { timeout: PATIENCE_MS }, async () => {
   const [written] = await tidegate.publish("events", { value: "one" });
   assert.deepEqual(written, { partition: 0, offset: 0 });

@@ -1,4 +1,4 @@
-"""Members and producers in a cluster: they work wherever they live, and other nodes send their callers there."""
+"""Members and producers in a cluster: they work wherever they live, and whichever node their callers ask."""
 
 from pathlib import Path
 from typing import Any
@@ -6,11 +6,15 @@ from typing import Any
 import trio
 from trio.testing import trio_test
 
+from coordinators.access.callers import Caller, Principal
 from tests.wire.http.cluster_doors import cluster_doors, create_on
 from tests.wire.http.door import Answer, HttpDoor
 from tests.wire.kafka.door import Client
 from tests.wire.kafka.requests import BY_NAME, batch, produce
 from tests.wire.kafka.sharing import configure_group
+from wire.http.carried import Answered, written_call
+from wire.http.messages import Request
+from wire.inner.asking import InnerClient
 
 PATIENCE_S = 60.0
 SETTINGS: dict[str, object] = {"group.initial.rebalance.delay.ms": 0, "offsets.topic.num.partitions": 4}
@@ -62,10 +66,22 @@ async def _members(doors: dict[int, HttpDoor], clients: dict[int, Client]) -> No
         target = f"/groups/{group}/members/{member['member']}"
         found = await polled(doors[home], target, 2)
         assert sorted(each["value"] for each in found) == ["to-0", "to-1"]
-        sent_on = await doors[other].ask("GET", f"{target}/records?wait_ms=5")
-        assert sent_on.status == 307
-        assert sent_on.headers["location"] == member["url"] + "/records?wait_ms=5"
-        assert (await doors[home].ask("DELETE", target, {"x-tidegate": "1"})).status == 204
+        assert (await doors[other].get(target))["state"] == "reading"
+        assert (await doors[other].get(f"{target}/records?wait_ms=5"))["records"] == []
+        committed = await made(doors[other], f"{target}/commit")
+        assert committed["generation"] == (await doors[home].get(target))["generation"]
+        await _is_nobodys_else(doors[other], home, target)
+        assert (await doors[other].ask("DELETE", target, {"x-tidegate": "1"})).status == 204
+        gone = await doors[other].ask("GET", target)
+        assert (gone.status, gone.json()["error"]) == (404, "NotAtHome")
+
+
+async def _is_nobodys_else(door: HttpDoor, home: int, target: str) -> None:
+    """Somebody else learns of no member there is, by whichever node."""
+    carrying = door.broker.node.services[InnerClient].carrying
+    stranger = Caller(Principal("eve"), "127.0.0.1")
+    answer = Answered(await carrying.call(home, stranger, "http", written_call(Request("GET", target)), PATIENCE_S))
+    assert answer.status == 404
 
 
 async def _share_members(doors: dict[int, HttpDoor], clients: dict[int, Client]) -> None:
@@ -74,19 +90,18 @@ async def _share_members(doors: dict[int, HttpDoor], clients: dict[int, Client])
     member = await made(doors[2], "/share-groups/work/members", topics=["queue"])
     target = f"/share-groups/work/members/{member['member']}"
     receipts = [each["receipt"] for each in await polled(doors[2], target, 2)]
-    sent_on = await post(doors[1], "/messages/ack", receipts=receipts)
-    assert (sent_on.status, sent_on.headers["location"]) == (307, f"{member['receipts_url']}/ack")
-    assert await made(doors[2], "/messages/ack", receipts=receipts) == {"settled": 2, "refused": []}
+    assert await made(doors[1], "/messages/ack", receipts=receipts) == {"settled": 2, "refused": []}
+    unknown = [f"queue:0:0:1:1-{'0' * 24}.{'0' * 12}", f"queue:0:0:1:2-{'0' * 24}.{'0' * 12}"]
+    mixed = await post(doors[1], "/messages/nack", receipts=unknown)
+    assert (mixed.status, mixed.json()["error"]) == (409, "Elsewhere")
 
 
 async def _producers(doors: dict[int, HttpDoor]) -> None:
     reader = await made(doors[1], "/groups/out-readers/members", topics=["out"], reset="earliest")
     for home in doors:
         producer = (await made(doors[home], "/producers/init", transactional_id=f"tx-{home}"))["producer"]
-        sent_on = await post(doors[3 - home], "/transactions/begin", producer=producer)
-        assert sent_on.status == 307
         for committed in (True, False):
-            await made(doors[home], "/transactions/begin", producer=producer)
+            await made(doors[3 - home], "/transactions/begin", producer=producer)
             for partition in (0, 1):
                 record = {"value": f"{home}-{partition}-{committed}", "partition": partition}
                 done = await made(

@@ -225,7 +225,7 @@ def quoted(name: str) -> str:
 
 _MEMBER: dict[str, Any] = {
     "place": MemberPlace,
-    "problems": (307, 404, 409),
+    "problems": (404, 409, 503),
     "rights": on(READ_GROUP, "group"),
 }
 

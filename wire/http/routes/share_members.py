@@ -206,10 +206,10 @@ def _shown(member: DoorShareMember, call: Call, doors: Doors) -> ShareMemberJoin
 
 _MEMBER: dict[str, Any] = {
     "place": MemberPlace,
-    "problems": (307, 404, 409),
+    "problems": (404, 409, 503),
     "rights": on(READ_GROUP, "group"),
 }
-_SETTLE: dict[str, Any] = {"answer": Settled, "problems": (307, 409), "rights": OPEN}
+_SETTLE: dict[str, Any] = {"answer": Settled, "problems": (404, 409, 503), "rights": OPEN}
 
 ROUTES = (
     Route(

@@ -270,7 +270,7 @@ def _shown(producer: TransactionalProducer, call: Call, doors: Doors) -> Produce
     )
 
 
-_PRODUCER: dict[str, Any] = {"answer": ProducerShown, "problems": (307, 404, 409), "rights": OPEN}
+_PRODUCER: dict[str, Any] = {"answer": ProducerShown, "problems": (404, 409, 503), "rights": OPEN}
 
 ROUTES = (
     Route(
@@ -299,7 +299,7 @@ ROUTES = (
         "Close a producer; its transaction is aborted",
         place=ProducerPlace,
         status=204,
-        problems=(307, 404, 409),
+        problems=(404, 409, 503),
         rights=OPEN,
     ),
     Route("POST", "/transactions/begin", begin_transaction, "Begin a transaction", body=ProducerOrder, **_PRODUCER),

@@ -5,6 +5,8 @@ its own, and is answered when it is done, whichever came before: one that waits 
 """
 
 import logging
+from collections.abc import Awaitable, Callable
+from functools import partial
 
 import msgspec
 import trio
@@ -12,7 +14,7 @@ from attrs import define, field
 
 from coordinators.access.callers import Caller, Principal
 from coordinators.background import Background
-from engine.errors import BrokerError, InvalidRequest, ThrottlingQuotaExceeded
+from engine.errors import BrokerError, InvalidRequest, PolicyViolation, ThrottlingQuotaExceeded
 from wire.kafka.calls import Calls, Guest
 from wire.kafka.codec import WireError, decode_request_header, response_start
 from wire.kafka.errors import error_code
@@ -27,6 +29,9 @@ MOST_AT_ONCE = 2_000
 """Requests of one link that are under way; a node sends fewer."""
 MOST_GUESTS = 10_000
 """That stay, of one link."""
+
+
+AnswersCalls = Callable[[Caller, bytes], Awaitable[bytes]]
 
 
 @define(eq=False)
@@ -44,6 +49,8 @@ class CarriedRequests:
     calls: Calls
     trust: NodeTrust
     background: Background
+    answers: "AnswersCalls | None" = field(default=None, init=False)
+    """Carries out calls of a door as they came there; None while this node has no such door."""
     _senders: dict[int, _Sender] = field(factory=dict, init=False)
     """By the ids of their connections."""
 
@@ -69,6 +76,9 @@ class CarriedRequests:
             raise ThrottlingQuotaExceeded("the node carries too much at a time")
         data = bytes(request.request_data)
         header = decode_request_header(memoryview(data), 0)
+        if carried_for.call:
+            self._begin_call(sender, peer, caller, data[header[4] :], header[2])
+            return None
         guest = self._guest(sender, carried_for, caller, header[3])
         scope = trio.CancelScope()
         sender.under_way.add(scope)
@@ -108,6 +118,36 @@ class CarriedRequests:
             self.calls.leave(guest)
 
     # -- carrying out
+
+    def _begin_call(self, sender: _Sender, peer: Peer, caller: Caller, data: bytes, correlation_id: int) -> None:
+        if self.answers is None:
+            raise PolicyViolation("this node has no operations door")
+        scope = trio.CancelScope()
+        sender.under_way.add(scope)
+        answered = partial(self.answers, caller, data)
+        self.background.start_soon(self._carry_out_call, sender, scope, peer, answered, correlation_id)
+
+    async def _carry_out_call(
+        self,
+        sender: _Sender,
+        scope: trio.CancelScope,
+        peer: Peer,
+        answered: Callable[[], Awaitable[bytes]],
+        correlation_id: int,
+    ) -> None:
+        answer = EnvelopeResponse()
+        try:
+            with scope:
+                answer.response_data = await answered()
+        except BrokerError as error:
+            answer.error_code = error_code(error)
+        except Exception:
+            logger.exception("a call that node %s carries has failed", peer.node_id)
+            answer.error_code = error_code(BrokerError("a bug of the broker"))
+        finally:
+            sender.under_way.discard(scope)
+        if peer.answer is not None:
+            peer.answer(EnvelopeRequest.API_KEY, 0, correlation_id, answer)
 
     async def _carry_out(
         self,

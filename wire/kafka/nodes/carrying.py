@@ -8,6 +8,7 @@ import msgspec
 import trio
 from attrs import define, field
 
+from coordinators.access.callers import Caller
 from coordinators.replication.ports import LinkBroken
 from wire.kafka.calls import Guest, written
 from wire.kafka.codec import is_flexible, response_decoder, response_start
@@ -21,11 +22,13 @@ VERSIONS = (0, 0)
 MOST_AT_ONCE = 512
 """Of requests that are carried at a time, to all nodes; a further one waits for its turn."""
 LEAVE_S = 5.0
+CALL = -1
+"""The key in the header of what is no request of Kafka's."""
 LENGTH_BYTES = 4
 _header = struct.Struct(">hhih")
 
 
-class CarriedFor(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class CarriedFor(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """In whose name a request is carried, besides the address."""
 
     kind: str
@@ -36,6 +39,8 @@ class CarriedFor(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Which of the sender's guests it is, if it stays; else 0."""
     chosen: bool = False
     """Whether the door has chosen the partitions."""
+    call: bool = False
+    """Whether it is a call of that door as it came, for what lives on the other node, and no request of Kafka's."""
 
 
 @define(eq=False)
@@ -44,6 +49,8 @@ class Carrying:
 
     links: "SharedLinks | None" = None
     _places: trio.CapacityLimiter = field(factory=lambda: trio.CapacityLimiter(MOST_AT_ONCE), init=False)
+    _calls: trio.CapacityLimiter = field(factory=lambda: trio.CapacityLimiter(MOST_AT_ONCE), init=False)
+    """Calls may wait for records for long, and keep no requests."""
 
     async def ask(
         self, node_id: int, guest: Guest, message: Any, version: int, timeout_s: float, *, chosen: bool = False
@@ -64,6 +71,21 @@ class Carrying:
             return None
         start = response_start(message.API_KEY, version).size - LENGTH_BYTES
         return response_decoder(message.API_KEY, version)(memoryview(answer.response_data), start)
+
+    async def call(self, node_id: int, caller: Caller, door: str, data: bytes, timeout_s: float) -> bytes:
+        """What that door of the node answers to a call of this one. `LinkBroken` where it is not known what became of
+        it."""
+        if self.links is None:
+            raise LinkBroken(f"node {node_id} is not known here")
+        principal = CarriedFor(caller.principal.kind, caller.principal.name, door, caller.tenant, call=True)
+        envelope = EnvelopeRequest(
+            _header.pack(CALL, 0, 0, 0) + data, msgspec.json.encode(principal), caller.host.encode()
+        )
+        async with self._calls:
+            answer = await self.links.ask(node_id, envelope, VERSIONS, timeout_s)
+        if answer.error_code:
+            raise broker_error(answer.error_code)
+        return bytes(answer.response_data or b"")
 
     async def leave(self, node_id: int, guest: Guest) -> None:
         """Tell a node that a guest asks no more; if it cannot be told, it finds out by the link's end."""

@@ -1,5 +1,6 @@
 """Requests that a node carries here for the callers of its doors."""
 
+import struct
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -11,6 +12,7 @@ from attrs import define, field
 from trio.testing import trio_test
 
 from coordinators.access.callers import ANONYMOUS, Caller, Principal
+from engine.errors import InvalidRequest
 from tests.wire.inner.house import House
 from tests.wire.kafka.door import open_door, until
 from tests.wire.kafka.guarded import Guarded
@@ -22,13 +24,15 @@ from wire.kafka.errors import ErrorCode
 from wire.kafka.messages.envelope import EnvelopeRequest, EnvelopeResponse
 from wire.kafka.messages.metadata import MetadataRequest
 from wire.kafka.nodes.carried import CarriedRequests
-from wire.kafka.nodes.carrying import _principal, _request
+from wire.kafka.nodes.carrying import CALL, CarriedFor, _principal, _request
 from wire.kafka.nodes.trust import LinkKind, NodeLink, NodeName
 from wire.kafka.request import Context, Endpoint, Peer
 
 SETTINGS: dict[str, object] = {"authorizer.enable": "true", "super.users": "User:root"}
 ROOT = Caller(Principal("root"), "10.0.0.9")
 LENGTH = 4
+CALL_HEADER = struct.pack(">hhih", CALL, 0, 7, 0)
+"""With its correlation id, which the link writes there."""
 
 
 @define(eq=False)
@@ -148,3 +152,38 @@ async def test_a_guest_that_stays_is_one_until_it_leaves_or_its_node_does(tmp_pa
         (guest,) = known.guests.values()
         node.peer.leave()
         assert guest.peer.gone
+
+
+def call_of(node: Sender, caller: Caller, data: bytes) -> EnvelopeResponse | None:
+    principal = CarriedFor(caller.principal.kind, caller.principal.name, "http", call=True)
+    envelope = EnvelopeRequest(CALL_HEADER + data, msgspec.json.encode(principal), caller.host.encode())
+    return node.carried.take(envelope, Context(node.peer, 0, None))
+
+
+@trio_test
+async def test_a_call_of_a_door_is_answered_in_the_callers_name(tmp_path: Path) -> None:
+    async with sender(tmp_path) as node:
+
+        async def answers(caller: Caller, data: bytes) -> bytes:
+            if data == b"bad":
+                raise InvalidRequest("it is")
+            return f"{caller.principal} of {caller.host}: ".encode() + data
+
+        node.carried.answers = answers
+        for data in (b"what?", b"bad"):
+            assert call_of(node, ROOT, data) is None
+            await until(lambda: node.answers)
+            answer = node.answers.pop(7)
+            if data == b"bad":
+                assert answer.error_code == ErrorCode.INVALID_REQUEST
+            else:
+                assert answer.response_data == b"User:root of 10.0.0.9: what?"
+
+
+@trio_test
+async def test_a_call_for_a_door_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    async with sender(tmp_path) as node:
+        node.carried.answers = None
+        answer = call_of(node, ROOT, b"what?")
+        assert answer is not None
+        assert answer.error_code == ErrorCode.POLICY_VIOLATION
