@@ -8,8 +8,9 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <stdint.h>
+#include <string.h>
 
-#define VERSION 1
+#define VERSION 2
 /* From here on other threads may run meanwhile. */
 #define LONG_BYTES 65536
 
@@ -61,26 +62,30 @@ static inline int number(span *rest, int bits, int64_t *value)
     return 1;
 }
 
-/* Passes over a field of bytes; a null one has the size -1. */
-static inline int field(span *rest, int may_be_null, int *is_null)
+/* Passes over a field of bytes, of which it tells the size; a null one has the size -1. */
+static inline int field(span *rest, int may_be_null, int64_t *size)
 {
-    int64_t size;
-    if (!number(rest, 32, &size))
+    if (!number(rest, 32, size))
         return 0;
-    *is_null = size == -1;
-    if (size < 0)
-        return may_be_null && *is_null;
-    if (size > rest->end - rest->at)
+    if (*size < 0)
+        return may_be_null && *size == -1;
+    if (*size > rest->end - rest->at)
         return 0;
-    rest->at += size;
+    rest->at += *size;
     return 1;
 }
 
-/* Passes over one record, which must be the one of this index; says whether it has a key. */
-static inline int record(span *section, int64_t index, int *has_key)
+/* What a record has: sizes are -1 where there is nothing. */
+typedef struct {
+    int64_t key_size;
+    int64_t value_size;
+    const uint8_t *value;
+} parts;
+
+/* Passes over one record, which must be the one of this index. */
+static inline int record(span *section, int64_t index, parts *found)
 {
     int64_t size, timestamp_delta, offset_delta, headers;
-    int is_null;
     span rest;
     if (!number(section, 32, &size) || size <= 0 || size > section->end - section->at)
         return 0;
@@ -88,13 +93,13 @@ static inline int record(span *section, int64_t index, int *has_key)
     rest.end = section->at + size;
     if (!number(&rest, 64, &timestamp_delta) || !number(&rest, 32, &offset_delta) || offset_delta != index)
         return 0;
-    if (!field(&rest, 1, &is_null))
+    if (!field(&rest, 1, &found->key_size) || !field(&rest, 1, &found->value_size))
         return 0;
-    *has_key = !is_null;
-    if (!field(&rest, 1, &is_null) || !number(&rest, 32, &headers) || headers < 0 || headers > rest.end - rest.at)
+    found->value = rest.at - (found->value_size > 0 ? found->value_size : 0);
+    if (!number(&rest, 32, &headers) || headers < 0 || headers > rest.end - rest.at)
         return 0;
     for (; headers > 0; headers--)
-        if (!field(&rest, 0, &is_null) || !field(&rest, 1, &is_null))
+        if (!field(&rest, 0, &size) || !field(&rest, 1, &size))
             return 0;
     if (rest.at != rest.end)
         return 0;
@@ -106,10 +111,10 @@ static inline int record(span *section, int64_t index, int *has_key)
 static int64_t sound_records(span *section, int64_t count)
 {
     int64_t index;
-    int has_key;
+    parts found;
     for (index = 0; index < count; index++) {
         span before = *section;
-        if (!record(section, index, &has_key)) {
+        if (!record(section, index, &found)) {
             *section = before;
             return index;
         }
@@ -172,7 +177,7 @@ static PyObject *without_key(PyObject *module, PyObject *const *arguments, Py_ss
     Py_buffer view;
     span section;
     int64_t count, index, total = 0, most;
-    int has_key;
+    parts found;
     PyObject *indexes;
     (void)module;
     if (given != 4) {
@@ -183,8 +188,8 @@ static PyObject *without_key(PyObject *module, PyObject *const *arguments, Py_ss
     if (!section_of(arguments, &view, &section, &count))
         return NULL;
     indexes = PyList_New(0);
-    for (index = 0; indexes != NULL && index < count && record(&section, index, &has_key); index++) {
-        if (has_key)
+    for (index = 0; indexes != NULL && index < count && record(&section, index, &found); index++) {
+        if (found.key_size >= 0)
             continue;
         if (total++ < most) {
             PyObject *named = PyLong_FromLongLong(index);
@@ -197,7 +202,55 @@ static PyObject *without_key(PyObject *module, PyObject *const *arguments, Py_ss
     return indexes == NULL ? NULL : Py_BuildValue("LN", (long long)total, indexes);
 }
 
+PyDoc_STRVAR(
+    common_beginning_doc,
+    "common_beginning(buffer, start, count, size) -> (index, position) of the first value, if all begin alike, or None.");
+
+static PyObject *common_beginning(PyObject *module, PyObject *const *arguments, Py_ssize_t given)
+{
+    Py_buffer view;
+    span section;
+    int64_t count, index, first_index = -1;
+    Py_ssize_t size, position;
+    const uint8_t *first = NULL;
+    parts found;
+    int is_common = 1;
+    (void)module;
+    if (given != 4) {
+        PyErr_SetString(PyExc_TypeError, "common_beginning takes a buffer, a start, a count and a size");
+        return NULL;
+    }
+    size = PyLong_AsSsize_t(arguments[3]);
+    if (size < 0) {
+        if (!PyErr_Occurred())
+            PyErr_SetString(PyExc_ValueError, "a size is at least 0");
+        return NULL;
+    }
+    if (!section_of(arguments, &view, &section, &count))
+        return NULL;
+    for (index = 0; is_common && index < count; index++) {
+        if (!record(&section, index, &found)) {
+            is_common = 0;
+        } else if (found.value_size >= 0) {
+            if (found.value_size < size)
+                is_common = 0;
+            else if (first == NULL) {
+                first = found.value;
+                first_index = index;
+            } else {
+                is_common = memcmp(first, found.value, (size_t)size) == 0;
+            }
+        }
+    }
+    position = first == NULL ? 0 : first - (const uint8_t *)view.buf;
+    PyBuffer_Release(&view);
+    if (!is_common || first == NULL)
+        Py_RETURN_NONE;
+    return Py_BuildValue("Ln", (long long)first_index, position);
+}
+
 static PyMethodDef methods[] = {
+    {"common_beginning", (PyCFunction)(void (*)(void))common_beginning, METH_FASTCALL, common_beginning_doc},
     {"first_unsound", (PyCFunction)(void (*)(void))first_unsound, METH_FASTCALL, first_unsound_doc},
     {"without_key", (PyCFunction)(void (*)(void))without_key, METH_FASTCALL, without_key_doc},
     {NULL, NULL, 0, NULL},

@@ -13,10 +13,12 @@ from typing import NoReturn
 from engine.errors import InvalidRecord
 from engine.files.files import Buffer
 
-VERSION = 1
+VERSION = 2
 INT, LONG = 32, 64
 """Bits of the numbers inside records."""
 SMALLEST_RECORD_BYTES = 7
+NULL = 1
+"""The length of nothing, as it is written."""
 
 
 class _Unsound(Exception):
@@ -99,7 +101,53 @@ def _without_key(buffer: Buffer, start: int, count: int, most: int, /) -> tuple[
     return found, indexes
 
 
-first_unsound, without_key = _first_unsound, _without_key
+def _common_beginning(buffer: Buffer, start: int, count: int, size: int, /) -> tuple[int, int] | None:
+    """The index of the first of the (sound) records that has a value, and where that lies, if all values there are
+    begin with the same `size` bytes; None also where that is hard to tell. It reads no more than it needs."""
+    data = buffer if isinstance(buffer, bytes) else bytes(buffer)
+    position, beginning, first = start, b"", None
+    for index in range(count):
+        # Its length: nearly always a number of two or three bytes.
+        byte, second = data[position], data[position + 1]
+        if byte < 0x80:
+            position += 1
+            end = position + (byte >> 1)
+        elif second < 0x80:
+            position += 2
+            end = position + ((byte & 0x7F | second << 7) >> 1)
+        else:
+            third = data[position + 2]
+            if third >= 0x80:
+                return None
+            position += 3
+            end = position + ((byte & 0x7F | (second & 0x7F) << 7 | third << 14) >> 1)
+        # Past its attributes, its time, its offset.
+        position += 1
+        while data[position] >= 0x80:
+            position += 1
+        position += 1
+        while data[position] >= 0x80:
+            position += 1
+        key = data[position + 1]
+        if key >= 0x80:
+            return None
+        position += 2 if key == NULL else 2 + (key >> 1)
+        value = data[position]
+        if value != NULL:
+            if value < 2 * size:
+                return None
+            while data[position] >= 0x80:
+                position += 1
+            begins = data[position + 1 : position + 1 + size]
+            if first is None:
+                first, beginning = (index, position + 1), begins
+            elif begins != beginning:
+                return None
+        position = end
+    return first
+
+
+first_unsound, without_key, common_beginning = _first_unsound, _without_key, _common_beginning
 is_compiled = False
 with suppress(ImportError):
     from engine.records import _walk
@@ -107,6 +155,7 @@ with suppress(ImportError):
     # Another version is an older one that was left behind: it may judge otherwise.
     if _walk.VERSION == VERSION:
         first_unsound, without_key = _walk.first_unsound, _walk.without_key
+        common_beginning = _walk.common_beginning
         is_compiled = True
 
 

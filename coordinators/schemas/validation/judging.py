@@ -48,6 +48,12 @@ class Judging:
             self.candidates[part, framing] = found
 
     @property
+    def goes_by_ids(self) -> bool:
+        """Whether no payload is looked into: then the verdict takes no time."""
+        parts = (self.rules.key, self.rules.value)
+        return not any(part is not None and (part.is_full or part.needs_name) for part in parts)
+
+    @property
     def is_quick(self) -> bool:
         """Whether no schema has to be read first."""
         for (part, _), found in self.candidates.items():

@@ -17,7 +17,7 @@ from coordinators.schemas.validation.rules import SchemaRules, schema_rules
 from coordinators.schemas.validation.validators import Validators
 from coordinators.topic_view import Topic, TopicUpdate, TopicView
 from coordinators.waiting import in_worker
-from engine.errors import BrokerError, kept
+from engine.errors import BrokerError, InvalidRecord, kept
 from engine.ids import TopicId
 from engine.log.types import Origin
 from engine.records.batch import Batch
@@ -101,7 +101,7 @@ class SchemaValidation:
                 judging = self._judging(publication, rules)
                 await in_worker(self.workers, _look, judging, publication.batch)
                 judging.find()
-                publication.refusal = await in_worker(self.workers, judging.verdict)
+                publication.refusal = await self._verdict(judging)
         except BrokerError as error:
             publication.refusal = kept(error)
         publication.is_judged = True
@@ -113,11 +113,15 @@ class SchemaValidation:
         if judging is not None:
             await in_worker(self.workers, _look, judging, batch)
             judging.find()
-            publication.refusal = await in_worker(self.workers, judging.verdict)
+            publication.refusal = await self._verdict(judging)
         if publication.refusal is None:
             plain = PlainJudging.find(self.validators, rules.plain_subject)
             config = publication.partition.log.config
             publication.batch = await in_worker(self.workers, _stamped, plain, batch, config.level(batch.codec))
+
+    async def _verdict(self, judging: Judging) -> InvalidRecord | None:
+        """In a thread, unless going there takes longer than the verdict."""
+        return judging.verdict() if judging.goes_by_ids else await in_worker(self.workers, judging.verdict)
 
     def _rules_of(self, publication: Publication) -> SchemaRules | None:
         if publication.is_judged or publication.refusal is not None or publication.batch.origin is not Origin.CLIENT:

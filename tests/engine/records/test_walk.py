@@ -159,3 +159,43 @@ def test_where_there_is_a_compiler_the_compiled_form_is_the_one_in_use() -> None
         [sys.executable, "-c", program], capture_output=True, text=True, cwd=compiling.ROOT, check=True
     )
     assert done.stdout.strip() == "True"
+
+
+# -- what all values begin with
+
+BEGINNINGS = [pytest.param(record_walk._common_beginning, id="python")]
+if record_walk.is_compiled:
+    BEGINNINGS.append(pytest.param(record_walk.common_beginning, id="compiled"))
+_VALUE = st.none() | st.builds(
+    lambda beginning, rest: beginning + rest, st.sampled_from([b"abc", b"abc", b"abd", b"ab"]), st.binary(max_size=80)
+)
+
+
+@pytest.mark.parametrize("form", BEGINNINGS)
+@given(st.lists(st.tuples(st.none() | st.binary(max_size=70), _VALUE), max_size=6))
+def test_what_all_values_begin_with_is_found(
+    form: Callable[[bytes, int, int, int], Unsound], records: list[tuple[bytes | None, bytes | None]]
+) -> None:
+    data = b"??" + section(*(plain(index, value, key) for index, (key, value) in enumerate(records)))
+    values = [value for _, value in records if value is not None]
+    found = form(data, 2, len(records), 3)
+    is_common = bool(values) and all(len(value) >= 3 and value[:3] == values[0][:3] for value in values)
+    if found is not None:
+        index, position = found
+        assert is_common
+        assert records[index][1] == values[0]
+        assert data[position:].startswith(values[0])
+    elif form is not record_walk._common_beginning:
+        assert not is_common, "only the form in Python may leave it open"
+
+
+def test_the_compiled_form_reads_nothing_outside_of_the_section() -> None:
+    if not record_walk.is_compiled:
+        pytest.skip("there is no compiled form")
+    whole = plain(0, b"abc")
+    for size in range(len(whole)):
+        assert record_walk.common_beginning(whole[:size], 0, 1, 3) is None
+    with pytest.raises(ValueError, match="outside"):
+        record_walk.common_beginning(whole, len(whole) + 1, 1, 3)
+    with pytest.raises(ValueError, match="at least 0"):
+        record_walk.common_beginning(whole, 0, 1, -1)
