@@ -13,6 +13,7 @@ import json
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from http.client import HTTPConnection
 from typing import Any
 from urllib.parse import urlsplit
@@ -58,6 +59,10 @@ class Asked:
             raise RuntimeError(f"{method} {path}: {response.status} {told[:200]!r}")
         return json.loads(told)
 
+    def close(self) -> None:
+        """Nothing more is asked."""
+        self._connection.close()
+
     def timed(self, count: int, ask: Callable[[int], Any]) -> tuple[Figures, list[Any]]:
         """So many requests, and what one came to."""
         cpu, began = cpu_s(self.pid), time.monotonic()
@@ -87,15 +92,15 @@ def tidegate(subjects: int) -> dict[str, Any]:
     with testing.broker({"registry.port": "-1"}, timeout_s=60) as running:
         running.restart()
         empty_s, empty_mb = cpu_s(running.pid), resident_mb(running.pid)
-        asked = Asked(running.registry_url, running.pid)
-        asked.ask("GET", "/subjects")
-        found = measure(asked, subjects)
+        with closing(Asked(running.registry_url, running.pid)) as asked:
+            asked.ask("GET", "/subjects")
+            found = measure(asked, subjects)
         running.restart()
         start = {"empty_cpu_s": empty_s, "full_cpu_s": cpu_s(running.pid)}
         start |= {"empty_mb": round(empty_mb, 1), "full_mb": round(resident_mb(running.pid), 1)}
-        again = Asked(running.registry_url, running.pid)
-        if len(again.ask("GET", "/subjects")) != subjects:
-            raise RuntimeError("subjects are missing after the start")
+        with closing(Asked(running.registry_url, running.pid)) as again:
+            if len(again.ask("GET", "/subjects")) != subjects:
+                raise RuntimeError("subjects are missing after the start")
         return {**found, "start": start}
 
 
@@ -109,8 +114,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     found = {"tidegate": tidegate(given.subjects)}
     if given.apicurio:
-        with apicurio() as other:
-            found["apicurio"] = measure(Asked(other.url, other.pid), given.subjects)
+        with apicurio() as other, closing(Asked(other.url, other.pid)) as asked:
+            found["apicurio"] = measure(asked, given.subjects)
     print(json.dumps(found, indent=1))
     return 0
 
