@@ -146,6 +146,10 @@ def test_protobuf_goes_there_and_back_with_what_it_imports(
     known = registry.get_latest_version(f"{topic}-value").schema
     assert known.schema_type == "PROTOBUF"
     assert [each.name for each in known.references] == ["shop_line.proto"]
+    chosen = {"auto.register.schemas": False, "use.latest.version": True}
+    write = ProtobufSerializer(shop.Order, registry, chosen)
+    read = ProtobufDeserializer(shop.Order, {"use.latest.version": True}, registry)
+    assert there_and_back(schema_broker, topic, write, read, order) == order
     inner = shop.Order.Inner(text="within")
     write, read = ProtobufSerializer(shop.Order.Inner, registry), ProtobufDeserializer(shop.Order.Inner, {}, registry)
     assert there_and_back(schema_broker, f"{topic}-inner", write, read, inner) == inner

@@ -32,6 +32,7 @@ class SchemaShown(msgspec.Struct, kw_only=True, rename="camel"):
     rule_set: dict[str, Any] | Omitted = UNSET
     schema: str | Omitted = UNSET
     deleted: bool | Omitted = UNSET
+    max_id: int | Omitted = UNSET
 
 
 class VersionShown(msgspec.Struct):

@@ -90,6 +90,12 @@ class GuidPlace(msgspec.Struct):
 PageNumber = Annotated[int, msgspec.Meta(ge=-1, le=INT32_MAX)]
 
 
+class FormatQuery(msgspec.Struct, kw_only=True):
+    """`format` asks for a schema in another form: `resolved` (Avro), `serialized` (Protobuf); others change nothing."""
+
+    format: str = ""
+
+
 class NoQuery(msgspec.Struct):
     """Nothing is asked for; whatever is said is passed over."""
 

@@ -61,6 +61,9 @@ class ParsedSchema(Protocol):
     def normalized(self) -> str:
         """The same with everything put in order that means nothing."""
 
+    def formatted(self, name: str) -> str | None:
+        """The schema in another form that clients ask for by name; None where its kind has none of that name."""
+
     def incompatibilities(self, writer: Any, *, lenient: bool = False) -> list[str]:
         """What a reader with this schema could not read of what was written with `writer`, of the same kind. `lenient`
         is less strict where a kind has rules that are."""

@@ -3,27 +3,27 @@
 from typing import Any
 from uuid import UUID
 
-import msgspec
-
 from coordinators.access.access import AccessControl
 from coordinators.schemas import formats
 from coordinators.schemas.errors import SchemaNotFound
 from coordinators.schemas.names import DEFAULT_CONTEXT, split
-from coordinators.schemas.registering import Registered
+from coordinators.schemas.registering import Registered, Registering
 from coordinators.schemas.registry import Registry
 from coordinators.schemas.rows import SchemaRow
 from coordinators.waiting import Breathing
 from wire.http.routing import Route
 from wire.registry.answers import ContextId, SchemaShown, VersionShown, shown, shown_as
-from wire.registry.calls import GuidPlace, IdPlace, NoQuery, Paged, RegistryCall
+from wire.registry.calls import FormatQuery, GuidPlace, IdPlace, NoQuery, Paged, RegistryCall
+from wire.registry.formatted import in_form, text_of
 from wire.registry.rights import FILTERED, may_see, require_schema
 from wire.registry.routes.subjects import ALL_CONTEXTS, MANY, raw, with_prefix
 
 
-class IdQuery(msgspec.Struct):
-    """`subject` says in which context the id is meant."""
+class IdQuery(FormatQuery, kw_only=True, rename="camel"):
+    """`subject` says in which context the id is meant; with `fetchMaxId` the greatest id of it is told."""
 
     subject: str = ""
+    fetch_max_id: bool = False
 
 
 class UsesQuery(Paged, kw_only=True):
@@ -64,14 +64,22 @@ def _under_name(registry: Registry, number: int, name: str) -> SchemaRow | None:
     return None
 
 
-async def show_schema(call: RegistryCall, registry: Registry, access: AccessControl) -> SchemaShown:
+async def show_schema(
+    call: RegistryCall, registry: Registry, access: AccessControl, registering: Registering
+) -> SchemaShown:
     """The schema of an id."""
-    return shown(_by_id(call, registry, access))
+    row = _by_id(call, registry, access)
+    found = await in_form(shown(row), row, call.query.format, registering)
+    if call.query.fetch_max_id:
+        found.max_id = registry.next_id(row.context) - 1
+    return found
 
 
-async def show_schema_text(call: RegistryCall, registry: Registry, access: AccessControl) -> Any:
+async def show_schema_text(
+    call: RegistryCall, registry: Registry, access: AccessControl, registering: Registering
+) -> Any:
     """The schema of an id, bare."""
-    return raw(_by_id(call, registry, access).text)
+    return raw(await text_of(_by_id(call, registry, access), call.query.format, registering))
 
 
 async def list_subjects_of(call: RegistryCall, registry: Registry, access: AccessControl) -> list[str]:
@@ -123,13 +131,15 @@ def _guid(text: str) -> str:
         raise SchemaNotFound(f"Schema {text} not found") from None
 
 
-async def show_by_guid(call: RegistryCall, registry: Registry, access: AccessControl) -> SchemaShown:
+async def show_by_guid(
+    call: RegistryCall, registry: Registry, access: AccessControl, registering: Registering
+) -> SchemaShown:
     """The schema of a guid."""
     found = registry.by_guid(_guid(call.place.guid))
     if found is None:
         raise SchemaNotFound(f"Schema {call.place.guid} not found")
     require_schema(access, call.caller, registry, found, "GET /schemas/guids/{guid}")
-    return shown(found)
+    return await in_form(shown(found), found, call.query.format, registering)
 
 
 async def list_ids_of(call: RegistryCall, registry: Registry, access: AccessControl) -> list[ContextId]:
@@ -177,7 +187,7 @@ ROUTES = (
         "A schema by its guid",
         SchemaShown,
         GuidPlace,
-        NoQuery,
+        FormatQuery,
         rights=FILTERED,
     ),
     Route(

@@ -17,7 +17,8 @@ from coordinators.waiting import Breathing
 from wire.http.routing import Route
 from wire.registry.answers import SchemaShown, shown_as
 from wire.registry.bodies import SchemaGiven
-from wire.registry.calls import Paged, RegistryCall, SubjectPlace, VersionPlace
+from wire.registry.calls import FormatQuery, Paged, RegistryCall, SubjectPlace, VersionPlace
+from wire.registry.formatted import in_form, text_of
 from wire.registry.rights import FILTERED, may_see, to_subject
 
 ALL_CONTEXTS = ":*:"
@@ -33,13 +34,13 @@ class SubjectsQuery(Paged, kw_only=True, rename="camel"):
     deleted_only: bool = False
 
 
-class RegisterQuery(msgspec.Struct):
+class RegisterQuery(FormatQuery, kw_only=True):
     """With `normalize` a schema is put in order first."""
 
     normalize: bool = False
 
 
-class LookUpQuery(RegisterQuery):
+class LookUpQuery(RegisterQuery, kw_only=True):
     """With `deleted`, deleted versions count."""
 
     deleted: bool = False
@@ -53,7 +54,7 @@ class VersionsQuery(Paged, kw_only=True, rename="camel"):
     deleted_as_negative: bool = False
 
 
-class DeletedQuery(msgspec.Struct):
+class DeletedQuery(FormatQuery, kw_only=True):
     """Whether deleted versions count."""
 
     deleted: bool = False
@@ -95,7 +96,8 @@ async def register(call: RegistryCall, registering: Registering) -> SchemaShown:
     wanted = WantedSchema(
         call.subject, given.content, normalize=call.query.normalize, id=given.given_id, version=given.given_version
     )
-    found = shown_as(await registering.register(wanted))
+    made = await registering.register(wanted)
+    found = await in_form(shown_as(made), made.schema, call.query.format, registering)
     found.subject = msgspec.UNSET
     return found
 
@@ -105,7 +107,7 @@ async def look_up(call: RegistryCall, registering: Registering) -> SchemaShown:
     given: SchemaGiven = call.body
     query: LookUpQuery = call.query
     found = await registering.look_up(call.subject, given.content, normalize=query.normalize, deleted=query.deleted)
-    return shown_as(found)
+    return await in_form(shown_as(found), found.schema, query.format, registering)
 
 
 async def list_versions(call: RegistryCall, registry: Registry) -> list[int]:
@@ -123,14 +125,16 @@ async def list_versions(call: RegistryCall, registry: Registry) -> list[int]:
     return query.of(numbers)
 
 
-async def show_version(call: RegistryCall, registry: Registry) -> SchemaShown:
+async def show_version(call: RegistryCall, registry: Registry, registering: Registering) -> SchemaShown:
     """One version with its schema."""
-    return shown_as(registered(registry, call, deleted=call.query.deleted))
+    found = registered(registry, call, deleted=call.query.deleted)
+    return await in_form(shown_as(found), found.schema, call.query.format, registering)
 
 
-async def show_version_schema(call: RegistryCall, registry: Registry) -> Any:
+async def show_version_schema(call: RegistryCall, registry: Registry, registering: Registering) -> Any:
     """The schema of a version, bare."""
-    return raw(registered(registry, call, deleted=call.query.deleted).schema.text)
+    found = registered(registry, call, deleted=call.query.deleted)
+    return raw(await text_of(found.schema, call.query.format, registering))
 
 
 async def list_referrers(call: RegistryCall, registry: Registry) -> list[int]:
@@ -150,13 +154,13 @@ async def delete_version(call: RegistryCall, deleting: SchemaDeleting) -> int:
     return await deleting.version(call.subject, call.version, permanent=call.query.permanent)
 
 
-class MetadataQuery(msgspec.Struct):
+class MetadataQuery(FormatQuery, kw_only=True):
     """Deleted versions too."""
 
     deleted: bool = False
 
 
-async def show_by_metadata(call: RegistryCall, registry: Registry) -> SchemaShown:
+async def show_by_metadata(call: RegistryCall, registry: Registry, registering: Registering) -> SchemaShown:
     """The newest version whose metadata has the properties that are asked for, by repeated `key` and `value`."""
     wanted = properties_of(call.request.target)
     row = _row(registry, call.subject)
@@ -164,7 +168,8 @@ async def show_by_metadata(call: RegistryCall, registry: Registry) -> SchemaShow
         schema = registry.schema_of(row.subject, version)
         properties = (schema.content.metadata or {}).get("properties") or {}
         if (call.query.deleted or not version.deleted) and wanted.items() <= properties.items():
-            return shown_as(Registered(row.subject, version, schema))
+            found = Registered(row.subject, version, schema)
+            return await in_form(shown_as(found), schema, call.query.format, registering)
     raise SubjectNotFound(str(call.subject))
 
 

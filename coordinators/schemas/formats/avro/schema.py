@@ -34,6 +34,10 @@ class AvroSchema:
         """The same with unknown properties in the order of their names."""
         return print_json(printed(self.type, self._lent, normalized=True))
 
+    def formatted(self, name: str) -> str | None:
+        """`resolved` has the types of references written out where they are first used."""
+        return print_json(printed(self.type, (), normalized=False)) if name == "resolved" else None
+
     def name_of(self, payload: bytes) -> str:  # noqa: ARG002
         """The full name of the type, by which subjects can be called."""
         return self.type.name.full if isinstance(self.type, NamedType) else self.type.kind

@@ -56,6 +56,10 @@ class JsonSchema:
         """With keys in the order of their names."""
         return print_json(self.documents.root, sort_keys=True)
 
+    def formatted(self, name: str) -> str | None:  # noqa: ARG002
+        """There is no other form."""
+        return None
+
     def name_of(self, payload: bytes) -> str:  # noqa: ARG002
         """The title, by which subjects can be called."""
         root = self.documents.root

@@ -5,6 +5,7 @@ next among those within it, and so on; a single 0 stands for the first message. 
 behind the schema's id.
 """
 
+from base64 import b64encode
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
@@ -38,6 +39,10 @@ class ProtobufSchema:
     def normalized(self) -> str:
         """With imports and options in order."""
         return printed(self.files.root, normalized=True)
+
+    def formatted(self, name: str) -> str | None:
+        """`serialized` is the file's descriptor in base64, as Confluent's client for Python wants it."""
+        return b64encode(self.files.root.SerializeToString()).decode() if name == "serialized" else None
 
     def name_of(self, payload: bytes) -> str:
         """The full name of the message, by which subjects can be called."""

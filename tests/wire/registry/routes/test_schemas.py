@@ -1,9 +1,33 @@
 """`/schemas`: by id, by guid, all of them."""
 
+import json
+from base64 import b64decode
+
+from google.protobuf import descriptor_pb2
 from trio.testing import trio_test
 
 from tests.coordinators.schemas.registries import avro
 from tests.wire.registry.doors import Door
+
+
+@trio_test
+async def test_schemas_are_given_in_other_forms(door: Door) -> None:
+    await door.register("order", avro("a"))
+    references = [{"name": "Order", "subject": "order", "version": 1}]
+    found = await door.register("basket", '{"type":"array","items":"Order"}', references=references)
+    for path in (f"/schemas/ids/{found['id']}", f"/schemas/guids/{found['guid']}", "/subjects/basket/versions/latest"):
+        resolved = json.loads((await door.get(f"{path}?format=resolved"))["schema"])
+        assert resolved == {"type": "array", "items": json.loads(avro("a"))}
+        assert (await door.get(f"{path}?format=other"))["schema"] == '{"type":"array","items":"Order"}'
+    proto = 'syntax = "proto3"; package shop; message Order { int32 id = 1; }'
+    found = await door.register("proto", proto, schemaType="PROTOBUF")
+    shown = await door.get(f"/schemas/ids/{found['id']}?format=serialized&fetchMaxId=true")
+    described = descriptor_pb2.FileDescriptorProto.FromString(b64decode(shown["schema"]))
+    assert (described.package, described.message_type[0].name, shown["maxId"]) == ("shop", "Order", 3)
+    assert (await door.get("/subjects/proto/versions/1?format=resolved"))["schema"] == proto
+    body = {"schema": proto, "schemaType": "PROTOBUF"}
+    status, looked_up = await door.ask("POST", "/subjects/proto?format=serialized", body)
+    assert (status, looked_up["schema"]) == (200, shown["schema"])
 
 
 @trio_test
