@@ -5,11 +5,13 @@ import os
 import re
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from compat_tests import brokers
+from compat_tests.waiting import eventually
 from tidegate import testing
 
 pytestmark = pytest.mark.skipif(brokers.target() == "kafka", reason="they show what Kafka has not")
@@ -70,16 +72,23 @@ def type_all(typed: list[tuple[str, list[str]]], tmp_path: Path) -> None:
             "TIDEGATE_CLI_CONFIG": str(tmp_path / "none.toml"),
         }
         for command, shown in typed:
-            done = subprocess.run(
-                command.replace(ADDRESS, broker.bootstrap).replace(DOOR, broker.http_url.removeprefix("http://")),
-                shell=True,
-                env=environment,
-                cwd=tmp_path,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-                timeout=120,
-                check=False,
-            )
-            assert done.returncode == 0, f"{command}: {done.stdout}"
-            assert plain(done.stdout.splitlines()) == plain(shown), command
+            moved = command.replace(ADDRESS, broker.bootstrap).replace(DOOR, broker.http_url.removeprefix("http://"))
+            # A reader who waits for something waits as long as it takes on his machine.
+            eventually(partial(_typed, moved, environment, tmp_path), plain(shown), 60 if "sleep " in command else 0)
+
+
+def _typed(command: str, environment: dict[str, str], folder: Path) -> list[str]:
+    """What it prints."""
+    done = subprocess.run(
+        command,
+        shell=True,
+        env=environment,
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, f"{command}: {done.stdout}"
+    return plain(done.stdout.splitlines())
