@@ -13,12 +13,13 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from http import HTTPStatus
+from typing import TYPE_CHECKING
 
 import trio
 from attrs import define, field
 
-from wire.http.problems import Problem
+if TYPE_CHECKING:
+    from wire.http.problems import Problem
 
 logger = logging.getLogger("tidegate.http")
 
@@ -53,11 +54,7 @@ class Streams:
         """Take a place; raises if there is none."""
         if self.count >= self.most and not self._make_room():
             self.ended["refused"] += 1
-            raise Problem(
-                HTTPStatus.SERVICE_UNAVAILABLE,
-                f"http.max.streams={self.most} callers are being sent streams of records already",
-                headers={"Retry-After": "5"},
-            )
+            raise _no_place(self.most)
         self._seats[seat] = None
 
     def leave(self, seat: "Seat") -> None:
@@ -131,3 +128,13 @@ class Seat:
             yield
         finally:
             self.streams.sent(self)
+
+
+def _no_place(most: int) -> "Problem":
+    # What answers over HTTP is loaded with the first caller, not with the broker.
+    from http import HTTPStatus
+
+    from wire.http.problems import Problem
+
+    detail = f"http.max.streams={most} callers are being sent streams of records already"
+    return Problem(HTTPStatus.SERVICE_UNAVAILABLE, detail, headers={"Retry-After": "5"})
