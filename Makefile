@@ -42,7 +42,7 @@ setup: venv  ## install what the tests need: kcat, nc, Java, Maven, etcd, Node, 
 	@sh tools/setup/console.sh
 	@echo "== setup: Kafka's jars"
 	@$(PY) -m tools.reference.install
-	@$(PY) -m tools.reference.spark s3
+	@$(PY) -m tools.reference.spark s3 delta iceberg
 
 check: venv static  ## the quick part of `make test`, for every day: some minutes, needs no more than the venv
 	@echo "== quick unit and property tests"

@@ -23,7 +23,7 @@ SETTINGS = {
 }
 
 
-NEEDS = ("s3",)
+NEEDS = ("s3", "delta", "iceberg")
 
 
 # The cleaner works at once; nothing is deleted for its age but where a topic says so.

@@ -16,6 +16,8 @@ ISOLATION = Option(
     choices=("read_committed", "read_uncommitted"),
 )
 ARCHIVE = Option("archive", "the folder of the archive: a path, or hdfs:, s3a: and so on", required=True)
+FORMAT = Option("format", "what the archive is kept as", default="parquet", choices=("parquet", "delta", "iceberg"))
+CATALOG = Option("catalog", "Iceberg's catalog and namespace for the tables, as lake.topics; without, they are folders")
 REGISTRY_CONFIG = Option(
     "registry-config",
     "a setting of the registry's clients, KEY=VALUE: basic.auth.user.info, bearer.auth.token, ssl.ca.location",
@@ -29,6 +31,8 @@ _ALL = (
         target="tools.pipelines.archive.pipeline:run",
         options=(
             ARCHIVE,
+            FORMAT,
+            CATALOG,
             Option("topics", "topics to archive; may be repeated", kind="list"),
             Option("pattern", "archive all topics whose whole name matches this (Java's regular expressions)"),
             Option("follow", "go on with what comes, until stopped", kind="flag"),
@@ -67,6 +71,8 @@ _ALL = (
         target="tools.pipelines.audit:run",
         options=(
             ARCHIVE,
+            FORMAT,
+            CATALOG,
             Option("topics", "topics to compare, all of the archive if none is named; may be repeated", kind="list"),
             ISOLATION,
             Option("bucket", "offsets that are first compared as one", kind="number", default=100_000, least=1),
@@ -82,6 +88,8 @@ _ALL = (
         target="tools.pipelines.backfill:run",
         options=(
             ARCHIVE,
+            FORMAT,
+            CATALOG,
             Option("topic", "the archive's topic", required=True),
             Option("to", "the topic to write to, which must exist", required=True),
             Option("name", "identifies the job: the same name goes on where it ended (default: backfill-TOPIC-to-TO)"),

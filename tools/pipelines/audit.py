@@ -11,17 +11,13 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from tools.pipelines.archive.append import records
-from tools.pipelines.archive.entries import File
-from tools.pipelines.archive.files import RECORD_HASH, holdings, read
-from tools.pipelines.archive.log import ArchiveLog
+from tools.pipelines.archive.files import RECORD_HASH
 from tools.pipelines.kafka import Cluster
-from tools.pipelines.objects import storage_at
 from tools.pipelines.options import DIFFERENT, OK, PipelineError, Values
 from tools.pipelines.progress import Progress
 from tools.pipelines.ranges import Offsets, Ranges
 from tools.pipelines.running import connected, progress_for, session_for
-
-Place = tuple[str, int]
+from tools.pipelines.tables.opening import archive_of, check
 
 
 @dataclass
@@ -79,6 +75,7 @@ class Report:
 
 def run(values: Values) -> int:
     """Compares, tells, and ends with `DIFFERENT` if anything differs."""
+    check(values)
     with (
         session_for("audit", values) as spark,
         progress_for("audit", values, spark) as progress,
@@ -104,68 +101,38 @@ class Auditor:
         self._cluster = cluster
         self._values = values
         self._progress = progress
-        self._log = ArchiveLog(storage_at(spark, values["archive"]))
-        if self._log.state.number < 0:
-            raise PipelineError(f"there is no archive in {self._log.storage.root}")
-        self._topics = values["topics"] or sorted(self._log.state.offsets)
-        unknown = sorted(set(self._topics) - set(self._log.state.offsets))
+        self._archive = archive_of(spark, values)
+        if self._archive.state.number < 0:
+            raise PipelineError(f"there is no archive in {self._archive.storage.root}")
+        self._topics = values["topics"] or sorted(self._archive.state.offsets)
+        unknown = sorted(set(self._topics) - set(self._archive.state.offsets))
         if unknown:
             raise PipelineError(f"the archive has no topic {', '.join(unknown)}")
-        self._files = [file for file in self._log.state.files.values() if file.topic in self._topics]
+        self._files = [file for file in self._archive.state.files.values() if file.topic in self._topics]
 
     def report(self) -> Report:
         self._progress.doing = "reading the archive"
-        problems, sound = self._check_files()
+        problems, found = self._archive.check(self._topics)
         verdicts = self._verdicts()
         ends = _offsets(verdicts, 1)
         self._progress.begin(_offsets(verdicts, 0), ends)
-        archive = self._hashed(read(self._spark, self._log, [file.path for file in sound]))
+        archive = self._hashed(found)
         self._note(verdicts, self._duplicates(archive))
         self._progress.doing = "comparing it with the topics"
         self._compare(verdicts, archive)
         self._progress.batch(sum(each.compared[1] - each.compared[0] for each in verdicts), ends, ends)
         return Report(verdicts, problems)
 
-    def _check_files(self) -> tuple[list[str], list[File]]:
-        """What is wrong with the files themselves, and those that can be read."""
-        storage = self._log.storage
-        present = {name: size for name, size in storage.files("").items() if name.endswith(".parquet")}
-        problems = [f"{name}: is no file of the archive" for name in sorted(present) if self._unlisted(name)]
-        sound = []
-        for file in self._files:
-            if file.path not in present:
-                problems.append(f"{file.path}: is gone")
-            elif present[file.path] != file.bytes:
-                problems.append(f"{file.path}: has {present[file.path]} bytes, not {file.bytes}")
-            else:
-                sound.append(file)
-        names = [file.path for file in sound]
-        held = holdings(read(self._spark, self._log, names), names) if names else {}
-        problems += [
-            f"{file.path}: does not hold what the archive's log says"
-            for file in sound
-            if held.get(file.path, ("", {}))[1] != file.parts
-        ]
-        return problems, sound
-
-    def _unlisted(self, name: str) -> bool:
-        hidden = name.startswith(("_", "."))
-        topic = name.partition("/")[0].removeprefix("topic=")
-        return not hidden and topic in self._topics and name not in self._log.state.files
-
     def _verdicts(self) -> list[Verdict]:
         """One per partition, with what of it can be compared."""
-        state = self._log.state
+        state = self._archive.state
         ends = {topic: state.offsets[topic] for topic in self._topics}
         known = set(self._cluster.topics([], ".*"))
         living = [topic for topic in self._topics if topic in known]
         partitions = {topic: list(state.offsets[topic]) for topic in living}
         firsts = self._cluster.offsets(partitions, "earliest", self._values["isolation"]) if living else {}
         lasts = self._cluster.offsets(partitions, "latest", self._values["isolation"]) if living else {}
-        rows: dict[Place, int] = defaultdict(int)
-        for file in self._files:
-            for number, part in file.parts.items():
-                rows[file.topic, number] += part.rows
+        rows = self._archive.rows(self._topics)
         verdicts = []
         for topic, numbers in ends.items():
             compacted = topic in living and self._cluster.compacted(topic)
@@ -174,7 +141,7 @@ class Auditor:
                 first = min(max(start, firsts.get(topic, {}).get(number, end)), end)
                 behind = max(0, lasts.get(topic, {}).get(number, end) - end)
                 verdicts.append(
-                    Verdict(topic, number, (start, end), (first, end), rows[topic, number], behind, compacted)
+                    Verdict(topic, number, (start, end), (first, end), rows.get((topic, number), 0), behind, compacted)
                 )
         return verdicts
 

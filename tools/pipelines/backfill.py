@@ -5,17 +5,14 @@
 
 from typing import Any
 
-from tools.pipelines.archive.entries import File
-from tools.pipelines.archive.files import read
-from tools.pipelines.archive.log import ArchiveLog
 from tools.pipelines.archive.typed import KnownSchemas
 from tools.pipelines.kafka import Cluster
-from tools.pipelines.objects import storage_at
 from tools.pipelines.options import OK, PipelineError, UsageError, Values
 from tools.pipelines.progress import Progress
 from tools.pipelines.ranges import Offsets
 from tools.pipelines.replay import Target, replay
 from tools.pipelines.running import connected, progress_for, session_for
+from tools.pipelines.tables.opening import archive_of, check
 from tools.pipelines.times import epoch_ms
 from tools.pipelines.typed.registry import Registry
 from tools.pipelines.watching import Watch
@@ -30,6 +27,7 @@ def run(values: Values) -> int:
     since, until = (epoch_ms(name, values[name]) for name in ("since", "until"))
     if since is not None and until is not None and since >= until:
         raise UsageError("--since is not before --until: nothing lies between")
+    check(values)
     with (
         session_for("backfill", values) as spark,
         progress_for("backfill", values, spark) as progress,
@@ -47,24 +45,23 @@ class Backfill:
         self._cluster = cluster
         self._values = values
         self._since, self._until = times
-        self._log = ArchiveLog(storage_at(spark, values["archive"]))
+        self._archive = archive_of(spark, values)
         self._topic: str = values["topic"]
         self._to: str = values["to"]
         self._name = values["name"] or f"backfill-{self._topic}-to-{self._to}"
         self._progress = progress
-        if self._topic not in self._log.state.offsets:
-            raise PipelineError(f"{self._log.storage.root} has no topic {self._topic}")
-        self._ends = {self._topic: self._log.state.offsets[self._topic]}
+        if self._topic not in self._archive.state.offsets:
+            raise PipelineError(f"{self._archive.storage.root} has no topic {self._topic}")
+        self._ends = {self._topic: self._archive.state.offsets[self._topic]}
 
     def run(self) -> None:
         self._check_target()
         self._progress.begin(self._reached(), self._ends)
         done = self._cluster.committed(self._name).get(self._to, {})
-        files = [file for file in self._log.state.files.values() if file.topic == self._topic]
-        left = [file.path for file in files if _remains(file, done)]
+        left, told = self._archive.left(self._topic, done)
         if done:
-            self._progress.say(f"goes on with {self._name}: {len(files) - len(left)} of {len(files)} files are done")
-        written = self._replay(read(self._spark, self._log, left)) if left else 0
+            self._progress.say(f"goes on with {self._name}: {told}")
+        written = self._replay(left) if left is not None else 0
         reached = self._reached()
         self._progress.batch(written, reached, self._ends)
         self._commit(reached)
@@ -75,13 +72,13 @@ class Backfill:
             self._cluster.topics([self._topic])
         (target,) = self._cluster.topics([self._to])
         _, count = self._cluster.descriptions([target])[target]
-        needed = max(self._log.state.offsets[self._topic]) + 1
+        needed = max(self._archive.state.offsets[self._topic]) + 1
         if count < needed:
             raise PipelineError(f"{target} has {count} partitions, {self._topic} has {needed}: give it as many")
 
     def _replay(self, records: Any) -> int:
         chosen = self._chosen(records)
-        partitions = len(self._log.state.offsets[self._topic])
+        partitions = len(self._archive.state.offsets[self._topic])
         tasks = min(partitions, self._spark.sparkContext.defaultParallelism)
         target = Target(
             name=self._name,
@@ -107,7 +104,7 @@ class Backfill:
         if not self._values["registry"]:
             return {}
         registry = Registry(self._values["registry"], self._values["registry_config"])
-        return KnownSchemas(self._log.storage).moved(registry, self._topic, f"{self._to}-value")
+        return KnownSchemas(self._archive.storage).moved(registry, self._topic, f"{self._to}-value")
 
     def _chosen(self, records: Any) -> Any:
         at = "unix_millis(timestamp)"
@@ -129,9 +126,5 @@ class Backfill:
 
     def _reached(self) -> Offsets:
         """How far the job is in the source, by the group that its transactions commit to."""
-        starts = self._log.state.starts[self._topic]
+        starts = self._archive.state.starts[self._topic]
         return {self._topic: {**starts, **self._cluster.committed(self._name).get(self._to, {})}}
-
-
-def _remains(file: File, done: dict[int, int]) -> bool:
-    return any(part.last >= done.get(number, 0) for number, part in file.parts.items())

@@ -113,4 +113,5 @@ def session_for(name: str, values: Values) -> Iterator[Any]:
 
 def needs_of(values: Values) -> list[str]:
     """What Spark must have beside Kafka's connector."""
-    return ["s3"] if stores_objects(values) else []
+    tables = values.get("format", "parquet")
+    return (["s3"] if stores_objects(values) else []) + ([] if tables == "parquet" else [tables])

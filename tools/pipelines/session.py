@@ -23,6 +23,15 @@ SMALL = {
     "spark.sql.shuffle.partitions": "4",
     "spark.driver.extraJavaOptions": JAVA_OPTIONS.format(LOGGING.as_uri()),
 }
+# What must be told before the session is there.
+STATIC = {
+    "delta": {
+        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        # Of the tasks that read a table's log; Delta's 50 take longer to start than to do so.
+        "spark.databricks.delta.snapshotPartitions": "2",
+    }
+}
 # Where this package is found: in an installed Tidegate that is no place where Spark's workers would look.
 HOME = str(Path(__file__).resolve().parents[2])
 # Files are laid out by the hour of UTC, whatever the machine's own zone.
@@ -41,7 +50,9 @@ def spark_session(name: str, settings: Mapping[str, str] | None = None, needs: I
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.appName(name)
-    chosen = {**ALWAYS, **(settings or {})}
+    needs = tuple(needs)
+    static = {key: value for name in needs for key, value in STATIC.get(name, {}).items()}
+    chosen = {**ALWAYS, **static, **(settings or {})}
     if not submitted():
         # Spark would take whatever python3 is on the path, without our packages.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)

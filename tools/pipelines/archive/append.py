@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import reduce
 from typing import Any
 
-from tools.pipelines.archive.entries import Entry
+from tools.pipelines.archive.entries import Entry, State
 from tools.pipelines.archive.files import describe, laid_out, write
 from tools.pipelines.archive.log import ArchiveLog
 from tools.pipelines.archive.schemas import Schemas, with_json
@@ -14,6 +14,7 @@ from tools.pipelines.archive.typed import KnownSchemas, with_data
 from tools.pipelines.kafka import Cluster
 from tools.pipelines.options import PipelineError
 from tools.pipelines.ranges import Offsets, Ranges, ranges_between, to_json
+from tools.pipelines.storage import Storage
 from tools.pipelines.typed.registry import Registry
 
 
@@ -63,10 +64,10 @@ def records(spark: Any, cluster: Cluster, ranges: Ranges, isolation: str) -> Any
     return spark.read.format("kafka").options(**options).load()
 
 
-def plan(cluster: Cluster, log: ArchiveLog, topics: list[str], isolation: str, *, start: str = "earliest") -> Plan:
+def plan(cluster: Cluster, state: State, topics: list[str], isolation: str, *, start: str = "earliest") -> Plan:
     """From where the archive ends to where the topics end now."""
     described = cluster.descriptions(topics)
-    _refuse_other_topics(log, {topic: identity for topic, (identity, _) in described.items()})
+    _refuse_other_topics(state, {topic: identity for topic, (identity, _) in described.items()})
     partitions = {topic: range(count) for topic, (_, count) in described.items()}
     firsts = cluster.offsets(partitions, "earliest", isolation)
     ends = cluster.offsets(partitions, "latest", isolation)
@@ -74,7 +75,7 @@ def plan(cluster: Cluster, log: ArchiveLog, topics: list[str], isolation: str, *
     starts: Offsets = {}
     gaps: Ranges = {}
     for topic, numbers in partitions.items():
-        done = log.state.offsets.get(topic)
+        done = state.offsets.get(topic)
         for number in numbers:
             # A partition that came after the archive began is archived from its first record on.
             default = fresh[topic][number] if done is None else firsts[topic][number]
@@ -89,7 +90,7 @@ def plan(cluster: Cluster, log: ArchiveLog, topics: list[str], isolation: str, *
                     "the topic has lost records"
                 )
     ids = {topic: described[topic][0] for topic in topics}
-    new = {topic for topic in topics if start == "latest" and topic not in log.state.offsets}
+    new = {topic for topic in topics if start == "latest" and topic not in state.offsets}
     begun = {topic: {number: (end, end) for number, end in ends[topic].items()} for topic in new}
     return Plan(ranges_between(starts, ends), ends, ids, gaps, begun)
 
@@ -106,7 +107,7 @@ def append(spark: Any, cluster: Cluster, log: ArchiveLog, piece: Plan, layout: L
     number = log.state.number + 1
     staging = log.storage.path(log.staging(number))
     source = records(spark, cluster, piece.ranges, layout.isolation)
-    for part in _parts(spark, log, source, sorted(piece.ranges), layout):
+    for part in _parts(spark, log.storage, source, sorted(piece.ranges), layout):
         write(laid_out(part), staging, layout.files_per_hour, layout.max_records_per_file)
     entry = Entry(
         number=number,
@@ -122,31 +123,31 @@ def append(spark: Any, cluster: Cluster, log: ArchiveLog, piece: Plan, layout: L
     return entry
 
 
-def _parts(spark: Any, log: ArchiveLog, source: Any, topics: list[str], layout: Layout) -> list[Any]:
+def _parts(spark: Any, storage: Storage, source: Any, topics: list[str], layout: Layout) -> list[Any]:
     """The records, those of topics with columns of their own apart."""
     from pyspark.sql import functions
 
     apart = [topic for topic in topics if layout.has_json(topic) or layout.has_schemas(topic)]
     topic = functions.col("topic")
-    parts = [with_columns(spark, log, source.where(topic == each), each, layout) for each in apart]
+    parts = [with_columns(spark, storage, source.where(topic == each), each, layout) for each in apart]
     if len(apart) < len(topics):
         rest = reduce(lambda frame, each: frame.where(topic != each), apart, source)
         parts.append(rest)
     return parts
 
 
-def with_columns(spark: Any, log: ArchiveLog, records: Any, topic: str, layout: Layout) -> Any:
+def with_columns(spark: Any, storage: Storage, records: Any, topic: str, layout: Layout) -> Any:
     """Records of one topic with the columns that it has beside those of all topics."""
     if layout.has_json(topic):
-        records = with_json(spark, records, topic, Schemas(log.storage))
+        records = with_json(spark, records, topic, Schemas(storage))
     if layout.has_schemas(topic):
-        records = with_data(records, topic, KnownSchemas(log.storage, layout.registry))
+        records = with_data(records, topic, KnownSchemas(storage, layout.registry))
     return records
 
 
-def _refuse_other_topics(log: ArchiveLog, ids: dict[str, str]) -> None:
+def _refuse_other_topics(state: State, ids: dict[str, str]) -> None:
     for topic, identity in ids.items():
-        known = log.state.topic_ids.get(topic, identity)
+        known = state.topic_ids.get(topic, identity)
         if known != identity:
             raise PipelineError(
                 f"{topic} was deleted and made again since it was archived (its id is {identity}, not {known}): "

@@ -28,7 +28,7 @@ def compact(spark: Any, log: ArchiveLog, files: list[File], layout: Layout) -> E
 
     number = log.state.number + 1
     records = read(spark, log, [file.path for file in files])
-    records = with_columns(spark, log, records, files[0].topic, layout)
+    records = with_columns(spark, log.storage, records, files[0].topic, layout)
     write(laid_out(records), log.storage.path(log.staging(number)), layout.files_per_hour, layout.max_records_per_file)
     added = describe(spark, log, number)
     if content(added) != content(files):

@@ -32,11 +32,16 @@ def laid_out(records: Any) -> Any:
     )
 
 
-def write(spread: Any, folder: str, files_per_hour: int, max_records_per_file: int) -> None:
-    """Writes records laid out by topic, date and hour, each file in order of partition and offset."""
-    salted = spread.repartition("topic", "date", "hour", (spread["partition"] % files_per_hour))
-    ordered = salted.sortWithinPartitions("topic", "date", "hour", "partition", "offset")
-    writer = ordered.write.mode("append").partitionBy("topic", "date", "hour")
+def spread(records: Any, files_per_hour: int) -> Any:
+    """Records laid out by topic, date and hour in as many tasks as there shall be files, each in order of partition and
+    offset."""
+    salted = records.repartition("topic", "date", "hour", (records["partition"] % files_per_hour))
+    return salted.sortWithinPartitions("topic", "date", "hour", "partition", "offset")
+
+
+def write(records: Any, folder: str, files_per_hour: int, max_records_per_file: int) -> None:
+    """Writes records that are laid out by topic, date and hour."""
+    writer = spread(records, files_per_hour).write.mode("append").partitionBy("topic", "date", "hour")
     writer.option("maxRecordsPerFile", max_records_per_file).parquet(folder)
 
 
