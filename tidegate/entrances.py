@@ -125,9 +125,8 @@ class Entrances:
                 valid = await exchange.validated(token)
             except SaslAuthenticationFailed:
                 return None
-            # Tenants have no business there.
             ends_ms = valid.expires_at_ms + rules.skew_s * 1000
-            return Proof(valid.principal, lambda: self.clock.now_ms() < ends_ms) if valid.tenant is None else None
+            return Proof(valid.principal, lambda: self.clock.now_ms() < ends_ms, valid.tenant)
 
         return check
 

@@ -11,6 +11,7 @@ from coordinators.tenants.holdings import Holdings
 from coordinators.tenants.tenants import Tenants
 from coordinators.tenants.usage import Usages
 from tidegate.config import BrokerConfig
+from wire.inner.namespaces import Namespaces
 from wire.kafka.listeners import ListenerSettings
 from wire.kafka.tenancy.door import ListenerTenancy, TenantDoor
 from wire.services import Services
@@ -36,6 +37,7 @@ def tenant_services(services: Services) -> dict[type[Any], object]:
         TenantAdministration: TenantAdministration(controller),
         Usages: usages,
         Holdings: holdings,
+        Namespaces: Namespaces(topics, usages, publishing.clock),
     }
 
 

@@ -44,6 +44,12 @@ class Proof:
     principal: Principal
     counts: Callable[[], bool] = always
     """Whether it counts still: a user may be deleted, and a token ends."""
+    tenant: str | None = None
+    """As a token names it."""
+
+    def coming_from(self, host: str) -> "Caller":
+        """The same as a caller from this address."""
+        return Caller(self.principal, host, tenant=self.tenant, counts=self.counts)
 
 
 @frozen(cache_hash=True)

@@ -14,7 +14,6 @@ from coordinators.access.callers import ANONYMOUS, Caller
 from coordinators.cluster.nodes import Nodes
 from coordinators.release.inspection import Inspection
 from coordinators.release.releases import Releases
-from coordinators.tenants.tenants import Tenants
 from engine.errors import BrokerError
 from engine.workers import Workers
 from wire.http.callers import LOCAL, Reception, Visitor
@@ -32,6 +31,7 @@ from wire.http.routing import JSON, Route, Routes, load_routes
 from wire.http.streams import Streams
 from wire.http.topic_readers import TopicReaders
 from wire.inner.asking import InnerClient
+from wire.inner.namespaces import EVERYBODYS, Names, Namespaces
 from wire.inner.reading import RecordReading
 from wire.inner.residents import Residents
 from wire.registry.mounted import MountedRegistry
@@ -57,13 +57,13 @@ class Application:
         life: Life,
         reception: Reception,
         rules: AccessControl | None = None,
-        tenants: Tenants | None = None,
+        namespaces: Namespaces | None = None,
     ) -> None:
         self._routes = routes
         self._life = life
         self._reception = reception
         self._rules = rules
-        self._tenants = tenants
+        self._namespaces = namespaces
         self.registry: MountedRegistry | None = None
         self.answered: Counter[tuple[str, str, int]] = Counter()
 
@@ -88,7 +88,7 @@ class Application:
         path, _, query = request.target.partition("?")
         if self.registry is not None and self.registry.takes(path):
             return await self.registry.respond(request, visitor)
-        label = UNKNOWN_PATH
+        label, names = UNKNOWN_PATH, EVERYBODYS
         try:
             check_host(request, self._reception.access)
             found = self._find(path)
@@ -97,12 +97,13 @@ class Application:
             if (method := _method(request, found)) in found:
                 label = found[method][0].path
             caller = await self._caller(found, request, visitor)
+            names = self._names(found, request, caller)
             route, place = _chosen(found, request, path)
-            response = await self._answer(route, place, request, query, caller)
+            response = await self._answer(route, place, request, query, caller, names)
         except Problem as problem:
-            response = problem.response(path)
+            response = problem.told_in(names).response(path)
         except BrokerError as error:
-            response = of_broker_error(error).response(path)
+            response = of_broker_error(error).told_in(names).response(path)
         except Exception:
             logger.exception("answering %s %s failed", request.method, path)
             detail = "a bug of the broker; its log tells more"
@@ -136,16 +137,20 @@ class Application:
         """Who calls. It is asked before anything is told, of what there is not too; but what is open is open."""
         if found and not any(route.needs_token for route, _ in found.values()):
             return Caller(ANONYMOUS, visitor.host)
-        caller = await self._reception.caller(request, visitor)
-        tenant = None if self._tenants is None else self._tenants.of(caller)
+        return await self._reception.caller(request, visitor)
+
+    def _names(self, found: Found, request: Request, caller: Caller) -> Names:
+        """What the caller's names mean; a tenant's is refused where all tenants would be told of."""
+        if self._namespaces is None or (found and not any(route.needs_token for route, _ in found.values())):
+            return EVERYBODYS
+        names = self._namespaces.of(caller)
         route = found.get(_method(request, found))
-        if tenant is not None and not (route is not None and route[0].for_tenants):
-            # It tells of all tenants, and its routes know of none.
-            raise Problem(HTTPStatus.FORBIDDEN, f"the operations door is the operator's, not of the tenant {tenant}'s")
-        return caller
+        if names.tenant is not None and not (route is not None and route[0].for_tenants):
+            raise Problem(HTTPStatus.FORBIDDEN, f"this is the operator's, not of the tenant {names.tenant}'s")
+        return names
 
     async def _answer(
-        self, route: Route, place: dict[str, str], request: Request, query: str, caller: Caller
+        self, route: Route, place: dict[str, str], request: Request, query: str, caller: Caller, names: Names
     ) -> Response:
         if route.changes:
             check_changing(request, self._reception.access)
@@ -161,7 +166,10 @@ class Application:
             _body(request, route),
             request,
             caller,
+            names,
         )
+        if self._namespaces is not None:
+            await self._namespaces.charge(names)
         if self._rules is not None and route.rights is not None:
             route.rights.require(call, self._rules, f"{route.method} {route.path}")
         return route.answered(await route.handle(call))
@@ -251,6 +259,8 @@ def load_application(services: Services) -> Application:
         TopicReaders: readers,
     }
     routes = load_routes().bound(services.extended(added))
-    application = Application(routes, services[Life], services[Reception], services[AccessControl], services[Tenants])
+    application = Application(
+        routes, services[Life], services[Reception], services[AccessControl], services[Namespaces]
+    )
     application.registry = MountedRegistry(services, application.answered)
     return application

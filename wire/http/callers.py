@@ -80,7 +80,7 @@ class Reception:
             self.refused += 1
             await trio.sleep(self.delay_s)
             raise self._unknown(request)
-        return Caller(proof.principal, host, counts=proof.counts)
+        return proof.coming_from(host)
 
     async def _proof(self, said: str) -> Proof | None:
         scheme, _, given = said.partition(" ")

@@ -10,6 +10,7 @@ import msgspec
 from attrs import define, field, frozen
 
 from coordinators.access.callers import ANONYMOUS, Caller
+from wire.inner.namespaces import EVERYBODYS, Names
 
 NOBODY = Caller(ANONYMOUS, "")
 
@@ -70,6 +71,8 @@ class Call:
     request: Request
     caller: Caller = NOBODY
     """Whose call it is."""
+    names: Names = EVERYBODYS
+    """What the names mean that it says, and how it knows those that it is told."""
 
 
 T = TypeVar("T")

@@ -10,6 +10,7 @@ import msgspec
 
 from coordinators.release.pending_records import DelayedRecord, FateName, PendingRecord
 from wire.http.messages import Count
+from wire.inner.namespaces import EVERYBODYS, Names
 
 
 class RecordHeader(msgspec.Struct):
@@ -73,10 +74,10 @@ def pending(record: PendingRecord) -> Pending:
     )
 
 
-def fate_detail(found: DelayedRecord) -> FateDetail:
-    """A record by its id."""
+def fate_detail(found: DelayedRecord, names: Names = EVERYBODYS) -> FateDetail:
+    """A record by its id, for a caller who knows its topic by these names."""
     return FateDetail(
-        topic=found.topic,
+        topic=names.told(found.topic),
         partition=found.partition,
         id=found.id,
         fate=found.fate,

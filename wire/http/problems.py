@@ -11,6 +11,7 @@ from coordinators.tenants.tenants import TenantExists, TenantHasTopics, UnknownT
 from engine import errors
 from wire.http.messages import Response
 from wire.inner.homes import NotAtHome
+from wire.inner.namespaces import Names
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -37,6 +38,11 @@ class Problem(Exception):
         self.detail = detail
         self.headers = dict(headers or {})
         self.error = error
+
+    def told_in(self, names: Names) -> "Problem":
+        """The same for a caller who knows things by these names."""
+        self.detail = names.words(self.detail)
+        return self
 
     def document(self, instance: str = "") -> ProblemDocument:
         """What callers are told."""

@@ -42,9 +42,10 @@ class RouteRights:
         access.require(call.caller, right, _for(right, name), asked)
 
     def _name(self, call: "Call") -> str:
-        if self.place is not None:
-            return str(getattr(call.place, self.place))
-        return CLUSTER_NAME if self.body is None else str(getattr(call.body, self.body))
+        said = getattr(call.place, self.place) if self.place is not None else None
+        if self.body is not None:
+            said = getattr(call.body, self.body)
+        return CLUSTER_NAME if said is None else call.names.meant(str(said))
 
 
 def _for(right: Right, name: str) -> str:
@@ -78,12 +79,14 @@ async def described(
     name_of: Callable[[T], str],
     breathing: Breathing,
 ) -> list[T]:
-    """Those of the items that the caller may be told of: all of them where it may describe the cluster."""
-    if not access.is_enforced or access.permits(call.caller, DESCRIBE_CLUSTER):
+    """Those of the items that the caller may be told of: all of its namespace where it may describe the cluster."""
+    names, is_open = call.names, not access.is_enforced or access.permits(call.caller, DESCRIBE_CLUSTER)
+    if is_open and names.tenant is None:
         return list(items)
     found = []
     for item in items:
-        if access.permits(call.caller, right, name_of(item)):
+        name = name_of(item)
+        if names.is_mine(name) and (is_open or access.permits(call.caller, right, name)):
             found.append(item)
         await breathing.did()
     return found

@@ -60,7 +60,8 @@ class Route:
     piecewise: tuple[str, ...] = ()
     """The content types of bodies that it takes piece by piece (`Request.pieces`); others are taken whole."""
     for_tenants: bool = False
-    """Whether callers that belong to a tenant may call: all that it does it asks for as they would by Kafka."""
+    """Whether callers that belong to a tenant may call: it asks for what it does as they would by Kafka, or minds what
+    their names mean (`Call.names`)."""
     takes_away: bool = False
     """Whether a GET gives what is not given again, and so changes something, too."""
     segments: tuple[str, ...] = field(init=False)

@@ -231,8 +231,10 @@ class InnerClient:
         """Refuse who may not describe a topic, as Metadata does, before anything of it is told: that it exists, or how
         many partitions it has."""
         access = self.calls.server.tenancy.access
-        if access.is_enforced:
-            access.require(guest.caller, DESCRIBE_TOPIC, self.calls.broker_name(guest, name), f"the door {guest.door}")
+        meant = self.calls.broker_name(guest, name)
+        if access.is_enforced and not access.allows(guest.caller, DESCRIBE_TOPIC, meant, f"the door {guest.door}"):
+            # By the name that the caller knows.
+            raise DESCRIBE_TOPIC.refusal(name)
 
     async def _ensure(self, guest: Guest, kind: int, key: str) -> None:
         """Have the topic made in which coordinators of this kind keep their state."""

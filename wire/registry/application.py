@@ -91,7 +91,7 @@ class RegistryApplication:
             if self._reception.access.read_only and _changes(route):
                 raise Problem(HTTPStatus.FORBIDDEN, READ_ONLY)
             fields = _converted(place, route.place), _queried(query, route), _body(request, route)
-            call = RegistryCall(*fields, request, caller, context, self._registry.resolved)
+            call = RegistryCall(*fields, request, caller, context=context, resolve=self._registry.resolved)
             if route.rights is not None:
                 route.rights.require(call, self._rules, f"{route.method} {route.path}")
             response = _with_media_type(route.answered(await route.handle(call)), media_type)

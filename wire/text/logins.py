@@ -61,7 +61,7 @@ class TextLogins:
             self.refused += 1
             await trio.sleep(self.delay_s)
             raise BadCommand("AUTHENTICATION_FAILED", f"this needs {self._ways()}, and it must be right", ends=True)
-        return Caller(proof.principal, plain_address(address), counts=proof.counts)
+        return proof.coming_from(plain_address(address))
 
     def _recalled(self, command: AuthCommand) -> Proof | None:
         """Who waits for nobody that guesses: the door's own token, and passwords that were found right lately."""

@@ -11,8 +11,6 @@ import trio.testing
 from trio.testing import trio_test
 
 from coordinators.access.callers import ANONYMOUS, Caller, Principal, Proof
-from coordinators.tenants.rows import TenantRecord
-from coordinators.tenants.tenants import Tenants
 from engine.clock import ManualClock
 from wire.http.application import Application
 from wire.http.callers import MOST_CHECKED, MOST_CREDENTIAL_BYTES, Reception, Visitor
@@ -46,6 +44,15 @@ async def check_token(token: str) -> Proof | None:
 def reception(**options: Any) -> Reception:
     ways: dict[str, Any] = {"check_password": check_password, "check_token": check_token, **options}
     return Reception(Access("secret"), **ways)
+
+
+@trio_test
+async def test_a_token_may_name_its_owners_tenant() -> None:
+    async def check(_token: str) -> Proof:
+        return Proof(Principal("robot"), tenant="acme")
+
+    caller = await reception(check_token=check).caller(request("Bearer jwt"), HERE)
+    assert (caller.principal, caller.tenant) == (Principal("robot"), "acme")
 
 
 async def refused(at: Reception, said: str | None, visitor: Visitor = HERE) -> Problem:
@@ -207,19 +214,6 @@ async def test_every_route_asks_before_it_tells_anything(said: str | None) -> No
                 asked += 1
     assert asked > 100
     assert (await served.respond(Request("GET", "/no/such/thing", request(said).headers), HERE)).status == 401
-
-
-@trio_test
-async def test_principals_of_tenants_are_refused_whatever_they_ask() -> None:
-    tenants, life = Tenants(), Life(ManualClock(), "1", list, lambda: 0)
-    life.phase = Phase.READY
-    tenants.take({"acme": (TenantRecord("acme", ("User:alice",)), 1)})
-    served = Application(load_routes(), life, reception(delay_s=0), tenants=tenants)
-    for path in ("/topics", "/tenants", "/groups", "/nothing"):
-        said = {"authorization": basic("alice", "open:sesame"), "host": "localhost"}
-        answer = await served.respond(Request("GET", path, said), HERE)
-        assert answer.status == HTTPStatus.FORBIDDEN
-        assert b"the tenant acme" in answer.body
 
 
 @trio_test

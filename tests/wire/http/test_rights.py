@@ -9,13 +9,14 @@ from trio.testing import trio_test
 
 from tests.wire.kafka.door import Client
 from tests.wire.kafka.guarded import ROOT, Guarded, allow, open_guarded
-from tests.wire.kafka.requests import create_topic
+from tests.wire.kafka.requests import batch, create_topic, produced
 from wire.kafka.messages.find_coordinator import FindCoordinatorRequest
 from wire.kafka.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
+from wire.kafka.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 
 
 async def _status(guarded: Guarded, target: str, method: str = "GET", body: str = "") -> tuple[int, str]:
@@ -76,6 +77,39 @@ async def test_lists_hold_what_the_caller_may_describe(tmp_path: Path) -> None:
         guarded.rule(allow("ANONYMOUS", 8, 4, "kafka-cluster"))
         assert "secrets" in (await _listed(guarded, "/topics"))[0]
         assert (await _listed(guarded, "/groups"))[1] == 2
+
+
+@trio_test
+async def test_share_groups_dead_letters_and_traces_are_told_item_by_item(tmp_path: Path) -> None:
+    async with open_guarded(tmp_path, {"http.port": -1, "log.trace.sample.per.second": 1000}) as guarded:
+        root = await guarded.client(ROOT)
+        for topic in ("orders", "orders.dlq", "secrets", "secrets.dlq"):
+            await create_topic(root, topic)
+        for topic in ("orders", "secrets"):
+            await produced(root, topic, batch([b"v"]))
+        for group in ("mine", "theirs"):
+            await root.ask(FindCoordinatorRequest(coordinator_keys=[group]))
+            beat = ShareGroupHeartbeatRequest(group, "m", 0, subscribed_topic_names=["orders"])
+            assert (await root.ask(beat)).error_code == 0
+        lists = ("/share-groups", "/dlq", "/traces", "/traces/search")
+        assert [(await _asked(guarded, path))[1]["total"] for path in lists] == [0, 0, 0, 0]
+        guarded.rule(
+            allow("ANONYMOUS", 8, 3, "mine"),
+            allow("ANONYMOUS", 3, 2, "orders"),
+            allow("ANONYMOUS", 8, 2, "secrets.dlq"),
+            allow("ANONYMOUS", 8, 2, "orders.dlq"),
+        )
+        told = {path: (await _asked(guarded, path))[1]["items"] for path in lists}
+        assert [each["group"] for each in told["/share-groups"]] == ["mine"]
+        assert [(each["topic"], each["sources"]) for each in told["/dlq"]] == [
+            ("orders.dlq", ["orders"]),
+            ("secrets.dlq", []),
+        ]
+        assert [each["topic"] for each in told["/traces"]] == ["orders"]
+        (_, secret) = await _asked(guarded, "/traces/at/secrets/0/0")
+        assert secret["error"] == "TopicAuthorizationFailed"
+        guarded.rule(allow("ANONYMOUS", 8, 4, "kafka-cluster"))
+        assert [(await _asked(guarded, path))[1]["total"] for path in lists] == [2, 2, 2, 2]
 
 
 async def _commit(client: Client, group: str) -> None:

@@ -1,5 +1,7 @@
 """`tidegate.v1.Admin`: records that are held back. They lie with the leaders of their partitions: ask there."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Final
 
 from coordinators.access.access import AccessControl, Right
@@ -10,21 +12,31 @@ from coordinators.release.listing import Window
 from coordinators.release.lookup import NoSuchRecord
 from coordinators.release.pending_records import DelayedRecord
 from coordinators.release.releases import Releases
-from coordinators.tenants.tenants import Tenants
-from engine.errors import PolicyViolation
+from engine.errors import BrokerError
 from engine.workers import Workers
 from wire.grpc.calls import GrpcCall
 from wire.grpc.messages import admin_pb2
 from wire.grpc.methods import GrpcMethod
+from wire.inner.namespaces import Namespaces
 
 MOST_LISTED: Final = 100
 
 
-def _may(caller: Caller, topic: str, right: Right, access: AccessControl, tenants: Tenants) -> None:
-    tenant = tenants.of(caller)
-    if tenant is not None:
-        raise PolicyViolation(f"this is the operator's, not of the tenant {tenant}'s")
-    access.require(caller, right, topic, "Admin of delayed records")
+@asynccontextmanager
+async def _meant(
+    caller: Caller, topic: str, right: Right, access: AccessControl, namespaces: Namespaces
+) -> AsyncIterator[str]:
+    """What the broker calls the topic, for a caller that has the right to it; what goes wrong is told in its names."""
+    names = namespaces.of(caller)
+    await namespaces.charge(names)
+    meant = names.meant(topic)
+    try:
+        access.require(caller, right, meant, "Admin of delayed records")
+        yield meant
+    except BrokerError as error:
+        if names.tenant is None:
+            raise
+        raise type(error)(names.words(str(error))) from None
 
 
 async def list_delayed(
@@ -32,13 +44,14 @@ async def list_delayed(
     releases: Releases,
     workers: Workers,
     access: AccessControl,
-    tenants: Tenants,
+    namespaces: Namespaces,
 ) -> None:
     """The next to be due first."""
     request = await call.only()
-    _may(call.caller, request.topic, READ_TOPIC, access, tenants)
     limit = min(max(request.limit, 0) or MOST_LISTED, MOST_LISTED)
-    found = await Inspection(releases, workers).list_pending(request.topic, Window(limit, 0, "due", None, None))
+    window = Window(limit, 0, "due", None, None)
+    async with _meant(call.caller, request.topic, READ_TOPIC, access, namespaces) as topic:
+        found = await Inspection(releases, workers).list_pending(topic, window)
     records = [
         admin_pb2.DelayedRecord(
             partition=each.partition, id=each.id, due_ms=each.due_ms, key=each.key, size_bytes=each.size_bytes
@@ -53,12 +66,13 @@ async def get_delayed(
     releases: Releases,
     workers: Workers,
     access: AccessControl,
-    tenants: Tenants,
+    namespaces: Namespaces,
 ) -> None:
     """Pending, or what became of it."""
     request = await call.only()
-    _may(call.caller, request.topic, READ_TOPIC, access, tenants)
-    await call.send(_state(await _found(Inspection(releases, workers), request)))
+    async with _meant(call.caller, request.topic, READ_TOPIC, access, namespaces) as topic:
+        found = await _found(Inspection(releases, workers), topic, request)
+    await call.send(_state(found))
 
 
 async def cancel_delayed(
@@ -66,23 +80,24 @@ async def cancel_delayed(
     releases: Releases,
     workers: Workers,
     access: AccessControl,
-    tenants: Tenants,
+    namespaces: Namespaces,
 ) -> None:
     """Take it back; it is never delivered."""
     request = await call.only()
-    _may(call.caller, request.topic, WRITE_TOPIC, access, tenants)
     inspection = Inspection(releases, workers)
-    found = await _found(inspection, request)
-    await inspection.cancel(request.topic, found.partition, request.id)
-    await call.send(_state(await inspection.look(request.topic, found.partition, request.id)))
+    async with _meant(call.caller, request.topic, WRITE_TOPIC, access, namespaces) as topic:
+        found = await _found(inspection, topic, request)
+        await inspection.cancel(topic, found.partition, request.id)
+        cancelled = await inspection.look(topic, found.partition, request.id)
+    await call.send(_state(cancelled))
 
 
-async def _found(inspection: Inspection, request: admin_pb2.GetDelayedRequest) -> DelayedRecord:
+async def _found(inspection: Inspection, topic: str, request: admin_pb2.GetDelayedRequest) -> DelayedRecord:
     if request.HasField("partition"):
-        return await inspection.look(request.topic, request.partition, request.id)
-    found = await inspection.find(request.topic, request.id)
+        return await inspection.look(topic, request.partition, request.id)
+    found = await inspection.find(topic, request.id)
     if not found:
-        raise NoSuchRecord(f"{request.topic} knows no delayed record {request.id!r}")
+        raise NoSuchRecord(f"{topic} knows no delayed record {request.id!r}")
     return found[0]
 
 

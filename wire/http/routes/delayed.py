@@ -103,12 +103,12 @@ class Rescheduled(msgspec.Struct):
 
 async def list_delayed(call: Call, inspection: Inspection) -> PendingRecordPage:
     """Records of a topic that wait for their time, a page of them."""
-    place, query = call.place, call.query
+    query: DelayedQuery = call.query
     if query.due_from_ms is not None and query.due_until_ms is not None and query.due_from_ms >= query.due_until_ms:
         raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, "due_from_ms must be before due_until_ms")
     window = Window(query.limit, query.skip, query.order, query.due_from_ms, query.due_until_ms)
     window.check()
-    found = await inspection.list_pending(place.topic, window, query.partition)
+    found = await inspection.list_pending(_topic(call), window, query.partition)
     return PendingRecordPage(
         items=[pending(record) for record in found.records],
         total=found.total,
@@ -122,26 +122,26 @@ async def show_histogram(call: Call, inspection: Inspection) -> Histogram:
     """How many records of a topic are due when."""
     query: HistogramQuery = call.query
     edges = [int(edge) for edge in query.edges_ms.split(",")] if query.edges_ms else None
-    return Histogram(list(await inspection.histogram(call.place.topic, edges, query.partition)))
+    return Histogram(list(await inspection.histogram(_topic(call), edges, query.partition)))
 
 
 async def show_delayed(call: Call, inspection: Inspection) -> FateDetail:
     """One record: pending, or what became of it."""
     place: RecordPlace = call.place
-    return fate_detail(await inspection.look(place.topic, place.partition, place.id))
+    return fate_detail(await inspection.look(_topic(call), place.partition, place.id), call.names)
 
 
 async def find_fates(call: Call, inspection: Inspection) -> FatePage:
     """What became of a record, in every partition that knows its id."""
     query: FatesQuery = call.query
-    found = [fate_detail(each) for each in await inspection.find(call.place.topic, query.id)]
+    found = [fate_detail(each, call.names) for each in await inspection.find(_topic(call), query.id)]
     return FatePage(items=list(query.of(found)), total=len(found), limit=query.limit, skip=query.skip)
 
 
 async def cancel_delayed(call: Call, inspection: Inspection) -> None:
     """Take back a record that waits; it is never delivered."""
     place: RecordPlace = call.place
-    await inspection.cancel(place.topic, place.partition, place.id)
+    await inspection.cancel(_topic(call), place.partition, place.id)
 
 
 async def reschedule_delayed(call: Call, inspection: Inspection) -> Rescheduled:
@@ -152,13 +152,18 @@ async def reschedule_delayed(call: Call, inspection: Inspection) -> Rescheduled:
         detail = "one of deliver_at_ms, delay_ms and release_now must be given, and no other"
         raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, detail)
     due_ms = await inspection.reschedule(
-        place.topic,
+        _topic(call),
         place.partition,
         place.id,
         deliver_at_ms=wanted.deliver_at_ms,
         delay_ms=0 if wanted.release_now else wanted.delay_ms,
     )
     return Rescheduled(due_ms)
+
+
+def _topic(call: Call) -> str:
+    """As the broker calls it."""
+    return call.names.meant(call.place.topic)
 
 
 ROUTES = (
@@ -171,6 +176,7 @@ ROUTES = (
         place=StagedTopicPlace,
         query=DelayedQuery,
         problems=(404,),
+        for_tenants=True,
         rights=on(READ_TOPIC, "topic"),
     ),
     Route(
@@ -182,6 +188,7 @@ ROUTES = (
         place=StagedTopicPlace,
         query=HistogramQuery,
         problems=(404,),
+        for_tenants=True,
         rights=on(READ_TOPIC, "topic"),
     ),
     Route(
@@ -193,6 +200,7 @@ ROUTES = (
         place=StagedTopicPlace,
         query=FatesQuery,
         problems=(404,),
+        for_tenants=True,
         rights=on(READ_TOPIC, "topic"),
     ),
     Route(
@@ -203,6 +211,7 @@ ROUTES = (
         answer=FateDetail,
         place=RecordPlace,
         problems=(404,),
+        for_tenants=True,
         rights=on(READ_TOPIC, "topic"),
     ),
     Route(
@@ -213,6 +222,7 @@ ROUTES = (
         place=RecordPlace,
         status=204,
         problems=(404, 409),
+        for_tenants=True,
         rights=on(WRITE_TOPIC, "topic"),
     ),
     Route(
@@ -224,6 +234,7 @@ ROUTES = (
         place=RecordPlace,
         body=Reschedule,
         problems=(404, 409),
+        for_tenants=True,
         rights=on(WRITE_TOPIC, "topic"),
     ),
 )

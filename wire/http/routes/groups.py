@@ -1,5 +1,6 @@
 """`/groups` and `/groups/{group}`: who reads what, and how far behind they are."""
 
+from collections.abc import Iterable
 from contextlib import suppress
 from operator import attrgetter
 from typing import Annotated, Any
@@ -23,6 +24,7 @@ from engine.errors import BrokerError, GroupIdNotFound, fresh
 from wire.http.messages import Call, Count, Page, PageQuery
 from wire.http.rights import described, each_of, on
 from wire.http.routing import Route
+from wire.inner.namespaces import Names
 
 CONSUMER_PROTOCOL = "consumer"
 AnyGroup = DescribedGroup | DescribedConsumerGroup | DescribedShareGroup | DescribedStreamsGroup
@@ -117,7 +119,7 @@ async def list_groups(call: Call, groups: Groups, access: AccessControl) -> Grou
     for each in query.of(listed):
         lags = _lags(groups, each.group_id)
         lag = None if lags is None else sum(place.lag for place in lags)
-        items.append(GroupSummary(each.group_id, each.type, each.state, lag))
+        items.append(GroupSummary(call.names.told(each.group_id), each.type, each.state, lag))
         await breathing.did(1 + len(lags or ()))
     return GroupPage(items=items, total=len(listed), limit=query.limit, skip=query.skip)
 
@@ -126,19 +128,20 @@ async def describe_group(call: Call, groups: Groups, topics: Topics) -> GroupDet
     """One group: its members and their partitions, its places and lag."""
     place: GroupPlace = call.place
     query: PageQuery = call.query
-    check_has_groups(place.group, topics)
-    found = await _described(groups, place.group)
-    lags = groups.lag(place.group)
+    names, group = call.names, call.names.meant(place.group)
+    check_has_groups(group, topics)
+    found = await _described(groups, group)
+    lags = [each for each in groups.lag(group) if names.is_mine(each.topic)]
     return GroupDetail(
         group=place.group,
         type=_type(found),
         state=found.state,
         protocol=_protocol(found),
         lag=sum(each.lag for each in lags),
-        members=_members(found, query),
+        members=_members(found, query, names),
         offsets=PlacePage(
             items=[
-                Place(each.topic, each.partition, each.committed_offset, each.end_offset, each.lag)
+                Place(names.told(each.topic), each.partition, each.committed_offset, each.end_offset, each.lag)
                 for each in query.of(lags)
             ],
             total=len(lags),
@@ -151,8 +154,9 @@ async def describe_group(call: Call, groups: Groups, topics: Topics) -> GroupDet
 async def delete_group(call: Call, shares: ShareGroupAdministration, topics: Topics) -> None:
     """Delete a group that has no members, with its committed offsets, or where it is as a share group."""
     place: GroupPlace = call.place
-    check_has_groups(place.group, topics)
-    (refusal,) = await shares.delete_groups([place.group])
+    group = call.names.meant(place.group)
+    check_has_groups(group, topics)
+    (refusal,) = await shares.delete_groups([group])
     if refusal is not None:
         raise fresh(refusal)
 
@@ -197,31 +201,37 @@ def _lags(groups: Groups, group_id: str) -> list[PartitionLag] | None:
         return None
 
 
-def _members(found: AnyGroup, query: PageQuery) -> MemberPage:
+def _members(found: AnyGroup, query: PageQuery, names: Names) -> MemberPage:
     shown: Any = query.of(found.members)
     is_readable = isinstance(found, DescribedGroup) and found.protocol_type == CONSUMER_PROTOCOL
     items = [
-        _classic(each, is_readable=is_readable) if isinstance(each, DescribedMember) else _consumer(each)
+        _classic(each, names, is_readable=is_readable) if isinstance(each, DescribedMember) else _consumer(each, names)
         for each in shown
     ]
     return MemberPage(items=items, total=len(found.members), limit=query.limit, skip=query.skip)
 
 
-def _classic(member: DescribedMember, *, is_readable: bool) -> Member:
+def _classic(member: DescribedMember, names: Names, *, is_readable: bool) -> Member:
     assignment = None
     if is_readable and member.assignment:
         try:
             places, _ = read_assignment(member.assignment)
-            assignment = [Assignment(topic, sorted(partitions)) for topic, partitions in sorted(places.items())]
+            assignment = assigned(places.items(), names)
         except ValueError:
             pass  # a client's own idea of an assignment
     return Member(member.member_id, member.instance_id, member.client_id, member.client_host, assignment)
 
 
-def _consumer(member: DescribedConsumer | DescribedShareMember | DescribedStreamsMember) -> Member:
-    assignment = [Assignment(each.topic, sorted(each.partitions)) for each in member.assignment]
+def _consumer(member: DescribedConsumer | DescribedShareMember | DescribedStreamsMember, names: Names) -> Member:
+    assignment = assigned(((each.topic, each.partitions) for each in member.assignment), names)
     instance_id = None if isinstance(member, DescribedShareMember) else member.instance_id
     return Member(member.member_id, instance_id, member.client_id, member.client_host, assignment)
+
+
+def assigned(places: Iterable[tuple[str, Iterable[int]]], names: Names) -> list[Assignment]:
+    """What a member reads, as far as the caller may hear of it."""
+    mine = sorted((names.told(topic), sorted(found)) for topic, found in places if names.is_mine(topic))
+    return [Assignment(*each) for each in mine]
 
 
 ROUTES = (
@@ -232,6 +242,7 @@ ROUTES = (
         "Groups by id, with their lag",
         answer=GroupPage,
         query=GroupsQuery,
+        for_tenants=True,
         rights=each_of(DESCRIBE_GROUP),
     ),
     Route(
@@ -243,6 +254,7 @@ ROUTES = (
         place=GroupPlace,
         query=PageQuery,
         problems=(404,),
+        for_tenants=True,
         rights=on(DESCRIBE_GROUP, "group"),
     ),
     Route(
@@ -253,6 +265,7 @@ ROUTES = (
         place=GroupPlace,
         status=204,
         problems=(404, 409),
+        for_tenants=True,
         rights=on(DELETE_GROUP, "group"),
     ),
 )

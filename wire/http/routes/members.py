@@ -226,6 +226,7 @@ def quoted(name: str) -> str:
 _MEMBER: dict[str, Any] = {
     "place": MemberPlace,
     "problems": (404, 409, 503),
+    "for_tenants": True,
     "rights": on(READ_GROUP, "group"),
 }
 
@@ -240,6 +241,7 @@ ROUTES = (
         body=JoinOrder,
         status=201,
         problems=(404, 409),
+        for_tenants=True,
         rights=on(READ_GROUP, "group"),
     ),
     Route(

@@ -23,6 +23,7 @@ ROUTES = (
         "This document",
         media_type="application/json",
         needs_readiness=False,
+        for_tenants=True,
         rights=OPEN,
     ),
 )

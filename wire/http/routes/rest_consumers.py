@@ -327,6 +327,7 @@ def _route(
         media_type=MEDIA_TYPE,
         problems=tuple(problems),
         refusals=REFUSALS,
+        for_tenants=True,
         rights=OPEN,
     )
 

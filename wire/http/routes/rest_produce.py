@@ -104,6 +104,7 @@ ROUTES = (
         media_type=MEDIA_TYPE,
         problems=(404, 409),
         refusals=REFUSALS,
+        for_tenants=True,
         rights=OPEN,
     ),
     Route(
@@ -118,6 +119,7 @@ ROUTES = (
         media_type=MEDIA_TYPE,
         problems=(404, 409),
         refusals=REFUSALS,
+        for_tenants=True,
         rights=OPEN,
     ),
 )

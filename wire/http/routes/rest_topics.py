@@ -104,6 +104,7 @@ def _v2(path: str, handle: Any, summary: str, answer: Any, place: Any = None) ->
         media_type=MEDIA_TYPE,
         problems=() if place is None else (404,),
         refusals=REFUSALS,
+        for_tenants=True,
         rights=OPEN,
     )
 
@@ -141,6 +142,7 @@ ROUTES = (
         status=201,
         problems=(403, 404, 409),
         refusals=REFUSALS,
+        for_tenants=True,
         rights=OPEN,
     ),
     _v2("/brokers", list_brokers_v2, "The nodes of the cluster", BrokersV2),

@@ -300,6 +300,7 @@ ROUTES = (
         "The cluster (REST v3)",
         answer=ClustersV3,
         refusals=REFUSALS,
+        for_tenants=True,
         rights=OPEN,
     ),
     Route(
@@ -311,6 +312,7 @@ ROUTES = (
         place=ClusterPlace,
         problems=(404,),
         refusals=REFUSALS,
+        for_tenants=True,
         rights=OPEN,
     ),
     Route(
@@ -322,6 +324,7 @@ ROUTES = (
         place=ClusterPlace,
         problems=(404,),
         refusals=REFUSALS,
+        for_tenants=True,
         rights=OPEN,
     ),
     Route(
@@ -335,6 +338,7 @@ ROUTES = (
         status=201,
         problems=(403, 404, 409),
         refusals=REFUSALS,
+        for_tenants=True,
         rights=OPEN,
     ),
     Route(
@@ -346,6 +350,7 @@ ROUTES = (
         place=ClusterTopicPlace,
         problems=(404,),
         refusals=REFUSALS,
+        for_tenants=True,
         rights=OPEN,
     ),
     Route(
@@ -357,6 +362,7 @@ ROUTES = (
         status=204,
         problems=(403, 404),
         refusals=REFUSALS,
+        for_tenants=True,
         rights=OPEN,
     ),
     Route(
@@ -368,6 +374,7 @@ ROUTES = (
         place=ClusterTopicPlace,
         problems=(404,),
         refusals=REFUSALS,
+        for_tenants=True,
         rights=OPEN,
     ),
     Route(
@@ -382,6 +389,7 @@ ROUTES = (
         piecewise=STREAMED,
         problems=(404,),
         refusals=REFUSALS,
+        for_tenants=True,
         rights=OPEN,
     ),
     Route(
@@ -395,6 +403,7 @@ ROUTES = (
         status=MULTI_STATUS,
         problems=(404,),
         refusals=REFUSALS,
+        for_tenants=True,
         rights=OPEN,
     ),
 )

@@ -3,10 +3,12 @@
 What is in hand is known to the leader of a partition alone: a node tells of the partitions that it leads.
 """
 
+from operator import attrgetter
 from typing import Annotated
 
 import msgspec
 
+from coordinators.access.access import AccessControl
 from coordinators.access.rights import DESCRIBE_GROUP, READ_GROUP
 from coordinators.cluster.nodes import Nodes
 from coordinators.group.descriptions import SHARE
@@ -21,9 +23,10 @@ from coordinators.topics import Topics
 from coordinators.waiting import Breathing, result_of
 from engine.clock import Clock
 from wire.http.messages import Call, Count, Page, PageQuery
-from wire.http.rights import DESCRIBE_THE_CLUSTER, on
-from wire.http.routes.groups import Assignment, GroupPlace, GroupsQuery, check_has_groups
+from wire.http.rights import DESCRIBE_THE_CLUSTER, described, each_of, on
+from wire.http.routes.groups import Assignment, GroupPlace, GroupsQuery, assigned, check_has_groups
 from wire.http.routing import Route
+from wire.inner.namespaces import Names
 from wire.inner.residents import Residents
 
 
@@ -144,16 +147,20 @@ class ReliabilityStatistics(msgspec.Struct):
     counts: dict[str, int]
 
 
-async def list_share_groups(call: Call, groups: Groups, sharing: Sharing, nodes: Nodes) -> ShareGroupPage:
-    """Share groups by id, a page of them."""
+async def list_share_groups(
+    call: Call, groups: Groups, sharing: Sharing, nodes: Nodes, access: AccessControl
+) -> ShareGroupPage:
+    """Share groups by id, a page of those that the caller may describe."""
     query: GroupsQuery = call.query
     wanted = query.state.lower()
-    listed = [each for each in groups.list_groups() if each.type == SHARE and wanted in ("", each.state.lower())]
-    listed.sort(key=lambda each: each.group_id)
+    named = [each for each in groups.list_groups() if each.type == SHARE and wanted in ("", each.state.lower())]
     breathing, items = Breathing(), []
+    listed = await described(call, access, DESCRIBE_GROUP, named, attrgetter("group_id"), breathing)
+    listed.sort(key=attrgetter("group_id"))
     for each in query.of(listed):
         shares = sharing.find(each.group_id)
-        items.append(ShareGroupSummary(each.group_id, each.state, sum(_figure(share, "acquired") for share in shares)))
+        in_hand = sum(_figure(share, "acquired") for share in shares)
+        items.append(ShareGroupSummary(call.names.told(each.group_id), each.state, in_hand))
         await breathing.did(1 + len(shares))
     node_id, others = _tellers(sharing, nodes)
     return ShareGroupPage(
@@ -167,12 +174,14 @@ async def describe_share_group(
     """One share group: its members and what they work on, its places and lag."""
     place: GroupPlace = call.place
     query: PageQuery = call.query
-    check_has_groups(place.group, topics)
-    found = await result_of(groups.describe_shares(place.group))
-    here = {(share.topic, share.place.partition_index): share for share in sharing.find(place.group)}
+    names, group = call.names, call.names.meant(place.group)
+    check_has_groups(group, topics)
+    found = await result_of(groups.describe_shares(group))
+    here = {(share.topic, share.place.partition_index): share for share in sharing.find(group)}
     places = [
-        _place(each.name, position, here.get((each.name, position.index)))
-        for each in await administration.positions(place.group, None)
+        _place(names.told(each.name), position, here.get((each.name, position.index)))
+        for each in await administration.positions(group, None)
+        if names.is_mine(each.name)
         for position in each.partitions
     ]
     return ShareGroupDetail(
@@ -181,7 +190,7 @@ async def describe_share_group(
         assignor=found.assignor,
         lag=sum(each.lag or 0 for each in places),
         members=ShareMemberPage(
-            items=[_member(each) for each in query.of(found.members)],
+            items=[_member(each, names) for each in query.of(found.members)],
             total=len(found.members),
             limit=query.limit,
             skip=query.skip,
@@ -196,9 +205,11 @@ async def list_in_hand(call: Call, sharing: Sharing, clock: Clock, nodes: Nodes)
     query: PageQuery = call.query
     now, breathing = clock.monotonic(), Breathing()
     items: list[InHand] = []
-    for share in sorted(sharing.find(place.group), key=lambda each: (each.topic, each.place.partition_index)):
+    names = call.names
+    shares = [each for each in sharing.find(names.meant(place.group)) if names.is_mine(each.topic)]
+    for share in sorted(shares, key=lambda each: (each.topic, each.place.partition_index)):
         runs = share.in_flight()
-        items += [_in_hand(share, run, now) for run in runs]
+        items += [_in_hand(share, run, now, names) for run in runs]
         await breathing.did(1 + len(runs))
     node_id, others = _tellers(sharing, nodes)
     return InHandPage(
@@ -215,9 +226,10 @@ async def release_in_hand(call: Call, sharing: Sharing) -> ReleasedRecords:
     """Take back what a member of a share group has, or all of them; others get it."""
     place: GroupPlace = call.place
     order: ReleaseOrder = call.body
-    held = SharedPart.of(order.topic, order.partition, order.first_offset, order.last_offset)
-    delay_ms = sharing.allowed_backoff_ms(place.group, order.delay_ms)
-    return ReleasedRecords(sharing.release(place.group, order.member, delay_ms, held), delay_ms)
+    group, topic = call.names.meant(place.group), None if order.topic is None else call.names.meant(order.topic)
+    held = SharedPart.of(topic, order.partition, order.first_offset, order.last_offset)
+    delay_ms = sharing.allowed_backoff_ms(group, order.delay_ms)
+    return ReleasedRecords(sharing.release(group, order.member, delay_ms, held), delay_ms)
 
 
 async def reliability_statistics(
@@ -239,8 +251,8 @@ def _figure(share: SharePartition, name: str) -> int:
     return share.statistics().get(name, 0)
 
 
-def _member(member: DescribedShareMember) -> ShareMemberShown:
-    assignment = [Assignment(each.topic, sorted(each.partitions)) for each in member.assignment]
+def _member(member: DescribedShareMember, names: Names) -> ShareMemberShown:
+    assignment = assigned(((each.topic, each.partitions) for each in member.assignment), names)
     return ShareMemberShown(member.member_id, member.client_id, member.client_host, assignment)
 
 
@@ -259,9 +271,9 @@ def _place(topic: str, position: SharePosition, share: SharePartition | None) ->
     )
 
 
-def _in_hand(share: SharePartition, run: OffsetRun, now: float) -> InHand:
+def _in_hand(share: SharePartition, run: OffsetRun, now: float, names: Names) -> InHand:
     return InHand(
-        share.topic,
+        names.told(share.topic),
         share.place.partition_index,
         run.first,
         run.last,
@@ -282,7 +294,8 @@ ROUTES = (
         "Share groups by id, with what they have in hand",
         answer=ShareGroupPage,
         query=GroupsQuery,
-        rights=DESCRIBE_THE_CLUSTER,
+        for_tenants=True,
+        rights=each_of(DESCRIBE_GROUP),
     ),
     Route(
         "GET",
@@ -293,6 +306,7 @@ ROUTES = (
         place=GroupPlace,
         query=PageQuery,
         problems=(404,),
+        for_tenants=True,
         rights=on(DESCRIBE_GROUP, "group"),
     ),
     Route(
@@ -303,6 +317,7 @@ ROUTES = (
         answer=InHandPage,
         place=GroupPlace,
         query=PageQuery,
+        for_tenants=True,
         rights=on(DESCRIBE_GROUP, "group"),
     ),
     Route(
@@ -314,6 +329,7 @@ ROUTES = (
         place=GroupPlace,
         body=ReleaseOrder,
         problems=(422,),
+        for_tenants=True,
         rights=on(READ_GROUP, "group"),
     ),
     Route(

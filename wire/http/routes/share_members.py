@@ -207,9 +207,10 @@ def _shown(member: DoorShareMember, call: Call, doors: Doors) -> ShareMemberJoin
 _MEMBER: dict[str, Any] = {
     "place": MemberPlace,
     "problems": (404, 409, 503),
+    "for_tenants": True,
     "rights": on(READ_GROUP, "group"),
 }
-_SETTLE: dict[str, Any] = {"answer": Settled, "problems": (404, 409, 503), "rights": OPEN}
+_SETTLE: dict[str, Any] = {"answer": Settled, "problems": (404, 409, 503), "rights": OPEN, "for_tenants": True}
 
 ROUTES = (
     Route(
@@ -222,6 +223,7 @@ ROUTES = (
         body=ShareJoinOrder,
         status=201,
         problems=(404, 409),
+        for_tenants=True,
         rights=on(READ_GROUP, "group"),
     ),
     Route(

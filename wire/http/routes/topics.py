@@ -21,6 +21,7 @@ from wire.http.messages import Call, Count, Page, PageQuery, Response
 from wire.http.rest.topics_v2 import PartitionV2, ReplicaV2, TopicV2, answer_v2, is_wanted
 from wire.http.rights import described, each_of, on
 from wire.http.routing import Route
+from wire.inner.namespaces import Names
 
 DEFAULT = -1
 INT_MAX = 2**31 - 1
@@ -114,17 +115,20 @@ async def list_topics(
     """Topics by name, a page of those that the caller may describe; all their names, if it wants it as REST v2 has it
     (docs/rest.md)."""
     query: TopicsQuery = call.query
+    names = call.names
     named = [
-        topic for topic in topics.view if topic.name.startswith(query.prefix) and (query.internal or not topic.internal)
+        topic
+        for topic in topics.view
+        if names.told(topic.name).startswith(query.prefix) and (query.internal or not topic.internal)
     ]
     breathing = Breathing()
     found = await described(call, access, DESCRIBE_TOPIC, named, attrgetter("name"), breathing)
     found.sort(key=attrgetter("name"))
     if is_wanted(call.request):
-        return answer_v2([topic.name for topic in found])
+        return answer_v2([names.told(topic.name) for topic in found])
     items = []
     for topic in query.of(found):
-        items.append(_summary(topic, partitions))
+        items.append(_summary(topic, partitions, names))
         await breathing.did(1 + topic.partition_count)
     return TopicPage(items=items, total=len(found), limit=query.limit, skip=query.skip)
 
@@ -134,18 +138,17 @@ async def describe_topic(call: Call, topics: Topics, partitions: Partitions) -> 
     query: PageQuery = call.query
     topic = _topic(call, topics)
     if is_wanted(call.request):
-        settings = {each.name: each.value for each in _configs(topic, topics)}
-        return answer_v2(
-            TopicV2(topic.name, settings, [_partition_v2(topic, each) for each in range(topic.partition_count)])
-        )
+        settings = {each.name: each.value for each in _configs(topic, topics, call.names)}
+        shown = [_partition_v2(topic, each) for each in range(topic.partition_count)]
+        return answer_v2(TopicV2(call.names.told(topic.name), settings, shown))
     held = partitions.of_topic(topic.topic_id)
-    summary = _summary(topic, partitions)
+    summary = _summary(topic, partitions, call.names)
     return TopicDetail(
-        name=topic.name,
+        name=summary.name,
         topic_id=summary.topic_id,
         internal=topic.internal,
         size_bytes=summary.size_bytes,
-        configs=_configs(topic, topics),
+        configs=_configs(topic, topics, call.names),
         partitions=PartitionPage(
             items=[_partition(topic, partition) for partition in query.of(held)],
             total=len(held),
@@ -160,16 +163,21 @@ async def create_topic(
 ) -> Response:
     """Make a topic; where it is found is in the header Location."""
     wanted: NewTopic = call.body
-    require_letter_target(access, call.caller, wanted.name, wanted.configs.items(), "POST /topics")
+    names = call.names
+    name, configs = (
+        names.meant(wanted.name),
+        {key: names.config_meant(key, each) for key, each in wanted.configs.items()},
+    )
+    require_letter_target(access, call.caller, name, configs.items(), "POST /topics")
     spec = TopicSpec(
-        wanted.name,
+        name,
         wanted.partitions or DEFAULT,
         wanted.replication_factor or DEFAULT,
-        configs=dict(wanted.configs),
+        configs=configs,
     )
     topic = _done(await controller.create_topics([spec]))
-    location = {"Location": f"/topics/{topic.name}"}
-    return Response(201, msgspec.json.encode(_summary(topic, partitions)), headers=location)
+    location = {"Location": f"/topics/{names.told(topic.name)}"}
+    return Response(201, msgspec.json.encode(_summary(topic, partitions, names)), headers=location)
 
 
 async def delete_topic(call: Call, controller: ClusterController, topics: Topics) -> None:
@@ -182,7 +190,7 @@ async def delete_topic(call: Call, controller: ClusterController, topics: Topics
 
 def _topic(call: Call, topics: Topics) -> Topic:
     place: TopicPlace = call.place
-    topic = topics.by_name.get(place.topic)
+    topic = topics.by_name.get(call.names.meant(place.topic))
     if topic is None:
         raise UnknownTopicOrPartition(f"no topic is called {place.topic!r}")
     return topic
@@ -195,14 +203,17 @@ def _done(results: Sequence[Topic | BrokerError]) -> Topic:
     return result
 
 
-def _summary(topic: Topic, partitions: Partitions) -> TopicSummary:
+def _summary(topic: Topic, partitions: Partitions, names: Names) -> TopicSummary:
     size = sum(partition.log.size_bytes for partition in partitions.of_topic(topic.topic_id))
-    return TopicSummary(topic.name, id_text(topic.topic_id), topic.internal, topic.partition_count, size)
+    return TopicSummary(names.told(topic.name), id_text(topic.topic_id), topic.internal, topic.partition_count, size)
 
 
-def _configs(topic: Topic, topics: Topics) -> list[ConfigValue]:
+def _configs(topic: Topic, topics: Topics, names: Names) -> list[ConfigValue]:
     entries = topics.describe_configs(ConfigResource(ResourceType.TOPIC, topic.name))
-    return [ConfigValue(entry.key.name, entry.text, entry.source.name.lower()) for entry in entries]
+    return [
+        ConfigValue(entry.key.name, names.config_told(entry.key.name, entry.text), entry.source.name.lower())
+        for entry in entries
+    ]
 
 
 def _partition(topic: Topic, partition: Partition) -> PartitionDetail:
@@ -235,6 +246,7 @@ ROUTES = (
         "Topics by name",
         answer=TopicPage,
         query=TopicsQuery,
+        for_tenants=True,
         rights=each_of(DESCRIBE_TOPIC),
     ),
     Route(
@@ -246,6 +258,7 @@ ROUTES = (
         body=NewTopic,
         status=201,
         problems=(403, 409),
+        for_tenants=True,
         rights=on((CREATE_TOPIC, CREATE_CLUSTER), body="name"),
     ),
     Route(
@@ -257,6 +270,7 @@ ROUTES = (
         place=TopicPlace,
         query=PageQuery,
         problems=(404,),
+        for_tenants=True,
         rights=on(DESCRIBE_TOPIC, "topic"),
     ),
     Route(
@@ -267,6 +281,7 @@ ROUTES = (
         place=TopicPlace,
         status=204,
         problems=(403, 404),
+        for_tenants=True,
         rights=on(DELETE_TOPIC, "topic"),
     ),
 )

@@ -5,6 +5,7 @@ from typing import Annotated, Any, TypeAlias
 
 import msgspec
 
+from coordinators.access.access import AccessControl
 from coordinators.access.rights import READ_TOPIC
 from coordinators.tracing.tracing import Tracing
 from coordinators.waiting import Breathing
@@ -14,8 +15,9 @@ from engine.trace.record_trace import RecordTrace
 from engine.trace.timeline import as_json, as_table, summary
 from wire.http.messages import Call, Count, Page, PageQuery, Response
 from wire.http.problems import Problem
-from wire.http.rights import DESCRIBE_THE_CLUSTER, on
+from wire.http.rights import DESCRIBE_THE_CLUSTER, each_of, on
 from wire.http.routing import Route
+from wire.http.told_traces import ToldTraces
 
 LONG_MAX = 2**53
 
@@ -119,41 +121,42 @@ class TimelinePage(Page):
     items: list[Timeline]
 
 
-async def list_traces(call: Call, tracing: Tracing) -> TracePage:
-    """The last traced records, newest first."""
-    return await _page(call, tracing, TraceQuery())
+async def list_traces(call: Call, tracing: Tracing, access: AccessControl) -> TracePage:
+    """The last traced records that the caller may read, newest first."""
+    return await _page(call, tracing, access, TraceQuery())
 
 
-async def search_traces(call: Call, tracing: Tracing) -> TracePage:
-    """Traced records that match, newest first."""
+async def search_traces(call: Call, tracing: Tracing, access: AccessControl) -> TracePage:
+    """Traced records that match and that the caller may read, newest first."""
     query: SearchQuery = call.query
-    return await _page(call, tracing, query.wanted())
+    return await _page(call, tracing, access, query.wanted())
 
 
-async def show_trace(call: Call, tracing: Tracing) -> TimelinePage:
+async def show_trace(call: Call, tracing: Tracing, access: AccessControl) -> TimelinePage:
     """The timelines of a trace's records."""
-    traces = _of_trace(call, tracing)
+    traces = _of_trace(call, tracing, access)
     query: PageQuery = call.query
     items = [_timeline(trace) for trace in query.of(traces)]
     return TimelinePage(items=items, total=len(traces), limit=query.limit, skip=query.skip)
 
 
-async def show_trace_table(call: Call, tracing: Tracing) -> Response:
+async def show_trace_table(call: Call, tracing: Tracing, access: AccessControl) -> Response:
     """The timelines of a trace's records as text, for people."""
-    traces = _of_trace(call, tracing)
+    traces = _of_trace(call, tracing, access)
     query: PageQuery = call.query
     text = "\n".join(as_table(trace) for trace in query.of(traces))
     return Response(200, text.encode("utf-8", "replace"), "text/plain")
 
 
-async def show_record(call: Call, tracing: Tracing) -> Timeline:
+async def show_record(call: Call, tracing: Tracing, access: AccessControl) -> Timeline:
     """The timeline of the record at a place."""
     place: TracedRecordPlace = call.place
-    trace = tracing.store.at(place.topic, place.partition, place.offset)
-    if trace is None:
+    trace = tracing.store.at(call.names.meant(place.topic), place.partition, place.offset)
+    told = None if trace is None else ToldTraces(call, access).of(trace)
+    if told is None:
         where = f"{place.topic}-{place.partition} at offset {place.offset}"
         raise Problem(HTTPStatus.NOT_FOUND, f"the record of {where} is not traced, or its trace is no longer kept")
-    return _timeline(trace)
+    return _timeline(told)
 
 
 async def show_statistics(_: Call, tracing: Tracing) -> dict[str, int]:
@@ -161,23 +164,26 @@ async def show_statistics(_: Call, tracing: Tracing) -> dict[str, int]:
     return tracing.statistics()
 
 
-async def _page(call: Call, tracing: Tracing, wanted: TraceQuery) -> TracePage:
+async def _page(call: Call, tracing: Tracing, access: AccessControl, wanted: TraceQuery) -> TracePage:
     query: PageQuery = call.query
-    breathing, items, total = Breathing(), [], 0
+    breathing, items, total, traces = Breathing(), [], 0, ToldTraces(call, access)
     for trace in tracing.store.newest_first(wanted.trace_id):
-        if wanted.matches(trace):
+        told = traces.of(trace)
+        # By what is told: a search must not find out what is not.
+        if told is not None and wanted.matches(told):
             if query.skip <= total < query.skip + query.limit:
-                items.append(_summary(trace))
+                items.append(_summary(told))
             total += 1
         await breathing.did()
     return TracePage(items=items, total=total, limit=query.limit, skip=query.skip)
 
 
-def _of_trace(call: Call, tracing: Tracing) -> list[RecordTrace]:
+def _of_trace(call: Call, tracing: Tracing, access: AccessControl) -> list[RecordTrace]:
     place: TracePlace = call.place
-    traces = tracing.store.newest_first(place.trace)
+    told = map(ToldTraces(call, access).of, tracing.store.newest_first(place.trace))
+    traces = [trace for trace in told if trace is not None]
     if not traces:
-        raise Problem(HTTPStatus.NOT_FOUND, f"no trace {place.trace} is kept; the last {len(tracing.store)} are")
+        raise Problem(HTTPStatus.NOT_FOUND, f"no trace {place.trace} is kept")
     return traces
 
 
@@ -200,7 +206,8 @@ ROUTES = (
         "The last traced records",
         answer=TracePage,
         query=PageQuery,
-        rights=DESCRIBE_THE_CLUSTER,
+        for_tenants=True,
+        rights=each_of(READ_TOPIC),
     ),
     Route(
         "GET",
@@ -209,7 +216,8 @@ ROUTES = (
         "Search traced records",
         answer=TracePage,
         query=SearchQuery,
-        rights=DESCRIBE_THE_CLUSTER,
+        for_tenants=True,
+        rights=each_of(READ_TOPIC),
     ),
     Route(
         "GET",
@@ -228,7 +236,8 @@ ROUTES = (
         place=TracePlace,
         query=PageQuery,
         problems=(404,),
-        rights=DESCRIBE_THE_CLUSTER,
+        for_tenants=True,
+        rights=each_of(READ_TOPIC),
     ),
     Route(
         "GET",
@@ -239,7 +248,8 @@ ROUTES = (
         query=PageQuery,
         media_type="text/plain",
         problems=(404,),
-        rights=DESCRIBE_THE_CLUSTER,
+        for_tenants=True,
+        rights=each_of(READ_TOPIC),
     ),
     Route(
         "GET",
@@ -249,6 +259,7 @@ ROUTES = (
         answer=Timeline,
         place=TracedRecordPlace,
         problems=(404,),
+        for_tenants=True,
         rights=on(READ_TOPIC, "topic"),
     ),
 )

@@ -270,7 +270,7 @@ def _shown(producer: TransactionalProducer, call: Call, doors: Doors) -> Produce
     )
 
 
-_PRODUCER: dict[str, Any] = {"answer": ProducerShown, "problems": (404, 409, 503), "rights": OPEN}
+_PRODUCER: dict[str, Any] = {"answer": ProducerShown, "problems": (404, 409, 503), "rights": OPEN, "for_tenants": True}
 
 ROUTES = (
     Route(
@@ -282,6 +282,7 @@ ROUTES = (
         body=InitOrder,
         status=201,
         problems=(409,),
+        for_tenants=True,
         rights=OPEN,
     ),
     Route(
@@ -300,6 +301,7 @@ ROUTES = (
         place=ProducerPlace,
         status=204,
         problems=(404, 409, 503),
+        for_tenants=True,
         rights=OPEN,
     ),
     Route("POST", "/transactions/begin", begin_transaction, "Begin a transaction", body=ProducerOrder, **_PRODUCER),
@@ -335,6 +337,7 @@ ROUTES = (
         "Transactional ids and their states",
         answer=TransactionPage,
         query=PageQuery,
+        for_tenants=True,
         rights=OPEN,
     ),
     Route(
