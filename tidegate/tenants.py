@@ -37,7 +37,7 @@ def tenant_services(services: Services) -> dict[type[Any], object]:
         TenantAdministration: TenantAdministration(controller),
         Usages: usages,
         Holdings: holdings,
-        Namespaces: Namespaces(topics, usages, publishing.clock),
+        Namespaces: Namespaces(topics.tenants, topics.view, usages, publishing.clock),
     }
 
 

@@ -66,5 +66,10 @@ def checked_context(text: str) -> str:
     return context
 
 
+def tenant_context(tenant: str) -> str:
+    """The context in which a tenant's schemas are: to its callers it is the only one."""
+    return f".{tenant}"
+
+
 def _is_printable(text: str) -> bool:
     return not any(ord(character) < 32 or 127 <= ord(character) < 160 for character in text)

@@ -14,8 +14,9 @@ from attrs import frozen
 from coordinators.access.callers import Caller
 from coordinators.tenants.rates import REQUESTS
 from coordinators.tenants.rows import TenantRecord
+from coordinators.tenants.tenants import Tenants
 from coordinators.tenants.usage import Usages
-from coordinators.topics import Topics
+from coordinators.topic_view import TopicView
 from engine.clock import Clock
 from engine.errors import ClusterAuthorizationFailed
 from wire.kafka.tenancy.view import TOPIC_VALUED, VIEWS, TenantView
@@ -82,16 +83,17 @@ class TenantNames(Names):
 class Namespaces:
     """See the module."""
 
-    topics: Topics
+    tenants: Tenants
+    topics: TopicView
     usages: Usages
     clock: Clock
 
     def row(self, caller: Caller) -> TenantRecord | None:
         """The tenant that a caller belongs to; refused if there is none of the name any more."""
-        name = self.topics.tenants.of(caller)
+        name = self.tenants.of(caller)
         if name is None:
             return None
-        found = self.topics.tenants.get(name)
+        found = self.tenants.get(name)
         if found is None:
             raise ClusterAuthorizationFailed(f"{caller.principal} belongs to a tenant that there is not")
         return found
@@ -99,7 +101,7 @@ class Namespaces:
     def of(self, caller: Caller) -> Names:
         """What its names mean. At these doors there is no listener that says whether they are rewritten."""
         row = self.row(caller)
-        return EVERYBODYS if row is None else TenantNames(VIEWS[row.rewrite](row.name, row.prefix, self.topics.view))
+        return EVERYBODYS if row is None else TenantNames(VIEWS[row.rewrite](row.name, row.prefix, self.topics))
 
     async def charge(self, names: Names) -> None:
         """Count a request as the tenant's, and wait for its rate."""

@@ -6,6 +6,7 @@ import msgspec
 
 from coordinators.schemas.registering import Registered
 from coordinators.schemas.rows import AVRO, Reference, SchemaContent, SchemaRow
+from wire.registry.calls import RegistryCall
 
 Omitted = msgspec.UnsetType
 UNSET = msgspec.UNSET
@@ -61,11 +62,11 @@ def shown(row: SchemaRow) -> SchemaShown:
     return SchemaShown(guid=row.guid, schema=row.text, **_particulars(row.content))
 
 
-def shown_as(registered: Registered) -> SchemaShown:
-    """A schema as a version of a subject."""
+def shown_as(registered: Registered, call: RegistryCall) -> SchemaShown:
+    """A schema as a version of a subject, as the caller knows that."""
     row, version = registered.schema, registered.version
     return SchemaShown(
-        subject=str(registered.subject),
+        subject=call.told(registered.subject),
         version=version.number,
         id=row.id,
         guid=row.guid,

@@ -10,10 +10,8 @@ from urllib.parse import parse_qsl, unquote
 import msgspec
 
 from coordinators.access.access import AccessControl
-from coordinators.access.callers import Caller
 from coordinators.schemas.names import DEFAULT_CONTEXT, checked_context
 from coordinators.schemas.registry import Registry
-from coordinators.tenants.tenants import Tenants
 from engine.errors import BrokerError, PolicyViolation
 from wire.http.callers import LOCAL, Reception, Visitor
 from wire.http.config import HttpLimits
@@ -24,7 +22,8 @@ from wire.http.messages import Request, Response
 from wire.http.problems import Problem
 from wire.http.routing import Route, Routes
 from wire.http.streams import Streams
-from wire.registry.calls import RegistryCall, with_booleans
+from wire.inner.namespaces import Namespaces
+from wire.registry.calls import RegistryCall, home_of, told_at, with_booleans
 from wire.registry.changing import with_changes
 from wire.registry.media import DEFAULT, check_content_type, chosen
 from wire.registry.openapi import registry_routes
@@ -52,12 +51,12 @@ class RegistryApplication:
         life: Life,
         reception: Reception,
         rules: AccessControl,
-        tenants: Tenants,
+        namespaces: Namespaces,
         registry: Registry,
         *,
         mounted: bool = False,
     ) -> None:
-        self._tenants = tenants
+        self._namespaces = namespaces
         self._registry = registry
         self._routes = routes
         self._life = life
@@ -77,40 +76,39 @@ class RegistryApplication:
     async def respond(self, request: Request, visitor: Visitor = LOCAL) -> Response:
         """The answer to a request; whatever happens there is one."""
         path, _, query = request.target.partition("?")
-        label, media_type = UNKNOWN_PATH, DEFAULT
+        label, media_type, home = UNKNOWN_PATH, DEFAULT, DEFAULT_CONTEXT
         try:
             check_host(request, self._reception.access)
             context, found = self._find(path)
             method = "GET" if request.method == "HEAD" else request.method
             if method in found:
                 label = found[method][0].path
-            caller = await self._caller(request, visitor)
+            caller = await self._reception.caller(request, visitor)
+            names = self._namespaces.of(caller)
+            home = home_of(names)
+            await self._namespaces.charge(names)
             route, place = _chosen(found, method, path)
             media_type = chosen(request)
             self._check_ready()
             if self._reception.access.read_only and _changes(route):
                 raise Problem(HTTPStatus.FORBIDDEN, READ_ONLY)
             fields = _converted(place, route.place), _queried(query, route), _body(request, route)
-            call = RegistryCall(*fields, request, caller, context=context, resolve=self._registry.resolved)
+            call = RegistryCall(
+                *fields, request, caller, names, context=context, home=home, resolve=self._registry.resolved
+            )
+            call.stay_home()
             if route.rights is not None:
                 route.rights.require(call, self._rules, f"{route.method} {route.path}")
             response = _with_media_type(route.answered(await route.handle(call)), media_type)
         except Problem as problem:
             response = of_problem(problem, media_type)
         except BrokerError as error:
-            response = of_error(error, media_type)
+            response = of_error(told_at(home, error), media_type)
         except Exception:
             logger.exception("answering %s %s failed", request.method, path)
             response = refusal(500, "a bug of the broker; its log tells more", media_type)
         self.answered[request.method if request.method in METHODS else UNKNOWN_PATH, label, response.status] += 1
         return response
-
-    async def _caller(self, request: Request, visitor: Visitor) -> Caller:
-        caller = await self._reception.caller(request, visitor)
-        tenant = self._tenants.of(caller)
-        if tenant is not None:
-            raise Problem(HTTPStatus.FORBIDDEN, f"the registry is not for principals of the tenant {tenant}")
-        return caller
 
     def _find(self, path: str) -> tuple[str, Found]:
         """The context that a path names, and the routes of the rest of it."""
@@ -203,5 +201,5 @@ def _with_media_type(response: Response, media_type: str) -> Response:
 def load_registry(services: Services, *, mounted: bool = False) -> RegistryApplication:
     """[thread] The application with every route, each given the services that it names."""
     routes = registry_routes().bound(with_changes(services))
-    known = services[Life], services[Reception], services[AccessControl], services[Tenants], services[Registry]
+    known = services[Life], services[Reception], services[AccessControl], services[Namespaces], services[Registry]
     return RegistryApplication(routes, *known, mounted=mounted)

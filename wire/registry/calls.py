@@ -7,12 +7,28 @@ from typing import Annotated, Any
 import msgspec
 from attrs import define
 
-from coordinators.schemas.errors import InvalidVersion
-from coordinators.schemas.names import DEFAULT_CONTEXT, Subject, checked, split
+from coordinators.schemas.errors import InvalidSubject, InvalidVersion, SubjectNotFound
+from coordinators.schemas.names import DEFAULT_CONTEXT, Subject, checked, split, tenant_context
+from engine.errors import BrokerError
 from wire.http.messages import Call
+from wire.inner.namespaces import Names
 
 INT32_MAX = 2**31 - 1
 LATEST = "latest"
+ALL = ":*:"
+"""Before the beginning of a subject's name: in all contexts."""
+
+
+def home_of(names: Names) -> str:
+    """The context of whoever knows things by these names."""
+    return DEFAULT_CONTEXT if names.tenant is None else tenant_context(names.tenant)
+
+
+def told_at(home: str, error: BrokerError) -> BrokerError:
+    """An error in the words of whoever has this context alone."""
+    if home != DEFAULT_CONTEXT:
+        error.args = (str(error).replace(f":{home}:", ""),)
+    return error
 
 
 def _itself(subject: Subject) -> Subject:
@@ -24,14 +40,51 @@ class RegistryCall(Call):
     """A call that was found right."""
 
     context: str = DEFAULT_CONTEXT
-    """That which the path names."""
+    """That which the path names; a tenant's caller is in its own."""
     resolve: Callable[[Subject], Subject] = _itself
     """The subject that an alias stands for."""
+    home: str = DEFAULT_CONTEXT
+    """The context of which names say nothing: a tenant's caller knows no other one."""
+
+    def __attrs_post_init__(self) -> None:
+        if self.home != DEFAULT_CONTEXT and self.context == DEFAULT_CONTEXT:
+            self.context = self.home
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether there is but one context for the caller."""
+        return self.home != DEFAULT_CONTEXT
+
+    def stay_home(self) -> None:
+        """Refuse what names a context, of whoever has but one."""
+        if not self.is_bound:
+            return
+        said = (
+            getattr(self.place, "subject", ""),
+            getattr(self.query, "subject", ""),
+            getattr(self.query, "subject_prefix", "").removeprefix(ALL),
+            getattr(self.body, "alias", ""),
+            *(each.subject for each in getattr(self.body, "references", None) or ()),
+        )
+        named = next((text for text in said if isinstance(text, str) and text.startswith(":")), None)
+        if named is not None or self.context != self.home:
+            raise InvalidSubject(f"'{named or self.context}' names a context: there is only one here")
+
+    def told(self, subject: Subject) -> str:
+        """A subject as the caller knows it."""
+        return subject.name if self.is_bound and subject.context == self.home else str(subject)
+
+    def may_know(self, context: str) -> bool:
+        """Whether there is this context, for the caller."""
+        return not self.is_bound or context == self.home
 
     @property
     def subject(self) -> Subject:
         """The subject of the path, or what it is an alias of; `InvalidSubject` for what none is called."""
-        return self.resolve(self.named)
+        found = self.resolve(self.named)
+        if not self.may_know(found.context):
+            raise SubjectNotFound(self.place.subject)
+        return found
 
     @property
     def named(self) -> Subject:

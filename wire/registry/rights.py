@@ -42,6 +42,29 @@ class SubjectRights(RouteRights):
             access.require(call.caller, READ_SUBJECT, str(subject), asked)
 
 
+@frozen
+class WholeRights(RouteRights):
+    """Of what holds for all subjects: a right to the cluster; of a tenant's caller, to its context."""
+
+    right: Right = READ_SUBJECT
+    within: Right = READ_SUBJECT
+
+    def require(self, call: "Call", access: AccessControl, asked: str) -> None:
+        """Raise the refusal unless the caller has it."""
+        from wire.registry.calls import RegistryCall
+
+        assert isinstance(call, RegistryCall)
+        if call.is_bound:
+            access.require(call.caller, self.within, str(Subject(call.home, "")), asked)
+        else:
+            access.require(call.caller, self.right, asked=asked)
+
+
+def to_whole(right: Right, within: Right) -> WholeRights:
+    """A right to what holds for all subjects, and the one to the context where that is all that there is."""
+    return WholeRights(right=right, within=within)
+
+
 def to_subject(right: Right) -> SubjectRights:
     """A right to the subject that the path names."""
     return SubjectRights(right=right)

@@ -83,7 +83,7 @@ class Judging:
         if not rules.is_full and not rules.needs_name:
             return None
         payload = framed.numbers + self.survey.data[framed.start : framed.end]
-        return self.validators.complaint(found, self.topic, rules, payload)
+        return self.validators.complaint(found, rules, payload)
 
     def _of(self, part: str) -> PartRules:
         rules = self.rules.key if part == KEY else self.rules.value

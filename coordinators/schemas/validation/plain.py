@@ -20,9 +20,9 @@ class PlainJudging:
     candidate: NamedSchema
 
     @classmethod
-    def find(cls, validators: Validators, subject: str) -> "PlainJudging":
+    def find(cls, validators: Validators, subject: str, topic: str = "") -> "PlainJudging":
         """[loop] By the subject's latest version; refuses where there is none that describes JSON."""
-        candidate = validators.latest(subject)
+        candidate = validators.latest(subject, topic)
         if candidate is None:
             raise InvalidRecord(f"no schema is registered under {subject}, the topic's schema.subject")
         if candidate.row.type != JSON:

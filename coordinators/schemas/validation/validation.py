@@ -11,6 +11,7 @@ from attrs import define, field
 
 from coordinators.records.publication import Publication
 from coordinators.schemas.registry import Registry
+from coordinators.schemas.validation.homes import SchemaHomes, everybodys_home
 from coordinators.schemas.validation.judging import Judging
 from coordinators.schemas.validation.plain import PlainJudging
 from coordinators.schemas.validation.rules import SchemaRules, schema_rules
@@ -41,9 +42,16 @@ class SchemaValidation:
     """Of the topics that ask for anything: where there are none, nobody pays for the others."""
 
     @classmethod
-    def compose(cls, registry: Registry, view: TopicView, workers: Workers, most_validators: int) -> "SchemaValidation":
+    def compose(
+        cls,
+        registry: Registry,
+        view: TopicView,
+        workers: Workers,
+        most_validators: int,
+        home: SchemaHomes = everybodys_home,
+    ) -> "SchemaValidation":
         """For the topics that there are."""
-        validation = cls(Validators(registry, most_validators), workers)
+        validation = cls(Validators(registry, most_validators, home), workers)
         for topic in view:
             validation.topic_changed(TopicUpdate(None, topic))
         return validation
@@ -115,7 +123,7 @@ class SchemaValidation:
             judging.find()
             publication.refusal = await self._verdict(judging)
         if publication.refusal is None:
-            plain = PlainJudging.find(self.validators, rules.plain_subject)
+            plain = PlainJudging.find(self.validators, rules.plain_subject, publication.topic.name)
             config = publication.partition.log.config
             publication.batch = await in_worker(self.workers, _stamped, plain, batch, config.level(batch.codec))
 

@@ -15,11 +15,13 @@ from attrs import define, field
 
 from coordinators.schemas.errors import RegistryError
 from coordinators.schemas.formats.format import InvalidPayload, ParsedSchema
+from coordinators.schemas.names import DEFAULT_CONTEXT, split
 from coordinators.schemas.parsing import SchemaSource, understood
 from coordinators.schemas.references import resolved
 from coordinators.schemas.registry import Registry
 from coordinators.schemas.rows import SchemaRow
 from coordinators.schemas.validation.framing import schema_named
+from coordinators.schemas.validation.homes import SchemaHome, SchemaHomes, everybodys_home
 from coordinators.schemas.validation.rules import PartRules
 
 MOST_KNOWN = 10_000
@@ -40,6 +42,8 @@ class NamedSchema(NamedTuple):
     source: SchemaSource
     subjects: frozenset[str] | None
     """Those that it is registered under, where the one that is needed depends on what it says; else None."""
+    topics: tuple[str, ...] = ()
+    """What those subjects may call the topic."""
 
 
 @define(eq=False)
@@ -48,9 +52,11 @@ class Validators:
 
     registry: Registry
     most: int = 1000
+    home: SchemaHomes = everybodys_home
+    """Where the schemas of a topic are."""
     _compiled: OrderedDict[tuple[str, int, str], Compiled] = field(factory=OrderedDict, init=False)
     _lock: Lock = field(factory=Lock, init=False)
-    _known: dict[tuple[str, PartRules, bytes], NamedSchema | str] = field(factory=dict, init=False)
+    _known: dict[tuple[str, str, PartRules, bytes], NamedSchema | str] = field(factory=dict, init=False)
     _revision: int = field(default=-1, init=False)
 
     # -- on the loop
@@ -60,15 +66,17 @@ class Validators:
         if self._revision != self.registry.revision or len(self._known) > MOST_KNOWN:
             self._known.clear()
             self._revision = self.registry.revision
-        key = topic, rules, framing
+        home = self.home(topic)
+        key = home.context, topic, rules, framing
         found = self._known.get(key)
         if found is None:
-            found = self._known[key] = self._find(topic, rules, framing)
+            found = self._known[key] = self._find(home, rules, framing)
         return found
 
-    def latest(self, subject: str) -> NamedSchema | None:
-        """The newest schema of a subject."""
-        row = self.registry.latest(subject)
+    def latest(self, subject: str, topic: str = "") -> NamedSchema | None:
+        """The newest schema of a subject that is meant for a topic."""
+        whole = self.home(topic).subject(subject)
+        row = None if whole is None else self.registry.latest(whole)
         return None if row is None else self.named(row)
 
     def named(self, row: SchemaRow) -> NamedSchema:
@@ -79,26 +87,33 @@ class Validators:
         """Whether nothing has to be read for it any more."""
         return _place(candidate.row) in self._compiled
 
-    def _find(self, topic: str, rules: PartRules, framing: bytes) -> NamedSchema | str:
+    def _find(self, home: SchemaHome, rules: PartRules, framing: bytes) -> NamedSchema | str:
         named = schema_named(framing)
-        rows = list(self._rows(named))
+        rows = list(self._rows(named, home))
         called = f"schema id {named}" if isinstance(named, int) else f"the schema of guid {named}"
         if not rows:
             return f"names {called}, which is not registered"
         if rules.needs_name:
-            subjects = frozenset(name for row in rows for name in self.registry.names(row))
-            return NamedSchema(rows[0], self._source(rows[0]), subjects)
-        subject = rules.subject(topic, "")
-        for row in rows:
-            if self.registry.is_registered(subject, row.id):
-                return NamedSchema(row, self._source(row), None)
-        return f"names {called}, which is not registered under the subject {subject}"
+            called_so = [home.called(split(name)) for row in rows for name in self.registry.names(row)]
+            subjects = frozenset(name for name in called_so if name is not None)
+            return NamedSchema(rows[0], self._source(rows[0]), subjects, home.topics)
+        names = [rules.subject(topic, "") for topic in home.topics]
+        for name in names:
+            subject = home.subject(name)
+            for row in rows:
+                if subject is not None and self.registry.is_registered(subject, row.id):
+                    return NamedSchema(row, self._source(row), None)
+        return f"names {called}, which is not registered under the subject {names[0]}"
 
-    def _rows(self, named: int | str) -> Iterator[SchemaRow]:
-        if isinstance(named, str):
-            yield from self.registry.all_by_guid(named)
-        elif (row := self.registry.by_id(named)) is not None:
-            yield row
+    def _rows(self, named: int | str, home: SchemaHome) -> Iterator[SchemaRow]:
+        if not isinstance(named, str):
+            row = self.registry.by_id(named, home.context)
+            found = () if row is None else (row,)
+        else:
+            found = tuple(self.registry.all_by_guid(named))
+        for each in found:
+            if home.context in (DEFAULT_CONTEXT, each.context):
+                yield each
 
     def _source(self, row: SchemaRow) -> SchemaSource:
         return SchemaSource(row.type, row.text, resolved(self.registry, row.context, row.content.references))
@@ -124,18 +139,19 @@ class Validators:
                 self._compiled.popitem(last=False)
         return made
 
-    def complaint(self, candidate: NamedSchema, topic: str, rules: PartRules, payload: bytes) -> str | None:
+    def complaint(self, candidate: NamedSchema, rules: PartRules, payload: bytes) -> str | None:
         """[thread] What is wrong with a payload, by a schema that was found for it."""
         compiled = self.compiled(candidate)
         if isinstance(compiled, str):
             return compiled
         if candidate.subjects is not None:
             try:
-                subject = rules.subject(topic, compiled.parsed.name_of(payload))
+                record_name = compiled.parsed.name_of(payload)
             except InvalidPayload as error:
                 return f"does not fit schema id {candidate.row.id}: {error}"
-            if subject not in candidate.subjects:
-                return f"names schema id {candidate.row.id}, which is not registered under the subject {subject}"
+            wanted = [rules.subject(topic, record_name) for topic in candidate.topics]
+            if candidate.subjects.isdisjoint(wanted):
+                return f"names schema id {candidate.row.id}, which is not registered under the subject {wanted[0]}"
         if rules.is_full:
             return fault(compiled, candidate, payload)
         return None

@@ -2,6 +2,7 @@
 other's, whichever of them says its names with the prefix."""
 
 import json
+from base64 import b64encode
 from pathlib import Path
 from typing import Any
 
@@ -300,3 +301,74 @@ async def test_requests_count_as_the_tenants_and_wait_for_its_rate(tmp_path: Pat
         for _ in range(3):
             await two.acme.get("/topics")
         assert (await two.root.get("/tenants/acme"))["usage"]["requests"] == before + 3
+
+
+FIRST, SECOND = ({"schemaType": "JSON", "schema": json.dumps({"type": kind})} for kind in ("integer", "string"))
+
+
+@trio_test
+async def test_records_are_held_against_the_tenants_own_schemas(tmp_path: Path) -> None:
+    async with open_two(tmp_path) as two:
+        kinds = {"content-type": "application/vnd.schemaregistry.v1+json"}
+        for tenant, schema in ((two.acme, FIRST), (two.zulu, SECOND)):
+            target = f"/schemas/subjects/{tenant.called('orders')}-value/versions"
+            made = await tenant.done("POST", target, json.dumps(schema).encode(), kinds)
+            assert made["id"] == 1, "each counts for itself"
+            assert await tenant.get("/schemas/subjects") == [f"{tenant.called('orders')}-value"]
+            for name, configs in (
+                ("orders", {"schema.validation": "full"}),
+                ("plain", {"schema.subject": f"{tenant.called('orders')}-value"}),
+                ("spy", {"schema.subject": ":.acme:orders-value"}),
+            ):
+                await tenant.done("POST", "/topics", {"name": tenant.called(name), "configs": configs})
+        number, text = b"\0\0\0\0\1" + b"7", b"\0\0\0\0\1" + b'"x"'
+        for tenant, right, wrong in ((two.acme, number, text), (two.zulu, text, number)):
+            path = f"/topics/{tenant.called('orders')}/messages"
+            for payload, status in ((right, 200), (wrong, 422), (b"\0\0\0\0\2" + right[5:], 422)):
+                answer = await tenant.ask("POST", path, {"valueBase64": b64encode(payload).decode()})
+                assert answer.status == status, answer
+            path = f"/topics/{tenant.called('plain')}/messages"
+            for payload, status in ((right[5:], 200), (wrong[5:], 422)):
+                answer = await tenant.ask("POST", path, {"valueBase64": b64encode(payload).decode()})
+                assert answer.status == status, answer
+            # A config may name a context; none but the tenant's own is there for it.
+            path = f"/topics/{tenant.called('spy')}/messages"
+            assert (await tenant.ask("POST", path, {"value": 7})).status == 422
+
+
+@trio_test
+async def test_rest_by_schema_goes_by_the_tenants_own_schemas(tmp_path: Path) -> None:
+    by_schema = {"content-type": "application/vnd.kafka.jsonschema.v2+json"}
+    async with open_two(tmp_path) as two:
+        kinds = {"content-type": "application/vnd.schemaregistry.v1+json"}
+        for subject, schema in (("orders-value", SECOND), ("others-value", FIRST)):
+            target = f"/schemas/subjects/{subject}/versions"
+            await two.root.done("POST", target, json.dumps(schema).encode(), kinds)
+        for tenant, schema, value in ((two.acme, FIRST, 7), (two.zulu, SECOND, "x")):
+            path = f"/topics/{tenant.called('orders')}"
+            body = {"value_schema": schema["schema"], "records": [{"value": value}]}
+            told = await tenant.done("POST", path, json.dumps(body).encode(), by_schema)
+            assert told["value_schema_id"] == 1, "of its own"
+            assert await tenant.get("/schemas/subjects") == [f"{tenant.called('orders')}-value"]
+            body = {"value_schema_id": 2, "records": [{"value": value}]}
+            assert (await tenant.ask("POST", path, json.dumps(body).encode(), by_schema)).status == 404
+            # What others have registered under an id does not read its records, nor does a subject that names others.
+            await tenant.publish("orders", "as it is")
+            cluster = (await tenant.get("/v3/clusters"))["data"][0]["cluster_id"]
+            for subject in (":.acme:orders-value", ":.:orders-value", ":.zulu:zulu.orders-value"):
+                if subject != f":.{tenant.name}:{tenant.called('orders')}-value":
+                    asked = {"value": {"type": "JSONSCHEMA", "subject": subject, "schema_version": 1, "data": value}}
+                    target = f"/v3/clusters/{cluster}/topics/{tenant.called('orders')}/records"
+                    answer = await tenant.ask("POST", target, asked)
+                    assert answer.json()["error_code"] in (404, 422, 42208), answer
+                    assert "offset" not in answer.json()
+        for tenant, value in ((two.acme, 7), (two.zulu, "x")):
+            kinds = {"content-type": V2}
+            instance = {"format": "jsonschema", "auto.offset.reset": "earliest"}
+            made = await tenant.done("POST", f"/consumers/{tenant.called('g')}", json.dumps(instance).encode(), kinds)
+            path = f"/consumers/{tenant.called('g')}/instances/{made['instance_id']}"
+            places = {"partitions": [{"topic": tenant.called("orders"), "partition": 0}]}
+            await tenant.done("POST", f"{path}/assignments", json.dumps(places).encode(), kinds)
+            accepted = {"accept": "application/vnd.kafka.jsonschema.v2+json"}
+            answer = await tenant.ask("GET", f"{path}/records?timeout=5000&max_bytes=1", None, accepted)
+            assert (answer.status, [each["value"] for each in answer.json()]) == (200, [value])

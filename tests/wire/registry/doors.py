@@ -15,6 +15,7 @@ from coordinators.cluster.controller import ClusterController
 from coordinators.cluster.nodes import NodeIdentity
 from coordinators.schemas.registry import Registry
 from coordinators.tenants.tenants import Tenants
+from coordinators.tenants.usage import Usages
 from coordinators.topic_view import TopicView
 from engine.catalogue.memory import MemoryCatalogue
 from engine.catalogue.records import AclRecord
@@ -26,6 +27,7 @@ from wire.http.callers import LOCAL, Reception, Visitor
 from wire.http.config import Access
 from wire.http.life import Life, Phase
 from wire.http.messages import Request, Response
+from wire.inner.namespaces import Namespaces
 from wire.registry.application import RegistryApplication, load_registry
 from wire.services import Services
 
@@ -58,7 +60,7 @@ class Door:
             Life: self.life,
             Reception: self.reception,
             AccessControl: access,
-            Tenants: self.tenants,
+            Namespaces: Namespaces(self.tenants, TopicView(), Usages(), clock),
             NodeIdentity: NodeIdentity(1, "cluster-of-tests", None),
         }
         self.application = load_registry(Services(services), mounted=self.mounted)

@@ -7,7 +7,6 @@ from trio.testing import trio_test
 
 from coordinators.access.acls import Operation, PatternType
 from coordinators.access.callers import Principal
-from coordinators.tenants.rows import TenantRecord
 from tests.coordinators.schemas.registries import avro
 from tests.wire.registry.doors import V1, Door, basic, guarded, rule
 from wire.http.callers import Reception, Visitor
@@ -204,10 +203,3 @@ async def test_what_is_referred_to_without_a_context_is_asked_for_in_that_of_the
         status, found = await door.ask("POST", path, body, authorization=basic("writer"))
         assert (status, found["error_code"]) == (403, 40301), path
         assert (await door.ask("POST", path, body, authorization=basic("both")))[0] == 200
-
-
-@trio_test
-async def test_principals_of_a_tenant_are_not_let_in() -> None:
-    door = guarded()
-    door.tenants.take({"acme": (TenantRecord("acme", ("User:acme.*",)), 1)})
-    assert (await door.ask("GET", "/subjects", authorization=basic("acme.bob")))[0] == 403

@@ -2,7 +2,7 @@
 
 What comes is written as the schema says, behind the schema's id as Confluent's serialisers put it; what is read names
 its schema so, or in a header. The registry is asked in the caller's name: it needs READ to a subject whose schema it
-uses, and WRITE to have a new one registered.
+uses, and WRITE to have a new one registered. A tenant's caller has its own context and no other.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -15,7 +15,7 @@ from coordinators.access.access import AccessControl
 from coordinators.access.callers import Caller
 from coordinators.access.rights import READ_SUBJECT, WRITE_SUBJECT
 from coordinators.schemas.errors import RegistryError, SchemaNotFound, SubjectNotFound, UnacceptableSchema
-from coordinators.schemas.names import Subject, checked
+from coordinators.schemas.names import DEFAULT_CONTEXT, Subject, checked
 from coordinators.schemas.registry import Registry
 from coordinators.schemas.rows import SchemaContent, SchemaRow
 from coordinators.schemas.validation.framing import HEADERS, framing_of, schema_named
@@ -30,7 +30,9 @@ from wire.http.rest.refusals import (
     RestRefusal,
     told_so,
 )
+from wire.inner.namespaces import Namespaces
 from wire.inner.records import ReadRecord
+from wire.registry.calls import home_of, told_at
 from wire.registry.rights import require_schema
 from wire.services import Services
 
@@ -98,8 +100,6 @@ class SchemaFormats:
 
     async def used(self, caller: Caller, topic: str, part: str, wanted: SchemaWanted) -> UsedSchema:
         """The schema by which keys or values are to be written; registered now if its text is new."""
-        if caller.tenant is not None:
-            raise RestRefusal(403, f"the registry is not for principals of the tenant {caller.tenant}")
         await self._load()
         row = await self._told(self._row, caller, f"{topic}-{part}", wanted)
         if wanted.format is not None and row.type != TYPES[wanted.format]:
@@ -138,14 +138,16 @@ class SchemaFormats:
     # -- which schema
 
     async def _row(self, caller: Caller, usual: str, wanted: SchemaWanted) -> SchemaRow:
-        registry, access = self.services[Registry], self.services[AccessControl]
+        registry, access, home = self.services[Registry], self.services[AccessControl], self._home(caller)
         if wanted.id is not None:
-            row = registry.by_id(wanted.id)
+            row = registry.by_id(wanted.id, home)
             if row is None:
                 raise SchemaNotFound(f"Schema {wanted.id} not found")
             require_schema(access, caller, registry, row, ASKED)
             return row
-        subject = registry.resolved(checked(wanted.subject or usual))
+        subject = registry.resolved(checked(wanted.subject or usual, home))
+        if home not in (DEFAULT_CONTEXT, subject.context):
+            raise SubjectNotFound(wanted.subject or usual)
         if wanted.text is not None:
             content = SchemaContent(TYPES[wanted.format or "avro"], wanted.text)
             return await self._registered(caller, subject, content)
@@ -169,10 +171,21 @@ class SchemaFormats:
         access.require(caller, WRITE_SUBJECT, str(subject), ASKED)
         return (await self._registering.register(WantedSchema(subject, content))).schema
 
+    def _home(self, caller: Caller) -> str:
+        """The context of which names say nothing."""
+        return home_of(self.services[Namespaces].of(caller))
+
+    def _named(self, named: int | str, home: str) -> SchemaRow | None:
+        registry = self.services[Registry]
+        if isinstance(named, int):
+            return registry.by_id(named, home)
+        rows = registry.all_by_guid(named)
+        return next((row for row in rows if home in (DEFAULT_CONTEXT, row.context)), None)
+
     async def _of_framing(self, caller: Caller, name: str, framing: bytes, what: str) -> UsedSchema:
         registry = self.services[Registry]
         named = schema_named(framing) if framing else None
-        row = registry.by_id(named) if isinstance(named, int) else registry.by_guid(named) if named else None
+        row = self._named(named, self._home(caller)) if named else None
         try:
             if row is None or row.type != TYPES[name]:
                 raise SchemaNotFound
@@ -198,12 +211,14 @@ class SchemaFormats:
 
     async def _told(self, ask: Callable[..., Any], *given: Any) -> Any:
         """What the registry refuses, by the codes of REST's callers."""
+        caller: Caller = given[0]
         try:
             return await ask(*given)
-        except UnacceptableSchema as error:
-            raise RestRefusal(INVALID_SCHEMA, str(error)) from error
         except RegistryError as error:
-            raise RestRefusal(error.status, str(error)) from error
+            told = told_at(self._home(caller), error)
+            raise RestRefusal(
+                INVALID_SCHEMA if isinstance(error, UnacceptableSchema) else error.status, str(told)
+            ) from error
 
 
 def _loaded(services: Services) -> "tuple[Registering, Validators]":

@@ -16,12 +16,11 @@ from coordinators.schemas.errors import ConfigNotFound, InvalidCompatibility, Re
 from coordinators.schemas.names import DEFAULT_CONTEXT, GLOBAL, Subject
 from coordinators.schemas.registry import Registry
 from coordinators.schemas.settings import RegistrySettings
-from wire.http.rights import on
 from wire.http.routing import Route
 from wire.registry.answers import UNSET, Omitted
 from wire.registry.bodies import MetadataGiven, RulesGiven
 from wire.registry.calls import NoQuery, RegistryCall, SubjectPlace
-from wire.registry.rights import to_scope
+from wire.registry.rights import to_scope, to_whole
 
 
 class ConfigGiven(msgspec.Struct, rename="camel"):
@@ -91,7 +90,7 @@ async def show_config(call: RegistryCall, registry: Registry, settings: Registry
     """What a subject has of its own, or what holds for it."""
     scope, own = call.scope, settings.own(call.scope).config
     if own is None and not call.query.default_to_global:
-        raise ConfigNotFound(f"Subject '{scope}' does not have subject-level compatibility configured")
+        raise ConfigNotFound(f"Subject '{call.told(scope)}' does not have subject-level compatibility configured")
     if own is not None and not call.query.default_to_global:
         return _shown(own)
     return _in_force(registry, scope)
@@ -162,7 +161,7 @@ ROUTES = (
         "The level of the whole registry",
         ConfigShown,
         query=NoQuery,
-        rights=on(DESCRIBE_CLUSTER_CONFIGS),
+        rights=to_whole(DESCRIBE_CLUSTER_CONFIGS, DESCRIBE_SUBJECT_CONFIGS),
     ),
     Route(
         "PUT",
@@ -172,7 +171,7 @@ ROUTES = (
         ConfigEchoed,
         query=NoQuery,
         body=ConfigGiven,
-        rights=on(ALTER_CLUSTER_CONFIGS),
+        rights=to_whole(ALTER_CLUSTER_CONFIGS, ALTER_SUBJECT_CONFIGS),
     ),
     Route(
         "DELETE",
@@ -181,7 +180,7 @@ ROUTES = (
         "Forget it",
         ConfigShown,
         query=NoQuery,
-        rights=on(ALTER_CLUSTER_CONFIGS),
+        rights=to_whole(ALTER_CLUSTER_CONFIGS, ALTER_SUBJECT_CONFIGS),
     ),
     Route(
         "GET",

@@ -8,6 +8,7 @@ from coordinators.access.access import AccessControl
 from coordinators.cluster.nodes import NodeIdentity
 from coordinators.schemas.names import DEFAULT_CONTEXT
 from coordinators.schemas.registry import Registry
+from engine.errors import ClusterAuthorizationFailed
 from wire.http.life import Life
 from wire.http.rights import DESCRIBE_THE_CLUSTER, OPEN
 from wire.http.routing import Route
@@ -50,6 +51,8 @@ async def show_root(_: RegistryCall) -> dict[str, Any]:
 
 async def list_contexts(call: RegistryCall, registry: Registry, access: AccessControl) -> list[str]:
     """Contexts that have subjects, and the default one."""
+    if call.is_bound:
+        return call.query.of([DEFAULT_CONTEXT])  # type: ignore[no-any-return]
     seen = {subject.context for subject in registry.subjects if may_see(access, call.caller, subject)}
     return call.query.of(sorted({DEFAULT_CONTEXT, *seen}))  # type: ignore[no-any-return]
 
@@ -65,8 +68,10 @@ async def show_software(_: RegistryCall, life: Life) -> SoftwareShown:
     return SoftwareShown(life.version())
 
 
-async def show_statistics(_: RegistryCall, registry: Registry) -> Statistics:
+async def show_statistics(call: RegistryCall, registry: Registry) -> Statistics:
     """How much there is."""
+    if call.is_bound:
+        raise ClusterAuthorizationFailed(f"this is the operator's, not of the tenant {call.names.tenant}'s")
     return Statistics(**registry.statistics(), revision=registry.revision)
 
 

@@ -13,10 +13,9 @@ from coordinators.schemas.modes import Mode, mode_of
 from coordinators.schemas.names import Subject
 from coordinators.schemas.registry import Registry
 from coordinators.schemas.settings import RegistrySettings
-from wire.http.rights import on
 from wire.http.routing import Route
 from wire.registry.calls import NoQuery, RegistryCall, SubjectPlace
-from wire.registry.rights import to_scope
+from wire.registry.rights import to_scope, to_whole
 from wire.registry.routes.config import DefaultQuery, whole
 
 
@@ -43,7 +42,7 @@ async def show_mode(call: RegistryCall, registry: Registry, settings: RegistrySe
         return ModeShown(mode_of(registry, call.scope).value)
     own = settings.own(call.scope).mode
     if own is None:
-        raise ModeNotFound(f"Subject '{call.scope}' does not have subject-level mode configured")
+        raise ModeNotFound(f"Subject '{call.told(call.scope)}' does not have subject-level mode configured")
     return ModeShown(own)
 
 
@@ -75,7 +74,8 @@ async def _put(call: RegistryCall, scope: Subject, settings: RegistrySettings) -
     return ModeShown(mode.value)
 
 
-DESCRIBE, ALTER = on(DESCRIBE_CLUSTER_CONFIGS), on(ALTER_CLUSTER_CONFIGS)
+DESCRIBE = to_whole(DESCRIBE_CLUSTER_CONFIGS, DESCRIBE_SUBJECT_CONFIGS)
+ALTER = to_whole(ALTER_CLUSTER_CONFIGS, ALTER_SUBJECT_CONFIGS)
 DESCRIBE_OWN, ALTER_OWN = to_scope(DESCRIBE_SUBJECT_CONFIGS), to_scope(ALTER_SUBJECT_CONFIGS)
 ROUTES = (
     Route(

@@ -47,7 +47,7 @@ def _by_id(call: RegistryCall, registry: Registry, access: AccessControl) -> Sch
     number = int(text) if text.isascii() and text.isdigit() and len(text) < 11 else 0
     named = split(call.query.subject, call.context)
     found = registry.by_id(number, named.context)
-    if found is None and named.context == DEFAULT_CONTEXT and named.name:
+    if found is None and not call.is_bound and named.context == DEFAULT_CONTEXT and named.name:
         # A subject that names no context may be one of another: its schemas are found by it.
         found = _under_name(registry, number, named.name)
     if found is None:
@@ -95,7 +95,11 @@ async def list_versions_of(call: RegistryCall, registry: Registry, access: Acces
 
 def _uses(call: RegistryCall, registry: Registry, access: AccessControl) -> list[VersionShown]:
     uses = registry.uses(_by_id(call, registry, access), deleted=call.query.deleted)
-    seen = [(str(subject), number) for subject, number in uses if may_see(access, call.caller, subject)]
+    seen = [
+        (call.told(subject), number)
+        for subject, number in uses
+        if call.may_know(subject.context) and may_see(access, call.caller, subject)
+    ]
     return [VersionShown(*each) for each in sorted(seen)]
 
 
@@ -119,7 +123,7 @@ async def list_schemas(call: RegistryCall, registry: Registry, access: AccessCon
             found += [Registered(row.subject, each, schema) for each, schema in schemas if schema is not None]
     shown_ones = []
     for each in query.of(found):
-        shown_ones.append(shown_as(each))
+        shown_ones.append(shown_as(each, call))
         await breathing.did(2)
     return shown_ones
 
@@ -135,7 +139,8 @@ async def show_by_guid(
     call: RegistryCall, registry: Registry, access: AccessControl, registering: Registering
 ) -> SchemaShown:
     """The schema of a guid."""
-    found = registry.by_guid(_guid(call.place.guid))
+    rows = registry.all_by_guid(_guid(call.place.guid))
+    found = next((row for row in rows if call.may_know(row.context)), None)
     if found is None:
         raise SchemaNotFound(f"Schema {call.place.guid} not found")
     require_schema(access, call.caller, registry, found, "GET /schemas/guids/{guid}")
@@ -146,8 +151,9 @@ async def list_ids_of(call: RegistryCall, registry: Registry, access: AccessCont
     """The ids that a guid has, by context."""
     found = []
     for row in registry.all_by_guid(_guid(call.place.guid)):
-        require_schema(access, call.caller, registry, row, "GET /schemas/guids/{guid}/ids")
-        found.append(ContextId(row.context, row.id))
+        if call.may_know(row.context):
+            require_schema(access, call.caller, registry, row, "GET /schemas/guids/{guid}/ids")
+            found.append(ContextId(DEFAULT_CONTEXT if call.is_bound else row.context, row.id))
     if not found:
         raise SchemaNotFound(f"Schema {call.place.guid} not found")
     return found

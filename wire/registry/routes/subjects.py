@@ -17,11 +17,10 @@ from coordinators.waiting import Breathing
 from wire.http.routing import Route
 from wire.registry.answers import SchemaShown, shown_as
 from wire.registry.bodies import SchemaGiven
-from wire.registry.calls import FormatQuery, Paged, RegistryCall, SubjectPlace, VersionPlace
+from wire.registry.calls import ALL, FormatQuery, Paged, RegistryCall, SubjectPlace, VersionPlace
 from wire.registry.formatted import in_form, text_of
 from wire.registry.rights import FILTERED, may_see, to_subject
 
-ALL_CONTEXTS = ":*:"
 MANY = 1000
 """So many of a list are worked through in one go."""
 
@@ -29,7 +28,7 @@ MANY = 1000
 class SubjectsQuery(Paged, kw_only=True, rename="camel"):
     """Which subjects: by what their names begin with, deleted ones too, or only those."""
 
-    subject_prefix: str = ALL_CONTEXTS
+    subject_prefix: str = ALL
     deleted: bool = False
     deleted_only: bool = False
 
@@ -69,10 +68,10 @@ class DeleteQuery(msgspec.Struct):
 def with_prefix(registry: Registry, prefix: str, context: str) -> list[SubjectRow]:
     """The subjects whose names begin so, by name; `:*:` stands for all contexts."""
     rows = registry.ordered()
-    if prefix.startswith(ALL_CONTEXTS) and context == DEFAULT_CONTEXT:
-        begins = prefix.removeprefix(ALL_CONTEXTS)
+    if prefix.startswith(ALL) and context == DEFAULT_CONTEXT:
+        begins = prefix.removeprefix(ALL)
         return [row for row in rows if row.subject.name.startswith(begins)] if begins else rows
-    wanted = split(prefix.removeprefix(ALL_CONTEXTS), context)
+    wanted = split(prefix.removeprefix(ALL), context)
     inside = [row for row in rows if row.subject.context == wanted.context]
     return [row for row in inside if row.subject.name.startswith(wanted.name)]
 
@@ -86,7 +85,7 @@ async def list_subjects(call: RegistryCall, registry: Registry, access: AccessCo
         is_live = any(not each.deleted for each in row.versions)
         is_wanted = not is_live if query.deleted_only else is_live or query.deleted
         if is_wanted and may_see(access, call.caller, row.subject):
-            found.append(str(row.subject))
+            found.append(call.told(row.subject))
     return query.of(found)
 
 
@@ -97,7 +96,7 @@ async def register(call: RegistryCall, registering: Registering) -> SchemaShown:
         call.subject, given.content, normalize=call.query.normalize, id=given.given_id, version=given.given_version
     )
     made = await registering.register(wanted)
-    found = await in_form(shown_as(made), made.schema, call.query.format, registering)
+    found = await in_form(shown_as(made, call), made.schema, call.query.format, registering)
     found.subject = msgspec.UNSET
     return found
 
@@ -107,7 +106,7 @@ async def look_up(call: RegistryCall, registering: Registering) -> SchemaShown:
     given: SchemaGiven = call.body
     query: LookUpQuery = call.query
     found = await registering.look_up(call.subject, given.content, normalize=query.normalize, deleted=query.deleted)
-    return await in_form(shown_as(found), found.schema, query.format, registering)
+    return await in_form(shown_as(found, call), found.schema, query.format, registering)
 
 
 async def list_versions(call: RegistryCall, registry: Registry) -> list[int]:
@@ -128,7 +127,7 @@ async def list_versions(call: RegistryCall, registry: Registry) -> list[int]:
 async def show_version(call: RegistryCall, registry: Registry, registering: Registering) -> SchemaShown:
     """One version with its schema."""
     found = registered(registry, call, deleted=call.query.deleted)
-    return await in_form(shown_as(found), found.schema, call.query.format, registering)
+    return await in_form(shown_as(found, call), found.schema, call.query.format, registering)
 
 
 async def show_version_schema(call: RegistryCall, registry: Registry, registering: Registering) -> Any:
@@ -141,7 +140,7 @@ async def list_referrers(call: RegistryCall, registry: Registry) -> list[int]:
     """The ids of the schemas that refer to a version."""
     found = registered(registry, call, deleted=True)
     rows = referrers(registry, found.subject, found.version.number, deleted=call.query.deleted)
-    return sorted({row.id for row in rows})
+    return sorted({row.id for row in rows if call.may_know(row.context)})
 
 
 async def delete_subject(call: RegistryCall, deleting: SchemaDeleting) -> list[int]:
@@ -169,7 +168,7 @@ async def show_by_metadata(call: RegistryCall, registry: Registry, registering: 
         properties = (schema.content.metadata or {}).get("properties") or {}
         if (call.query.deleted or not version.deleted) and wanted.items() <= properties.items():
             found = Registered(row.subject, version, schema)
-            return await in_form(shown_as(found), schema, call.query.format, registering)
+            return await in_form(shown_as(found, call), schema, call.query.format, registering)
     raise SubjectNotFound(str(call.subject))
 
 

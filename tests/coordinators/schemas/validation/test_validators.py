@@ -25,7 +25,7 @@ class _Registry:
         self.rows[schema_id] = SchemaRow(".", schema_id, SchemaContent("AVRO", text), f"guid{schema_id}", "")
         self.revision += 1
 
-    def by_id(self, schema_id: int) -> SchemaRow | None:
+    def by_id(self, schema_id: int, _context: str = ".") -> SchemaRow | None:
         self.asked += 1
         return self.rows.get(schema_id)
 
@@ -64,7 +64,7 @@ def test_no_more_validators_are_kept_than_that() -> None:
         assert isinstance(validators.compiled(candidate), Compiled)
         found.append(candidate)
     assert [validators.is_ready(each) for each in found] == [False, True, True]
-    assert validators.complaint(found[0], "t", VALUES, b"x") is None
+    assert validators.complaint(found[0], VALUES, b"x") is None
     assert validators.is_ready(found[0])
 
 
@@ -73,7 +73,7 @@ def test_a_schema_that_cannot_be_read_is_a_reason() -> None:
     registry.add(1, "{")
     candidate = validators.candidate("t", VALUES, _framing(1))
     assert isinstance(candidate, NamedSchema)
-    reason = validators.complaint(candidate, "t", VALUES, b"")
+    reason = validators.complaint(candidate, VALUES, b"")
     assert reason is not None
     assert reason.startswith("names schema id 1, which cannot be read")
 

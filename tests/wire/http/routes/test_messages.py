@@ -144,7 +144,7 @@ async def test_a_tenants_caller_has_topics_of_its_own_and_nothing_else(tmp_path:
         assert "acme.orders" in door.broker.node.topics.by_name
         found = (await door.ask("GET", "/topics/orders/messages", shown)).json()
         assert [each["value"] for each in found["messages"]] == ["mine"]
-        assert (await door.ask("GET", "/topics", shown)).status == 403
+        assert (await door.ask("GET", "/metrics", shown)).status == 403
 
 
 @trio_test
