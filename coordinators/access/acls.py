@@ -157,13 +157,19 @@ def check_acl(acl: AclRecord) -> None:
         raise InvalidRequest("a rule needs the name of a resource; * is every one")
     if len(acl.name) > NAME_LENGTH_MAX:
         raise InvalidRequest(f"the name of a resource has {len(acl.name)} characters, at most {NAME_LENGTH_MAX}")
-    if acl.resource_type == ResourceKind.CLUSTER and acl.name != CLUSTER_NAME:
+    if acl.resource_type == ResourceKind.CLUSTER and acl.name != CLUSTER_NAME and not _is_tenants(acl):
         raise InvalidRequest(f"the cluster is called {CLUSTER_NAME!r}, not {acl.name!r}")
     kind, separator, name = acl.principal.partition(":")
     if not separator or not kind or not name:
         raise InvalidRequest(f"the principal {acl.principal!r} has not the form type:name, such as User:alice")
     if not acl.host:
         raise InvalidRequest("a rule needs a host; * is every one")
+
+
+def _is_tenants(acl: AclRecord) -> bool:
+    """Whether it is what the cluster is to a tenant: `acme.kafka-cluster`."""
+    tenant, dot, rest = acl.name.partition(".")
+    return bool(tenant and dot) and rest == CLUSTER_NAME and acl.pattern == PatternType.LITERAL
 
 
 def _check_codes(acl: AclRecord) -> None:

@@ -10,6 +10,7 @@ from urllib.parse import parse_qsl, unquote
 import msgspec
 
 from coordinators.access.access import AccessControl
+from coordinators.access.callers import Caller
 from coordinators.schemas.names import DEFAULT_CONTEXT, checked_context
 from coordinators.schemas.registry import Registry
 from engine.errors import BrokerError, PolicyViolation

@@ -106,14 +106,11 @@ class Validators:
         return f"names {called}, which is not registered under the subject {names[0]}"
 
     def _rows(self, named: int | str, home: SchemaHome) -> Iterator[SchemaRow]:
-        if not isinstance(named, str):
-            row = self.registry.by_id(named, home.context)
-            found = () if row is None else (row,)
-        else:
-            found = tuple(self.registry.all_by_guid(named))
-        for each in found:
-            if home.context in (DEFAULT_CONTEXT, each.context):
-                yield each
+        if isinstance(named, str):
+            rows = self.registry.all_by_guid(named)
+            yield from (row for row in rows if home.context in (DEFAULT_CONTEXT, row.context))
+        elif (row := self.registry.by_id(named, home.context)) is not None:
+            yield row
 
     def _source(self, row: SchemaRow) -> SchemaSource:
         return SchemaSource(row.type, row.text, resolved(self.registry, row.context, row.content.references))

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from coordinators.access.acls import CLUSTER_NAME, AclFilter, Operation, PatternType, Permission, ResourceKind, told
+from coordinators.tenants.rules import tenant_cluster
 from engine.catalogue.records import AclRecord
 from tools.cli.acls import KINDS, WireAcls, operation_of, row
 from tools.cli.errors import NotFound, UsageMistake
@@ -32,6 +33,9 @@ Group = Annotated[str | None, typer.Option("--group", metavar="NAME", help="A gr
 Transaction = Annotated[str | None, typer.Option("--transactional-id", metavar="NAME", help="A transactional id.")]
 Subject = Annotated[str | None, typer.Option("--subject", metavar="NAME", help="A subject of the schema registry.")]
 Cluster = Annotated[bool, typer.Option("--cluster", help="The cluster itself.")]
+Tenant = Annotated[
+    str | None, typer.Option("--tenant", metavar="NAME", help="A tenant: who may see and change its rules.")
+]
 Prefix = Annotated[bool, typer.Option("--prefix", help="Whatever begins with the name.")]
 Deny = Annotated[bool, typer.Option("--deny", help="What is denied, whatever else is allowed.")]
 Host = Annotated[str, typer.Option("--host", metavar="ADDRESS", help="From this address alone; '*' is any.")]
@@ -39,21 +43,30 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 
 def _resource(
-    topic: str | None, group_id: str | None, transactional_id: str | None, subject: str | None, cluster: bool
+    topic: str | None,
+    group_id: str | None,
+    transactional_id: str | None,
+    subject: str | None,
+    cluster: bool,
+    tenant: str | None,
 ) -> tuple[ResourceKind, str] | None:
     named = {"topic": topic, "group": group_id, "transactional-id": transactional_id, "subject": subject}
     found = [(KINDS[kind], name) for kind, name in named.items() if name is not None]
     found += [(ResourceKind.CLUSTER, CLUSTER_NAME)] if cluster else []
+    found += [(ResourceKind.CLUSTER, tenant_cluster(tenant))] if tenant is not None else []
     if len(found) > 1:
         raise UsageMistake(
-            "a rule is about one resource", "give one of --topic, --group, --transactional-id, --subject, --cluster"
+            "a rule is about one resource",
+            "give one of --topic, --group, --transactional-id, --subject, --cluster, --tenant",
         )
     return found[0] if found else None
 
 
 def _needed(resource: tuple[ResourceKind, str] | None) -> tuple[ResourceKind, str]:
     if resource is None:
-        raise UsageMistake("about what?", "give one of --topic, --group, --transactional-id, --subject, --cluster")
+        raise UsageMistake(
+            "about what?", "give one of --topic, --group, --transactional-id, --subject, --cluster, --tenant"
+        )
     return resource
 
 
@@ -72,10 +85,11 @@ def list_rules(
     transactional_id: Transaction = None,
     subject: Subject = None,
     cluster: Cluster = False,
+    tenant: Tenant = None,
 ) -> None:
     """The rules that there are; about a resource also those that name it by a prefix or by '*'."""
     at = session(context)
-    resource = _resource(topic, group_id, transactional_id, subject, cluster)
+    resource = _resource(topic, group_id, transactional_id, subject, cluster, tenant)
     wanted = AclFilter(principal=None if user is None else _principal(user))
     if resource is not None:
         wanted = AclFilter(*resource, PatternType.MATCH, wanted.principal)
@@ -91,6 +105,7 @@ def list_rules(
         "tidegate acl add '*' describe --topic '*'",
         "tidegate acl add alice read,write --subject orders --prefix",
         "tidegate acl add mallory all --topic secrets --deny",
+        "tidegate acl add acme.ann alter --tenant acme",
     ),
 )
 def add(
@@ -102,13 +117,14 @@ def add(
     transactional_id: Transaction = None,
     subject: Subject = None,
     cluster: Cluster = False,
+    tenant: Tenant = None,
     prefix: Prefix = False,
     deny: Deny = False,
     host: Host = "*",
 ) -> None:
     """Make rules: a user may do these things, or with --deny may not, whatever else is allowed."""
     at = session(context)
-    kind, name = _needed(_resource(topic, group_id, transactional_id, subject, cluster))
+    kind, name = _needed(_resource(topic, group_id, transactional_id, subject, cluster, tenant))
     pattern = PatternType.PREFIXED if prefix else PatternType.LITERAL
     permission = Permission.DENY if deny else Permission.ALLOW
     made = [
@@ -135,12 +151,13 @@ def remove(
     transactional_id: Transaction = None,
     subject: Subject = None,
     cluster: Cluster = False,
+    tenant: Tenant = None,
     yes: Yes = False,
 ) -> None:
     """Remove rules of a user, those that name the resource so. What is meant is shown before it goes."""
     at = session(context)
     acls = WireAcls(at.profile)
-    resource = _resource(topic, group_id, transactional_id, subject, cluster)
+    resource = _resource(topic, group_id, transactional_id, subject, cluster, tenant)
     code = Operation.ANY if operation is None else operation_of(operation)
     kind, name = resource if resource is not None else (ResourceKind.ANY, None)
     found = acls.find(AclFilter(kind, name, PatternType.ANY, _principal(user), None, code))
@@ -168,13 +185,14 @@ def why(
     transactional_id: Transaction = None,
     subject: Subject = None,
     cluster: Cluster = False,
+    tenant: Tenant = None,
     host: Annotated[str, typer.Option("--host", metavar="ADDRESS", help="Where the user comes from.")] = "127.0.0.1",
 ) -> None:
     """Whether a user may do something, and which rule decides it.
 
     Whoever asks needs DESCRIBE and DESCRIBE_CONFIGS on the cluster."""
     at = session(context)
-    kind, name = _needed(_resource(topic, group_id, transactional_id, subject, cluster))
+    kind, name = _needed(_resource(topic, group_id, transactional_id, subject, cluster, tenant))
     decision = WireAcls(at.profile).why(user.removeprefix("User:"), host, operation_of(operation), kind, name)
     if at.output.is_for_people:
         at.output.done(f"{'allowed' if decision.allowed else 'denied'}: {decision}")

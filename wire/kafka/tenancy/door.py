@@ -12,6 +12,7 @@ from typing import Protocol
 from attrs import define, field, frozen
 
 from coordinators.access.access import AccessControl
+from coordinators.access.administration import AclAdministration
 from coordinators.access.callers import NODE, Caller
 from coordinators.tenants.rows import TenantRecord
 from coordinators.tenants.tenants import Tenants
@@ -23,10 +24,12 @@ from wire.kafka.apis import Api
 from wire.kafka.codec import WireError
 from wire.kafka.request import Peer
 from wire.kafka.request_bounds import RequestBounds
+from wire.kafka.rights import Handle
 from wire.kafka.served_apis import ServedApi
+from wire.kafka.tenancy.acls import tenant_handle
 from wire.kafka.tenancy.charges import TenantCharges
 from wire.kafka.tenancy.served import TenantServedApis
-from wire.kafka.tenancy.view import VIEWS
+from wire.kafka.tenancy.view import VIEWS, TenantView
 from wire.services import Services
 
 logger = logging.getLogger("tidegate.tenants")
@@ -73,7 +76,7 @@ class TenantDoor:
     topics: Topics
     usages: Usages
     clock: Clock
-    access: AccessControl
+    acls: AclAdministration
     bounds: RequestBounds
     listeners: dict[int, ListenerTenancy] = field(factory=dict, init=False)
     """By their numbers, those that say something."""
@@ -91,8 +94,13 @@ class TenantDoor:
         bounds: RequestBounds,
     ) -> "TenantDoor":
         """With a broker's services."""
-        topics, usages, access = services[Topics], services[Usages], services[AccessControl]
-        return cls(apis, latencies, topics, usages, clock, access, bounds)
+        topics, usages, acls = services[Topics], services[Usages], services[AclAdministration]
+        return cls(apis, latencies, topics, usages, clock, acls, bounds)
+
+    @property
+    def access(self) -> AccessControl:
+        """Who may do what."""
+        return self.acls.access
 
     @property
     def tenants(self) -> Tenants:
@@ -182,6 +190,9 @@ class TenantDoor:
             view = VIEWS[rewrite](row.name, row.prefix, self.topics.view)
             charges = TenantCharges(self.usages.of(row.name), self.usages.rates(row.name), self.clock)
             served = self._served[place] = TenantServedApis(
-                self.apis, self.latencies, view, charges, self.access, self.bounds
+                self.apis, self.latencies, view, charges, self.access, self._rules, self.bounds
             )
         return served
+
+    def _rules(self, api: Api, view: TenantView) -> Handle:
+        return tenant_handle(api, view, self.acls, self.tenants)

@@ -99,11 +99,14 @@ _BY_NAME: dict[str, Kind] = {
             "group_state",
             "group_type",
             "host",
+            "host_filter",
             "instance_id",
             "leader",
             "mechanism",
             "mechanisms",
             "member_id",
+            "principal",
+            "principal_filter",
             "process_id",
             "protocol_data",
             "protocol_name",
@@ -112,6 +115,7 @@ _BY_NAME: dict[str, Kind] = {
             "rack_id",
             "reason",
             "replica_directory_id",
+            "resource_name_filter",
             "server_assignor",
             "state_filters",
             "states_filter",
@@ -167,10 +171,14 @@ _CONFIG_STRUCTS = (
     "DescribeConfigsSynonym",
 )
 
+_RULE_STRUCTS = ("AclCreation", "DeleteAclsMatchingAcl", "DescribeAclsResource")
+
 _BY_STRUCT: dict[tuple[str, str], Kind] = {
     **{(struct, "name"): Kind.NAME for struct in _NAMED_STRUCTS},
     **{(struct, "name"): Kind.PLAIN for struct in _CONFIG_STRUCTS},
     **{(struct, "value"): Kind.IN_STRUCT for struct in _CONFIG_STRUCTS},
+    # What rules name is translated with the rule (`coordinators/tenants/rules.py`): it depends on how it is named.
+    **{(struct, "resource_name"): Kind.PLAIN for struct in _RULE_STRUCTS},
     ("FinalizedFeatureKey", "name"): Kind.PLAIN,
     ("SupportedFeatureKey", "name"): Kind.PLAIN,
     ("JoinGroupRequestProtocol", "name"): Kind.PLAIN,
@@ -203,7 +211,7 @@ def kind_of(struct: StructSchema, field: FieldSchema) -> Kind:
 
 
 _OFFERED_RANGES = (
-    *((0, 3), (8, 26), (28, 28), (32, 33), (36, 37), (42, 42), (44, 44), (46, 47), (60, 61)),
+    *((0, 3), (8, 26), (28, 33), (36, 37), (42, 42), (44, 44), (46, 47), (60, 61)),
     *((65, 66), (68, 69), (74, 79), (88, 92)),
 )
 OFFERED = frozenset(number for first, last in _OFFERED_RANGES for number in range(first, last + 1))
@@ -211,9 +219,6 @@ OFFERED = frozenset(number for first, last in _OFFERED_RANGES for number in rang
 
 WITHHELD = {
     27: "nodes tell each other how transactions ended",
-    29: "rules are the operator's: they name principals and resources of all tenants",
-    30: "rules are the operator's: they name principals and resources of all tenants",
-    31: "rules are the operator's: they name principals and resources of all tenants",
     35: "disks are all tenants'",
     43: "who leads is the operator's affair",
     45: "where partitions lie is the operator's affair",

@@ -27,6 +27,9 @@ DESCRIBE_TOPIC_PARTITIONS_KEY = 75
 NO_SESSION = 0
 NOBODYS_SESSION = -1
 """A session that there never is."""
+RULES = frozenset((29, 30, 31))
+"""DescribeAcls, CreateAcls, DeleteAcls: of a tenant's rules, by handlers that know of no others."""
+TenantRuleHandlers = Callable[[Api, TenantView], Callable[[Any, Any], Any]]
 SESSIONS_MAX = 10_000
 """The most fetch sessions of a tenant that are remembered; one that is not begins anew."""
 
@@ -82,9 +85,11 @@ class TenantServedApis(ServedApis):
         view: TenantView,
         charges: TenantCharges,
         access: AccessControl,
+        rules: TenantRuleHandlers,
         bounds: RequestBounds = BOUNDS,
     ) -> None:
         super().__init__({key: apis[key] for key in OFFERED if key in apis}, latencies, bounds)
+        self._rules = rules
         self.view = view
         self.charges = charges
         self._access = access
@@ -98,6 +103,8 @@ class TenantServedApis(ServedApis):
 
     def _prepared(self, api: Api) -> Callable[[Any, Any], Any]:
         """The handler, after what is the tenant's own about its requests."""
+        if api.key in RULES:
+            return self._rules(api, self.view)
         inner, prepare = api.handle, self._prepares(api.key)
         if prepare is None:
             return inner

@@ -13,10 +13,10 @@ from coordinators.schemas.rows import SchemaRow
 from coordinators.waiting import Breathing
 from wire.http.routing import Route
 from wire.registry.answers import ContextId, SchemaShown, VersionShown, shown, shown_as
-from wire.registry.calls import FormatQuery, GuidPlace, IdPlace, NoQuery, Paged, RegistryCall
+from wire.registry.calls import ALL, FormatQuery, GuidPlace, IdPlace, NoQuery, Paged, RegistryCall
 from wire.registry.formatted import in_form, text_of
 from wire.registry.rights import FILTERED, may_see, require_schema
-from wire.registry.routes.subjects import ALL_CONTEXTS, MANY, raw, with_prefix
+from wire.registry.routes.subjects import MANY, raw, with_prefix
 
 
 class IdQuery(FormatQuery, kw_only=True, rename="camel"):
@@ -36,7 +36,7 @@ class UsesQuery(Paged, kw_only=True):
 class SchemasQuery(Paged, kw_only=True, rename="camel"):
     """Which schemas."""
 
-    subject_prefix: str = ALL_CONTEXTS
+    subject_prefix: str = ALL
     deleted: bool = False
     latest_only: bool = False
 

@@ -38,6 +38,9 @@ def test_rules_are_made_listed_explained_and_removed(where: tuple[Path, tuple[st
     assert run("acl", "remove", "alice", "--operation", "read", "--yes", *at).code == 0
     assert [each["operation"] for each in run("acl", "list", "--user", "alice", "-o", "json", *at).data] == ["describe"]
     assert run("acl", "remove", "alice", "--operation", "read", "--yes", *at).code == 4
+    assert run("acl", "add", "acme.ann", "alter", "--tenant", "acme", *at).code == 0
+    (rule,) = run("acl", "list", "--tenant", "acme", "-o", "json", *at).data
+    assert (rule["resource"], rule["name"], rule["operation"]) == ("cluster", "acme.kafka-cluster", "alter")
     audited = _audited(data)
     assert "create_acls" in {line["request"] for line in audited}
     assert all(line["principal"] == "User:ANONYMOUS" for line in audited)

@@ -57,9 +57,13 @@ def named(message: Any, schema: StructSchema) -> list[str]:
         each = value if field.is_array else [value]
         if field.struct is not None:
             found += [name for one in each for name in named(one, field.struct)]
-        elif kind_of(schema, field) is Kind.NAME or field.name == "resource_name":
+        elif kind_of(schema, field) is Kind.NAME or _names_a_resource(schema, field):
             found += each
     return found
+
+
+def _names_a_resource(schema: StructSchema, field: FieldSchema) -> bool:
+    return field.name == "resource_name" and kind_of(schema, field) is Kind.IN_STRUCT
 
 
 @pytest.mark.parametrize(("key", "version"), EVERY)
