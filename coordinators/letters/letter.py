@@ -11,6 +11,7 @@ NAME_ENDS, NAME_BEGINS = (".dlq", "-dlq", ".dlt", "-dlt", ".DLT", "-DLT"), ("dlq
 REDRIVEN = "__redriven."
 """How the headers begin that a letter's own become when it is sent again."""
 RUN, SOURCE, COUNT, TIME = (f"{REDRIVEN}{name}" for name in ("run", "source", "count", "timestamp"))
+TENANT = "__dlq.errors.tenant"
 _STYLES = tuple(prefix for prefix, _ in STYLES)
 _ASKS, _KEPT_ASKS = "tide-", ("tide-priority",)
 
@@ -65,13 +66,31 @@ class DeadLetter:
     @property
     def origin(self) -> str | None:
         """The topic it came from; where nobody says so, the one that its own topic is named after."""
-        if (told := self.told("origin_topic")) is not None:
+        if (told := self.named_origin) is not None:
             return told
         topic = self.record.topic
         for end in NAME_ENDS:
             if topic.endswith(end):
                 return topic.removesuffix(end)
         return next((topic.removeprefix(each) for each in NAME_BEGINS if topic.startswith(each)), None)
+
+    @property
+    def named_origin(self) -> str | None:
+        """The topic that it says it came from."""
+        told = self.told("origin_topic")
+        return None if told is None else self._whole(told)
+
+    @property
+    def group(self) -> str | None:
+        """The group that gave it up."""
+        told = self.told("consumer")
+        return None if told is None else self._whole(told)
+
+    def _whole(self, name: str) -> str:
+        """A name as whoever reads the letter knows it: letters of a tenant name things as its clients do, and who sees
+        their topic with the prefix is none of those."""
+        prefix = (self.last(TENANT) or b"").decode("utf-8", "replace") + "."
+        return prefix + name if prefix != "." and self.record.topic.startswith(prefix) else name
 
     def last(self, name: str) -> bytes | None:
         """The last value of a header."""

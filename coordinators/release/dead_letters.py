@@ -10,6 +10,7 @@ import trio
 from attrs import define, field
 
 from coordinators.letter_writing import RETRY_S, SENT_TOGETHER, SENT_TOGETHER_BYTES, LetterWriting, letter_batch
+from coordinators.tenants.letter_names import origin_headers
 from coordinators.topics import Topic
 from coordinators.waiting import result_of
 from engine.deferred import Deferred
@@ -84,7 +85,7 @@ class DeadLetters:
         state, size = staging.stage.state, 0
         sequence = state.dead_letters_sent
         told = [
-            (b"__dlq.errors.topic", source.name.encode()),
+            *origin_headers(self.writing.controller.topics.tenants, source.name),
             (b"__dlq.errors.partition", b"%d" % staging.partition.index),
             (b"__dlq.errors.message", REASON),
         ]

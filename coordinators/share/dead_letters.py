@@ -36,6 +36,7 @@ from coordinators.share.ports import LetterProducer
 from coordinators.share.runs import ARCHIVING, OffsetRun
 from coordinators.share.share_partition import SharePartition
 from coordinators.share.source_records import SourceRecord, read_records
+from coordinators.tenants.letter_names import origin_headers
 from coordinators.topic_names import NAME_LENGTH_MAX
 from coordinators.topics import Topic
 from coordinators.waiting import Breathing, in_worker, result_of
@@ -233,11 +234,11 @@ class ShareDeadLetters:
         assert window is not None
         run = window.runs.at(offset)
         assert run.state is ARCHIVING, "what is sent is a letter"
+        tenants = self.writing.controller.topics.tenants
         told: list[Header] = [
-            (b"__dlq.errors.topic", source.name.encode()),
+            *origin_headers(tenants, source.name, share.place.group_id),
             (b"__dlq.errors.partition", b"%d" % share.place.partition_index),
             (b"__dlq.errors.offset", b"%d" % offset),
-            (b"__dlq.errors.group", share.place.group_id.encode()),
             (b"__dlq.errors.delivery.count", b"%d" % run.count),
             (b"__dlq.errors.message", run.reason.encode()),
         ]

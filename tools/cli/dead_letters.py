@@ -39,7 +39,7 @@ class DeadLetter(letters.DeadLetter):
             "origin_topic": self.origin,
             "origin_partition": self.number("origin_partition"),
             "origin_offset": self.number("origin_offset"),
-            "group": self.told("consumer"),
+            "group": self.group,
             "deliveries": self.count("__dlq.errors.delivery.count"),
             "state": state,
             **field_of("key", record.key),
@@ -82,7 +82,7 @@ class LetterFilter:
             return False
         if self.until_ms is not None and record.timestamp_ms >= self.until_ms:
             return False
-        if self.group is not None and letter.told("consumer") != self.group:
+        if self.group is not None and letter.group != self.group:
             return False
         if self.origin is not None and letter.origin != self.origin:
             return False

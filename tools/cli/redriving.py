@@ -305,7 +305,7 @@ async def _all(sent: Iterable[Any]) -> None:
 async def _original(kafka: Kafka, reader: LetterReader, letter: DeadLetter) -> Record | None:
     """The record that a bare letter speaks of, with the letter's headers beside its own, while it is there."""
     topic, index, offset = (
-        letter.told("origin_topic"),
+        letter.named_origin,
         letter.number("origin_partition"),
         letter.number("origin_offset"),
     )

@@ -173,7 +173,7 @@ class Redriving:
     async def _whole(self, letter: DeadLetter) -> DeadLetter | None:
         """The record that a bare letter speaks of, with the letter's headers beside its own, while it is there."""
         topic, index, offset = (
-            letter.told("origin_topic"),
+            letter.named_origin,
             letter.number("origin_partition"),
             letter.number("origin_offset"),
         )

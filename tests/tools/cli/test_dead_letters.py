@@ -42,6 +42,18 @@ def test_what_a_letter_says_of_itself() -> None:
     assert (spring.origin, spring.number("origin_offset")) == ("x", 2**33)
 
 
+def test_a_tenants_letter_is_from_its_namespace_whoever_reads_it() -> None:
+    headers = (*SHARE, ("__dlq.errors.tenant", b"acme"))
+    for topic, origin, group in (
+        ("orders.dlq", "orders", "mail"),
+        ("acme.orders.dlq", "acme.orders", "acme.mail"),
+        ("zulu.orders.dlq", "orders", "mail"),
+    ):
+        found = letter(*headers, topic=topic)
+        assert (found.origin, found.group, found.as_row("open")["group"]) == (origin, group, group)
+    assert LetterFilter(group="acme.mail").takes(letter(*headers, topic="acme.orders.dlq"))
+
+
 def test_of_two_deaths_the_last_counts() -> None:
     assert letter(*SHARE, ("__dlq.errors.message", b"again")).told("error") == "again"
 

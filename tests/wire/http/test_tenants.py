@@ -97,6 +97,32 @@ async def test_share_groups_and_their_receipts(tmp_path: Path) -> None:
 
 
 @trio_test
+async def test_dead_letters_name_where_they_come_from_as_the_tenant_does(tmp_path: Path) -> None:
+    async with open_two(tmp_path) as two:
+        for tenant in two.both:
+            await tenant.publish("work", "early")
+            order = {"topics": [tenant.called("work")]}
+            made = await tenant.done("POST", f"/share-groups/{tenant.called('g')}/members", order)
+            path = f"/share-groups/{made['group']}/members/{made['member']}"
+            with trio.fail_after(PATIENCE_S):
+                while not (await tenant.done("POST", f"{path}/heartbeat"))["assignment"]:
+                    await tenant.get(f"{path}/records?wait_ms=50")
+            await tenant.get(f"{path}/records?wait_ms=0")
+            await tenant.publish("work", "bad")
+            (lent,) = await polled(tenant, path, 1)
+            await tenant.done("POST", "/messages/reject", {"receipts": [lent["receipt"]]})
+            letters: list[Any] = []
+            with trio.fail_after(PATIENCE_S):
+                while not letters:
+                    answer = await tenant.ask("GET", f"/topics/{tenant.called('work.dlq')}/messages")
+                    letters = answer.json()["messages"] if answer.status == 200 else []
+            headers = {each["name"]: each["value"] for each in letters[0]["headers"]}
+            assert headers["__dlq.errors.topic"] == tenant.called("work")
+            assert headers["__dlq.errors.group"] == tenant.called("g")
+            assert headers.get("__dlq.errors.tenant") == (None if tenant.prefix else "acme")
+
+
+@trio_test
 async def test_transactional_ids_of_one_name_do_not_fence_each_other(tmp_path: Path) -> None:
     async with open_two(tmp_path) as two:
         producers = {}
