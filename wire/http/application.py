@@ -115,13 +115,16 @@ class Application:
         """The answer to a call that came to another node's door, which knows who calls and that it may."""
         request = read_call(data)
         path, _, query = request.target.partition("?")
+        names = EVERYBODYS
         try:
-            route, place = _chosen(self._find(path), request, path)
-            response = await self._answer(route, place, request, query, caller)
+            found = self._find(path)
+            names = self._names(found, request, caller)
+            route, place = _chosen(found, request, path)
+            response = await self._answer(route, place, request, query, caller, names)
         except Problem as problem:
-            response = problem.response(path)
+            response = problem.told_in(names).response(path)
         except BrokerError as error:
-            response = of_broker_error(error).response(path)
+            response = of_broker_error(error).told_in(names).response(path)
         return written_answer(response)
 
     def _find(self, path: str) -> Found:
