@@ -64,13 +64,13 @@ class IcebergTable:
     def _append(self, frame: Any, branch: str) -> int:
         snapshots = self._load().manageSnapshots()
         snapshots.createBranch(branch).commit()
-        writer = frame.write.format("iceberg").mode("append").option("branch", branch)
         # Columns go by their names, not by their places.
-        writer = writer.option("mergeSchema", "true").option("check-ordering", "false")
+        options = {"mergeSchema": "true", "check-ordering": "false"}
         if self._in_catalog:
-            writer.saveAsTable(self._place)
+            frame.writeTo(f"{self._place}.branch_{branch}").options(**options).append()
         else:
-            writer.save(self._place)
+            writer = frame.write.format("iceberg").mode("append").option("branch", branch)
+            writer.options(**options).save(self._place)
         table = self._load()
         return int(table.snapshot(branch).summary().getOrDefault("added-records", "0"))
 
