@@ -17,7 +17,7 @@ from tidegate import testing
 PICTURES = Path(__file__).resolve().parent.parent / "docs" / "images"
 SHOWN = {"console-messages": "topics/orders", "console-delayed": "topics/reminders/delayed"}
 SIZE = {"width": 1000, "height": 560}
-IS_THERE = """() => document.querySelector("main h1") && document.querySelector("main table")
+IS_THERE = """() => document.querySelector("main h1")
     && ![...document.querySelectorAll("main p.quiet")].some((each) => each.textContent === "…")"""
 HOUR_MS = 3_600_000
 

@@ -82,7 +82,7 @@ export async function request(method: string, target: string, body?: unknown, op
 async function reason(answer: Response): Promise<string> {
   try {
     const said = await answer.json();
-    return said.detail ?? said.title ?? answer.statusText;
+    return said.detail ?? said.message ?? said.title ?? answer.statusText;
   } catch {
     return answer.statusText || `status ${answer.status}`;
   }

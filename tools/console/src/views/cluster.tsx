@@ -110,9 +110,9 @@ function Moving(): JSX.Element {
 
 /** What those who get a partition lack, as its leader knows. */
 function Lacking({ of }: { of: Reassignment }): JSX.Element {
-  const { data } = useData<{ replicas: { node_id: number; in_sync: boolean; lag: { bytes: number } | null }[] }>(path("cluster", "partitions", of.topic, of.partition));
+  const { data } = useData<{ leader: number; replicas: { node_id: number; in_sync: boolean; lag: { bytes: number } | null }[] }>(path("cluster", "partitions", of.topic, of.partition));
   const added = data?.replicas.filter((each) => of.adding.includes(each.node_id)) ?? [];
-  return <>{added.map((each) => <div>{each.node_id}: {each.in_sync ? "has all" : each.lag ? bytes(each.lag.bytes) : "its leader knows"}</div>)}</>;
+  return <>{added.map((each) => <div>{each.node_id}: {each.in_sync ? "has all" : each.lag ? bytes(each.lag.bytes) : `node ${data?.leader}, which leads it, tells`}</div>)}</>;
 }
 
 function Move({ onMoved }: { onMoved: () => void }): JSX.Element {

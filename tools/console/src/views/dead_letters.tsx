@@ -74,7 +74,7 @@ export function Letters({ topic }: { topic: string }): JSX.Element {
         empty="No letters from here on."
         columns={[
           { name: "letter", cell: (each) => <button onClick={() => setShown(each)}>Show {each.partition}:{each.offset}</button> },
-          { name: "time (UTC)", cell: (each) => <span class="quiet">{time(each.timestamp)}</span> },
+          { name: "time (UTC)", cell: (each) => <span class="quiet when">{time(each.timestamp)}</span> },
           { name: "reason", cell: (each) => told(each, "message") },
           { name: "from", cell: (each) => told(each, "topic") && <a href={placeOf("traces", told(each, "topic"), told(each, "partition"), told(each, "offset"))} title="its timeline">{told(each, "topic")} {told(each, "partition")}:{told(each, "offset")}</a> },
           { name: "group", cell: (each) => told(each, "group") },

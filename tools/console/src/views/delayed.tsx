@@ -47,7 +47,7 @@ export function Delayed({ topic }: { topic: string }): JSX.Element {
         rows={list.data?.items}
         empty="Nothing waits for its time."
         columns={[
-          { name: "due (UTC)", cell: (each) => time(each.due_ms) },
+          { name: "due (UTC)", cell: (each) => <span class="when">{time(each.due_ms)}</span> },
           { name: "in", right: true, cell: (each) => span(each.due_ms - Date.now()) },
           { name: "id", cell: (each) => <code>{each.id}</code> },
           { name: "key", cell: (each) => <code>{each.key ?? each.key_base64 ?? ""}</code> },

@@ -18,11 +18,21 @@ export interface Message {
   headers: { name: string; value: string | null; valueBase64: string | null }[];
 }
 
+const WAYS = { earliest: "the first records", latest: "the end", offset: "an offset", time: "a time" };
+type Way = keyof typeof WAYS;
+
+/** As the door takes it. */
+function start(way: Way, given: string): { offset?: string; time?: number } {
+  if (way === "time") return { time: Date.parse(`${given}Z`) };
+  return { offset: way === "offset" ? given : way };
+}
+
 const SHOWN_WHEN_FOLLOWING = 200;
 const SHORT = 300;
 
 export function Messages({ topic }: { topic: string }): JSX.Element {
-  const [from, setFrom] = useState("earliest");
+  const [way, setWay] = useState<Way>("earliest");
+  const [given, setGiven] = useState("");
   const [filter, setFilter] = useState("");
   const [live, setLive] = useState(false);
   const [found, setFound] = useState<Message[]>();
@@ -30,9 +40,9 @@ export function Messages({ topic }: { topic: string }): JSX.Element {
   const [error, setError] = useState<string>();
   const [shown, setShown] = useState<string>();
 
-  const ask = async (offset: string) => {
+  const ask = async (start: { offset?: string; time?: number }) => {
     try {
-      const answer = await get<{ messages: Message[]; next: string }>(path("topics", topic, "messages") + query({ offset, filter, limit: 50 }));
+      const answer = await get<{ messages: Message[]; next: string }>(path("topics", topic, "messages") + query({ ...start, filter, limit: 50 }));
       setFound(answer.messages);
       setNext(answer.next);
       setError(undefined);
@@ -43,7 +53,7 @@ export function Messages({ topic }: { topic: string }): JSX.Element {
 
   useEffect(() => {
     if (!live) {
-      void ask(from);
+      void ask(start(way, given));
       return;
     }
     const ending = new AbortController();
@@ -57,11 +67,13 @@ export function Messages({ topic }: { topic: string }): JSX.Element {
 
   return (
     <>
-      <form class="tools" onSubmit={(event) => { event.preventDefault(); void ask(from); }}>
-        <label>from <input value={from} disabled={live} onInput={(event) => setFrom(event.currentTarget.value)} title="earliest, latest, or an offset" /></label>
+      <form class="tools" onSubmit={(event) => { event.preventDefault(); void ask(start(way, given)); }}>
+        <label>from <select value={way} disabled={live} onChange={(event) => { setWay(event.currentTarget.value as Way); setGiven(""); }}>{Object.entries(WAYS).map(([key, name]) => <option value={key}>{name}</option>)}</select></label>
+        {way === "offset" && <label>offset <input type="number" min={0} required value={given} onInput={(event) => setGiven(event.currentTarget.value)} /></label>}
+        {way === "time" && <label>time (UTC) <input type="datetime-local" step="1" required value={given} onInput={(event) => setGiven(event.currentTarget.value)} /></label>}
         <label>filter <input value={filter} disabled={live} placeholder="key = anna" onInput={(event) => setFilter(event.currentTarget.value)} /></label>
         <button disabled={live}>Read</button>
-        <button type="button" disabled={live || next === undefined} onClick={() => next && void ask(next)}>Go on</button>
+        <button type="button" disabled={live || next === undefined} onClick={() => next && void ask({ offset: next })}>Go on</button>
         <label><input type="checkbox" checked={live} onChange={(event) => setLive(event.currentTarget.checked)} /> follow</label>
       </form>
       <Wrong error={error} />
@@ -70,7 +82,7 @@ export function Messages({ topic }: { topic: string }): JSX.Element {
         empty={live ? "Nothing has come yet." : "No records from here on."}
         columns={[
           { name: "place", cell: (each) => <a href={placeOf("traces", topic, each.partition, each.offset)} title="its timeline">{each.partition}:{each.offset}</a> },
-          { name: "time (UTC)", cell: (each) => <span class="quiet">{time(each.timestamp)}</span> },
+          { name: "time (UTC)", cell: (each) => <span class="quiet when">{time(each.timestamp)}</span> },
           { name: "key", cell: (each) => <Text text={each.key} base64={each.keyBase64} /> },
           { name: "value", cell: (each) => <code class="short">{short(each.value) ?? each.valueBase64 ?? "null"}</code> },
           { name: "headers", right: true, cell: (each) => (each.headers.length ? number(each.headers.length) : "") },

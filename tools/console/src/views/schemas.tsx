@@ -70,7 +70,7 @@ export function Subject({ name }: { name: string }): JSX.Element {
       )}
       {one.data && (two.data && other !== undefined ? <Difference from={two.data} to={one.data} /> : <pre class="text">{laidOut(one.data)}</pre>)}
       <Changing>
-        {one.data && <Register subject={name} text={laidOut(one.data)} type={one.data.schemaType ?? "AVRO"} onDone={() => { setChosen(undefined); versions.again(); }} />}
+        {versions.data && <Register subject={name} text={one.data && laidOut(one.data)} type={one.data?.schemaType ?? "AVRO"} onDone={() => { setChosen(undefined); versions.again(); }} />}
         <SubjectChanges subject={name} version={version} onDone={() => { setChosen(undefined); versions.again(); level.again(); mode.again(); }} />
       </Changing>
     </>
