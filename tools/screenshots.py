@@ -16,7 +16,7 @@ from tidegate import testing
 
 PICTURES = Path(__file__).resolve().parent.parent / "docs" / "images"
 SHOWN = {"console-messages": "topics/orders", "console-delayed": "topics/reminders/delayed"}
-SIZE = {"width": 1000, "height": 560}
+SIZE = {"width": 1200, "height": 620}
 IS_THERE = """() => document.querySelector("main h1")
     && ![...document.querySelectorAll("main p.quiet")].some((each) => each.textContent === "…")"""
 HOUR_MS = 3_600_000

@@ -81,12 +81,12 @@ export function Messages({ topic }: { topic: string }): JSX.Element {
         rows={found}
         empty={live ? "Nothing has come yet." : "No records from here on."}
         columns={[
+          { name: "whole", cell: (each) => <button aria-expanded={shown === named(each)} onClick={() => setShown(shown === named(each) ? undefined : named(each))} aria-label={`${shown === named(each) ? "Hide" : "Show"} ${named(each)}`}>{shown === named(each) ? "Hide" : "Show"}</button> },
           { name: "place", cell: (each) => <a href={placeOf("traces", topic, each.partition, each.offset)} title="its timeline">{each.partition}:{each.offset}</a> },
           { name: "time (UTC)", cell: (each) => <span class="quiet when">{time(each.timestamp)}</span> },
           { name: "key", cell: (each) => <Text text={each.key} base64={each.keyBase64} /> },
           { name: "value", cell: (each) => <code class="short">{short(each.value) ?? each.valueBase64 ?? "null"}</code> },
           { name: "headers", right: true, cell: (each) => (each.headers.length ? number(each.headers.length) : "") },
-          { name: "whole", cell: (each) => <button aria-expanded={shown === named(each)} onClick={() => setShown(shown === named(each) ? undefined : named(each))} aria-label={`${shown === named(each) ? "Hide" : "Show"} ${named(each)}`}>{shown === named(each) ? "Hide" : "Show"}</button> },
         ]}
         below={(each) => shown === named(each) && <Whole topic={topic} message={each} />}
       />
