@@ -38,8 +38,8 @@ class AclAdministration:
         self._rules()
         results = [_refusal(acl) for acl in acls]
         legal = {acl.key: acl for acl, refusal in zip(acls, results, strict=True) if refusal is None}
-        known = frozenset(self._rules().row_keys())
-        puts = tuple(Put(key, acl.encode()) for key, acl in legal.items() if key not in known)
+        # Those too that are known here: another node may just have removed one.
+        puts = tuple(Put(key, acl.encode()) for key, acl in legal.items())
         error = await self._change(lambda: puts) if puts else None
         return [refusal or error for refusal in results]
 

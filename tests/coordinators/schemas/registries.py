@@ -5,10 +5,9 @@ from collections.abc import Awaitable, Callable
 from types import SimpleNamespace
 from typing import Any
 
-import trio
 from attrs import define, field
 
-from coordinators.cluster.news import read_news
+from coordinators.cluster.news import News
 from coordinators.schemas.changes import Changes
 from coordinators.schemas.deleting import SchemaDeleting
 from coordinators.schemas.names import Subject, checked
@@ -17,12 +16,9 @@ from coordinators.schemas.registering import Registered, Registering, WantedSche
 from coordinators.schemas.registry import Registry
 from coordinators.schemas.rows import Reference, SchemaContent
 from coordinators.schemas.settings import RegistrySettings
-from coordinators.topic_view import Plan
-from engine.catalogue.catalogue import Catalogue, CatalogueConflict, Watch
+from engine.catalogue.catalogue import Catalogue, Watch
 from engine.workers import InlineWorkers
-
-PLANNED_AT_MOST = 10
-FOLLOW_S = 10.0
+from tests.coordinators.following import FollowingNode
 
 
 def avro(*fields: str, name: str = "Order", **members: Any) -> str:
@@ -35,7 +31,7 @@ def avro(*fields: str, name: str = "Order", **members: Any) -> str:
 
 
 @define(eq=False)
-class RegistryNode:
+class RegistryNode(FollowingNode):
     """One node: what it knows, and who changes it. It stands in for the controller, too."""
 
     catalogue: Catalogue
@@ -64,35 +60,9 @@ class RegistryNode:
         """What the door asks the controller for its settings by."""
         return SimpleNamespace(settings=SimpleNamespace(integer=lambda _: self.most_bytes))
 
-    def follow(self, revision: int = 0) -> None:
-        """Take the news, up to a revision at least."""
-        while True:
-            events = self.watch.next(0 if self.watch.reached >= revision else FOLLOW_S)
-            for news in read_news(events):
-                self.registry.take(news)
-            if self.watch.reached >= revision:
-                return
-
-    async def change(self, plan: Callable[[], Plan[Any]]) -> tuple[Any, ...]:
-        """As the controller does it."""
-        for _ in range(PLANNED_AT_MOST):
-            await trio.lowlevel.checkpoint()
-            self.follow()
-            planned = plan()
-            if planned.empty:
-                return planned.results
-            while self.before_commit:
-                await self.before_commit.pop()()
-            try:
-                revision = self.catalogue.commit(planned.commit)
-            except CatalogueConflict as error:
-                conflict = error
-                self.follow()
-                continue
-            self.commits += 1
-            self.follow(revision)
-            return planned.results
-        raise conflict
+    def take(self, news: News) -> None:
+        """What a revision changed."""
+        self.registry.take(news)
 
     # -- in short
 
