@@ -46,6 +46,13 @@ class NewTopicV2(msgspec.Struct):
     config: dict[str, str | None] = {}
 
 
+class CreatedTopicV2(msgspec.Struct):
+    """It is there; the bridge itself says nothing."""
+
+    topic_name: str
+    partitions_count: int
+
+
 async def healthy_v2(_: Call) -> Response:
     """The loop runs, or there would be no answer."""
     return Response(HTTPStatus.NO_CONTENT.value)
@@ -64,11 +71,13 @@ async def list_brokers_v2(call: Call, inner: InnerClient) -> BrokersV2:
     return BrokersV2(sorted(each.node_id for each in answer.brokers))
 
 
-async def create_topic_v2(call: Call, inner: InnerClient) -> None:
+async def create_topic_v2(call: Call, inner: InnerClient) -> CreatedTopicV2:
     """Make a topic."""
     with told_so(), inner.guest(call.caller, DOOR) as guest:
         wanted = decoded(call.request.body, NewTopicV2)
         await create_topic(inner, guest, wanted, wanted.config)
+        found = await described(inner, guest, wanted.topic_name)
+    return CreatedTopicV2(wanted.topic_name, len(found.partitions))
 
 
 async def list_partitions_v2(call: Call, inner: InnerClient) -> list[PartitionV2]:
@@ -137,6 +146,8 @@ ROUTES = (
         "/admin/topics",
         create_topic_v2,
         "Make a topic (Strimzi's bridge)",
+        answer=CreatedTopicV2,
+        media_type=MEDIA_TYPE,
         body=NewTopicV2,
         takes=(formats.PLAIN, MEDIA_TYPE, formats.media_type(formats.JSON)),
         status=201,

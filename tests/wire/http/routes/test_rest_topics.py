@@ -14,7 +14,8 @@ V2 = "application/vnd.kafka.v2+json"
 async def test_topics_are_made_and_told_as_v2_has_them(tmp_path: Path) -> None:
     async with open_http_door(tmp_path) as door:
         wanted = {"topic_name": "t", "partitions_count": 2, "config": {"retention.ms": "1000"}}
-        assert (await post(door, "/admin/topics", wanted, V2)).status == 201
+        made = await post(door, "/admin/topics", wanted, V2)
+        assert (made.status, made.json()) == (201, {"topic_name": "t", "partitions_count": 2})
         again = await post(door, "/admin/topics", wanted, "application/json")
         assert (again.status, again.json()["error_code"]) == (409, 409)
         assert await door.get("/topics", {"accept": V2}) == ["t"]
