@@ -34,6 +34,7 @@ TOGETHER_BYTES = 4 << 20
 TIMEOUT_MS = 30_000
 RUN_BYTES = 8
 NO_TARGET, GONE = "it does not say where it came from", "its record is gone from the topic it came from"
+OUTSIDE = "it says that it came from another tenant's topic, which whoever may write letters can say: name where to"
 Place = tuple[int, int]
 """Partition and offset."""
 
@@ -152,6 +153,8 @@ class Redriving:
             return Copy(letter, None, left=NO_TARGET)
         if target in (self.topic, ledger_of(self.topic)):
             return Copy(letter, target, left=f"{target} is where it lies, or the ledger of that")
+        if self.wanted.to is None and self._owner(target) != self._owner(self.topic):
+            return Copy(letter, target, left=OUTSIDE)
         found = await self._target(target)
         if found is None:
             return Copy(letter, target, left=f"there is no topic {target}, or you may not know of it")
@@ -161,6 +164,11 @@ class Redriving:
         record, headers = whole.record, resent_headers(whole, self.run)
         partition = _partition(letter, target, found.partition_count)
         return Copy(letter, target, NewRecord(key=record.key, value=record.value, headers=headers, partition=partition))
+
+    def _owner(self, name: str) -> str | None:
+        """The tenant in whose namespace a topic is."""
+        row = self.inner.topics.tenants.owner(self.inner.calls.broker_name(self.guest, name))
+        return None if row is None else row.name
 
     async def _target(self, name: str) -> Topic | None:
         if name not in self._targets:

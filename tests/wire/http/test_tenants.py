@@ -329,6 +329,24 @@ async def test_requests_count_as_the_tenants_and_wait_for_its_rate(tmp_path: Pat
         assert (await two.root.get("/tenants/acme"))["usage"]["requests"] == before + 3
 
 
+@trio_test
+async def test_a_letter_that_names_anothers_topic_is_not_sent_there_by_the_operator(tmp_path: Path) -> None:
+    async with open_two(tmp_path) as two:
+        for tenant in two.both:
+            await tenant.publish("orders", "first")
+        for name in ("zulu.orders", "orders"):
+            told = [{"name": "__dlq.errors.topic", "value": name}, {"name": "__dlq.errors.tenant", "value": "acme"}]
+            headers = told if name == "orders" else told[:1]
+            await two.acme.done("POST", "/topics/orders.dlq/messages", {"key": "k", "value": name, "headers": headers})
+        done = await two.root.done("POST", "/dlq/acme.orders.dlq/redrive", {})
+        assert [(each["to"], each["left"] is None) for each in done["letters"]] == [
+            ("zulu.orders", False),
+            ("acme.orders", True),
+        ]
+        assert len((await two.zulu.get("/topics/zulu.orders/messages"))["messages"]) == 1
+        assert len((await two.acme.get("/topics/orders/messages"))["messages"]) == 2
+
+
 FIRST, SECOND = ({"schemaType": "JSON", "schema": json.dumps({"type": kind})} for kind in ("integer", "string"))
 
 
@@ -372,7 +390,7 @@ async def test_rest_by_schema_goes_by_the_tenants_own_schemas(tmp_path: Path) ->
             await two.root.done("POST", target, json.dumps(schema).encode(), kinds)
         for tenant, schema, value in ((two.acme, FIRST, 7), (two.zulu, SECOND, "x")):
             path = f"/topics/{tenant.called('orders')}"
-            body = {"value_schema": schema["schema"], "records": [{"value": value}]}
+            body: dict[str, Any] = {"value_schema": schema["schema"], "records": [{"value": value}]}
             told = await tenant.done("POST", path, json.dumps(body).encode(), by_schema)
             assert told["value_schema_id"] == 1, "of its own"
             assert await tenant.get("/schemas/subjects") == [f"{tenant.called('orders')}-value"]
