@@ -1,5 +1,5 @@
 """Where a member or a producer lives: a call about one that lives on another node is carried there, in the name of
-whoever calls, and answered as that node answers.
+whoever calls, and answered as that node answers. What waits in a partition lives where the partition is led.
 
 A redirection would lose who calls: many clients do not send their credentials on to another address, and behind a
 balancer, or for a page in a browser, there may be none. What is made is told with the URL of its own node all the same:
@@ -15,7 +15,7 @@ from attrs import define
 from coordinators.cluster.nodes import Nodes
 from coordinators.replication.ports import LinkBroken
 from engine.config.resolve import BrokerSettings
-from engine.errors import BrokerError
+from engine.errors import BrokerError, NotLeader
 from wire.http.carried import Answered, written_call
 from wire.http.messages import Call
 from wire.http.problems import Problem
@@ -50,6 +50,22 @@ class Doors:
             yield
         except Elsewhere as error:
             raise await self._carried(call, error) from None
+
+    @asynccontextmanager
+    async def where_led(self, call: Call, topic: str, partition: int | None) -> AsyncIterator[None]:
+        """The same of what waits in a partition, which its leader knows; without a number, of what there is here."""
+        async with self.at_home(call):
+            if partition is not None:
+                self._check_leads(call, topic, partition)
+            yield
+
+    def _check_leads(self, call: Call, topic: str, partition: int) -> None:
+        with self.inner.guest(call.caller, DOOR) as guest:
+            leader = self.inner.leader(guest, topic, partition)
+        if leader < 0:
+            raise NotLeader(f"nobody leads {topic}-{partition} now: ask again")
+        if leader != self.inner.topics.node_id:
+            raise Elsewhere(f"{topic}-{partition} is led by node {leader}", leader)
 
     async def _carried(self, call: Call, error: Elsewhere) -> Problem:
         """What its node answers to the same request, as this one's answer."""

@@ -57,6 +57,35 @@ async def test_what_lives_on_a_node_reads_all_of_them_and_is_found_from_all(tmp_
         await _producers(doors)
 
 
+@trio_test
+async def test_any_node_knows_moves_and_cancels_what_waits_in_a_partition(tmp_path: Path) -> None:
+    async with cluster_doors(tmp_path, 2, **SETTINGS) as doors:
+        await create_on(await doors[1].connect(), "t", (1, 2), (2, 1))
+        for leader, other in ((1, 2), (2, 1)):
+            partition = leader - 1
+            for name in ("early", "never"):
+                record = {"key": "k", "value": name, "partition": partition, "delay": 3_600_000, "scheduleId": name}
+                await made(doors[leader], "/topics/t/messages", **record)
+            page = await doors[other].get(f"/topics/t/delayed?partition={partition}")
+            assert sorted(each["id"] for each in page["items"]) == ["early", "never"]
+            buckets = (await doors[other].get(f"/topics/t/delayed/histogram?partition={partition}"))["buckets"]
+            assert sum(each["records"] for each in buckets) == 2
+            target = f"/topics/t/delayed/{partition}"
+            assert (await doors[other].ask("DELETE", f"{target}/never", {"x-tidegate": "1"})).status == 204
+            moved = await doors[other].ask("PATCH", f"{target}/early", body={"release_now": True})
+            assert moved.status == 200
+            assert (await doors[other].get(f"{target}/never"))["fate"] == "CANCELLED"
+            await _until_fate(doors[other], f"{target}/early", "DELIVERED")
+            unknown = await doors[other].ask("GET", f"{target}/nobody")
+            assert (unknown.status, unknown.json()["error"]) == (404, "NoSuchRecord")
+
+
+async def _until_fate(door: HttpDoor, target: str, fate: str) -> None:
+    with trio.fail_after(PATIENCE_S):
+        while (await door.get(target))["fate"] != fate:  # noqa: ASYNC110 - nobody tells
+            await trio.sleep(0.02)
+
+
 async def _members(doors: dict[int, HttpDoor], clients: dict[int, Client]) -> None:
     await written(clients, "t")
     for home, other in ((1, 2), (2, 1)):

@@ -1,7 +1,8 @@
 """`/topics/{topic}/delayed`: records that wait for their time; looked at, taken back, moved, released now.
 
 A record's id is its `tide-schedule-id`, or `#` and its number in the stage where it has none. What became of a record
-is remembered for a while after it has gone.
+is remembered for a while after it has gone. Calls about one partition may be made at any node; those about all tell of
+the partitions that the node leads.
 """
 
 from http import HTTPStatus
@@ -14,6 +15,7 @@ from coordinators.release.inspection import EDGES_MAX, Inspection
 from coordinators.release.listing import Window
 from coordinators.release.pending_records import DueBucket
 from engine.config.keys import INT_MAX
+from wire.http.elsewhere import Doors
 from wire.http.messages import Call, Page, PageQuery
 from wire.http.pending import FateDetail, Pending, fate_detail, pending
 from wire.http.problems import Problem
@@ -101,14 +103,15 @@ class Rescheduled(msgspec.Struct):
     due_ms: int
 
 
-async def list_delayed(call: Call, inspection: Inspection) -> PendingRecordPage:
+async def list_delayed(call: Call, inspection: Inspection, doors: Doors) -> PendingRecordPage:
     """Records of a topic that wait for their time, a page of them."""
     query: DelayedQuery = call.query
     if query.due_from_ms is not None and query.due_until_ms is not None and query.due_from_ms >= query.due_until_ms:
         raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, "due_from_ms must be before due_until_ms")
     window = Window(query.limit, query.skip, query.order, query.due_from_ms, query.due_until_ms)
     window.check()
-    found = await inspection.list_pending(_topic(call), window, query.partition)
+    async with doors.where_led(call, call.place.topic, query.partition):
+        found = await inspection.list_pending(_topic(call), window, query.partition)
     return PendingRecordPage(
         items=[pending(record) for record in found.records],
         total=found.total,
@@ -118,17 +121,19 @@ async def list_delayed(call: Call, inspection: Inspection) -> PendingRecordPage:
     )
 
 
-async def show_histogram(call: Call, inspection: Inspection) -> Histogram:
+async def show_histogram(call: Call, inspection: Inspection, doors: Doors) -> Histogram:
     """How many records of a topic are due when."""
     query: HistogramQuery = call.query
     edges = [int(edge) for edge in query.edges_ms.split(",")] if query.edges_ms else None
-    return Histogram(list(await inspection.histogram(_topic(call), edges, query.partition)))
+    async with doors.where_led(call, call.place.topic, query.partition):
+        return Histogram(list(await inspection.histogram(_topic(call), edges, query.partition)))
 
 
-async def show_delayed(call: Call, inspection: Inspection) -> FateDetail:
+async def show_delayed(call: Call, inspection: Inspection, doors: Doors) -> FateDetail:
     """One record: pending, or what became of it."""
     place: RecordPlace = call.place
-    return fate_detail(await inspection.look(_topic(call), place.partition, place.id), call.names)
+    async with doors.where_led(call, place.topic, place.partition):
+        return fate_detail(await inspection.look(_topic(call), place.partition, place.id), call.names)
 
 
 async def find_fates(call: Call, inspection: Inspection) -> FatePage:
@@ -138,26 +143,28 @@ async def find_fates(call: Call, inspection: Inspection) -> FatePage:
     return FatePage(items=list(query.of(found)), total=len(found), limit=query.limit, skip=query.skip)
 
 
-async def cancel_delayed(call: Call, inspection: Inspection) -> None:
+async def cancel_delayed(call: Call, inspection: Inspection, doors: Doors) -> None:
     """Take back a record that waits; it is never delivered."""
     place: RecordPlace = call.place
-    await inspection.cancel(_topic(call), place.partition, place.id)
+    async with doors.where_led(call, place.topic, place.partition):
+        await inspection.cancel(_topic(call), place.partition, place.id)
 
 
-async def reschedule_delayed(call: Call, inspection: Inspection) -> Rescheduled:
+async def reschedule_delayed(call: Call, inspection: Inspection, doors: Doors) -> Rescheduled:
     """Move a record that waits to another time, or release it now."""
     place: RecordPlace = call.place
     wanted: Reschedule = call.body
     if sum(each is not None for each in (wanted.deliver_at_ms, wanted.delay_ms, wanted.release_now)) != 1:
         detail = "one of deliver_at_ms, delay_ms and release_now must be given, and no other"
         raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, detail)
-    due_ms = await inspection.reschedule(
-        _topic(call),
-        place.partition,
-        place.id,
-        deliver_at_ms=wanted.deliver_at_ms,
-        delay_ms=0 if wanted.release_now else wanted.delay_ms,
-    )
+    async with doors.where_led(call, place.topic, place.partition):
+        due_ms = await inspection.reschedule(
+            _topic(call),
+            place.partition,
+            place.id,
+            deliver_at_ms=wanted.deliver_at_ms,
+            delay_ms=0 if wanted.release_now else wanted.delay_ms,
+        )
     return Rescheduled(due_ms)
 
 
