@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from coordinators.access.rights import READ_GROUP
+from wire.http.config import StreamTimes
 from wire.http.elsewhere import Doors
 from wire.http.given_records import GivenRecord, Offset, Partition, TopicName, given_fields
 from wire.http.messages import Call, Count
@@ -66,9 +67,9 @@ class PollQuery(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
         msgspec.Meta(ge=1, le=16 * 1024 * 1024, description="The most bytes; one record is given whatever its size."),
     ] = 1024 * 1024
 
-    def limits(self) -> PollWanted:
+    def limits(self, times: StreamTimes) -> PollWanted:
         """For the member."""
-        return PollWanted(self.max_bytes, self.max_records, self.wait_ms / 1000)
+        return PollWanted(self.max_bytes, self.max_records, min(self.wait_ms / 1000, times.max_wait_s))
 
 
 class MemberRecords(msgspec.Struct, kw_only=True):
@@ -132,12 +133,12 @@ async def show_member(call: Call, residents: Residents, doors: Doors) -> MemberS
         return _shown(_found(call, residents), call, doors)
 
 
-async def poll_records(call: Call, residents: Residents, doors: Doors) -> MemberRecords:
+async def poll_records(call: Call, residents: Residents, doors: Doors, times: StreamTimes) -> MemberRecords:
     """Records of the member's partitions, waited for if there are none. Those that it was given before are done."""
     query: PollQuery = call.query
     async with doors.at_home(call):
         member = _found(call, residents)
-        polled = await member.poll(query.limits())
+        polled = await member.poll(query.limits(times))
         records = [
             GivenRecord(**given_fields(*portion.place, record))
             for portion in polled.portions

@@ -11,6 +11,7 @@ import msgspec
 from attrs import evolve
 
 from coordinators.topics import Topics
+from wire.http.config import StreamTimes
 from wire.http.messages import Call, Response
 from wire.http.rest import formats
 from wire.http.rest.addresses import base_url
@@ -199,7 +200,7 @@ async def show_assignments(call: Call, instances: Instances) -> Response:
 # -- records
 
 
-async def read_records(call: Call, instances: Instances, schemas: SchemaFormats) -> Response:
+async def read_records(call: Call, instances: Instances, schemas: SchemaFormats, times: StreamTimes) -> Response:
     """Records that this consumer has not had, as soon as there are some."""
     instance = _instance(call, instances)
     name = instance.wanted.format
@@ -207,7 +208,7 @@ async def read_records(call: Call, instances: Instances, schemas: SchemaFormats)
     query: RecordsQuery = call.query
     with told_so():
         async with instance.busy:
-            found = await instance.read(query.max_bytes, query.timeout / 1000)
+            found = await instance.read(query.max_bytes, min(query.timeout / 1000, times.max_wait_s))
         shown = await _shown(call, name, found, schemas)
     body = msgspec.json.encode([_record(*each, *both) for each, both in zip(found, shown, strict=True)])
     return Response(200, body, formats.media_type(name))

@@ -9,6 +9,7 @@ import msgspec
 
 from coordinators.access.rights import READ_GROUP
 from engine.errors import fresh
+from wire.http.config import StreamTimes
 from wire.http.elsewhere import Doors
 from wire.http.given_records import GivenRecord, TopicName, given_fields
 from wire.http.messages import Call, Count
@@ -115,11 +116,11 @@ async def join_share_group(call: Call, residents: Residents, doors: Doors) -> Sh
     return _shown(member, call, doors)
 
 
-async def poll_share_records(call: Call, residents: Residents, doors: Doors) -> LentRecords:
+async def poll_share_records(call: Call, residents: Residents, doors: Doors, times: StreamTimes) -> LentRecords:
     """Records to work on, each with its receipt, waited for if there are none."""
     query: PollQuery = call.query
     async with doors.at_home(call):
-        delivered = await _found(call, residents).poll(query.limits())
+        delivered = await _found(call, residents).poll(query.limits(times))
     return LentRecords(
         [
             LentRecord(

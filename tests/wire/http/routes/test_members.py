@@ -73,6 +73,14 @@ async def test_a_member_joins_and_gets_what_is_there_and_what_comes(tmp_path: Pa
 
 
 @trio_test
+async def test_a_poll_waits_no_longer_than_the_broker_lets_anybody_wait(tmp_path: Path) -> None:
+    async with opened(tmp_path, **{"http.poll.max.wait.ms": 50}) as (http, _):
+        member = await settled(http)
+        with trio.fail_after(PATIENCE_S):
+            assert (await http.get(path(member) + "/records?wait_ms=30000"))["records"] == []
+
+
+@trio_test
 async def test_what_is_committed_is_not_read_again(tmp_path: Path) -> None:
     async with opened(tmp_path) as (http, client):
         await produced(client, "t", batch([b"a", b"b"]))
