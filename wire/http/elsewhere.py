@@ -6,10 +6,14 @@ balancer, or for a page in a browser, there may be none. What is made is told wi
 to ask there saves the way.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from http import HTTPStatus
+from typing import TypeVar
+from urllib.parse import urlencode
 
+import msgspec
+import trio
 from attrs import define
 
 from coordinators.cluster.nodes import Nodes
@@ -17,11 +21,12 @@ from coordinators.replication.ports import LinkBroken
 from engine.config.resolve import BrokerSettings
 from engine.errors import BrokerError, NotLeader
 from wire.http.carried import Answered, written_call
-from wire.http.messages import Call
+from wire.http.messages import Call, Request
 from wire.http.problems import Problem
 from wire.inner.asking import InnerClient
 from wire.inner.homes import Elsewhere
 
+T = TypeVar("T")
 DOOR, DOOR_KEY = "http", "http.advertised.url"
 ANSWER_S = 40.0
 """How long another node may take: a poll waits up to 30 s for records."""
@@ -53,11 +58,52 @@ class Doors:
 
     @asynccontextmanager
     async def where_led(self, call: Call, topic: str, partition: int | None) -> AsyncIterator[None]:
-        """The same of what waits in a partition, which its leader knows; without a number, of what there is here."""
+        """The same of what waits in a partition, which its leader knows; a call about all of them is answered here."""
         async with self.at_home(call):
             if partition is not None:
                 self._check_leads(call, topic, partition)
             yield
+
+    def other_leaders(self, call: Call, topic: str) -> list[int]:
+        """The other nodes that lead partitions of a topic; nobody where one of them was asked by another node."""
+        if call.request.is_carried:
+            return []
+        with self.inner.guest(call.caller, DOOR) as guest:
+            found = self.inner.topic(guest, topic)
+        leaders = {each.leader for each in found.partitions} if found is not None else set()
+        if min(leaders, default=0) < 0:
+            raise NotLeader(f"nobody leads some partitions of {topic} now: ask again")
+        return sorted(leaders - {self.inner.topics.node_id})
+
+    async def ask_each(self, nodes: Sequence[int], call: Call, query: Mapping[str, object], kind: type[T]) -> list[T]:
+        """What each of these nodes answers to the same call with this query; raises if one of them does not."""
+        target = f"{call.request.target.partition('?')[0]}?{urlencode(query)}"
+        asked = written_call(Request("GET", target))
+        told: dict[int, T | Problem] = {}
+
+        async def ask(node_id: int) -> None:
+            told[node_id] = await self._part(node_id, call, asked, kind)
+
+        async with trio.open_nursery() as nursery:
+            for node_id in nodes:
+                nursery.start_soon(ask, node_id)
+        parts = []
+        for node_id in nodes:
+            part = told[node_id]
+            if isinstance(part, Problem):
+                raise part
+            parts.append(part)
+        return parts
+
+    async def _part(self, node_id: int, call: Call, asked: bytes, kind: type[T]) -> T | Problem:
+        try:
+            answered = Answered(await self.inner.carrying.call(node_id, call.caller, DOOR, asked, ANSWER_S))
+        except (LinkBroken, BrokerError) as reason:
+            detail = f"node {node_id} knows a part of this and cannot be asked: {reason}"
+            return Problem(HTTPStatus.SERVICE_UNAVAILABLE, detail, headers={"Retry-After": "1"}, error="Elsewhere")
+        if answered.answer.status != HTTPStatus.OK:
+            return answered
+        return msgspec.json.decode(answered.answer.body, type=kind)
 
     def _check_leads(self, call: Call, topic: str, partition: int) -> None:
         with self.inner.guest(call.caller, DOOR) as guest:

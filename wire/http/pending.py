@@ -9,7 +9,7 @@ from base64 import b64encode
 import msgspec
 
 from coordinators.release.pending_records import DelayedRecord, FateName, PendingRecord
-from wire.http.messages import Count
+from wire.http.messages import Count, Page
 from wire.inner.namespaces import EVERYBODYS, Names
 
 
@@ -51,6 +51,13 @@ class FateDetail(msgspec.Struct):
     record: Pending | None
     value: str | None
     value_base64: str | None
+
+
+class PendingRecordPage(Page):
+    """Records that wait. `next_skip` is where the next page begins, null if there is none."""
+
+    items: list[Pending]
+    next_skip: int | None
 
 
 def pending(record: PendingRecord) -> Pending:

@@ -80,6 +80,36 @@ async def test_any_node_knows_moves_and_cancels_what_waits_in_a_partition(tmp_pa
             assert (unknown.status, unknown.json()["error"]) == (404, "NoSuchRecord")
 
 
+@trio_test
+async def test_any_node_lists_what_waits_in_partitions_that_several_lead(tmp_path: Path) -> None:
+    async with cluster_doors(tmp_path, 2, **SETTINGS) as doors:
+        await create_on(await doors[1].connect(), "t", (1, 2), (2, 1))
+        for number in range(6):
+            record = {"key": "k", "value": "v", "partition": number % 2, "scheduleId": f"id-{number}"}
+            await made(doors[1], "/topics/t/messages", **record, delay=3_600_000 + number * 1000)
+        for door in doors.values():
+            assert await _paged(door, "due") == [f"id-{number}" for number in range(6)]
+            assert await _paged(door, "number") == ["id-0", "id-2", "id-4", "id-1", "id-3", "id-5"]
+            assert sum(each["records"] for each in (await door.get("/topics/t/delayed/histogram"))["buckets"]) == 6
+            fates = await door.get("/topics/t/delayed/fates?id=id-5")
+            assert [(each["partition"], each["fate"]) for each in fates["items"]] == [(1, "PENDING")]
+            too_far = await door.ask("GET", "/topics/t/delayed?skip=999&limit=2")
+            assert (too_far.status, too_far.json()["error"]) == (422, "InvalidRequest")
+            assert (await door.ask("GET", "/topics/nowhere/delayed")).status == 404
+
+
+async def _paged(door: HttpDoor, order: str) -> list[str]:
+    """The ids on pages of four."""
+    found: list[str] = []
+    skip: int | None = 0
+    while skip is not None:
+        page = await door.get(f"/topics/t/delayed?order={order}&limit=4&skip={skip}")
+        assert page["total"] == 6
+        found += [each["id"] for each in page["items"]]
+        skip = page["next_skip"]
+    return found
+
+
 async def _until_fate(door: HttpDoor, target: str, fate: str) -> None:
     with trio.fail_after(PATIENCE_S):
         while (await door.get(target))["fate"] != fate:  # noqa: ASYNC110 - nobody tells

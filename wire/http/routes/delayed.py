@@ -1,14 +1,15 @@
 """`/topics/{topic}/delayed`: records that wait for their time; looked at, taken back, moved, released now.
 
 A record's id is its `tide-schedule-id`, or `#` and its number in the stage where it has none. What became of a record
-is remembered for a while after it has gone. Calls about one partition may be made at any node; those about all tell of
-the partitions that the node leads.
+is remembered for a while after it has gone. Any node may be asked: what waits in a partition its leader knows, so what
+is asked of one is carried there, and what is asked of all is put together.
 """
 
 from http import HTTPStatus
 from typing import Annotated, Literal
 
 import msgspec
+from attrs import asdict
 
 from coordinators.access.rights import READ_TOPIC, WRITE_TOPIC
 from coordinators.release.inspection import EDGES_MAX, Inspection
@@ -16,8 +17,9 @@ from coordinators.release.listing import Window
 from coordinators.release.pending_records import DueBucket
 from engine.config.keys import INT_MAX
 from wire.http.elsewhere import Doors
-from wire.http.messages import Call, Page, PageQuery
-from wire.http.pending import FateDetail, Pending, fate_detail, pending
+from wire.http.messages import MAX_LIMIT, Call, Page, PageQuery
+from wire.http.pending import FateDetail, PendingRecordPage, fate_detail, pending
+from wire.http.pending_together import buckets_of_parts, page_of_parts, window_of_parts
 from wire.http.problems import Problem
 from wire.http.rights import on
 from wire.http.routes.topics import TopicName
@@ -64,13 +66,6 @@ class HistogramQuery(msgspec.Struct, forbid_unknown_fields=True):
     ] = ""
 
 
-class PendingRecordPage(Page):
-    """Records that wait. `next_skip` is where the next page begins, null if there is none."""
-
-    items: list[Pending]
-    next_skip: int | None
-
-
 class Histogram(msgspec.Struct):
     """How many records are due when: null is any time before, or after."""
 
@@ -111,12 +106,23 @@ async def list_delayed(call: Call, inspection: Inspection, doors: Doors) -> Pend
     window = Window(query.limit, query.skip, query.order, query.due_from_ms, query.due_until_ms)
     window.check()
     async with doors.where_led(call, call.place.topic, query.partition):
-        found = await inspection.list_pending(_topic(call), window, query.partition)
+        others = doors.other_leaders(call, call.place.topic) if query.partition is None else []
+        if not others:
+            return await _page(call, inspection, window)
+        part = window_of_parts(window)
+        fields = {name: value for name, value in asdict(part).items() if value is not None}
+        parts = await doors.ask_each(others, call, fields, PendingRecordPage)
+        return page_of_parts([await _page(call, inspection, part), *parts], window)
+
+
+async def _page(call: Call, inspection: Inspection, window: Window) -> PendingRecordPage:
+    """Of what this node knows."""
+    found = await inspection.list_pending(_topic(call), window, call.query.partition)
     return PendingRecordPage(
         items=[pending(record) for record in found.records],
         total=found.total,
-        limit=query.limit,
-        skip=query.skip,
+        limit=window.limit,
+        skip=window.skip,
         next_skip=found.next_skip,
     )
 
@@ -126,7 +132,11 @@ async def show_histogram(call: Call, inspection: Inspection, doors: Doors) -> Hi
     query: HistogramQuery = call.query
     edges = [int(edge) for edge in query.edges_ms.split(",")] if query.edges_ms else None
     async with doors.where_led(call, call.place.topic, query.partition):
-        return Histogram(list(await inspection.histogram(_topic(call), edges, query.partition)))
+        others = doors.other_leaders(call, call.place.topic) if query.partition is None else []
+        buckets = await inspection.histogram(_topic(call), edges, query.partition)
+        fields = {"edges_ms": ",".join(str(each.until_ms) for each in buckets[:-1])}
+        parts = await doors.ask_each(others, call, fields, Histogram)
+        return Histogram(buckets_of_parts([buckets, *(each.buckets for each in parts)]))
 
 
 async def show_delayed(call: Call, inspection: Inspection, doors: Doors) -> FateDetail:
@@ -136,10 +146,14 @@ async def show_delayed(call: Call, inspection: Inspection, doors: Doors) -> Fate
         return fate_detail(await inspection.look(_topic(call), place.partition, place.id), call.names)
 
 
-async def find_fates(call: Call, inspection: Inspection) -> FatePage:
+async def find_fates(call: Call, inspection: Inspection, doors: Doors) -> FatePage:
     """What became of a record, in every partition that knows its id."""
     query: FatesQuery = call.query
     found = [fate_detail(each, call.names) for each in await inspection.find(_topic(call), query.id)]
+    fields = {"id": query.id, "limit": MAX_LIMIT}
+    for part in await doors.ask_each(doors.other_leaders(call, call.place.topic), call, fields, FatePage):
+        found += part.items
+    found.sort(key=lambda each: each.partition)
     return FatePage(items=list(query.of(found)), total=len(found), limit=query.limit, skip=query.skip)
 
 
