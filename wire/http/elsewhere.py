@@ -19,7 +19,7 @@ from attrs import define
 from coordinators.cluster.nodes import Nodes
 from coordinators.replication.ports import LinkBroken
 from engine.config.resolve import BrokerSettings
-from engine.errors import BrokerError, NotLeader
+from engine.errors import BrokerError, NotLeader, UnknownTopicOrPartition
 from wire.http.carried import Answered, written_call
 from wire.http.messages import Call, Request
 from wire.http.problems import Problem
@@ -106,8 +106,11 @@ class Doors:
         return msgspec.json.decode(answered.answer.body, type=kind)
 
     def _check_leads(self, call: Call, topic: str, partition: int) -> None:
-        with self.inner.guest(call.caller, DOOR) as guest:
-            leader = self.inner.leader(guest, topic, partition)
+        try:
+            with self.inner.guest(call.caller, DOOR) as guest:
+                leader = self.inner.leader(guest, topic, partition)
+        except UnknownTopicOrPartition:
+            return  # whoever looks for it says so
         if leader < 0:
             raise NotLeader(f"nobody leads {topic}-{partition} now: ask again")
         if leader != self.inner.topics.node_id:

@@ -95,14 +95,15 @@ async def test_a_leader_that_nothing_is_known_of_is_not_named(tmp_path: Path) ->
 
 
 @trio_test
-async def test_a_node_that_is_fenced_is_told_only_to_who_asks_for_it(tmp_path: Path) -> None:
+async def test_a_node_that_is_fenced_leads_nothing_and_is_described_only_to_who_asks_for_it(tmp_path: Path) -> None:
     async with open_door(tmp_path) as door:
         cluster = await Cluster.begin(door)
         fenced = evolve(OTHER, fenced=True)
         cluster.catalogue.commit(Commit((), (Put(OTHER.key, fenced.encode()),)))
         await cluster.follow()
         answer = await cluster.client.ask(MetadataRequest(topics=[MetadataRequestTopic(name="t")]))
-        assert [each.node_id for each in answer.brokers] == [1]
+        # librdkafka gives up what it waits for at a node that is not named any more: it served until a moment ago.
+        assert [each.node_id for each in answer.brokers] == [1, 2]
         assert [each.leader_id for each in answer.topics[0].partitions] == [1, -1, -1]
         for is_wanted, expected in ((False, [(1, False)]), (True, [(1, False), (2, True)])):
             described = await cluster.client.ask(DescribeClusterRequest(include_fenced_brokers=is_wanted))
@@ -247,9 +248,8 @@ async def test_clients_are_told_of_the_controller_and_not_of_fenced_nodes(tmp_pa
         assert (answer.controller_id, len(answer.brokers)) == (1, 2), "changes may be asked of any node: of this one"
         cluster.catalogue.commit(Commit((), (Put(OTHER.key, evolve(OTHER, fenced=True).encode()),)))
         await cluster.follow()
-        for request in (DescribeClusterRequest(), MetadataRequest(topics=[])):
-            answer = await cluster.client.ask(request)
-            assert (answer.controller_id, len(answer.brokers)) == (1, 1), "it is in a new life, and not in yet"
+        answer = await cluster.client.ask(DescribeClusterRequest())
+        assert (answer.controller_id, len(answer.brokers)) == (1, 1), "it is in a new life, and not in yet"
 
 
 @trio_test
