@@ -6,12 +6,13 @@ import typer
 
 from tidegate.admin import DelayedRecord, PendingRecord
 from tidegate.remote_admin import PAGE
+from tools.cli.all_doors import all_opened
 from tools.cli.asked import PRIORITIES
 from tools.cli.completion import topic_names
 from tools.cli.door import Door, opened
 from tools.cli.errors import NotFound, UsageMistake
 from tools.cli.formats import field_of
-from tools.cli.framework import command, group, session
+from tools.cli.framework import Session, command, group, session
 from tools.cli.output import Column, size_text, text_of
 from tools.cli.times import away_text, duration_ms, moment_ms, moment_text, span_text
 
@@ -82,8 +83,8 @@ def list_records(
         "due_from_ms": None if since is None else moment_ms(since, now_ms),
         "due_until_ms": None if until is None else moment_ms(until, now_ms),
     }
+    names = _waiting_topics(at) if topic is None else [topic]
     with opened(at.profile) as door:
-        names = _waiting_topics(door) if topic is None else [topic]
         found = [_of_topic(door, name, limit, wanted, now_ms) for name in names]
     rows = [row for some, _ in found for row in some]
     if not as_they_came:
@@ -95,9 +96,15 @@ def list_records(
         at.output.note(f"{len(rows)} of {total}; --limit shows more")
 
 
-def _waiting_topics(door: Door) -> list[str]:
-    """The topics in which something waits for its time."""
-    return [each.topic for each in door.delay_statistics().topics if each.topic is not None and each.pending]
+def _waiting_topics(at: Session) -> list[str]:
+    """The topics in which something waits for its time; each node counts what it leads."""
+    with all_opened(at.profile) as doors:
+        reports = doors.each(lambda door: door.delay_statistics())
+    if doors.warning is not None:
+        at.output.note(doors.warning)
+    return sorted(
+        {each.topic for report in reports for each in report.topics if each.topic is not None and each.pending}
+    )
 
 
 def _of_topic(
