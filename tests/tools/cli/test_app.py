@@ -113,7 +113,7 @@ def test_records_do_not_steer_the_terminal(environment: dict[str, str]) -> None:
 
 
 def test_a_bar_is_drawn_on_what_takes_long(environment: dict[str, str]) -> None:
-    code, drawn = in_terminal("bench", "-n", "60000", "--pings", "500", environment=environment)
+    code, drawn = in_terminal("bench", "-n", "300000", "--pings", "500", environment=environment)
     assert code == 0
     assert "one at a time" in drawn
     assert "━" in drawn
