@@ -47,7 +47,22 @@ class SimulatedCluster:
         return sum(node.lives for node in self.nodes)
 
     async def live(self) -> None:
-        """Until `stop`."""
+        """Until `stop`. If it is cancelled, as when a client fails, all power is lost first: a node waits for its
+        threads and for the network to the end of its life, and they must still be there."""
+        async with trio.open_nursery() as cancelled:
+            cancelled.start_soon(self._lose_power_when_cancelled)
+            with trio.CancelScope(shield=True):
+                await self._live()
+            cancelled.cancel_scope.cancel()
+
+    async def _lose_power_when_cancelled(self) -> None:
+        try:
+            await trio.sleep_forever()
+        finally:
+            self.stop()
+            self.lose_all_power()
+
+    async def _live(self) -> None:
         async with trio.open_nursery() as outside:
             outside.start_soon(self.network.live)
             if self.node_count > 1:

@@ -17,6 +17,7 @@ from tests.simulation.cluster import SimulatedCluster
 from tests.simulation.planted import PLANTED, PLANTED_IN_CLUSTER
 from tests.simulation.run import _one, simulate
 from tests.simulation.running import run_simulated
+from tests.simulation.workloads import Committer
 from wire.kafka.messages.api_versions import ApiVersionsRequest
 
 ROOT = Path(__file__).parents[2]
@@ -115,6 +116,18 @@ def test_a_campaign_gives_back_what_its_runs_held() -> None:
         _one(seed, node_count=1)
         kept.append(gc.get_freeze_count())
     assert kept[0] >= kept[1] >= kept[2]
+
+
+@pytest.mark.parametrize("nodes", [1, 3])
+def test_what_a_client_fails_by_ends_the_run(nodes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nodes that were cancelled together with their threads waited for them, and the run for ever."""
+
+    async def fail(self: Committer) -> None:
+        assert not trio.current_time(), self.name
+
+    monkeypatch.setattr(Committer, "run", fail)
+    with pytest.RaisesGroup(pytest.RaisesExc(AssertionError, match="g"), flatten_subgroups=True):
+        simulate(1, nodes)
 
 
 def test_a_node_that_is_dark_leaves_the_others_their_connections() -> None:
