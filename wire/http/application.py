@@ -78,7 +78,7 @@ class Application:
     def takes_pieces(self, request: Request) -> bool:
         """Whether the request's route takes its body as it arrives."""
         try:
-            found = self._find(request.target.partition("?")[0]).get(request.method)
+            found = self._find(request).get(request.method)
         except Problem:
             return False
         return found is not None and request.content_type in found[0].piecewise
@@ -91,7 +91,7 @@ class Application:
         label, names = UNKNOWN_PATH, EVERYBODYS
         try:
             check_host(request, self._reception.access)
-            found = self._find(path)
+            found = self._find(request)
             if is_preflight(request) and "OPTIONS" not in found:
                 return preflight(request, self._reception.access)
             if (method := _method(request, found)) in found:
@@ -117,7 +117,7 @@ class Application:
         path, _, query = request.target.partition("?")
         names = EVERYBODYS
         try:
-            found = self._find(path)
+            found = self._find(request)
             names = self._names(found, request, caller)
             route, place = _chosen(found, request, path)
             response = await self._answer(route, place, request, query, caller, names)
@@ -127,14 +127,15 @@ class Application:
             response = of_broker_error(error).told_in(names).response(path)
         return written_answer(response)
 
-    def _find(self, path: str) -> Found:
+    def _find(self, request: Request) -> Found:
+        path = request.target.partition("?")[0]
         if not path.startswith("/"):
             raise Problem(HTTPStatus.BAD_REQUEST, "the request's target must be a path")
         try:
             segments = tuple(unquote(segment, errors="strict") for segment in path.split("/")[1:])
         except UnicodeDecodeError:
             raise Problem(HTTPStatus.BAD_REQUEST, "the path is not UTF-8") from None
-        return self._routes.find(segments)
+        return self._routes.find(segments, request.content_type)
 
     async def _caller(self, found: Found, request: Request, visitor: Visitor) -> Caller:
         """Who calls. It is asked before anything is told, of what there is not too; but what is open is open."""

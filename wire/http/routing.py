@@ -74,6 +74,10 @@ class Route:
         """Whether it does something."""
         return self.takes_away or self.method in CHANGING
 
+    def takes_type(self, content_type: str) -> bool:
+        """Whether it says that it takes bodies of that type."""
+        return self.body is not None and content_type in (*self.takes, *self.piecewise)
+
     def match(self, segments: tuple[str, ...]) -> dict[str, str] | None:
         """The parameters of a path, or None if it is not this route's."""
         if len(segments) != len(self.segments):
@@ -115,13 +119,17 @@ class Routes:
     def __iter__(self) -> Iterator[Route]:
         return iter(self._routes)
 
-    def find(self, segments: tuple[str, ...]) -> dict[str, tuple[Route, dict[str, str]]]:
-        """By method, the route for a path and its parameters; a path without parameters goes first."""
+    def find(self, segments: tuple[str, ...], content_type: str = "") -> dict[str, tuple[Route, dict[str, str]]]:
+        """By method, the route for a path and its parameters. A path without parameters goes first, unless the body is
+        of a type that only one with parameters takes."""
         found: dict[str, tuple[Route, dict[str, str]]] = {}
         for route in self._by_start.get((len(segments), segments[0]), ()):
             place = route.match(segments)
-            if place is not None:
-                found.setdefault(route.method, (route, place))
+            if place is None:
+                continue
+            before = found.get(route.method)
+            if before is None or (route.takes_type(content_type) and not before[0].takes_type(content_type)):
+                found[route.method] = route, place
         return found
 
 

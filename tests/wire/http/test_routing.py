@@ -23,6 +23,14 @@ def test_a_path_without_parameters_goes_first() -> None:
     assert routes.find(("traces", "abc"))["GET"][1] == {"id": "abc"}
 
 
+def test_a_path_with_parameters_goes_first_if_it_alone_takes_the_body() -> None:
+    own = Route("POST", "/topics/events", nothing, "", body=dict)
+    others = Route("POST", "/topics/{topic}", nothing, "", body=dict, takes=("application/json", "text/v2"))
+    routes = Routes([own, others])
+    found = {kind: routes.find(("topics", "events"), kind)["POST"][0] for kind in ("text/v2", "application/json", "")}
+    assert found == {"text/v2": others, "application/json": own, "": own}
+
+
 def test_methods_of_one_path_are_found_together() -> None:
     routes = Routes([Route("GET", "/a", nothing, ""), Route("DELETE", "/a", nothing, "")])
     assert sorted(routes.find(("a",))) == ["DELETE", "GET"]

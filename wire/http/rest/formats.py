@@ -18,10 +18,11 @@ FORMATS = (BINARY, JSON, TEXT)
 BY_SCHEMA = ("avro", "protobuf", "jsonschema")
 PLAIN = "application/json"
 ALL = (*FORMATS, *BY_SCHEMA)
-TAKEN = (PLAIN, *(f"application/vnd.kafka.{name}.v2+json" for name in ALL))
+UNSAID = (PLAIN, "application/vnd.kafka.v2+json", "application/vnd.kafka+json")
+"""Content types that leave the format open."""
+TAKEN = (*UNSAID, *(f"application/vnd.kafka.{name}.v2+json" for name in ALL))
 """Content types of requests with records."""
 _TYPE = re.compile(r"application/vnd\.kafka\.(\w+)\.v2\+json")
-_PLAIN_TYPE = re.compile(r"application/vnd\.kafka(\.v2)?\+json")
 
 
 def media_type(name: str) -> str:
@@ -32,7 +33,7 @@ def media_type(name: str) -> str:
 def of_content_type(header: str | None) -> str:
     """The format that a request is in; binary where its type leaves that open, as the proxy has it."""
     kind = (header or PLAIN).partition(";")[0].strip().lower()
-    if kind == PLAIN or _PLAIN_TYPE.fullmatch(kind):
+    if kind in UNSAID:
         return BINARY
     found = _TYPE.fullmatch(kind)
     if found is None:

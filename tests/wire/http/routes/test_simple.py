@@ -39,6 +39,11 @@ async def test_a_topic_called_events_is_a_topic_as_well(tmp_path: Path) -> None:
     async with open_http_door(tmp_path) as door:
         await create_topic(await door.connect(), "events")
         assert (await door.get("/topics/events"))["name"] == "events"
+        v2 = {"content-type": "application/vnd.kafka.json.v2+json; charset=utf-8"}
+        answer = await door.ask("POST", "/topics/events", v2, b'{"records": [{"value": 1}]}')
+        assert answer.json()["offsets"][0]["offset"] == 0
+        answer = await door.ask("POST", "/topics/events?topic=events", body={"payload": 2})
+        assert answer.json() == {"partition": 0, "offset": 1}
 
 
 @trio_test
