@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from itertools import pairwise
 from typing import Protocol
 
-from attrs import define, field
+from attrs import define, field, frozen
 from confluent_kafka import OFFSET_BEGINNING, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
@@ -38,6 +38,8 @@ from tools.soak.staged_workloads import PARTITIONS, StagedWorkload
 CALM_S = 2.0
 """After a fault, so that nothing of it is left when the next begins, and there is a last acknowledgement before."""
 MEMBERS = 2
+BALANCED_S = 30.0
+"""So long half of the faults wait for what the fault before has moved to move back."""
 END_S = 120.0
 """So long clients have to come to an end, once nothing troubles the cluster any more."""
 
@@ -105,18 +107,24 @@ class Report:
 
     faults: int = 0
     failovers_s: list[float] = field(factory=list)
-    """Of killed nodes that led something."""
+    """Of killed nodes that led something, in a cluster that had got over what was before."""
+    soon_s: list[float] = field(factory=list)
+    """Likewise, soon after another fault: clients may still be waiting before they connect to a node again."""
     whole_s: list[float] = field(factory=list)
     verdict: ChaosVerdict | None = None
 
     def distribution(self) -> str:
         """Of the failovers."""
-        if not self.failovers_s:
-            return "no failover was measured"
-        ordered = sorted(self.failovers_s)
-        p99 = ordered[min(len(ordered) - 1, int(len(ordered) * 0.99))]
-        middle, most = statistics.median(ordered), ordered[-1]
-        return f"{len(ordered)} failovers: p50 {middle:.2f} s, p99 {p99:.2f} s, max {most:.2f} s"
+        kinds = {"failovers": self.failovers_s, "failovers soon after another fault": self.soon_s}
+        return "; ".join(f"{name}: {_distribution(times)}" for name, times in kinds.items())
+
+
+def _distribution(times_s: Sequence[float]) -> str:
+    if not times_s:
+        return "none"
+    ordered = sorted(times_s)
+    p99 = ordered[min(len(ordered) - 1, int(len(ordered) * 0.99))]
+    return f"{len(ordered)}, p50 {statistics.median(ordered):.2f} s, p99 {p99:.2f} s, max {ordered[-1]:.2f} s"
 
 
 def run(
@@ -141,7 +149,9 @@ def run(
                 cluster.wait_until_whole(WHOLE_S)
                 time.sleep(CALM_S)
                 for number, begin in enumerate(plan, 1):
-                    say(f"{number:4} {suffer(cluster, begin, chance, load.plain, report)}")
+                    is_settled = settles(cluster, chance)
+                    told = suffer(cluster, begin, chance, load.plain, report, is_settled=is_settled)
+                    say(f"{number:4} {'' if is_settled else 'soon: '}{told}")
                     if failures := load.failures():
                         say(f"     clients could not go on: {failures[:3]}")
                         break
@@ -163,7 +173,23 @@ def run(
     return report
 
 
-def suffer(cluster: ChaosCluster, begin: Begin, chance: random.Random, plain: Plain, report: Report) -> str:
+def settles(cluster: ChaosCluster, chance: random.Random) -> bool:
+    """Half of the faults find a cluster that has got over the one before, as most do in life; the others come soon."""
+    if chance.random() < 0.5 or not cluster.wait_until_balanced(BALANCED_S):
+        return False
+    time.sleep(CALM_S)
+    return True
+
+
+def suffer(
+    cluster: ChaosCluster,
+    begin: Begin,
+    chance: random.Random,
+    plain: Plain,
+    report: Report,
+    *,
+    is_settled: bool = False,
+) -> str:
     """One fault, from its beginning until the cluster is whole again; tells it in a line."""
     before = cluster.standing()
     began_s = time.monotonic()
@@ -179,21 +205,37 @@ def suffer(cluster: ChaosCluster, begin: Begin, chance: random.Random, plain: Pl
     report.faults += 1
     report.whole_s.append(whole_s)
     partitions = {index for victim in fault.victims for index in before.led_by(victim, plain.topic)}
-    gap_s = longest_gap(plain, partitions or set(range(plain.partitions)), began_s)
+    gap = longest_gap(plain, partitions or set(range(plain.partitions)), began_s)
     if fault.victims and partitions:
-        report.failovers_s.append(gap_s)
-    return f"{fault.words}: acknowledged again after {gap_s:.2f} s, in sync {whole_s:.1f} s after it was healed"
+        (report.failovers_s if is_settled else report.soon_s).append(gap.lasts_s)
+    return f"{fault.words}: {gap.words(began_s)}, in sync {whole_s:.1f} s after it was healed"
 
 
-def longest_gap(plain: Plain, partitions: set[int], began_s: float) -> float:
-    """The longest time without an acknowledgement of one partition, from the last before the fault on."""
-    longest = 0.0
+@frozen(order=True)
+class Gap:
+    """A time without an acknowledgement of one partition."""
+
+    lasts_s: float
+    since_s: float
+    partition: int
+
+    def words(self, began_s: float) -> str:
+        """How long, and where: a partition may stand still when it moves back, as well as when its leader goes."""
+        return (
+            f"acknowledged again after {self.lasts_s:.2f} s"
+            f" (partition {self.partition}, {self.since_s - began_s:+.2f} s from the fault)"
+        )
+
+
+def longest_gap(plain: Plain, partitions: set[int], began_s: float) -> Gap:
+    """The longest of all these partitions, from the last acknowledgement before the fault on."""
+    gaps = []
     for index in partitions:
         times = list(plain.acked_s[index])
         first = next((place for place, at_s in enumerate(times) if at_s >= began_s), len(times))
         times = [*times[max(0, first - 1) :], time.monotonic()]
-        longest = max([longest, *(later - earlier for earlier, later in pairwise(times))])
-    return longest
+        gaps += [Gap(later - earlier, earlier, index) for earlier, later in pairwise(times)]
+    return max(gaps)
 
 
 def _make_topics(

@@ -35,6 +35,8 @@ class Standing:
     leaders: Mapping[tuple[str, int], int]
     behind: tuple[str, ...]
     """Partitions that have no leader or whose replicas are not all in sync, in words."""
+    is_balanced: bool
+    """Whether the first of the replicas leads, everywhere."""
 
     def led_by(self, node_id: int, topic: str) -> set[int]:
         """The partitions of a topic that a node leads."""
@@ -148,13 +150,24 @@ class ChaosCluster:
             time.sleep(ASK_AGAIN_S)
         raise NotWhole(f"not in sync after {timeout_s:g} s: {', '.join(behind[:8])} ({len(behind)} in all)")
 
+    def wait_until_balanced(self, timeout_s: float) -> bool:
+        """Until the first replicas lead again, so that clients are connected to all nodes; whether they do in time."""
+        deadline = time.monotonic() + timeout_s
+        while not self.standing().is_balanced:
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(ASK_AGAIN_S)
+        return True
+
 
 def _standing(metadata: ClusterMetadata) -> Standing:
     leaders: dict[tuple[str, int], int] = {}
     behind = []
+    is_balanced = True
     for name, topic in metadata.topics.items():
         for index, partition in topic.partitions.items():
             leaders[name, index] = partition.leader
+            is_balanced = is_balanced and partition.leader == partition.replicas[0]
             if partition.leader < 0 or set(partition.isrs) != set(partition.replicas):
                 behind.append(f"{name}-{index} (leader {partition.leader}, in sync {partition.isrs})")
-    return Standing(metadata.controller_id, leaders, tuple(behind))
+    return Standing(metadata.controller_id, leaders, tuple(behind), is_balanced)

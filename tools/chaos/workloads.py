@@ -118,7 +118,16 @@ class Loop(Actor):
                 "log_level": 0,
             }
         )
-        producer = Producer({"bootstrap.servers": self.bootstrap, "transactional.id": self.name, "log_level": 0})
+        producer = Producer(
+            {
+                "bootstrap.servers": self.bootstrap,
+                "transactional.id": self.name,
+                # Where the only node that it is connected to goes, it forgets all nodes otherwise, its coordinator
+                # with them, and hangs (docs/reliability.md).
+                "metadata.recovery.strategy": "none",
+                "log_level": 0,
+            }
+        )
         try:
             # First of all: what an earlier producer of the name has left is ended before anybody asks where to go on.
             self._patiently(producer.init_transactions)
