@@ -18,7 +18,7 @@ from attrs import define, field
 from coordinators.cluster.elections import Electorate, preferred
 from coordinators.cluster.leader_elections import LeaderElections
 from coordinators.cluster.membership import ClusterMembership
-from coordinators.cluster.nodes import Nodes
+from coordinators.cluster.nodes import RECONNECT_S, Nodes
 from coordinators.cluster.replica_manager import ReplicaManager
 from coordinators.topic_view import Topic, TopicUpdate
 from coordinators.waiting import in_worker
@@ -32,8 +32,9 @@ logger = logging.getLogger("tidegate.controller")
 
 T = TypeVar("T")
 RETRY_S = 0.5
-PREFERRED_SOON_S = 3.0
-"""So long after its first replica is in sync again a partition may wait for it to lead: others come back meanwhile."""
+PREFERRED_SOON_S = RECONNECT_S
+"""So long after its first replica is in sync again a partition waits for it to lead: clients find it again meanwhile,
+and others come back."""
 SUSPECT_PAUSE_S = 0.1
 """Between two looks at a node that is suspected to have crashed."""
 SUSPECT_TIMEOUT_S = 2.0
@@ -163,6 +164,8 @@ class ControllerRole:
         if trio.current_time() >= self._prefer_at:
             self._plan_preferred()
             await self._prefer()
+            if self.replicas.newcomers():
+                self._prefer_soon()
 
     async def _stand(self) -> None:
         """Become the controller if there is none."""

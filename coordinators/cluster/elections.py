@@ -11,6 +11,7 @@ They keep to this:
    from then on, so they miss nothing below it. They are forgotten once the ISR has its minimum.
 4. The leader epoch rises with every change of the leader, the partition epoch with every change.
 5. Whoever is neither gone nor fenced nor about to stop, and may lead, does so before nobody does.
+6. Of those that may lead, newcomers come last: clients may not have found them again yet.
 """
 
 from collections.abc import Collection, Iterable
@@ -45,15 +46,28 @@ class Electorate:
 
     eligible: frozenset[int]
     stopping: frozenset[int] = frozenset()
+    newcomers: frozenset[int] = frozenset()
+    """Those of the eligible that have been here for a moment only."""
 
     @classmethod
-    def of(cls, nodes: Iterable[NodeRecord]) -> "Electorate":
-        """As their rows tell."""
+    def of(cls, nodes: Iterable[NodeRecord], newcomers: Collection[int] = ()) -> "Electorate":
+        """As their rows tell; who came lately they do not."""
         alive = [node for node in nodes if not node.fenced]
         return cls(
             frozenset(node.node_id for node in alive if not node.stopping),
             frozenset(node.node_id for node in alive if node.stopping),
+            frozenset(newcomers),
         )
+
+    @property
+    def without_newcomers(self) -> "Electorate":
+        """The same nodes, as if all had been here for long."""
+        return evolve(self, newcomers=frozenset())
+
+    def first(self, row: PartitionRecord, candidates: Collection[int]) -> int:
+        """Which of some that may lead does, by the order of the replicas."""
+        ordered = [node for node in row.replicas if node in candidates]
+        return next((node for node in ordered if node not in self.newcomers), ordered[0])
 
 
 @frozen
@@ -74,14 +88,14 @@ def settled(row: PartitionRecord, electorate: Electorate, min_insync: int, *, un
         if row.leader in staying:
             return Ballot(_with_isr(row, staying, row.leader, min_insync))
         kind = ElectionKind.STOPPING if row.leader in electorate.stopping else ElectionKind.CLEAN
-        return Ballot(_with_isr(row, staying, _first(row, staying), min_insync), kind)
+        return Ballot(_with_isr(row, staying, electorate.first(row, staying), min_insync), kind)
     if row.leader in electorate.stopping:
         # There is nobody else: it serves until it goes.
         serving = [node for node in row.isr if node in electorate.stopping]
         return Ballot(_with_isr(row, serving, row.leader, min_insync))
     eligible = [node for node in _elr(row, min_insync) if node in electorate.eligible]
     if eligible:
-        leader = _first(row, eligible)
+        leader = electorate.first(row, eligible)
         return Ballot(_with_isr(row, [leader], leader, min_insync), ElectionKind.ELIGIBLE)
     alive = [node for node in row.replicas if node in electorate.eligible]
     if unclean and alive:
@@ -95,7 +109,7 @@ def withdrawn(row: PartitionRecord, node: int, electorate: Electorate, min_insyn
     member may lead, the row stays: what it has is the best there is."""
     if electorate.eligible.isdisjoint(set(row.isr) - {node}):
         return Ballot(row)
-    others = Electorate(electorate.eligible - {node}, electorate.stopping - {node})
+    others = evolve(electorate, eligible=electorate.eligible - {node}, stopping=electorate.stopping - {node})
     ballot = settled(row, others, min_insync)
     elr = tuple(each for each in ballot.row.elr if each != node)
     return Ballot(_next(row, isr=ballot.row.isr, leader=ballot.row.leader, elr=elr), ballot.kind)
@@ -107,9 +121,9 @@ def preferred_leader(row: PartitionRecord) -> int:
 
 
 def preferred(row: PartitionRecord, electorate: Electorate) -> Ballot:
-    """The first of the replicas leads, if it may."""
+    """The first of the replicas leads, if it may and is no newcomer."""
     first = preferred_leader(row)
-    if row.leader == first or first not in row.isr or first not in electorate.eligible:
+    if row.leader == first or first not in row.isr or first not in electorate.eligible - electorate.newcomers:
         return Ballot(row)
     return Ballot(_next(row, leader=first), ElectionKind.PREFERRED)
 
@@ -170,7 +184,3 @@ def _next(
         leader_epoch=row.leader_epoch + (leader != row.leader),
         partition_epoch=row.partition_epoch + 1,
     )
-
-
-def _first(row: PartitionRecord, candidates: Collection[int]) -> int:
-    return next(node for node in row.replicas if node in candidates)

@@ -175,7 +175,8 @@ class LeaderElections:
         elected: list[Elected] = []
         topics = dict(self.replicas.topics.by_id)
         try:
-            await in_worker(self.workers, self._elect_in_thread, vote, topic_ids, topics, elected)
+            newcomers = self.replicas.newcomers()
+            await in_worker(self.workers, self._elect_in_thread, vote, topic_ids, topics, elected, newcomers)
         except BaseException:
             # Some may have been elected before.
             for each in list(elected):
@@ -193,6 +194,7 @@ class LeaderElections:
         topic_ids: Collection[TopicId] | None,
         topics: Mapping[TopicId, Topic],
         elected: list[Elected],
+        newcomers: Collection[int],
     ) -> None:
         """[thread]"""
         catalogue = self.replicas.catalogue
@@ -206,7 +208,7 @@ class LeaderElections:
             else:
                 rows = [row for topic_id in topic_ids for row in read_rows(catalogue, topic_id)]
             # After the rows: whoever goes later is seen to go by the controller, which looks again then.
-            electorate = Electorate.of(read_nodes(catalogue))
+            electorate = Electorate.of(read_nodes(catalogue), newcomers)
             return rows
 
         def change(row: PartitionRow) -> PartitionRecord:
@@ -272,7 +274,7 @@ def _asked(row: PartitionRow, electorate: Electorate) -> tuple[Ballot, BrokerErr
     first = preferred_leader(row.record)
     if row.record.leader == first:
         return Ballot(row.record), ElectionNotNeeded("Leader election not needed for topic partition.")
-    ballot = preferred(row.record, electorate)
+    ballot = preferred(row.record, electorate.without_newcomers)
     if ballot.kind is None:
         return ballot, PreferredLeaderNotAvailable(f"The preferred leader {first} was not available.")
     return ballot, None

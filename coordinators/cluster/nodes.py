@@ -1,6 +1,6 @@
 """The nodes of the cluster, as their rows in the catalogue tell them; and which of them this one is."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from attrs import define, field, frozen
 
@@ -22,6 +22,11 @@ TOLD_S = 9.0
 """So long clients are still told of a node that serves no more: as long as a session lasts in Kafka, by default."""
 
 
+RECONNECT_S = 12.0
+"""A client that could not reach a node may wait so long before it tries again: 10 s are librdkafka's default
+(`reconnect.backoff.max.ms`), and it goes on with what is left of them though the node is back and leads."""
+
+
 @frozen
 class LeftNode:
     """A node that served until a moment ago."""
@@ -41,6 +46,8 @@ class Nodes:
     controller_revision: int = field(default=0, init=False)
     """Of the row that tells it; 0 if there is none."""
     _left: dict[int, LeftNode] = field(factory=dict, init=False)
+    _came_at: dict[int, float] = field(factory=dict, init=False)
+    """By the monotonic clock, of those that came while this node watched."""
 
     @classmethod
     def load(cls, catalogue: Catalogue) -> "Nodes":
@@ -48,7 +55,7 @@ class Nodes:
         nodes = cls()
         revision, entries = catalogue.entries(NODES)
         controller = catalogue.get(CONTROLLER)
-        nodes.take(read_whole(revision, [*entries, *([] if controller is None else [controller])]), 0.0)
+        nodes.take(read_whole(revision, [*entries, *([] if controller is None else [controller])]), -RECONNECT_S)
         return nodes
 
     @property
@@ -62,10 +69,15 @@ class Nodes:
         """The nodes that do not serve and did until a moment ago, as they were then or are about to come back."""
         return [left.record for left in self._left.values() if now_s < left.until_s]
 
+    def came_lately(self, now_s: float) -> Collection[int]:
+        """The nodes that clients may not have found again yet."""
+        return [node_id for node_id, at_s in self._came_at.items() if now_s - at_s < RECONNECT_S]
+
     def take(self, news: News, now_s: float) -> None:
         """What a revision of the catalogue changed, by the monotonic clock now."""
         for node_id, record in news.nodes.items():
             self._note_left(node_id, record, now_s)
+            self._note_came(node_id, record, now_s)
             if record is None:
                 self.by_id.pop(node_id, None)
             else:
@@ -81,3 +93,10 @@ class Nodes:
             self._left[node_id] = LeftNode(record or before, now_s + TOLD_S)
         elif left is not None and record is not None:
             self._left[node_id] = LeftNode(record, left.until_s)
+
+    def _note_came(self, node_id: int, record: NodeRecord | None, now_s: float) -> None:
+        before = self.by_id.get(node_id)
+        if record is None:
+            self._came_at.pop(node_id, None)
+        elif not record.fenced and (before is None or before.fenced or before.epoch != record.epoch):
+            self._came_at[node_id] = now_s

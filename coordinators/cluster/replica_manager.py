@@ -8,7 +8,7 @@ Nothing is put in force while somebody plans against what is known (`steady`).
 """
 
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 from typing import Any
@@ -120,6 +120,10 @@ class ReplicaManager:
     def has_own_catalogue(self) -> bool:
         """Whether the catalogue is this node's alone: there is no cluster then."""
         return isinstance(self.catalogue.session, Lasting)
+
+    def newcomers(self) -> Collection[int]:
+        """The nodes that clients may not have found again yet."""
+        return self.nodes.came_lately(self.partitions.clock.monotonic())
 
     async def in_thread(self, function: Callable[..., Any], *arguments: object) -> Any:
         """Run what blocks away from the loop."""

@@ -19,12 +19,12 @@ from coordinators.cluster.rows import partition_key
 from coordinators.topics import Topics
 from engine.catalogue.catalogue import Catalogue, Commit, Put
 from engine.catalogue.records import NODES, TOPICS, NodeRecord, PartitionRecord, TopicRecord
-from engine.clock import ManualClock
 from engine.config.resolve import BrokerSettings
 from engine.partition.partitions import Partitions
 from engine.partition.sync import SyncRounds
 from engine.workers import InlineWorkers
 from tests.coordinators.cluster.sessions import CatalogueDoor, SharedCatalogue
+from tests.coordinators.trio_clock import TrioClock
 from tests.engine.logs import memory_files
 from tidegate.config_keys import BROKER_KEYS
 
@@ -108,7 +108,7 @@ class Member:
 def replica_manager(catalogue: Catalogue, node_id: int, settings: BrokerSettings) -> ReplicaManager:
     workers, rounds = InlineWorkers(), SyncRounds(InlineWorkers(), lambda: None)
     topics = Topics.load(catalogue, settings, node_id, os.urandom)
-    partitions = Partitions("/data", memory_files(), ManualClock(), workers, rounds, lambda *_: None)
+    partitions = Partitions("/data", memory_files(), TrioClock(), workers, rounds, lambda *_: None)
     return ReplicaManager(catalogue, topics, partitions, workers, Background(), Nodes.load(catalogue))
 
 

@@ -32,7 +32,7 @@ def rows(draw: st.DrawFn) -> PartitionRecord:
 @st.composite
 def electorates(draw: st.DrawFn) -> Electorate:
     eligible = draw(SOME_NODES)
-    return Electorate(eligible, draw(SOME_NODES) - eligible)
+    return Electorate(eligible, draw(SOME_NODES) - eligible, draw(SOME_NODES))
 
 
 MINIMA = st.integers(1, 4)
@@ -218,6 +218,21 @@ def test_a_node_that_stops_hands_over_what_others_can_lead() -> None:
 def test_a_preferred_leader_is_one_that_stays() -> None:
     row = PartitionRecord((1, 2, 3), (1, 2, 3), 3, removing=(1,))
     assert preferred(row, alive(1, 2, 3)).row.leader == 2
+
+
+def test_newcomers_lead_only_where_nobody_else_may() -> None:
+    gone = alive(2, 3)
+    assert settled(THREE, gone, 2).row.leader == 2
+    assert settled(THREE, evolve(gone, newcomers=frozenset({2})), 2).row.leader == 3
+    assert settled(THREE, evolve(gone, newcomers=frozenset({2, 3})), 2).row.leader == 2, "the order of the replicas"
+    assert settled(evolve(THREE, isr=(2,)), evolve(gone, newcomers=frozenset({2})), 2).row.leader == 2
+
+
+def test_a_newcomer_is_not_yet_preferred() -> None:
+    row = PartitionRecord((1, 2, 3), (1, 2, 3), 3)
+    lately = evolve(alive(1, 2, 3), newcomers=frozenset({1}))
+    assert preferred(row, lately).row is row
+    assert preferred(row, lately.without_newcomers).row.leader == 1
 
 
 def test_who_may_lead_by_the_rows_of_nodes() -> None:

@@ -43,7 +43,8 @@ from engine.records.layout import split_batches
 from engine.timers import Timers
 from engine.workers import InlineWorkers
 from tests.coordinators.cluster.sessions import CatalogueDoor, SharedCatalogue
-from tests.engine.logs import NOW_MS, batch, idempotent, memory_files
+from tests.coordinators.trio_clock import TrioClock
+from tests.engine.logs import batch, idempotent, memory_files
 from tests.engine.stage.world import client_batch, opened, record
 from tidegate.config_keys import BROKER_KEYS
 from tidegate.replication import Replication
@@ -51,18 +52,6 @@ from tidegate.replication import Replication
 TOPIC_ID = bytes(range(16))
 LOG, STAGE = Replica(TOPIC_ID, 0), Replica(TOPIC_ID, 0, is_stage=True)
 LAG_S = 3.0
-
-
-class TrioClock:
-    """Wall time goes with trio's."""
-
-    boot = ""
-
-    def now_ms(self) -> int:
-        return NOW_MS + int(1000 * trio.current_time())
-
-    def monotonic(self) -> float:
-        return trio.current_time()
 
 
 @define(eq=False)
