@@ -31,6 +31,8 @@ class RouteRights:
     body: str | None = None
     listed: Right | None = None
     """Asked for each item of a list by the handler (`described`): who lacks it for some gets the others."""
+    told: str = ""
+    """What docs/rights.md says where nothing is asked for before the handler runs."""
 
     def require(self, call: "Call", access: AccessControl, asked: str) -> None:
         """Raise the refusal unless the caller has one of them."""
@@ -57,10 +59,12 @@ def on(rights: Right | tuple[Right, ...], place: str | None = None, *, body: str
     return RouteRights(rights if isinstance(rights, tuple) else (rights,), place, body)
 
 
-OPEN = RouteRights()
+OPEN = RouteRights(told="none")
 """Whoever is let in may ask it: it tells nothing of what the broker holds."""
-BY_REQUESTS = RouteRights()
+BY_REQUESTS = RouteRights(told="same as over Kafka")
 """What it does it asks for in the caller's name, as a Kafka client would: the rights are those of the requests."""
+OF_ITS_OWNER = RouteRights(told="owner only")
+"""The handler finds what the request names only for the caller that it was given to, who was asked for rights then."""
 
 
 def each_of(right: Right) -> RouteRights:

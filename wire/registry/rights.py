@@ -75,7 +75,7 @@ def to_scope(right: Right) -> SubjectRights:
     return SubjectRights(right=right, of_scope=True)
 
 
-FILTERED = RouteRights()
+FILTERED = RouteRights(told="none: what the caller may not see is left out")
 """The handler leaves out what the caller may not see."""
 
 

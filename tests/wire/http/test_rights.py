@@ -48,7 +48,8 @@ async def test_the_operations_door_asks_for_the_same_rights_and_does_not_tell_wh
         for topic in ("orders", "none"):
             assert await _status(guarded, f"/topics/{topic}") == (403, "TopicAuthorizationFailed")
             assert await _status(guarded, f"/topics/{topic}/delayed") == (403, "TopicAuthorizationFailed")
-        assert await _status(guarded, "/metrics") == (403, "ClusterAuthorizationFailed")
+        for figures in ("/metrics", "/transactions/stats"):
+            assert await _status(guarded, figures) == (403, "ClusterAuthorizationFailed")
         assert await _status(guarded, "/groups/g") == (403, "GroupAuthorizationFailed")
         assert (await _status(guarded, "/health/live"))[0] == 200
         guarded.rule(

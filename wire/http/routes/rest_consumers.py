@@ -26,7 +26,7 @@ from wire.http.rest.refusals import (
     RestRefusal,
     told_so,
 )
-from wire.http.rights import OPEN
+from wire.http.rights import BY_REQUESTS
 from wire.http.routes.topics import TopicName
 from wire.http.routing import NoParameters, Route
 from wire.inner.member import Reset
@@ -329,7 +329,7 @@ def _route(
         problems=tuple(problems),
         refusals=REFUSALS,
         for_tenants=True,
-        rights=OPEN,
+        rights=BY_REQUESTS,
     )
 
 

@@ -15,7 +15,7 @@ from wire.http.rest.bodies import decoded
 from wire.http.rest.by_schema import MISSING, SchemaFormats, SchemaWanted
 from wire.http.rest.producing import Partition, ProducedV2, RecordsV2, produced_v2, records_v2
 from wire.http.rest.refusals import MEDIA_TYPE, PARTITION_NOT_FOUND, REFUSALS, RestRefusal, told_so
-from wire.http.rights import OPEN
+from wire.http.rights import BY_REQUESTS
 from wire.http.routes.topics import TopicName, TopicPlace
 from wire.http.routing import Route
 from wire.inner.asking import InnerClient
@@ -105,7 +105,7 @@ ROUTES = (
         problems=(404, 409),
         refusals=REFUSALS,
         for_tenants=True,
-        rights=OPEN,
+        rights=BY_REQUESTS,
     ),
     Route(
         "POST",
@@ -120,6 +120,6 @@ ROUTES = (
         problems=(404, 409),
         refusals=REFUSALS,
         for_tenants=True,
-        rights=OPEN,
+        rights=BY_REQUESTS,
     ),
 )

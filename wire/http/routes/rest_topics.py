@@ -20,7 +20,7 @@ from wire.http.rest.topics_v2 import (
     partition_of,
     partition_v2,
 )
-from wire.http.rights import OPEN
+from wire.http.rights import BY_REQUESTS, OPEN
 from wire.http.routes.topics import INT_MAX, TopicName, TopicPlace
 from wire.http.routing import Route
 from wire.inner.asking import InnerClient
@@ -114,7 +114,7 @@ def _v2(path: str, handle: Any, summary: str, answer: Any, place: Any = None) ->
         problems=() if place is None else (404,),
         refusals=REFUSALS,
         for_tenants=True,
-        rights=OPEN,
+        rights=BY_REQUESTS,
     )
 
 
@@ -154,7 +154,7 @@ ROUTES = (
         problems=(403, 404, 409),
         refusals=REFUSALS,
         for_tenants=True,
-        rights=OPEN,
+        rights=BY_REQUESTS,
     ),
     _v2("/brokers", list_brokers_v2, "The nodes of the cluster", BrokersV2),
     _v2("/topics/{topic}/partitions", list_partitions_v2, "The partitions of a topic", list[PartitionV2], TopicPlace),

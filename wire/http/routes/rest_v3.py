@@ -43,7 +43,7 @@ from wire.http.rest.producing import (
 from wire.http.rest.refusals import REFUSALS, RestErrorDocument, RestRefusal, told_so
 from wire.http.rest.streams import NotObjects, ObjectStream, TooLong
 from wire.http.rest.topics_v2 import create_topic, described
-from wire.http.rights import OPEN
+from wire.http.rights import BY_REQUESTS, OPEN
 from wire.http.routes.topics import TopicName
 from wire.http.routing import Route
 from wire.inner.asking import InnerClient
@@ -325,7 +325,7 @@ ROUTES = (
         problems=(404,),
         refusals=REFUSALS,
         for_tenants=True,
-        rights=OPEN,
+        rights=BY_REQUESTS,
     ),
     Route(
         "POST",
@@ -339,7 +339,7 @@ ROUTES = (
         problems=(403, 404, 409),
         refusals=REFUSALS,
         for_tenants=True,
-        rights=OPEN,
+        rights=BY_REQUESTS,
     ),
     Route(
         "GET",
@@ -351,7 +351,7 @@ ROUTES = (
         problems=(404,),
         refusals=REFUSALS,
         for_tenants=True,
-        rights=OPEN,
+        rights=BY_REQUESTS,
     ),
     Route(
         "DELETE",
@@ -363,7 +363,7 @@ ROUTES = (
         problems=(403, 404),
         refusals=REFUSALS,
         for_tenants=True,
-        rights=OPEN,
+        rights=BY_REQUESTS,
     ),
     Route(
         "GET",
@@ -375,7 +375,7 @@ ROUTES = (
         problems=(404,),
         refusals=REFUSALS,
         for_tenants=True,
-        rights=OPEN,
+        rights=BY_REQUESTS,
     ),
     Route(
         "POST",
@@ -390,7 +390,7 @@ ROUTES = (
         problems=(404,),
         refusals=REFUSALS,
         for_tenants=True,
-        rights=OPEN,
+        rights=BY_REQUESTS,
     ),
     Route(
         "POST",
@@ -404,6 +404,6 @@ ROUTES = (
         problems=(404,),
         refusals=REFUSALS,
         for_tenants=True,
-        rights=OPEN,
+        rights=BY_REQUESTS,
     ),
 )

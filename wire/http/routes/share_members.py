@@ -13,7 +13,7 @@ from wire.http.config import StreamTimes
 from wire.http.elsewhere import Doors
 from wire.http.given_records import GivenRecord, TopicName, given_fields
 from wire.http.messages import Call, Count
-from wire.http.rights import OPEN, on
+from wire.http.rights import OF_ITS_OWNER, on
 from wire.http.routes.groups import Assignment, GroupPlace
 from wire.http.routes.members import (
     HEARD_S,
@@ -211,7 +211,7 @@ _MEMBER: dict[str, Any] = {
     "for_tenants": True,
     "rights": on(READ_GROUP, "group"),
 }
-_SETTLE: dict[str, Any] = {"answer": Settled, "problems": (404, 409, 503), "rights": OPEN, "for_tenants": True}
+_SETTLE: dict[str, Any] = {"answer": Settled, "problems": (404, 409, 503), "rights": OF_ITS_OWNER, "for_tenants": True}
 
 ROUTES = (
     Route(

@@ -9,7 +9,7 @@ from engine.errors import BrokerError, InvalidRequest
 from wire.http.elsewhere import Doors
 from wire.http.given_records import BroughtRecord, Partition, TopicName, brought
 from wire.http.messages import Call, Count, Page, PageQuery
-from wire.http.rights import OPEN
+from wire.http.rights import BY_REQUESTS, DESCRIBE_THE_CLUSTER, OF_ITS_OWNER
 from wire.http.routes.members import GroupOffset, Milliseconds, places_of
 from wire.http.routing import Route
 from wire.inner.producer import OffsetsOwner, ProducerWanted, TransactionalProducer
@@ -270,7 +270,13 @@ def _shown(producer: TransactionalProducer, call: Call, doors: Doors) -> Produce
     )
 
 
-_PRODUCER: dict[str, Any] = {"answer": ProducerShown, "problems": (404, 409, 503), "rights": OPEN, "for_tenants": True}
+_PRODUCER: dict[str, Any] = {
+    "answer": ProducerShown,
+    "problems": (404, 409, 503),
+    "rights": OF_ITS_OWNER,
+    "for_tenants": True,
+}
+_WRITER = {**_PRODUCER, "rights": BY_REQUESTS}
 
 ROUTES = (
     Route(
@@ -283,7 +289,7 @@ ROUTES = (
         status=201,
         problems=(409,),
         for_tenants=True,
-        rights=OPEN,
+        rights=BY_REQUESTS,
     ),
     Route(
         "POST",
@@ -302,7 +308,7 @@ ROUTES = (
         status=204,
         problems=(404, 409, 503),
         for_tenants=True,
-        rights=OPEN,
+        rights=OF_ITS_OWNER,
     ),
     Route("POST", "/transactions/begin", begin_transaction, "Begin a transaction", body=ProducerOrder, **_PRODUCER),
     Route(
@@ -310,7 +316,7 @@ ROUTES = (
         "/transactions/publish",
         publish_records,
         "Write records in a transaction",
-        **{**_PRODUCER, "answer": PublishedRecords, "body": PublishOrder},
+        **{**_WRITER, "answer": PublishedRecords, "body": PublishOrder},
     ),
     Route(
         "POST",
@@ -318,7 +324,7 @@ ROUTES = (
         add_partition,
         "Have a partition take part in a transaction",
         body=AddPartitionOrder,
-        **_PRODUCER,
+        **_WRITER,
     ),
     Route(
         "POST",
@@ -326,7 +332,7 @@ ROUTES = (
         add_offsets,
         "Commit a group's places with a transaction",
         body=AddOffsetsOrder,
-        **_PRODUCER,
+        **_WRITER,
     ),
     Route("POST", "/transactions/commit", commit_transaction, "Commit a transaction", body=EndOrder, **_PRODUCER),
     Route("POST", "/transactions/abort", abort_transaction, "Abort a transaction", body=EndOrder, **_PRODUCER),
@@ -338,7 +344,7 @@ ROUTES = (
         answer=TransactionPage,
         query=PageQuery,
         for_tenants=True,
-        rights=OPEN,
+        rights=BY_REQUESTS,
     ),
     Route(
         "GET",
@@ -346,6 +352,6 @@ ROUTES = (
         transaction_statistics,
         "Producers, and how transactions ended",
         answer=TransactionStatistics,
-        rights=OPEN,
+        rights=DESCRIBE_THE_CLUSTER,
     ),
 )
