@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from coordinators.access.failed_logins import FailedLogins
 from coordinators.access.quotas.quotas import Quotas
 from coordinators.access.quotas.rates import QuotaWindow
 from coordinators.access.users import Users
@@ -26,7 +27,11 @@ async def compose_access(
     """The services that every door is given."""
     world, replicas = under.world, controller.replicas
     users = await _users(world, replicas)
-    entrances = await _entrances(world, config, replicas, users, trust)
+    failed = FailedLogins(world.clock, under.pulse.timers)
+    entrances = Entrances(config, users, trust, world.clock, failed, world.workers, world.random_bytes)
+    if entrances.need_secret:
+        secret = await in_worker(world.catalogue_workers, access_secret, replicas.catalogue, world.random_bytes)
+        users.take_secret(secret)
     rights = await open_rights(controller, world.clock, under.pulse.timers, world.workers, under.data_dir)
     return (users, entrances, *rights, await _quotas(world, replicas), await open_registry(world, controller))
 
@@ -35,16 +40,6 @@ async def _users(world: World, replicas: ReplicaManager) -> Users:
     users = await in_worker(world.catalogue_workers, Users.load, replicas.catalogue)
     replicas.row_followers.append(users)
     return users
-
-
-async def _entrances(
-    world: World, config: BrokerConfig, replicas: ReplicaManager, users: Users, trust: NodeTrust
-) -> Entrances:
-    entrances = Entrances(config, users, trust, world.clock, world.workers, world.random_bytes)
-    if entrances.need_secret:
-        secret = await in_worker(world.catalogue_workers, access_secret, replicas.catalogue, world.random_bytes)
-        users.take_secret(secret)
-    return entrances
 
 
 async def _quotas(world: World, replicas: ReplicaManager) -> Quotas:

@@ -9,6 +9,7 @@ import trio
 from attrs import define, field
 
 from coordinators.access.callers import Proof
+from coordinators.access.failed_logins import FailedLogins
 from coordinators.access.key_sets import KeySet
 from coordinators.access.password_file import PasswordFile
 from coordinators.access.scram import BY_NAME
@@ -51,6 +52,7 @@ class Entrances:
     users: Users
     trust: NodeTrust
     clock: Clock
+    failed: FailedLogins
     workers: Workers
     random_bytes: RandomBytes = os.urandom
     all: list[Entrance] = field(factory=list, init=False)
@@ -145,6 +147,7 @@ class Entrances:
             {name: self._mechanism(name, settings) for name in names},
             self.trust,
             self.clock,
+            self.failed,
             settings.integer("connection.failed.authentication.delay.ms") / 1000,
             settings.integer("sasl.authentication.timeout.ms") / 1000,
             settings.integer("sasl.server.max.receive.size"),

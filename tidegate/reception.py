@@ -19,4 +19,6 @@ def receive(
         check_token=entrances.token_check(name) if bound.takes_tokens else None,
         certificates=tls is not None and tls.sources.client_auth != "none",
         delay_s=entrances.config.settings.integer("connection.failed.authentication.delay.ms") / 1000,
+        failed=entrances.failed,
+        door=name,
     )

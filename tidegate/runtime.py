@@ -237,6 +237,7 @@ class NodeRuntime:
         node = parts.node
         await parts.scrubbing.close()
         node.services[AccessControl].audit.close()
+        node.services[Entrances].failed.flush()
         await close_tracing(node.tracing, self.world.workers)
         parts.cleaning.stop()
         await self._settle(parts)

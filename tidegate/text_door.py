@@ -52,6 +52,7 @@ def _logins(entrances: Entrances, bound: BoundDoor) -> tuple[TlsIdentity | None,
         check_token=entrances.token_check(TEXT_DOOR_NAME) if bound.takes_tokens else None,
         certificates=tls is not None and tls.sources.client_auth != "none",
         delay_s=entrances.config.settings.integer("connection.failed.authentication.delay.ms") / 1000,
+        failed=entrances.failed,
     )
 
 

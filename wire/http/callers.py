@@ -15,6 +15,7 @@ import trio
 from attrs import define, field, frozen
 
 from coordinators.access.callers import ANONYMOUS, Caller, Principal, Proof, plain_address
+from coordinators.access.failed_logins import FailedLogins
 from wire.http.config import Access
 
 if TYPE_CHECKING:
@@ -31,6 +32,9 @@ CheckToken = Callable[[str], Awaitable[Proof | None]]
 MOST_CHECKED = 16
 """Logins that are checked or wait for that; the next caller is asked to come again."""
 MOST_CREDENTIAL_BYTES = 8 * 1024
+SCHEMES = ("basic", "bearer")
+WRONG = "there is no such user or token, or the user has another password"
+"""What the log is told."""
 
 
 @frozen
@@ -55,6 +59,9 @@ class Reception:
     """Whether a certificate can be shown."""
     recall: Recall | None = None
     delay_s: float = 0.1
+    failed: FailedLogins | None = None
+    """Tells the log of those that were wrong, by the door's name."""
+    door: str = "http"
     refused: int = field(default=0, init=False)
     """Logins that were wrong."""
     _checking: int = field(default=0, init=False)
@@ -77,10 +84,16 @@ class Reception:
             raise self._unknown(request)
         proof = await self._proof(said)
         if proof is None:
-            self.refused += 1
+            self._has_failed(said, host)
             await trio.sleep(self.delay_s)
             raise self._unknown(request)
         return proof.coming_from(host)
+
+    def _has_failed(self, said: str, host: str) -> None:
+        self.refused += 1
+        if self.failed is not None:
+            scheme = said.partition(" ")[0].lower()
+            self.failed.note(host, WRONG, self.door, scheme if scheme in SCHEMES else "other")
 
     async def _proof(self, said: str) -> Proof | None:
         scheme, _, given = said.partition(" ")

@@ -9,7 +9,8 @@ import trio
 from attrs import define, field
 
 from coordinators.access.callers import ANONYMOUS, Caller, Principal, Proof, plain_address
-from wire.http.callers import CheckPassword, CheckToken, Recall
+from coordinators.access.failed_logins import FailedLogins
+from wire.http.callers import WRONG, CheckPassword, CheckToken, Recall
 from wire.http.config import Access
 from wire.text.commands import AuthCommand, BadCommand
 
@@ -30,6 +31,8 @@ class TextLogins:
     """Whether a certificate can be shown."""
     recall: Recall | None = None
     delay_s: float = 0.1
+    failed: FailedLogins | None = None
+    """Tells the log of those that were wrong."""
     refused: int = field(default=0, init=False)
     """Logins that were wrong."""
     _checking: int = field(default=0, init=False)
@@ -58,10 +61,15 @@ class TextLogins:
             finally:
                 self._checking -= 1
         if proof is None:
-            self.refused += 1
+            self._has_failed(command, address)
             await trio.sleep(self.delay_s)
             raise BadCommand("AUTHENTICATION_FAILED", f"this needs {self._ways()}, and it must be right", ends=True)
         return proof.coming_from(plain_address(address))
+
+    def _has_failed(self, command: AuthCommand, address: str) -> None:
+        self.refused += 1
+        if self.failed is not None:
+            self.failed.note(address, WRONG, "text", "token" if command.user is None else "password")
 
     def _recalled(self, command: AuthCommand) -> Proof | None:
         """Who waits for nobody that guesses: the door's own token, and passwords that were found right lately."""

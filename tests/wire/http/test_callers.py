@@ -11,7 +11,9 @@ import trio.testing
 from trio.testing import trio_test
 
 from coordinators.access.callers import ANONYMOUS, Caller, Principal, Proof
+from coordinators.access.failed_logins import FailedLogins
 from engine.clock import ManualClock
+from engine.timers import Timers
 from wire.http.application import Application
 from wire.http.callers import MOST_CHECKED, MOST_CREDENTIAL_BYTES, Reception, Visitor
 from wire.http.config import OPERATOR, Access
@@ -108,6 +110,20 @@ async def test_what_is_wrong_is_refused_later_and_alike(said: str) -> None:
     assert at.refused == 1
     assert problem.detail == (await refused(at, "Bearer other")).detail
     assert problem.headers["WWW-Authenticate"] == 'Basic realm="tidegate", charset="UTF-8", Bearer realm="tidegate"'
+
+
+@trio_test
+async def test_the_log_is_told_where_a_wrong_login_came_from_and_nothing_of_what_was_said(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    clock = ManualClock()
+    at = reception(failed=FailedLogins(clock, Timers()), door="registry", delay_s=0.0)
+    for _ in range(3):
+        await refused(at, basic("alice", "hunter2"))
+    (line,) = caplog.records
+    told = vars(line)
+    assert (told["address"], told["listener"], told["mechanism"]) == ("10.0.0.1", "registry", "basic")
+    assert "hunter2" not in str(told)
 
 
 @pytest.mark.parametrize(

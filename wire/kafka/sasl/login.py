@@ -17,6 +17,7 @@ import trio
 from attrs import define, evolve, field, frozen
 
 from coordinators.access.callers import ANONYMOUS, NODE
+from coordinators.access.failed_logins import FailedLogins
 from engine.clock import Clock
 from engine.errors import BrokerError, IllegalSaslState, SaslAuthenticationFailed, UnsupportedSaslMechanism
 from wire.kafka.errors import error_code
@@ -54,6 +55,7 @@ class LoginPolicy:
     """What begins an exchange, by the name of its mechanism."""
     trust: NodeTrust
     clock: Clock
+    failed: FailedLogins
     failure_delay_s: float = 0.1
     timeout_s: float = 10.0
     max_receive_bytes: int = 512 * 1024
@@ -179,7 +181,7 @@ class Login:
         self._exchange, self.state = None, LoginState.FAILED
         known = mechanism if mechanism in (*self.policy.mechanisms, NODE_MECHANISM) else "other"
         self.policy.outcomes[known, "failure"] += 1
-        logger.warning("login failed: %s", error, extra={**self._fields(), "mechanism": known})
+        self.policy.failed.note(self.peer.address, error, self.policy.listener, known)
 
     def _fields(self) -> dict[str, object]:
         return {"address": self.peer.address, "listener": self.policy.listener, "mechanism": self._mechanism}

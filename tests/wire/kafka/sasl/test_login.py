@@ -6,7 +6,9 @@ import pytest
 from trio.testing import trio_test
 
 from coordinators.access.callers import NODE, Principal
+from coordinators.access.failed_logins import FailedLogins
 from engine.clock import ManualClock
+from engine.timers import Timers
 from tests.wire.kafka.nodes.pair import CLIENT, SECRET, SERVER, counting
 from wire.kafka.nodes.trust import MECHANISM, NodeTrust
 from wire.kafka.request import Endpoint, Peer
@@ -35,6 +37,7 @@ def login(clock: ManualClock, secret: bytes | None = SECRET, session_ms: int = 0
         {"BELIEF": begin},
         NodeTrust(SERVER, counting(), secret),
         clock,
+        FailedLogins(clock, Timers()),
         max_session_ms={"BELIEF": session_ms},
     )
     return Login(policy, Peer("::ffff:10.0.0.7", 1, Endpoint("h", 1), 1))
