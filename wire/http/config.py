@@ -4,8 +4,10 @@ from attrs import field, frozen
 
 from coordinators.access.callers import USER, Principal
 from engine.config.keys import ConfigKey, ConfigType, Importance, Rule, at_least, between, distinct_from, one_of
+from wire.inner.config import NOT_COUNTED
 
 OPERATOR = Principal("operator")
+REST_CONSUMERS_MAX = "http.rest.max.consumers"
 
 
 def parse_principal(text: str) -> Principal | None:
@@ -172,11 +174,20 @@ HTTP_KEYS = (
         dynamic=False,
     ),
     ConfigKey(
-        "http.rest.max.consumers",
+        REST_CONSUMERS_MAX,
         ConfigType.INT,
         1_000,
         "Tidegate's own key. The most consumers of REST v2 on this node at one time; who asks for a further one is "
         "refused. Those with subscriptions are among `doors.max.members`, too.",
+        between(0, 100_000),
+        dynamic=False,
+    ),
+    ConfigKey(
+        f"{REST_CONSUMERS_MAX}.per.principal",
+        ConfigType.INT,
+        250,
+        f"Tidegate's own key. The most consumers of REST v2 of one principal among `{REST_CONSUMERS_MAX}`. "
+        f"{NOT_COUNTED}",
         between(0, 100_000),
         dynamic=False,
     ),

@@ -2,16 +2,18 @@
 
 Each lives on the node where it was made, its home, and its id names that node: so whichever node is asked knows where
 to send its caller. It belongs to the principal that made it: nobody else learns that there is one. There are at most so
-many, and one whose caller has said nothing for its session time ends.
+many, of one principal fewer (`places.py`), and one whose caller has said nothing for its session time ends.
 """
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Generic, Protocol, TypeVar
 
 from attrs import define, field
 
 from coordinators.access.callers import Caller
-from engine.errors import BrokerError, PolicyViolation
+from engine.errors import BrokerError
+from wire.inner.places import Places
 from wire.kafka.calls import Guest
 
 ID_BYTES = 12
@@ -46,22 +48,31 @@ R = TypeVar("R", bound=Resident)
 
 @define(eq=False)
 class Home(Generic[R]):
-    """See the module. `kind` is what there is in it, as messages call it, and `limit_key` what bounds it."""
+    """See the module."""
 
     node_id: int
-    kind: str
-    limit_key: str
-    most: int
+    places: Places
     random_bytes: Callable[[int], bytes]
     _residents: dict[str, R] = field(factory=dict, init=False)
     _guests: dict[str, Guest] = field(factory=dict, init=False)
     """In whose names the residents ask."""
 
-    def new_id(self) -> str:
-        """For one that is about to move in; refused where there is no room."""
-        if len(self._residents) >= self.most:
-            raise PolicyViolation(f"there are {len(self._residents)} {self.kind}s here, which is {self.limit_key}")
-        return f"{self.node_id}-{self.random_bytes(ID_BYTES).hex()}"
+    @property
+    def kind(self) -> str:
+        """What lives here, as messages call it."""
+        return self.places.kind
+
+    @contextmanager
+    def moving_in(self, caller: Caller) -> Iterator[str]:
+        """The id of one that is added within the block; refused where there is no room. One that is not added after all
+        gives its place back."""
+        self.places.take(caller)
+        resident_id = f"{self.node_id}-{self.random_bytes(ID_BYTES).hex()}"
+        try:
+            yield resident_id
+        finally:
+            if resident_id not in self._residents:
+                self.places.give_back(caller)
 
     def add(self, resident_id: str, resident: R, guest: Guest) -> None:
         """It lives here from now on, and asks as this guest."""
@@ -69,8 +80,10 @@ class Home(Generic[R]):
 
     def remove(self, resident_id: str) -> None:
         """It has ended."""
-        self._residents.pop(resident_id, None)
+        resident = self._residents.pop(resident_id, None)
         self._guests.pop(resident_id, None)
+        if resident is not None:
+            self.places.give_back(resident.caller)
 
     def find(self, resident_id: str, caller: Caller) -> R:
         """The caller's own of this id; `Elsewhere` or `NotAtHome`."""

@@ -13,6 +13,7 @@ from engine.workers import Workers
 from wire.inner.asking import InnerClient
 from wire.inner.config import MEMBERS_MAX, PRODUCERS_MAX
 from wire.inner.homes import Home
+from wire.inner.places import Places
 from wire.inner.reading import RecordReading
 from wire.inner.sending import Sending
 
@@ -55,7 +56,7 @@ class Residents:
         """Of share groups."""
         from wire.inner.share_members import ShareMembers
 
-        home = self._home("member of share groups", MEMBERS_MAX)
+        home = self._home("share group member", MEMBERS_MAX)
         return ShareMembers(self.inner, self.reading, self.background, self.random_bytes, home)
 
     @cached_property
@@ -78,4 +79,5 @@ class Residents:
         return counts
 
     def _home(self, kind: str, limit_key: str) -> Home[Any]:
-        return Home(self.inner.topics.node_id, kind, limit_key, self.settings.integer(limit_key), self.random_bytes)
+        places = Places.of(kind, limit_key, self.settings)
+        return Home(self.inner.topics.node_id, places, self.random_bytes)

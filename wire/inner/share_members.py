@@ -53,10 +53,10 @@ class ShareMembers:
     ) -> DoorShareMember:
         """A new member; it may take a while until it has something to work on (`DoorShareMember.until_joined`)."""
         check(group, wanted.topics)
-        member_id = self.home.new_id()
-        guest = self.inner.staying(caller, door, client_id or door)
-        member = self._made(member_id, guest, group, wanted)
-        self.home.add(member_id, member, guest)
+        with self.home.moving_in(caller) as member_id:
+            guest = self.inner.staying(caller, door, client_id or door)
+            member = self._made(member_id, guest, group, wanted)
+            self.home.add(member_id, member, guest)
         self.joined += 1
         self.background.start_soon(self._live, member, guest)
         return member

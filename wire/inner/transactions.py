@@ -51,15 +51,15 @@ class Producers:
         """Become the producer of a transactional id; whoever was it before is fenced."""
         if not wanted.transactional_id:
             raise InvalidRequest("a transactional producer needs an id")
-        producer_id = self.home.new_id()
-        guest = self.inner.staying(caller, door, client_id or door)
-        producer = self._made(producer_id, guest, wanted)
-        try:
-            await producer.init()
-        except BaseException:
-            self.inner.leave(guest)
-            raise
-        self.home.add(producer_id, producer, guest)
+        with self.home.moving_in(caller) as producer_id:
+            guest = self.inner.staying(caller, door, client_id or door)
+            producer = self._made(producer_id, guest, wanted)
+            try:
+                await producer.init()
+            except BaseException:
+                self.inner.leave(guest)
+                raise
+            self.home.add(producer_id, producer, guest)
         self.begun += 1
         self.background.start_soon(self._live, producer, guest)
         return producer

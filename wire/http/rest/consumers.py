@@ -11,15 +11,17 @@ from enum import Enum
 import trio
 from attrs import define, field, frozen
 
-from coordinators.access.callers import Caller
+from coordinators.access.callers import Caller, Principal
 from engine.config.resolve import BrokerSettings
-from engine.errors import OffsetOutOfRange, PolicyViolation
+from engine.errors import OffsetOutOfRange
+from wire.http.config import REST_CONSUMERS_MAX
 from wire.http.rest.refusals import ILLEGAL_STATE, INSTANCE_EXISTS, INSTANCE_NOT_FOUND, RestRefusal
 from wire.inner.asking import GROUP
 from wire.inner.home_asking import coordinator_of
 from wire.inner.member import DoorMember, MemberWanted, PollWanted, Reset
 from wire.inner.member_reads import MemberReads
 from wire.inner.offsets import GroupOffsets, by_topic
+from wire.inner.places import Places
 from wire.inner.reading import EARLIEST, LATEST
 from wire.inner.records import ReadRecord
 from wire.inner.residents import Residents
@@ -39,6 +41,7 @@ COMMIT_S = 5.0
 NO_MEMBER, NO_GENERATION = "", -1
 COMMIT_VERSION = 9
 Place = tuple[str, int]
+_Key = tuple[Principal, str | None, str, str]
 
 
 class Edge(Enum):
@@ -243,15 +246,15 @@ class Instances:
     """All consumers of this node, by principal, group and name."""
 
     residents: Residents
-    most: int
+    places: Places
     timeout_s: float
-    _all: dict[tuple[str, str, str], Instance] = field(factory=dict, init=False)
+    _all: dict[_Key, Instance] = field(factory=dict, init=False)
 
     @classmethod
     def of(cls, residents: Residents, settings: BrokerSettings) -> "Instances":
         """As the broker's settings bound them."""
         timeout_s = settings.integer("http.rest.consumer.timeout.ms") / 1000
-        return cls(residents, settings.integer("http.rest.max.consumers"), timeout_s)
+        return cls(residents, Places.of("consumer", REST_CONSUMERS_MAX, settings), timeout_s)
 
     def make(self, caller: Caller, wanted: InstanceWanted) -> Instance:
         """A new one; 40902 if there is one of that name."""
@@ -260,8 +263,7 @@ class Instances:
         key = _key(caller, wanted.group, name)
         if key in self._all:
             raise RestRefusal(INSTANCE_EXISTS, f"group {wanted.group} has a consumer {name} already")
-        if len(self._all) >= self.most:
-            raise PolicyViolation(f"there are {self.most} consumers, which is http.rest.max.consumers")
+        self.places.take(caller)
         guest = self.residents.inner.staying(caller, DOOR, name)
         instance = self._all[key] = Instance(caller, name, wanted, self.residents, guest, self.timeout_s)
         return instance
@@ -285,6 +287,7 @@ class Instances:
 
     def _remove(self, instance: Instance) -> None:
         if self._all.pop(_key(instance.caller, instance.wanted.group, instance.name), None) is not None:
+            self.places.give_back(instance.caller)
             self.residents.inner.leave(instance.guest)
 
     def _forget_silent(self) -> None:
@@ -292,5 +295,5 @@ class Instances:
             self._remove(instance)
 
 
-def _key(caller: Caller, group: str, name: str) -> tuple[str, str, str]:
-    return f"{caller.principal} {caller.tenant or ''}", group, name
+def _key(caller: Caller, group: str, name: str) -> _Key:
+    return caller.principal, caller.tenant, group, name

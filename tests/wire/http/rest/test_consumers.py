@@ -11,6 +11,7 @@ from coordinators.access.callers import Caller, Principal
 from engine.errors import PolicyViolation
 from wire.http.rest.consumers import Instances, InstanceWanted
 from wire.http.rest.refusals import RestRefusal
+from wire.inner.places import Places
 from wire.kafka.calls import Guest
 from wire.kafka.request import Endpoint, Peer
 
@@ -41,8 +42,9 @@ class House:
         return next(self.numbers).to_bytes(size, "big")
 
 
-def instances(house: House, most: int = 3) -> Instances:
-    return Instances(cast(Any, house), most, 300.0)
+def instances(house: House, most: int = 3, most_each: int = 3) -> Instances:
+    places = Places("consumer", "http.rest.max.consumers", most, most_each)
+    return Instances(cast(Any, house), places, 300.0)
 
 
 def wanted(name: str | None = None) -> InstanceWanted:
@@ -89,6 +91,17 @@ async def test_there_are_no_more_than_the_settings_say() -> None:
     all_of_them.make(ALICE, wanted())
     with pytest.raises(PolicyViolation, match=r"http\.rest\.max\.consumers"):
         all_of_them.make(BOB, wanted())
+
+
+@trio_test
+async def test_one_principal_does_not_take_all_of_them() -> None:
+    all_of_them = instances(House(), most=3, most_each=1)
+    made = all_of_them.make(ALICE, wanted())
+    with pytest.raises(PolicyViolation, match=r"User:alice has 1 consumers .*\.per\.principal"):
+        all_of_them.make(ALICE, wanted())
+    all_of_them.make(BOB, wanted())
+    await all_of_them.end(made)
+    all_of_them.make(ALICE, wanted())
 
 
 @trio_test
