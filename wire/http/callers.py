@@ -5,7 +5,6 @@ says nothing is nobody in particular where nobody is asked, else it is refused. 
 the answer, and is not told what was wrong.
 """
 
-import binascii
 import hmac
 from base64 import b64decode
 from collections.abc import Awaitable, Callable
@@ -15,6 +14,7 @@ import trio
 from attrs import define, field, frozen
 
 from coordinators.access.callers import ANONYMOUS, Caller, Principal, Proof, plain_address
+from coordinators.access.checking import Checking, TooManyChecked
 from coordinators.access.failed_logins import FailedLogins
 from wire.http.config import Access
 
@@ -29,8 +29,6 @@ Recall = Callable[[str, str], Proof | None]
 CheckToken = Callable[[str], Awaitable[Proof | None]]
 """Whose token it is; None if it is nobody's, or not any longer."""
 
-MOST_CHECKED = 16
-"""Logins that are checked or wait for that; the next caller is asked to come again."""
 MOST_CREDENTIAL_BYTES = 8 * 1024
 SCHEMES = ("basic", "bearer")
 WRONG = "there is no such user or token, or the user has another password"
@@ -64,7 +62,8 @@ class Reception:
     door: str = "http"
     refused: int = field(default=0, init=False)
     """Logins that were wrong."""
-    _checking: int = field(default=0, init=False)
+    _passwords: Checking = field(factory=Checking, init=False)
+    _tokens: Checking = field(factory=Checking, init=False)
 
     @property
     def asks(self) -> bool:
@@ -82,7 +81,10 @@ class Reception:
             return Caller(visitor.principal, host)
         if said is None:
             raise self._unknown(request)
-        proof = await self._proof(said)
+        try:
+            proof = await self._proof(said, host)
+        except TooManyChecked:
+            raise _problem(503, "too many callers show who they are", {"Retry-After": "1"}) from None
         if proof is None:
             self._has_failed(said, host)
             await trio.sleep(self.delay_s)
@@ -95,42 +97,37 @@ class Reception:
             scheme = said.partition(" ")[0].lower()
             self.failed.note(host, WRONG, self.door, scheme if scheme in SCHEMES else "other")
 
-    async def _proof(self, said: str) -> Proof | None:
+    async def _proof(self, said: str, host: str) -> Proof | None:
         scheme, _, given = said.partition(" ")
         given = given.strip()
         if not given or len(given) > MOST_CREDENTIAL_BYTES:
             return None
         if scheme.lower() == "bearer":
-            return await self._of_token(given)
+            return await self._of_token(given, host)
         if scheme.lower() == "basic" and self.check_password is not None:
-            return await self._of_password(self.check_password, given)
+            return await self._of_password(self.check_password, given, host)
         return None
 
-    async def _of_token(self, given: str) -> Proof | None:
+    async def _of_token(self, given: str, host: str) -> Proof | None:
         token = self.access.token
         if token is not None and hmac.compare_digest(given.encode("latin-1"), token.encode()):
             return Proof(self.access.token_principal)
         if self.check_token is None:
             return None
-        with self._place():
+        with self._tokens.place(host):
             return await self.check_token(given)
 
-    async def _of_password(self, check: CheckPassword, given: str) -> Proof | None:
+    async def _of_password(self, check: CheckPassword, given: str, host: str) -> Proof | None:
         try:
             name, colon, password = b64decode(given, validate=True).decode().partition(":")
-        except (binascii.Error, UnicodeDecodeError):
+        except ValueError:  # no base64, not even ASCII, or no UTF-8 in it
             return None
         if not colon or not name or not password or name == ANONYMOUS.name:
             return None
         if self.recall is not None and (known := self.recall(name, password)) is not None:
             return known
-        with self._place():
+        with self._passwords.place(host):
             return await check(name, password)
-
-    def _place(self) -> "_Place":
-        if self._checking >= MOST_CHECKED:
-            raise _problem(503, "too many callers show who they are", {"Retry-After": "1"})
-        return _Place(self)
 
     def _unknown(self, request: "Request") -> "Problem":
         return _problem(
@@ -173,16 +170,3 @@ def _problem(status: int, detail: str, headers: dict[str, str]) -> "Problem":
     from wire.http.problems import Problem
 
     return Problem(HTTPStatus(status), detail, headers=headers)
-
-
-@frozen
-class _Place:
-    """One of those whose login is checked."""
-
-    reception: Reception
-
-    def __enter__(self) -> None:
-        self.reception._checking += 1
-
-    def __exit__(self, *_: object) -> None:
-        self.reception._checking -= 1

@@ -9,13 +9,12 @@ import trio
 from attrs import define, field
 
 from coordinators.access.callers import ANONYMOUS, Caller, Principal, Proof, plain_address
+from coordinators.access.checking import Checking, TooManyChecked
 from coordinators.access.failed_logins import FailedLogins
 from wire.http.callers import WRONG, CheckPassword, CheckToken, Recall
 from wire.http.config import Access
 from wire.text.commands import AuthCommand, BadCommand
 
-MOST_CHECKED = 16
-"""Logins that are checked or wait for that; the next client is asked to come again."""
 MOST_SECRET_BYTES = 8 * 1024
 
 
@@ -35,7 +34,8 @@ class TextLogins:
     """Tells the log of those that were wrong."""
     refused: int = field(default=0, init=False)
     """Logins that were wrong."""
-    _checking: int = field(default=0, init=False)
+    _passwords: Checking = field(factory=Checking, init=False)
+    _tokens: Checking = field(factory=Checking, init=False)
 
     @property
     def asks(self) -> bool:
@@ -53,13 +53,13 @@ class TextLogins:
         """Who AUTH names; `BadCommand` if that is nobody, or not shown."""
         proof = self._recalled(command)
         if proof is None:
-            if self._checking >= MOST_CHECKED:
-                raise BadCommand("BUSY", "too many clients show who they are: try again in a second")
-            self._checking += 1
+            checking = self._tokens if command.user is None else self._passwords
             try:
-                proof = await self._proof(command)
-            finally:
-                self._checking -= 1
+                with checking.place(plain_address(address)):
+                    proof = await self._proof(command)
+            except TooManyChecked:
+                busy = "too many clients show who they are: try again in a second"
+                raise BadCommand("BUSY", busy, ends=True) from None
         if proof is None:
             self._has_failed(command, address)
             await trio.sleep(self.delay_s)

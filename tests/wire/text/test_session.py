@@ -9,12 +9,13 @@ from attrs import define, evolve, field
 from trio.testing import trio_test
 
 from coordinators.access.callers import Caller, Principal, Proof
+from coordinators.access.checking import MOST_OF_AN_ADDRESS
 from wire.http.config import Access
 from wire.socket_options import tune
 from wire.text import answers
 from wire.text.commands import AuthCommand, BadCommand, FetchCommand, PublishCommand
 from wire.text.config import TextLimits
-from wire.text.logins import MOST_CHECKED, TextLogins
+from wire.text.logins import TextLogins
 from wire.text.session import TextCounts, TextSession
 from wire.transport import SocketTransport
 
@@ -260,12 +261,16 @@ async def test_who_was_here_lately_waits_for_nobody_that_guesses() -> None:
     def recall(user: str, password: str) -> Proof | None:
         return Proof(Principal(user)) if (user, password) == ("alice", "secret") else None
 
-    logins = TextLogins(check_password=check, recall=recall)
+    async def of_token(token: str) -> Proof | None:
+        return Proof(Principal("robot")) if token == "jwt" else None
+
+    logins = TextLogins(check_password=check, recall=recall, check_token=of_token)
     async with trio.open_nursery() as nursery:
-        for _ in range(MOST_CHECKED):
+        for _ in range(MOST_OF_AN_ADDRESS):
             nursery.start_soon(logins.named, AuthCommand("alice", "guess"), "10.0.0.1")
         await trio.testing.wait_all_tasks_blocked()
         with pytest.raises(BadCommand, match="too many"):
             await logins.named(AuthCommand("bob", "secret"), "10.0.0.1")
         assert (await logins.named(AuthCommand("alice", "secret"), "10.0.0.1")).principal == Principal("alice")
+        assert (await logins.named(AuthCommand(None, "jwt"), "10.0.0.1")).principal == Principal("robot")
         nursery.cancel_scope.cancel()

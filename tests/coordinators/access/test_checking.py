@@ -1,0 +1,30 @@
+"""Places for logins that are checked: so many in all, and of one address fewer."""
+
+from contextlib import ExitStack
+
+import pytest
+
+from coordinators.access.checking import Checking, TooManyChecked
+
+
+def test_one_address_leaves_room_for_others() -> None:
+    checking = Checking(most=3, most_of_an_address=2)
+    with ExitStack() as stack:
+        for _ in range(2):
+            stack.enter_context(checking.place("10.0.0.7"))
+        with pytest.raises(TooManyChecked):
+            stack.enter_context(checking.place("10.0.0.7"))
+        stack.enter_context(checking.place("10.0.0.8"))
+        with pytest.raises(TooManyChecked):
+            stack.enter_context(checking.place("10.0.0.9"))
+    for _ in range(5):
+        with checking.place("10.0.0.7"):
+            pass
+
+
+def test_a_check_that_fails_gives_its_place_back() -> None:
+    checking = Checking(most=1, most_of_an_address=1)
+    with pytest.raises(OSError, match="gone"), checking.place("10.0.0.7"):
+        raise OSError("gone")
+    with checking.place("10.0.0.7"):
+        pass
