@@ -28,6 +28,9 @@ def broker() -> Iterator[testing.RunningBroker]:
         "grpc.token": "secret",
         "text.port": "-1",
         "text.token": "secret",
+        "http.token": "secret",
+        "registry.port": "-1",
+        "registry.token": "secret",
     }
     with testing.broker(settings, timeout_s=60) as running:
         yield running
@@ -106,12 +109,18 @@ GRPC = {
     "calls of what it may not": PREFACE + b"".join(call("/tidegate.v1.Produce/Send", 2 * n + 1) for n in range(500)),
 }
 TEXT = {"a line that does not end": b"PUB " + b"x" * 200_000, "a payload": b"PUB t 900000\r\n" + bytes(800_000)}
-OTHERS = [("grpc_address", each) for each in GRPC.values()] + [("text_address", each) for each in TEXT.values()]
+POST = b"POST /subjects/s/versions HTTP/1.1\r\nHost: localhost\r\n"
+HTTP = {
+    "a body": POST + b"Content-Length: 1000000\r\n\r\n" + bytes(900_000),
+    "one in chunks": POST + b"Transfer-Encoding: chunked\r\n\r\n" + (b"10000\r\n" + bytes(0x10000) + b"\r\n") * 14,
+}
+DOORS = {"grpc_address": GRPC, "text_address": TEXT, "http_url": HTTP, "registry_url": HTTP}
+OTHERS = [pytest.param(door, each, id=f"{door}: {name}") for door in DOORS for name, each in DOORS[door].items()]
 
 
-@pytest.mark.parametrize(("door", "sent"), OTHERS, ids=[*GRPC, *TEXT])
+@pytest.mark.parametrize(("door", "sent"), OTHERS)
 def test_nor_does_one_at_another_door(broker: testing.RunningBroker, door: str, sent: bytes) -> None:
-    host, _, port = getattr(broker, door).rpartition(":")
+    host, _, port = getattr(broker, door).removeprefix("http://").rpartition(":")
     address = host, int(port)
     for _ in range(2):
         with socket.create_connection(address, 10) as first:

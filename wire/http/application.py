@@ -73,7 +73,8 @@ class Application:
         """One connection, to be run."""
         respond = partial(self.respond, visitor=visitor)
         seat = streams.seat(transport.has_ended)
-        return HttpConnection(TransportStream(transport), limits, respond, self.takes_pieces, seat)
+        turns_away = partial(self.turns_away, visitor=visitor)
+        return HttpConnection(TransportStream(transport), limits, respond, self.takes_pieces, seat, turns_away)
 
     def takes_pieces(self, request: Request) -> bool:
         """Whether the request's route takes its body as it arrives."""
@@ -82,6 +83,20 @@ class Application:
         except Problem:
             return False
         return found is not None and request.content_type in found[0].piecewise
+
+    async def turns_away(self, request: Request, visitor: Visitor = LOCAL) -> Response | None:
+        """What is answered to who sends a large body and has not shown who it is, where that is asked; also by paths
+        that are open, none of which takes such a body."""
+        path = request.target.partition("?")[0]
+        if self.registry is not None and self.registry.takes(path):
+            return await self.registry.turns_away(request, visitor)
+        try:
+            check_host(request, self._reception.access)
+            await self._reception.caller(request, visitor)
+        except Problem as problem:
+            self.answered[_known_method(request.method), UNKNOWN_PATH, problem.status.value] += 1
+            return shared(problem.response(path), request, self._reception.access)
+        return None
 
     async def respond(self, request: Request, visitor: Visitor = LOCAL) -> Response:
         """The answer to a request; whatever happens there is one."""

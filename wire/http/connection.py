@@ -7,6 +7,9 @@ keep to that is closed.
 A route may take its request's body piece by piece, and write its answer so, even both at a time: each piece may be
 `http.stream.max.idle.ms` apart from the next. Nothing is read that nobody asks for, and nothing is written that the
 caller does not take: so neither side piles up what the other is too slow for.
+
+A body that is taken as a whole is read before anybody asks who sends it, up to `STRANGERS_BYTES`. More is read only
+once that is known: else strangers could have as much memory as connections of `http.max.request.bytes` each.
 """
 
 import logging
@@ -30,14 +33,31 @@ logger = logging.getLogger("tidegate.http")
 RECEIVE_BYTES = 64 * 1024
 SEND_BYTES = 64 * 1024
 LINGER_S = 1.0
+STRANGERS_BYTES = 64 * 1024
+"""So much of a body is read of whoever sends it."""
 
 Respond = Callable[[Request], Awaitable[Response]]
 TakesPieces = Callable[[Request], bool]
 """Whether whoever answers a request, of which the head has arrived, takes the body piece by piece."""
 
 
+TurnsAway = Callable[[Request], Awaitable[Response | None]]
+"""What a caller is answered, of whose request the head has arrived, if it is none from whom a large body is taken."""
+
+
 def _never(_: Request) -> bool:
     return False
+
+
+async def _nobody(_: Request) -> Response | None:
+    return None
+
+
+class _TurnedAway(Exception):
+    """The rest of a body is not read."""
+
+    def __init__(self, response: Response) -> None:
+        self.response = response
 
 
 class HttpConnection:
@@ -50,11 +70,13 @@ class HttpConnection:
         respond: Respond,
         takes_pieces: TakesPieces = _never,
         seat: Seat | None = None,
+        turns_away: TurnsAway = _nobody,
     ) -> None:
         self._stream = stream
         self._limits = limits
         self._respond = respond
         self._takes_pieces = takes_pieces
+        self._turns_away = turns_away
         self._seat = Streams().seat(lambda: False) if seat is None else seat
         self._protocol = h11.Connection(h11.SERVER, max_incomplete_event_size=limits.max_header_bytes)
         self._unread = b""
@@ -88,10 +110,13 @@ class HttpConnection:
         try:
             request = await self._receive_request()
         except h11.RemoteProtocolError as error:
-            await self._refuse(Problem(_hinted(error), f"not an HTTP request that is taken here: {error}"))
+            await self._refuse(Problem(_hinted(error), f"not an HTTP request that is taken here: {error}").response())
             return False
         except Problem as problem:
-            await self._refuse(problem)
+            await self._refuse(problem.response())
+            return False
+        except _TurnedAway as turned_away:
+            await self._refuse(turned_away.response)
             return False
         if request is None:
             return False
@@ -131,11 +156,14 @@ class HttpConnection:
         request = Request(head.method.decode("ascii"), head.target.decode("ascii"), headers)
         if self._takes_pieces(request):
             return evolve(request, pieces=_Pieces(self))
-        if int(announced) > self._limits.max_request_bytes:
+        size = int(announced)
+        if size > self._limits.max_request_bytes:
             raise self._too_large()
+        if size > STRANGERS_BYTES:
+            await self._check_known(request)
         body: bytes | None = None
         with trio.move_on_after(self._limits.request_timeout_s):
-            body = await self._receive_body()
+            body = await self._receive_body(request, is_known=size > STRANGERS_BYTES)
         if body is None:
             raise Problem(HTTPStatus.REQUEST_TIMEOUT, "the request did not arrive in http.request.timeout.ms")
         return evolve(request, body=body)
@@ -153,12 +181,20 @@ class HttpConnection:
             raise Problem(HTTPStatus.REQUEST_TIMEOUT, "the request did not arrive in http.request.timeout.ms")
         return None
 
-    async def _receive_body(self) -> bytes:
+    async def _check_known(self, request: Request) -> None:
+        response = await self._turns_away(request)
+        if response is not None:
+            raise _TurnedAway(response)
+
+    async def _receive_body(self, request: Request, *, is_known: bool) -> bytes:
         body = bytearray()
         while (piece := await self._receive_piece()) is not None:
             body += piece
             if len(body) > self._limits.max_request_bytes:
                 raise self._too_large()
+            if len(body) > STRANGERS_BYTES and not is_known:
+                await self._check_known(request)
+                is_known = True
         return bytes(body)
 
     async def _receive_piece(self) -> bytes | None:
@@ -200,11 +236,10 @@ class HttpConnection:
 
     # -- sending
 
-    async def _refuse(self, problem: Problem) -> None:
+    async def _refuse(self, response: Response) -> None:
         """Answer what was no whole request; nothing more is read from this caller."""
         if self._protocol.our_state in (h11.IDLE, h11.SEND_RESPONSE):
-            problem.headers["Connection"] = "close"
-            await self._send(problem.response(), with_body=True)
+            await self._send(evolve(response, headers={**response.headers, "Connection": "close"}), with_body=True)
 
     async def _send(self, response: Response, *, with_body: bool) -> None:
         data = self._head(response)

@@ -68,11 +68,23 @@ class RegistryApplication:
 
     def connection(self, transport: Transport, limits: HttpLimits, visitor: Visitor, _: Streams) -> HttpConnection:
         """One connection, to be run; nothing here is sent as a stream."""
-        return HttpConnection(TransportStream(transport), limits, partial(self.respond, visitor=visitor))
+        respond, turns_away = partial(self.respond, visitor=visitor), partial(self.turns_away, visitor=visitor)
+        return HttpConnection(TransportStream(transport), limits, respond, turns_away=turns_away)
 
     async def carried(self, _: Caller, __: bytes) -> bytes:
         """Nothing here lives on one node."""
         raise PolicyViolation("the registry's calls are not carried")
+
+    async def turns_away(self, request: Request, visitor: Visitor = LOCAL) -> Response | None:
+        """What is answered to who sends a large body and has not shown who it is, where that is asked."""
+        try:
+            check_host(request, self._reception.access)
+            await self._reception.caller(request, visitor)
+        except Problem as problem:
+            method = request.method if request.method in METHODS else UNKNOWN_PATH
+            self.answered[method, UNKNOWN_PATH, problem.status.value] += 1
+            return of_problem(problem, DEFAULT)
+        return None
 
     async def respond(self, request: Request, visitor: Visitor = LOCAL) -> Response:
         """The answer to a request; whatever happens there is one."""

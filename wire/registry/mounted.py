@@ -33,12 +33,19 @@ class MountedRegistry:
 
     async def respond(self, request: "Request", visitor: Visitor) -> "Response":
         """The registry's answer."""
+        return await (await self._loaded()).respond(request, visitor)
+
+    async def turns_away(self, request: "Request", visitor: Visitor) -> "Response | None":
+        """The registry's answer to who sends a large body, if it is none from whom that is taken."""
+        return await (await self._loaded()).turns_away(request, visitor)
+
+    async def _loaded(self) -> "RegistryApplication":
         async with self._loading:
             if self._application is None:
                 workers: Workers = self.services[Workers]  # type: ignore[type-abstract]
                 self._application = await in_worker(workers, _load, self.services)
                 self._application.answered = self.answered
-        return await self._application.respond(request, visitor)
+        return self._application
 
 
 def _load(services: Services) -> "RegistryApplication":
