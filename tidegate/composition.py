@@ -119,8 +119,9 @@ class Parts:
     async def drain(self) -> None:
         """Let callers of the doors have the answers that they wait for, for a moment, while the node still serves."""
         grpc = None if self.grpc is None else self.grpc.server
+        text = None if self.text is None else self.text.server
         async with trio.open_nursery() as nursery:
-            for door in (self.operations.server, self.registry.server, grpc):
+            for door in (self.operations.server, self.registry.server, grpc, text):
                 if door is not None:
                     nursery.start_soon(door.drain)
 

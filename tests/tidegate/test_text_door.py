@@ -3,7 +3,9 @@
 import os
 import socket
 import ssl
+import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -106,3 +108,35 @@ def test_who_does_not_speak_tls_is_not_answered(broker: testing.RunningBroker) -
     with socket.create_connection((host, int(port)), PATIENCE_S) as plain:
         plain.sendall(b"PING\r\n")
         assert b"PONG" not in plain.makefile("rb").read()
+
+
+def test_who_publishes_while_the_broker_stops_knows_what_was_stored() -> None:
+    with testing.broker({"text.port": "-1"}, timeout_s=60) as running:
+        host, _, port = running.text_address.rpartition(":")
+        with socket.create_connection((host, int(port)), PATIENCE_S) as sock:
+            sock.sendall(b"PUB t 2\r\nhi\r\n")
+            answers = sock.makefile("rb")
+            assert answers.readline() == b"OK 0\r\n"
+            stopping = threading.Thread(target=running.stop)
+            sending = threading.Thread(target=_publish_until_the_end, args=(sock,))
+            sending.start()
+            told = [answers.readline() for _ in range(100)]
+            stopping.start()
+            while line := answers.readline():
+                told.append(line)
+            sending.join(PATIENCE_S)
+            stopping.join(PATIENCE_S)
+        assert told[-1].startswith(b"ERR STOPPING "), told[-1]
+        stored = len(told)
+        assert told[:-1] == [b"OK %d\r\n" % number for number in range(1, stored)]
+        running.start()
+        host, _, port = running.text_address.rpartition(":")
+        with socket.create_connection((host, int(port)), PATIENCE_S) as sock:
+            sock.sendall(b"PUB t 4\r\nlast\r\n")
+            assert sock.makefile("rb").readline() == b"OK %d\r\n" % stored, "nothing else was written"
+
+
+def _publish_until_the_end(sock: socket.socket) -> None:
+    with suppress(OSError):
+        while True:
+            sock.sendall(b"PUB t 2\r\nhi\r\n" * 100)

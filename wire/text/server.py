@@ -16,6 +16,9 @@ from wire.transport import Transport
 
 logger = logging.getLogger("tidegate.text")
 
+GRACE_S, CHECK_S = 1.0, 0.01
+"""How long clients have for their last answers when the broker stops, and how often it is looked whether they did."""
+
 
 @define(eq=False)
 class _Client:
@@ -46,6 +49,7 @@ class TextServer:
         self._enter = enter
         self._limits = limits
         self._tls = tls
+        self._is_leaving = False
         most = ConnectionLimits(limits.max_connections, "text.max.connections")
         self._acceptor: Acceptor[_Client] = Acceptor(most, logger, self._make_room)
 
@@ -68,10 +72,23 @@ class TextServer:
                 logger.info("a client is not let in: %s", reason, extra={"address": transport.address[0]})
                 return
         client.session = TextSession(transport, shown, self._enter, self.logins, self._limits, self.counts)
+        if self._is_leaving:
+            client.session.leave()
         try:
             self._ended(await client.session.run())
         finally:
             transport.close()
+
+    async def drain(self) -> None:
+        """Have what is being written answered, and whatever is not begun refused, for a moment: whoever hears nothing
+        of a record does not know whether it was written."""
+        self._is_leaving = True
+        sessions = [each.session for each in self._acceptor.connections.values() if each.session is not None]
+        for session in sessions:
+            session.leave()
+        with trio.move_on_after(GRACE_S):
+            while any(each.session is not None for each in self._acceptor.connections.values()):  # noqa: ASYNC110
+                await trio.sleep(CHECK_S)
 
     def _ended(self, reason: str) -> None:
         self._acceptor.ended[reason] += 1

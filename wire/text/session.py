@@ -3,10 +3,13 @@
 One task does all of it. What has arrived is carried out and answered before more is received, so a client that sends
 faster than it is served, or takes no answers, is waited for by its own socket. PUBs that came together and stand behind
 one another are one append, and their answers one send.
+
+When the broker stops, what is being written is answered, and nothing else is begun: the client is told so in the last
+line, and knows that whatever it said without an answer before that was not done.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Protocol
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Protocol, TypeVar
 
 import trio
 from attrs import define, evolve, field
@@ -33,6 +36,8 @@ SEND_BYTES = 64 * 1024
 MOST_PER_TURN = 1024
 """Commands that are read before they are carried out: some milliseconds of the processor."""
 LINGER_S = 1.0
+
+T = TypeVar("T")
 
 
 class Visit(Protocol):
@@ -101,6 +106,9 @@ class TextSession:
         # Before it is known who it is, nobody has a payload kept.
         self._connection = TextConnection(limits if self._caller else evolve(limits, max_payload_bytes=0))
         self._began = trio.current_time()
+        self._is_leaving = False
+        self._waiting: trio.CancelScope | None = None
+        """What is given up when the broker stops."""
         self._unsent: list[bytes] = []
         self._unsent_bytes = 0
 
@@ -109,11 +117,17 @@ class TextSession:
         """Whether it is known whose it is, or nobody is asked."""
         return self._caller is not None
 
+    def leave(self) -> None:
+        """Answer what is being written, say that this is the end, and end."""
+        self._is_leaving = True
+        if self._waiting is not None:
+            self._waiting.cancel()
+
     async def run(self) -> str:
         """Serve until either side ends it; why it ended."""
         try:
             while True:
-                await self._receive()
+                await self._while_staying(self._receive())
                 while commands := self._taken():
                     await self._carry_out(commands)
                     await trio.lowlevel.checkpoint()
@@ -126,6 +140,14 @@ class TextSession:
         finally:
             if self._visit is not None:
                 self._visit.leave()
+
+    async def _while_staying(self, work: Awaitable[T]) -> T:
+        """What may be given up at any time."""
+        with trio.CancelScope() as self._waiting:
+            if self._is_leaving:
+                self._waiting.cancel()
+            return await work
+        raise _stopping()
 
     # -- receiving
 
@@ -169,17 +191,22 @@ class TextSession:
         position = 0
         while position < len(commands):
             self._check_counts()
+            self._check_staying()
             command = commands[position]
             if isinstance(command, PublishCommand):
                 together = _together(commands, position, command)
                 self._say(await self._published(together))
                 position += len(together)
             else:
-                self._say(await self._answered(command))
+                self._say(await self._while_staying(self._answered(command)))
                 position += 1
             if self._unsent_bytes >= SEND_BYTES:
                 await self._flush()
         await self._flush()
+
+    def _check_staying(self) -> None:
+        if self._is_leaving:
+            raise _stopping()
 
     def _check_counts(self) -> None:
         """Whoever was deleted, or whose token has ended, is served no longer."""
@@ -277,6 +304,10 @@ class TextSession:
             if count == 0:
                 return
             taken += count
+
+
+def _stopping() -> _Ended:
+    return _Ended("stopping", answers.error("STOPPING", "the broker stops: what was not answered was not done"))
 
 
 _NAMES = {AuthCommand: "AUTH", PingCommand: "PING", TopicsCommand: "TOPICS", FetchCommand: "FETCH"}

@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 import trio
+import trio.testing
 from attrs import define, evolve, field
 from trio.testing import trio_test
 
@@ -274,3 +275,49 @@ async def test_who_was_here_lately_waits_for_nobody_that_guesses() -> None:
         assert (await logins.named(AuthCommand("alice", "secret"), "10.0.0.1")).principal == Principal("alice")
         assert (await logins.named(AuthCommand(None, "jwt"), "10.0.0.1")).principal == Principal("robot")
         nursery.cancel_scope.cancel()
+
+
+@define(eq=False)
+class SlowUse(Use):
+    """A broker that writes, and finds nothing to read, until it is told to go on."""
+
+    begun: trio.Event = field(factory=trio.Event)
+    go_on: trio.Event = field(factory=trio.Event)
+
+    async def publish(self, commands: Sequence[PublishCommand]) -> list[bytes]:
+        self.begun.set()
+        await self.go_on.wait()
+        return await super().publish(commands)
+
+    async def fetch(self, command: FetchCommand) -> list[bytes]:
+        self.begun.set()
+        await self.go_on.wait()
+        return await super().fetch(command)
+
+
+@trio_test
+async def test_what_is_being_written_when_the_broker_stops_is_answered_and_the_rest_refused() -> None:
+    use = SlowUse()
+    async with connected(use) as client:
+        await client.stream.send_all(b"PUB a 1\r\nx\r\nPUB a 1\r\ny\r\nPUB b 1\r\nz\r\nPING\r\n")
+        await use.begun.wait()
+        client.session.leave()
+        use.go_on.set()
+        with trio.fail_after(PATIENCE_S):
+            received = await client.rest()
+    assert received.startswith(b"OK 0\r\nOK 1\r\nERR STOPPING ")
+    assert received.count(b"\r\n") == 3
+    assert use.appends == [("a", [b"x", b"y"])], "what was refused was not done"
+    assert client.ended == ["stopping"]
+
+
+@pytest.mark.parametrize("said", [b"", b"PUB a 10\r\nhalf", b"FETCH a 0 wait=9000\r\n"])
+@trio_test
+async def test_who_is_waited_for_or_waits_is_told_at_once_that_the_broker_stops(said: bytes) -> None:
+    async with connected(SlowUse()) as client:
+        await client.stream.send_all(said)
+        await trio.testing.wait_all_tasks_blocked(0.05)
+        client.session.leave()
+        with trio.fail_after(PATIENCE_S):
+            assert (await client.rest()).startswith(b"ERR STOPPING ")
+    assert client.ended == ["stopping"]
