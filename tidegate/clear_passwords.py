@@ -1,19 +1,22 @@
 """Passwords that are sent in clear to the doors beside Kafka's: those of users in the file, and in the catalogue.
 
 To check one takes milliseconds of a processor, on purpose, and they are checked one at a time. What was found right
-lately is known again without that: so whoever guesses keeps waiting those alone who have not been here yet.
+lately is known again without that: so whoever guesses keeps waiting those alone who have not been here yet, and these
+for one of his guesses alone, for addresses take turns (the doors beside Kafka's bound them, and are one address here).
 """
 
 from functools import partial
 
-import trio
 from attrs import define
 
 from coordinators.access.callers import Principal, Proof
+from coordinators.access.fair_lock import FairLock
 from coordinators.access.password_file import PasswordFile
 from coordinators.access.users import Users
 from coordinators.waiting import in_worker
 from engine.workers import Workers
+
+OTHER_DOORS = ""
 
 
 @define(eq=False)
@@ -22,7 +25,7 @@ class ClearPasswords:
 
     users: Users
     workers: Workers
-    checking: trio.CapacityLimiter
+    checking: FairLock
     file: PasswordFile | None = None
 
     def recall(self, name: str, password: str) -> Proof | None:
@@ -36,17 +39,17 @@ class ClearPasswords:
         """Who has this password."""
         if self.file is not None and await self.is_in_file(self.file, name, password):
             return self._of_file(self.file, name)
-        async with self.checking:
+        async with self.checking.held(OTHER_DOORS):
             # Asked before: who is deleted while it is checked has shown nothing.
             standing = self.users.standing(name)
             is_right = await in_worker(self.workers, self.users.has_password, name, password)
         return Proof(Principal(name), standing) if is_right else None
 
-    async def is_in_file(self, file: PasswordFile, name: str, password: str) -> bool:
+    async def is_in_file(self, file: PasswordFile, name: str, password: str, address: str = OTHER_DOORS) -> bool:
         """Whether a user of the file has the password."""
         if file.is_known(name, password):
             return True
-        async with self.checking:
+        async with self.checking.held(address):
             return await in_worker(self.workers, file.has_password, name, password)
 
     def _of_file(self, file: PasswordFile, name: str) -> Proof:

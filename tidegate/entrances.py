@@ -10,6 +10,7 @@ from attrs import define, field
 
 from coordinators.access.callers import Proof
 from coordinators.access.failed_logins import FailedLogins
+from coordinators.access.fair_lock import FairLock
 from coordinators.access.key_sets import KeySet
 from coordinators.access.password_file import PasswordFile
 from coordinators.access.scram import BY_NAME
@@ -25,10 +26,9 @@ from tidegate.config import BrokerConfig
 from wire.kafka.entrance import Entrance
 from wire.kafka.listeners import Listener, ListenerSettings
 from wire.kafka.nodes.trust import NodeTrust
-from wire.kafka.sasl.exchange import SaslExchange
-from wire.kafka.sasl.login import LoginPolicy
+from wire.kafka.sasl.login import Begin, LoginPolicy
 from wire.kafka.sasl.oauthbearer import OAuthExchange
-from wire.kafka.sasl.plain import PlainExchange
+from wire.kafka.sasl.plain import CheckPassword, PlainExchange
 from wire.kafka.sasl.scram import ScramExchange
 from wire.tls.identity import PEM, TlsIdentity, TlsSources
 from wire.tls.names import parse_rules
@@ -61,7 +61,7 @@ class Entrances:
     _identities: list[TlsIdentity] = field(factory=list, init=False)
     _key_sets: list[KeySet] = field(factory=list, init=False)
     _handshakes: trio.Lock = field(factory=trio.Lock, init=False)
-    _checking: trio.CapacityLimiter = field(factory=lambda: trio.CapacityLimiter(1), init=False)
+    _checking: FairLock = field(factory=FairLock, init=False)
     """Passwords in clear are checked one at a time: that takes a processor's time on purpose, and others need it."""
 
     def __attrs_post_init__(self) -> None:
@@ -154,14 +154,14 @@ class Entrances:
             {name: settings.integer("connections.max.reauth.ms", name) for name in names},
         )
 
-    def _mechanism(self, name: str, settings: ListenerSettings) -> Callable[[], SaslExchange]:
+    def _mechanism(self, name: str, settings: ListenerSettings) -> Begin:
         if name in BY_NAME:
-            return lambda: ScramExchange(BY_NAME[name], self.users, self.random_bytes)
+            return lambda _: ScramExchange(BY_NAME[name], self.users, self.random_bytes)
         if name == "PLAIN":
             check = self._password_check(settings)
-            return lambda: PlainExchange(check)
+            return lambda address: PlainExchange(check, address)
         rules, keys = self._token_rules(settings), self._key_set(settings)
-        return lambda: OAuthExchange(keys, rules, self.clock)
+        return lambda _: OAuthExchange(keys, rules, self.clock)
 
     def _token_rules(self, settings: ListenerSettings) -> TokenRules:
         issuer = settings.text("sasl.oauthbearer.expected.issuer", OAUTH)
@@ -191,7 +191,7 @@ class Entrances:
         self._key_sets.append(keys)
         return keys
 
-    def _password_check(self, settings: ListenerSettings) -> Callable[[str, str], Awaitable[bool]]:
+    def _password_check(self, settings: ListenerSettings) -> CheckPassword:
         passwords = ClearPasswords(self.users, self.workers, self._checking)
         return partial(passwords.is_in_file, self._password_file(settings))
 

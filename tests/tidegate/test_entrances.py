@@ -9,7 +9,7 @@ from trio.testing import trio_test
 
 from coordinators.access.password_file import PasswordFile, PasswordHash, format_users
 from engine.errors import InvalidConfig
-from tests.wire.kafka.door import config, open_door
+from tests.wire.kafka.door import Client, config, open_door
 from tests.wire.kafka.sasl.clients import plain_login
 from tests.wire.tls.authorities import AUTHORITY, BROKER, written
 from tidegate.broker import Broker
@@ -102,9 +102,37 @@ async def test_who_has_logged_in_lately_does_not_wait_for_those_whose_passwords_
     settings = {**IN, "sasl.enabled.mechanisms": "PLAIN", "sasl.plain.users.location": str(users)}
     async with open_door(tmp_path / "data", dict(settings)) as door:
         assert (await plain_login(await door.connect(), "alice", "one")).error_code == 0
-        async with door.broker.node.services[Entrances]._checking:
+        async with door.broker.node.services[Entrances]._checking.held("10.0.0.7"):
             assert (await plain_login(await door.connect(), "alice", "one")).error_code == 0
             for name, password in (("alice", "another"), ("bob", "one")):
                 with trio.move_on_after(0.1) as waiting:
                     await plain_login(await door.connect(), name, password)
                 assert waiting.cancelled_caught
+
+
+@trio_test
+async def test_who_comes_from_elsewhere_does_not_wait_for_all_who_guess(tmp_path: Path) -> None:
+    users = tmp_path / "users"
+    users.write_text(format_users({"alice": PasswordHash.of("one", os.urandom)}))
+    settings = {**IN, "sasl.enabled.mechanisms": "PLAIN", "sasl.plain.users.location": str(users)}
+    answered: list[str] = []
+
+    async def log_in(address: str, password: str) -> None:
+        port = int(door.broker.kafka_address.rpartition(":")[2])
+        async with await trio.open_tcp_stream("127.0.0.1", port, local_address=address) as stream:
+            answer = await plain_login(Client(stream), "alice", password)
+            answered.append(f"{password} {answer.error_code}")
+
+    async with open_door(tmp_path / "data", dict(settings)) as door, trio.open_nursery() as nursery:
+        lock = door.broker.node.services[Entrances]._checking
+        async with lock.held("10.0.0.7"):
+            for _ in range(12):
+                nursery.start_soon(log_in, "127.0.0.1", "guess")
+            with trio.fail_after(20):
+                while sum(map(len, lock._waiting.values())) < 12:  # noqa: ASYNC110
+                    await trio.sleep(0.01)
+                nursery.start_soon(log_in, "127.0.0.2", "one")
+                while sum(map(len, lock._waiting.values())) < 13:  # noqa: ASYNC110
+                    await trio.sleep(0.01)
+    assert answered.index("one 0") < 4, answered
+    assert answered.count("guess 58") == 12

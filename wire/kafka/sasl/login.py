@@ -36,6 +36,9 @@ FIRST_WRAPPED_VERSION = 1
 REAUTHENTICATION_S = 1.0
 """A login that was begun again is not begun once more sooner, as in Kafka."""
 
+Begin = Callable[[str], SaslExchange]
+"""Begins an exchange of one mechanism with who comes from an address."""
+
 
 class LoginState(Enum):
     """How far it has come."""
@@ -51,8 +54,8 @@ class LoginPolicy:
     """What a listener asks of who comes by it."""
 
     listener: str
-    mechanisms: Mapping[str, Callable[[], SaslExchange]]
-    """What begins an exchange, by the name of its mechanism."""
+    mechanisms: Mapping[str, Begin]
+    """By their names."""
     trust: NodeTrust
     clock: Clock
     failed: FailedLogins
@@ -122,7 +125,7 @@ class Login:
         if mechanism == NODE_MECHANISM and version >= FIRST_WRAPPED_VERSION and policy.trust.is_cluster:
             self._exchange = NodeExchange(policy.trust.answer())
         elif mechanism in policy.mechanisms:
-            self._exchange = policy.mechanisms[mechanism]()
+            self._exchange = policy.mechanisms[mechanism](self.peer.address)
         else:
             raise UnsupportedSaslMechanism("nobody is let in that way")
         self._mechanism = mechanism

@@ -8,7 +8,8 @@ from coordinators.access.callers import Principal
 from engine.errors import SaslAuthenticationFailed
 from wire.kafka.sasl.exchange import Shown, Turn, check_authorization_id
 
-CheckPassword = Callable[[str, str], Awaitable[bool]]
+CheckPassword = Callable[[str, str, str], Awaitable[bool]]
+"""Whether a user has a password, for who comes from an address."""
 
 
 @define(eq=False)
@@ -16,6 +17,7 @@ class PlainExchange:
     """One message: authorization id, user, password, a NUL between."""
 
     check: CheckPassword
+    address: str
 
     async def take(self, message: bytes) -> Turn:
         try:
@@ -28,6 +30,6 @@ class PlainExchange:
         if not user or not password:
             raise SaslAuthenticationFailed("the user or the password is empty")
         check_authorization_id(authorization_id, user)
-        if not await self.check(user, password):
+        if not await self.check(user, password, self.address):
             raise SaslAuthenticationFailed("there is no such user, or it has another password")
         return Turn(b"", Shown(Principal(user)))

@@ -29,7 +29,7 @@ class Believing:
 
 
 def login(clock: ManualClock, secret: bytes | None = SECRET, session_ms: int = 0, expires: int | None = None) -> Login:
-    def begin() -> SaslExchange:
+    def begin(_: str) -> SaslExchange:
         return Believing(expires)
 
     policy = LoginPolicy(

@@ -140,14 +140,15 @@ async def test_one_try_is_one_try() -> None:
         await exchange.take(right.final(first.answer))
 
 
-async def knows(user: str, password: str) -> bool:
+async def knows(user: str, password: str, address: str) -> bool:
+    assert address == "10.0.0.7"
     return (user, password) == ("alice", "sesame")
 
 
 @pytest.mark.parametrize("message", [b"\0alice\0sesame", b"alice\0alice\0sesame"])
 @trio_test
 async def test_plain_takes_a_name_and_its_password(message: bytes) -> None:
-    turn = await PlainExchange(knows).take(message)
+    turn = await PlainExchange(knows, "10.0.0.7").take(message)
     assert turn.shown is not None
     assert turn.shown.principal == Principal("alice")
 
@@ -168,13 +169,13 @@ async def test_plain_takes_a_name_and_its_password(message: bytes) -> None:
 @trio_test
 async def test_plain_takes_nothing_else(message: bytes) -> None:
     with pytest.raises(SaslAuthenticationFailed):
-        await PlainExchange(knows).take(message)
+        await PlainExchange(knows, "10.0.0.7").take(message)
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.one_of(st.binary(max_size=60), st.text("n,=ra2CpDc", max_size=40).map(str.encode)), max_size=3))
 def test_no_bytes_make_anything_else_than_a_failure(messages: list[bytes]) -> None:
-    makers: list[Callable[[], SaslExchange]] = [scram, lambda: PlainExchange(knows)]
+    makers: list[Callable[[], SaslExchange]] = [scram, lambda: PlainExchange(knows, "10.0.0.7")]
 
     @trio_test
     async def tried() -> None:
