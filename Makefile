@@ -37,8 +37,7 @@ setup: venv  ## install what the tests need: kcat, nc, Java, Maven, etcd, Node, 
 	@sh tools/setup/valgrind.sh
 	@sh tools/setup/etcd.sh
 	@sh tools/setup/node.sh
-	@sh tools/setup/helm.sh
-	@sh tools/setup/k6.sh
+	@sh tools/setup/go_program.sh helm k6
 	@sh tools/setup/console.sh
 	@echo "== setup: Kafka's jars"
 	@$(PY) -m tools.reference.install
