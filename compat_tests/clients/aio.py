@@ -2,11 +2,11 @@
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 
 from compat_tests.clients.base import Consumed, Record
+from compat_tests.clients.in_python import as_sent, consumed
 
 READ_SECONDS = 20.0
 
@@ -27,7 +27,7 @@ class AioKafka:
         options = {"acks": "all", "linger_ms": 20, "max_request_size": 4 << 20}
         producer = AIOKafkaProducer(bootstrap_servers=bootstrap, compression_type=compression, **options)
         async with producer:
-            sent = [await _send(producer, topic, record) for record in records]
+            sent = [await producer.send(topic, **as_sent(record)) for record in records]
             await asyncio.gather(*sent)
 
     async def _consume(self, bootstrap: str, topic: str, count: int, partition: int, offset: int) -> list[Consumed]:
@@ -47,27 +47,5 @@ async def read(consumer: AIOKafkaConsumer, count: int, seconds: float = READ_SEC
     while len(found) < count and loop.time() < deadline:
         answer = await consumer.getmany(timeout_ms=500, max_records=count - len(found))
         for records in answer.values():
-            found.extend(_consumed(record) for record in records)
+            found.extend(consumed(record) for record in records)
     return found
-
-
-async def _send(producer: AIOKafkaProducer, topic: str, record: Record) -> Any:
-    return await producer.send(
-        topic,
-        value=record.value,
-        key=record.key,
-        headers=list(record.headers),
-        partition=record.partition,
-        timestamp_ms=record.timestamp_ms,
-    )
-
-
-def _consumed(record: Any) -> Consumed:
-    return Consumed(
-        offset=record.offset,
-        key=record.key,
-        value=record.value,
-        headers=tuple(record.headers),
-        timestamp_ms=record.timestamp,
-        partition=record.partition,
-    )

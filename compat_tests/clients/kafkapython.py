@@ -7,6 +7,7 @@ from typing import Any
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
 from compat_tests.clients.base import Consumed, Record
+from compat_tests.clients.in_python import as_sent, consumed
 
 READ_SECONDS = 20.0
 
@@ -19,7 +20,7 @@ class KafkaPython:
     def produce(self, bootstrap: str, topic: str, records: Sequence[Record], codec: str = "none") -> None:
         producer = producer_for(bootstrap, codec=codec)
         try:
-            for sent in [_send(producer, topic, record) for record in records]:
+            for sent in [producer.send(topic, **as_sent(record)) for record in records]:
                 sent.get(30)
         finally:
             producer.close(timeout=10)
@@ -51,27 +52,5 @@ def read(consumer: KafkaConsumer, count: int, seconds: float = READ_SECONDS) -> 
     deadline = time.monotonic() + seconds
     while len(found) < count and time.monotonic() < deadline:
         for records in consumer.poll(timeout_ms=500, max_records=count - len(found)).values():
-            found.extend(_consumed(record) for record in records)
+            found.extend(consumed(record) for record in records)
     return found
-
-
-def _send(producer: KafkaProducer, topic: str, record: Record) -> Any:
-    return producer.send(
-        topic,
-        value=record.value,
-        key=record.key,
-        headers=list(record.headers),
-        partition=record.partition,
-        timestamp_ms=record.timestamp_ms,
-    )
-
-
-def _consumed(record: Any) -> Consumed:
-    return Consumed(
-        offset=record.offset,
-        key=record.key,
-        value=record.value,
-        headers=tuple(record.headers),
-        timestamp_ms=record.timestamp,
-        partition=record.partition,
-    )

@@ -1,49 +1,26 @@
 """Java's consumers and Kafka's own tools with groups of the new consumer protocol."""
 
-import json
 import subprocess
-from collections.abc import Callable
 
 import pytest
 
 from compat_tests import admin
 from compat_tests.brokers import target
-from compat_tests.clients import CLIENTS, Record
 from compat_tests.conftest import unique_name
 from compat_tests.groups.broker import mortal_broker
 from compat_tests.groups.consumer_member import ConsumerMember
 from compat_tests.groups.consumers import consumers, share, wait_until
+from compat_tests.groups.java_tools import GROUPS, MakeTopic, consumes_and_commits, fill, rows
 from compat_tests.java.tool import tool
 from tools.reference.java import java_command, java_tool
 
-GROUPS = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
-MakeTopic = Callable[..., str]
 NEW = "confluentnew"
-
-
-def fill(bootstrap: str, topic: str, count: int, partitions: int = 1) -> None:
-    records = [Record(b"%d" % number, partition=number % partitions) for number in range(count)]
-    CLIENTS["confluent"].produce(bootstrap, topic, records)
-
-
-def rows(shown: str) -> list[list[str]]:
-    """The table of a tool without its heading."""
-    lines = [line.split() for line in shown.splitlines() if line.strip()]
-    heading = next(number for number, line in enumerate(lines) if line[0] == "GROUP")
-    return lines[heading + 1 :]
 
 
 def test_verifiable_consumers(bootstrap: str, make_topic: MakeTopic, group: str) -> None:
     topic = make_topic(partitions=2)
     fill(bootstrap, topic, 40, 2)
-    where = ("--bootstrap-server", bootstrap, "--topic", topic, "--group-id", group, "--group-protocol", "consumer")
-    done = java_tool("VerifiableConsumer", *where, "--max-messages", "40", "--reset-policy", "earliest")
-    assert done.returncode == 0, done.stderr
-    events = [json.loads(line) for line in done.stdout.splitlines()]
-    assert sum(event["count"] for event in events if event["name"] == "records_consumed") == 40
-    committed = [event for event in events if event["name"] == "offsets_committed"]
-    assert committed
-    assert all(event["success"] for event in committed)
+    consumes_and_commits(bootstrap, topic, group, "consumer", count=40)
 
 
 def test_java_and_librdkafka_members_share_a_topic(bootstrap: str, make_topic: MakeTopic, group: str) -> None:

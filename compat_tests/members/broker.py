@@ -1,10 +1,6 @@
 """A broker with both of its doors that can be killed like `kill -9`, and a caller of the HTTP one."""
 
 import json
-import os
-import signal
-import subprocess
-import sys
 import tempfile
 import urllib.error
 import urllib.request
@@ -16,6 +12,7 @@ from typing import Any
 from attrs import define, frozen
 
 from compat_tests import brokers
+from compat_tests.mortal import MortalProcess
 
 SETTINGS = {
     **brokers.SETTINGS,
@@ -36,37 +33,15 @@ class Told:
 
 
 @define(eq=False)
-class HttpBroker:
+class HttpBroker(MortalProcess):
     """Tidegate on one directory, on the ports that it got when it first started."""
 
-    directory: Path
     bootstrap: str = "127.0.0.1:0"
     http: str = "127.0.0.1:-1"
-    _process: "subprocess.Popen[bytes] | None" = None
 
     def start(self) -> None:
-        command = [sys.executable, "-m", "tidegate", "serve", "--data-dir", str(self.directory / "data")]
-        command += ["--kafka-port", self.bootstrap.rsplit(":", 1)[1]]
-        for key, value in {**SETTINGS, "http.port": self.http.rsplit(":", 1)[1]}.items():
-            command += ["--set", f"{key}={value}"]
-        log_file = self.directory / "tidegate.log"
-        with log_file.open("ab") as log:
-            self._process = subprocess.Popen(
-                command, cwd=brokers.PROJECT_ROOT, stdout=subprocess.PIPE, stderr=log, stdin=subprocess.DEVNULL
-            )
-        self.bootstrap, self.http = brokers._ready_addresses(self._process, log_file)
-
-    def kill(self) -> None:
-        assert self._process is not None
-        os.kill(self._process.pid, signal.SIGKILL)
-        self._process.wait()
-        if self._process.stdout is not None:
-            self._process.stdout.close()
-        self._process = None
-
-    def close(self) -> None:
-        if self._process is not None:
-            self.kill()
+        settings = {**SETTINGS, "http.port": self.http.rsplit(":", 1)[1]}
+        self.bootstrap, self.http = self.launch(self.bootstrap.rsplit(":", 1)[1], settings)
 
     def call(self, method: str, path: str, **body: Any) -> Told:
         """One request to the operations door."""

@@ -10,7 +10,6 @@ import json
 import random
 import string
 import sys
-import time
 from collections.abc import Callable, Iterator, Sequence
 
 from attrs import frozen
@@ -20,13 +19,13 @@ from engine.records.compression import CODECS, NONE, compress, decompress
 from engine.records.layout import pack_record
 from engine.stage.headers import HeaderRules, open_records, sniff
 from engine.stage.repack import released_record
+from tools.bench.best import best_us
 
 BATCH_SIZES = (16 * 1024, 1024 * 1024)
 RECORD_SIZES = (100, 1024)
 COMPRESSED = ("lz4", "zstd", "snappy", "gzip")
 NOW_MS = 1_800_000_000_000
 RULES = HeaderRules(delay_max_ms=10_000_000, priority=True)
-ROUND_S = 0.01
 Header = tuple[bytes, bytes | None]
 
 
@@ -77,20 +76,6 @@ def section(payload: str, record_bytes: int, total: int, headers: Sequence[Heade
         records.append(pack_record(number, number, b"key-%d" % number, make(source, record_bytes), headers))
         size += len(records[-1])
     return b"".join(records), len(records)
-
-
-def best_us(action: Callable[[], object], rounds: int) -> float:
-    """The time of one call in the best round; a round is as many calls as take a while."""
-    began = time.process_time()
-    action()
-    calls = max(1, int(ROUND_S / max(time.process_time() - began, 1e-7)))
-    best = float("inf")
-    for _ in range(rounds):
-        began = time.process_time()
-        for _ in range(calls):
-            action()
-        best = min(best, (time.process_time() - began) / calls)
-    return best * 1e6
 
 
 def measure(codec: str, payload: str, record_bytes: int, total: int, rounds: int) -> Line:

@@ -9,7 +9,7 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 from attrs import frozen
@@ -29,6 +29,7 @@ from engine.records.batch import whole
 from engine.records.layout import BatchHeader, pack_record, seal_batch
 from engine.workers import InlineWorkers
 from tidegate.config_keys import BROKER_KEYS
+from tools.bench.best import best_us
 from tools.bench.brokers import tidegate_subject
 from tools.bench.processes import cpu_s
 from tools.bench.trial import make_topics
@@ -38,7 +39,6 @@ TRACEPARENT = f"00-{TRACE_ID}-b7ad6b7169203331-01".encode()
 UNSAMPLED = TRACEPARENT[:-2] + b"00"
 GROUP = "bench"
 POLLS = 500
-ROUND_S = 0.02
 
 
 # -- the calls alone
@@ -73,20 +73,6 @@ def bench_tracing(**configs: str) -> tuple[Tracing, Topics, Partition]:
     partition = Partition(b"\1" * 16, 0, log, SyncRounds(InlineWorkers(), lambda: None), sync_writes=False)
     unbounded = TraceSettings(max_per_second=10**9)
     return Tracing(SystemClock(), lambda size: b"\1" * size, unbounded), topics, partition
-
-
-def best_us(action: Callable[[], object], rounds: int) -> float:
-    """CPU time of one call in the best round."""
-    began = time.process_time()
-    action()
-    calls = max(1, int(ROUND_S / max(time.process_time() - began, 1e-7)))
-    best = float("inf")
-    for _ in range(rounds):
-        began = time.process_time()
-        for _ in range(calls):
-            action()
-        best = min(best, (time.process_time() - began) / calls)
-    return best * 1e6
 
 
 def calls(rounds: int) -> None:

@@ -13,6 +13,7 @@ from tools.cli.door import Door, Json, door_at, opened
 from tools.cli.door_address import DOOR_KEY, may_be_shown, reachable
 from tools.cli.errors import Refused
 from tools.cli.kafka import connected, run
+from tools.cli.output import Output
 from tools.cli.profiles import Profile
 from tools.cli.settings import Kind
 
@@ -48,6 +49,11 @@ class AllDoors:
             return None
         nodes = "; ".join(f"node {node_id}: {why}" for node_id, why in sorted(self.missing.items()))
         return f"without what these nodes lead: {nodes}"
+
+    def warn(self, output: Output) -> None:
+        """Say so, beside what was asked for."""
+        if self.warning is not None:
+            output.note(self.warning)
 
 
 @contextmanager

@@ -100,8 +100,7 @@ def _waiting_topics(at: Session) -> list[str]:
     """The topics in which something waits for its time; each node counts what it leads."""
     with all_opened(at.profile) as doors:
         reports = doors.each(lambda door: door.delay_statistics())
-    if doors.warning is not None:
-        at.output.note(doors.warning)
+    doors.warn(at.output)
     return sorted(
         {each.topic for report in reports for each in report.topics if each.topic is not None and each.pending}
     )

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from tools.cli import all_doors, shares
-from tools.cli.all_doors import AllDoors, all_opened
+from tools.cli.all_doors import all_opened
 from tools.cli.completion import group_names, topic_names
 from tools.cli.errors import CliError, NotFound
 from tools.cli.framework import Session, command, confirm, group, session
@@ -110,15 +110,10 @@ def _held(at: Session, name: str) -> dict[tuple[str, int], dict[str, Any]]:
     try:
         with all_opened(at.profile) as doors:
             found = all_doors.places(doors, name)
-            _warn(at, doors)
+            doors.warn(at.output)
     except CliError:
         return {}
     return found
-
-
-def _warn(at: Session, doors: AllDoors) -> None:
-    if doors.warning is not None:
-        at.output.note(doors.warning)
 
 
 def _show_members(at: Session, rows: list[dict[str, Any]]) -> None:
@@ -219,7 +214,7 @@ def in_flight(context: typer.Context, name: Name) -> None:
     at = session(context)
     with all_opened(at.profile) as doors:
         rows = all_doors.in_hand(doors, name)
-        _warn(at, doors)
+        doors.warn(at.output)
     at.output.rows(rows, IN_HAND, empty=f"members of {name} have nothing in hand")
 
 
@@ -258,7 +253,7 @@ def release(
             )
         )
         released = sum(counts)
-        _warn(at, doors)
+        doors.warn(at.output)
     if at.output.is_for_people:
         at.output.heading(f"{released} records of {name} are there for others")
     else:
