@@ -31,6 +31,7 @@ WAYS = {
     "certificates of clients": ("tls.secret=cert", "tls.clientAuth=required"),
     "etcd elsewhere": (*SECURED, "etcd.endpoints={https://a:2379,https://b:2379}", "etcd.prefix=/shop"),
     "watched and fenced off": (*OPEN, "serviceMonitor.enabled=true", "networkPolicy.enabled=true"),
+    "door over TLS": (*SECURED, "config.http\\.security\\.protocol=SSL", "serviceMonitor.enabled=true"),
     "keys and token given": (*OPEN, "config.num\\.partitions=6", "http.tokenSecret=mine"),
 }
 
@@ -162,6 +163,16 @@ def test_a_pod_does_not_stop_before_the_others_have_copied_everything(helm: str)
             server.shutdown()
             thread.join()
     assert Door.tokens == ["Bearer secret"] * 3
+
+
+def test_an_operations_door_over_tls_is_asked_over_tls(helm: str) -> None:
+    documents = rendered(helm, *WAYS["door over TLS"])
+    (container,) = one(documents, "StatefulSet")["spec"]["template"]["spec"]["containers"]
+    probes = [container[f"{kind}Probe"]["httpGet"]["scheme"] for kind in ("liveness", "readiness", "startup")]
+    assert probes == ["HTTPS"] * 3
+    assert "https://127.0.0.1:8080/cluster" in container["lifecycle"]["preStop"]["exec"]["command"][2]
+    (endpoint,) = one(documents, "ServiceMonitor")["spec"]["endpoints"]
+    assert (endpoint["scheme"], endpoint["tlsConfig"]["serverName"]) == ("https", "shop-tidegate.shop.svc")
 
 
 def test_a_node_by_itself_waits_for_nobody(helm: str) -> None:

@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from tidegate.config import BrokerConfig
+
 UNIT = Path(__file__).resolve().parents[2] / "deploy" / "systemd" / "tidegate.service"
+EXAMPLE = UNIT.with_suffix(".toml")
 EXPOSURE_MAX = 2.0
 """Of ten, as systemd counts; a service without any of it has 9.6."""
 
@@ -38,3 +41,16 @@ def test_it_may_do_little_beyond_serving(analyze: str) -> None:
 
 def test_settings_that_must_change_are_not_tried_again() -> None:
     assert "RestartPreventExitStatus=2" in UNIT.read_text()
+
+
+def test_the_example_of_settings_is_for_this_machine_alone() -> None:
+    (listener,) = BrokerConfig.load(file=EXAMPLE).listeners
+    assert (listener.host, listener.port) == ("127.0.0.1", 9092)
+
+
+def test_its_other_settings_are_keys_of_the_broker(tmp_path: Path) -> None:
+    text = re.sub(r"^listeners = .*$", "", EXAMPLE.read_text(), count=1, flags=re.MULTILINE)
+    other = tmp_path / "tidegate.toml"
+    other.write_text(re.sub(r"^# (?=\S+ = )", "", text, flags=re.MULTILINE))
+    (listener,) = BrokerConfig.load(file=other).advertised_listeners
+    assert (listener.host, listener.port) == ("kafka.example", 9092)

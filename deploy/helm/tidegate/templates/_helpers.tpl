@@ -40,6 +40,11 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- if .Values.allowAnonymous }}{{ ternary "SSL" "PLAINTEXT" (ne .Values.tls.secret "") }}{{ else if eq .Values.tls.clientAuth "required" }}SSL{{ else }}SASL_SSL{{ end }}
 {{- end }}
 
+{{- /* How the operations door is asked: over TLS if config says so. */ -}}
+{{- define "tidegate.httpScheme" -}}
+{{- if eq (get .Values.config "http.security.protocol" | toString) "SSL" }}https{{ else }}http{{ end }}
+{{- end }}
+
 {{- define "tidegate.tokenSecret" -}}
 {{- default (printf "%s-http" (include "tidegate.name" .)) .Values.http.tokenSecret }}
 {{- end }}
