@@ -22,7 +22,7 @@ BROKER, ANY, OURS, FURTHER = "Run it", "With any Kafka broker", "With Tidegate",
 COMMANDS: Mapping[str, Later] = {
     "serve": Later("Run a broker until it is told to stop.", BROKER, "serve", "serve", ServeCommand),
     "status": Later(
-        "Whether the broker serves Kafka's clients and all its partitions, and has room on its disk.",
+        "Whether the broker serves clients and all its partitions, and has room on its disk.",
         BROKER,
         "cluster",
         "status",
@@ -31,7 +31,7 @@ COMMANDS: Mapping[str, Later] = {
     "produce": Later(
         "Send records: those on the command line, else one for each line of the input.", ANY, "produce", "produce"
     ),
-    "consume": Later("Read records, from where to where one likes.", ANY, "consume", "consume"),
+    "consume": Later("Read records, from and up to wherever you like.", ANY, "consume", "consume"),
     "group": Later("Groups of consumers: state, members, lag; move their offsets.", ANY, "group"),
     "share": Later(
         "Share groups: work queues over topics. Members, lag, what is in hand; begin elsewhere.", ANY, "share"
@@ -51,7 +51,7 @@ COMMANDS: Mapping[str, Later] = {
     "schema": Later("Schemas: what records hold. Register, look at, compare, delete; move them.", OURS, "schema"),
     "tenant": Later("Tenants: namespaces with users and limits of their own.", OURS, "tenant"),
     "scrub": Later(
-        "What is known to be damaged on the disk of a broker, and when everything was last looked at.",
+        "What is known to be damaged on a broker's disk, and when everything was last checked.",
         OURS,
         "scrub",
         "scrub",

@@ -87,7 +87,7 @@ def list_rules(
     cluster: Cluster = False,
     tenant: Tenant = None,
 ) -> None:
-    """The rules that there are; about a resource also those that name it by a prefix or by '*'."""
+    """The rules; for a resource also those that name it by a prefix or by '*'."""
     at = session(context)
     resource = _resource(topic, group_id, transactional_id, subject, cluster, tenant)
     wanted = AclFilter(principal=None if user is None else _principal(user))
@@ -154,7 +154,7 @@ def remove(
     tenant: Tenant = None,
     yes: Yes = False,
 ) -> None:
-    """Remove rules of a user, those that name the resource so. What is meant is shown before it goes."""
+    """Remove rules of a user, all or those for a resource. They are shown before anything is removed."""
     at = session(context)
     acls = WireAcls(at.profile)
     resource = _resource(topic, group_id, transactional_id, subject, cluster, tenant)

@@ -41,7 +41,7 @@ def rebuild_(
     ] = False,
     node_id: Annotated[int, typer.Option("--node-id", min=0, help="Of the node that holds what is adopted.")] = 1,
 ) -> None:
-    """Make the catalogue anew, if it is lost or damaged, from its second copy beside the topics' data.
+    """Restore a catalogue that is lost or damaged, from its second copy beside the topics' data.
 
     The broker must be stopped. Topics keep ids, partitions and configs; producer ids go on above all that were given.
     The old database is set aside. Where the copy is lost too, what the database still tells is used, and the files."""

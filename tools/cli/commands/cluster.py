@@ -109,7 +109,7 @@ def adopt(
         typer.Option("--config", metavar="FILE", help="A TOML file with broker keys, such as etcd.user."),
     ] = None,
 ) -> None:
-    """Make a broker that ran by itself the first node of a cluster; nothing of its data is lost.
+    """Make a broker that ran by itself the first node of a cluster; none of its data is lost.
 
     The broker must be stopped. Its catalogue (topics, settings, ids) moves to etcd, to a prefix where nothing is yet;
     its records stay where they are. Then start it with 'tidegate serve --node-id 1 --etcd ...', start the others, and
@@ -166,7 +166,7 @@ async def _cluster(at: Session) -> dict[str, Any]:
 
 
 def status(context: typer.Context) -> None:
-    """Whether the broker serves Kafka's clients and all its partitions, and has room on its disk.
+    """Whether the broker serves clients and all its partitions, and has room on its disk.
 
     Ends with status 1 if not, and with 3 if nobody answers."""
     at = session(context)

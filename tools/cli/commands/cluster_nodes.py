@@ -80,7 +80,7 @@ def register(app: typer.Typer) -> None:
 
 
 def nodes(context: typer.Context) -> None:
-    """The nodes with what each leads and holds. One that is away is told if partitions lie on it."""
+    """The nodes, with what each leads and holds. A node that is away is listed if partitions lie on it."""
     at = session(context)
     at.output.rows(_node_rows(run(_layout(at))), NODES)
 

@@ -164,7 +164,7 @@ def consume(
     workers: Workers = 1,
     fetch_bytes: FetchBytes = 1 << 20,
 ) -> None:
-    """Read records, from where to where one likes.
+    """Read records, from and up to wherever you like.
 
     Without an end (--exit, --to, --until, --count, --idle) it goes on until Ctrl-C.
     With --http, and no --bootstrap, one topic is read by the HTTP door alone.

@@ -342,7 +342,7 @@ def redrive(
     ] = WATCH,
     dry_run: DryRun = False,
 ) -> None:
-    """Send letters again, each exactly once, to where they came from.
+    """Send letters back to where they came from, each exactly once.
 
     Letters that were sent or discarded before are left out, whatever the filter says: the same command goes on where an
     earlier one ended or was killed. Whoever reads them must read committed records."""

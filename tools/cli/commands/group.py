@@ -44,7 +44,7 @@ def list_all(
     state: Annotated[str | None, typer.Option("--state", help="Only groups in this state.")] = None,
     with_lag: Annotated[bool, typer.Option("--lag", help="How far each is behind; takes longer.")] = False,
 ) -> None:
-    """List groups, of all kinds."""
+    """List groups of all kinds."""
     at = session(context)
 
     async def work() -> list[dict[str, Any]]:

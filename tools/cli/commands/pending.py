@@ -74,7 +74,7 @@ def list_records(
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="How many at most.")] = 100,
     as_they_came: Annotated[bool, typer.Option("--as-they-came", help="Not by due time.")] = False,
 ) -> None:
-    """List records that wait, the next one due first."""
+    """List records that wait; those that are due first are at the top."""
     at = session(context)
     now_ms = at.now_ms()
     wanted: dict[str, Any] = {
@@ -301,7 +301,7 @@ def reschedule(
     app, "release", examples=("tidegate pending release reminders call-bob", "tidegate pending release reminders '#17'")
 )
 def release(context: typer.Context, topic: Topic, record_id: Id, partition: Partition = None) -> None:
-    """Deliver a record now that waits."""
+    """Deliver a waiting record now."""
     at = session(context)
     with opened(at.profile) as door:
         found = _found(door, topic, record_id, partition)

@@ -28,7 +28,7 @@ def pipeline(
     context: typer.Context,
     name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Which one; without it they are listed.")] = None,
 ) -> None:
-    """Run a Spark pipeline over topics: archive, backfill, reports. 'pipeline NAME --help' tells its options.
+    """Run a Spark pipeline over topics: archive, backfill, reports. 'pipeline NAME --help' shows its options.
 
     The profile's address and security are handed over, below what its own options and its --config file say.
     """

@@ -64,7 +64,7 @@ def list_all(
     clients: Clients = False,
     addresses: Addresses = False,
 ) -> None:
-    """List quotas: all, or those of what is named, alone and together with others."""
+    """List all quotas, or those of what is named, alone and in combination."""
     at = session(context)
     parts = _parts(user, client_id, ip, users=users, clients=clients, addresses=addresses)
     at.output.rows(_rows(_described(at, parts, "quotas", strict=False)), COLUMNS, empty="no quotas")

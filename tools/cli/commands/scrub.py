@@ -29,7 +29,7 @@ def scrub(
     start: Annotated[bool, typer.Option("--start", help="Look at everything now, at the usual pace.")] = False,
     wait: Annotated[bool, typer.Option("--wait", help="Wait until everything was looked at.")] = False,
 ) -> None:
-    """What is known to be damaged on the disk of a broker, and when everything was last looked at.
+    """What is known to be damaged on a broker's disk, and when everything was last checked.
 
     A broker reads all its files again from time to time (log.scrub.*): logs, stages, journal, catalogue. Nothing is
     mended or removed. Ends with status 1 if something is damaged. For a stopped broker: 'tidegate log verify DIR'."""

@@ -167,7 +167,7 @@ def reset(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be done.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
 ) -> None:
-    """Let a share group without members begin elsewhere: what was finished or given up behind that counts no more."""
+    """Have a share group without members start at another place; what it finished after that is forgotten."""
     at = session(context)
     moves = run(_plan(at, name, target, topics or []))
     if not dry_run:

@@ -56,7 +56,7 @@ def create(
     ] = False,
     limits: LimitOptions = None,
 ) -> None:
-    """Make a tenant. Without --principal, users belong to it that are named after it: User:NAME.*"""
+    """Make a tenant. Without --principal it has the users whose names begin with its own: User:NAME.*"""
     at = session(context)
     body: dict[str, Any] = {"name": name, "rewrite": rewrite, "limits": _limits(limits)}
     if principals:
@@ -111,7 +111,7 @@ def limits_(
         bool | None, typer.Option("--rewrite/--no-rewrite", help="Whether its clients see names without the prefix.")
     ] = None,
 ) -> None:
-    """Alter what a tenant may use, who belongs to it, or how its names are told; in force at once."""
+    """Change what a tenant may use, who belongs to it, or how its names are shown; in force at once."""
     at = session(context)
     body: dict[str, Any] = {"limits": _limits(limits)}
     if principals:
@@ -139,7 +139,7 @@ def delete(
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
 ) -> None:
-    """Delete a tenant; not while it has topics. Its principals are refused until a tenant of the name is made again."""
+    """Delete a tenant that has no topics. Its principals are refused until a tenant of that name is made again."""
     at = session(context)
     confirm(f"Delete the tenant {name}?", yes=yes)
     with opened(at.profile) as door:

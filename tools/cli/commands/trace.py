@@ -76,7 +76,7 @@ def search(
     slower: Annotated[str | None, typer.Option("--slower-than", metavar="SPAN", help="Took at least so long.")] = None,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=1_000, help="How many at most.")] = 50,
 ) -> None:
-    """Traced records, newest first. A record is traced if it has a sampled traceparent header; some others are, too."""
+    """Traced records, newest first. A record with a sampled traceparent header is traced, and so are some others."""
     at = session(context)
     now_ms = at.now_ms()
     query = {

@@ -72,7 +72,7 @@ def describe(
     context: typer.Context,
     name: Annotated[str, typer.Argument(metavar="ID", help="A transactional id.", autocompletion=transaction_names)],
 ) -> None:
-    """One transactional id: how long its transaction is open, and where it has written."""
+    """One transactional id: how long its transaction has been open, and where it has written."""
     at = session(context)
 
     async def work() -> dict[str, Any]:
@@ -135,7 +135,7 @@ def hanging(
     older: Annotated[str, typer.Option("--older-than", metavar="SPAN", help="Open at least so long.")] = "0s",
     everything: Annotated[bool, typer.Option("--all", help="All that are open, also those that do not hang.")] = False,
 ) -> None:
-    """Transactions that are open in a partition while their coordinator knows nothing of it.
+    """Transactions that are open in a partition while their coordinator knows nothing of them.
 
     They keep readers of committed records from going on, and no timeout ends them; 'txn abort' does.
     Ends with status 1 if there are some."""

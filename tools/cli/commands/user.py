@@ -95,7 +95,7 @@ def set_password(
     users_file: UsersFile = None,
     etcd: Etcd = None,
 ) -> None:
-    """Give a user another password. Connections that are there go on."""
+    """Give a user another password. Open connections go on."""
     at = session(context)
     users, mechanisms = _users(at, data_dir, users_file, etcd), chosen(mechanism)
     if all(each["user"] != name for each in users.list()):
@@ -108,7 +108,7 @@ def set_password(
 def list_users(
     context: typer.Context, data_dir: DataDir = None, users_file: UsersFile = None, etcd: Etcd = None
 ) -> None:
-    """The users that there are, and by which mechanisms they can log in."""
+    """The users, and by which mechanisms they can log in."""
     at = session(context)
     at.output.rows(_users(at, data_dir, users_file, etcd).list(), LIST)
 
@@ -122,7 +122,7 @@ def delete(
     users_file: UsersFile = None,
     etcd: Etcd = None,
 ) -> None:
-    """Let a user log in no longer. Its connections end."""
+    """Delete a user. Its connections end."""
     at = session(context)
     users = _users(at, data_dir, users_file, etcd)
     confirm(f"Delete the user {name}?", yes=yes)
