@@ -1,6 +1,7 @@
 """A broker whose groups form at once and whose sessions may be short."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import pytest
 
@@ -8,6 +9,7 @@ from compat_tests import brokers
 from compat_tests.conftest import unique_name
 from compat_tests.groups.administration import described
 from compat_tests.groups.member import NOT_YET, Member
+from compat_tests.making import making
 from compat_tests.waiting import eventually
 
 GROUP_MAX_SIZE = 25
@@ -46,13 +48,5 @@ def group(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def make_member(bootstrap: str, group: str) -> Iterator[Callable[..., Member]]:
     """Makes members by hand, each on a connection of its own."""
-    members: list[Member] = []
-
-    def make(**options: object) -> Member:
-        member = Member(bootstrap, group, **options)  # type: ignore[arg-type]
-        members.append(member)
-        return member
-
-    yield make
-    for member in members:
-        member.close()
+    with making(partial(Member, bootstrap, group)) as make:
+        yield make

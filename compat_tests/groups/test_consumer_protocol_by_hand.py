@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from compat_tests.conftest import unique_name
 from compat_tests.groups.administration import deleted, listed, offset_deleted
 from compat_tests.groups.consumer_member import ConsumerMember
 from compat_tests.groups.member import Member
+from compat_tests.making import making
 from compat_tests.waiting import eventually
 
 INCONSISTENT_GROUP_PROTOCOL, UNKNOWN_MEMBER_ID, INVALID_REQUEST, NON_EMPTY_GROUP = 23, 25, 42, 68
@@ -28,16 +30,8 @@ MakeMember = Callable[..., Member]
 @pytest.fixture
 def make_consumer(bootstrap: str, group: str) -> Iterator[MakeConsumer]:
     """Makes members of the new protocol, each on a connection of its own."""
-    members: list[ConsumerMember] = []
-
-    def make(**options: Any) -> ConsumerMember:
-        member = ConsumerMember(bootstrap, group, **options)
-        members.append(member)
-        return member
-
-    yield make
-    for member in members:
-        member.close()
+    with making(partial(ConsumerMember, bootstrap, group)) as make:
+        yield make
 
 
 def settle(*members: ConsumerMember) -> None:

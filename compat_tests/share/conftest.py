@@ -2,11 +2,13 @@
 
 import os
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import pytest
 
 from compat_tests import admin, brokers
 from compat_tests.conftest import unique_name
+from compat_tests.making import making
 from compat_tests.share.asking import ask, prepare_group
 from compat_tests.share.member import ShareMember
 from compat_tests.waiting import eventually
@@ -90,13 +92,5 @@ def group(bootstrap: str, request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def make_member(bootstrap: str, group: str) -> Iterator[MakeMember]:
     """Makes members by hand, each on a connection of its own."""
-    members: list[ShareMember] = []
-
-    def make(**options: object) -> ShareMember:
-        member = ShareMember(bootstrap, group, **options)  # type: ignore[arg-type]
-        members.append(member)
-        return member
-
-    yield make
-    for member in members:
-        member.close()
+    with making(partial(ShareMember, bootstrap, group)) as make:
+        yield make
