@@ -15,44 +15,55 @@ DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "configuration.md"
 _INTRODUCTION = f"""\
 # Configuration
 
-Keys have Kafka's names. This page is written by `python -m tools.generate_config_docs` from the keys themselves.
+Keys have Kafka's names. There are [topic keys](#topic-keys), [broker keys](#broker-keys) and [group keys](#group-keys).
+This page is written by `python -m tools.generate_config_docs` from the keys themselves.
 
-## Where the broker's configuration comes from
+## Where to set broker keys
 
-Each of these goes before those above it:
+A key may be set in several places; those further down win:
 
 1. the default;
-2. a TOML file, `tidegate serve --config FILE`; `"log.segment.bytes" = 1048576`, `log.segment.bytes = 1048576` and
-   `[log]` with `segment.bytes = 1048576` mean the same. A file whose name ends in `.json` is JSON, with the same names,
-   and may say in short where the broker is: `{{"host": "127.0.0.1", "port": 9092, "storage": "data", "text": {{"port":
-   9094}}}}`; `port` is that of Kafka's clients (`listeners`), `storage` the data directory (`log.dirs`);
-3. an environment variable: `TIDEGATE_` and the key in upper case, with underscores for dots:
-   `{environment_name("log.segment.bytes")}=1048576`. Any other variable that begins with `TIDEGATE_` is refused, except
-   those that Kubernetes sets for a service of that name, and `TIDEGATE_CLI_` ones, which [commands](cli.md) read;
+2. a TOML file, `tidegate serve --config FILE`. `"log.segment.bytes" = 1048576`, `log.segment.bytes = 1048576` and
+   `[log]` with `segment.bytes = 1048576` mean the same;
+3. an environment variable: `TIDEGATE_` and the key in upper case, with underscores for dots,
+   `{environment_name("log.segment.bytes")}=1048576`;
 4. `tidegate serve --set log.segment.bytes=1048576`, as often as needed;
 5. a program that embeds the broker.
 
-An unknown key or a bad value is refused at start, with its name, where it was given and what would be right.
+A file whose name ends in `.json` is JSON with the same names. It may also give addresses in short:
+`{{"host": "127.0.0.1", "port": 9092, "storage": "data", "text": {{"port": 9094}}}}`. There `port` is the one for
+Kafka's clients (`listeners`), and `storage` the data directory (`log.dirs`).
 
-## Which value of a topic key is in force
+The broker does not start with an unknown key or a bad value; it names the key, where it was set, and what would be
+right. This is also true of variables that begin with `TIDEGATE_`, except those that Kubernetes sets for a service of
+that name, and `TIDEGATE_CLI_` ones, which [commands](cli.md) read.
 
-The first of: the topic's own setting; the broker key behind it (its synonym, in the table) altered for this node while
-it runs; altered for all nodes; in the node's own configuration; the default. Among several synonyms of one layer the
-first counts. A topic's settings and the broker keys marked "dynamic" can be altered while the broker runs
-(`kafka-configs.sh --alter`) and are in force at once.
+## Which value of a topic key counts
 
-Those that say "Tidegate's own key" are not Kafka's: `kafka-topics.sh --create --config` refuses names that it does not
-know before it asks the broker. Set them afterwards with `kafka-configs.sh --alter --add-config flush.mode=os`, or at
-creation with any client library.
+The first that is set:
+
+1. the topic's own setting;
+2. the broker key behind it (in the table), altered for this node while it runs;
+3. the same, altered for all nodes;
+4. the same, in the node's own configuration;
+5. the default.
+
+If several broker keys stand behind a topic key, the first one that is set at a level counts. A topic's settings, and
+broker keys marked "dynamic", can be altered while the broker runs (`kafka-configs.sh --alter`, `tidegate config set`),
+and take effect at once.
+
+Kafka does not know the keys marked "Tidegate's own key", and `kafka-topics.sh --create --config` refuses them before it
+asks the broker. Set them afterwards with `kafka-configs.sh --alter --add-config flush.mode=os`, or with `tidegate` or
+any client library.
 """
 
 _GROUPS = """
 ## Group keys
 
-A group is configured by its name, also before it has members:
+A group has settings under its name, even before it has members:
 `kafka-configs.sh --entity-type groups --entity-name GROUP --alter --add-config share.auto.offset.reset=earliest`.
-What it has not chosen is as the broker key says, or the default. What was altered is in force at once, for groups with
-members too. An unknown key, or a value out of bounds, is refused.
+What is not set for it follows the broker key, or the default. Changes take effect at once, also for groups that have
+members. Unknown keys and values out of bounds are refused.
 """
 
 
