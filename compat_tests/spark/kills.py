@@ -1,7 +1,7 @@
 """kill -9 of executors, driver and broker under an archive that follows, on a standalone cluster: is each record there
 once?
 
-    python -m compat_tests.spark.kills --kills 30 --seed 7 --format delta
+    python -m compat_tests.spark.kills --kills 30 --seed 7 --format delta [--on-s3]
 
 The tests do a short form of it.
 """
@@ -25,13 +25,13 @@ from confluent_kafka import Producer
 
 from compat_tests.admin import create_topic
 from compat_tests.groups.broker import MortalBroker, mortal_broker
+from compat_tests.spark.kill_places import ArchivePlace, in_bucket, in_folder
 from compat_tests.spark.standalone import PATIENCE_S, Standalone, Submission, standalone
 from tools.pipelines.session import spark_session
 from tools.reference.spark import MORE, connector_jars
 
 TOPIC, PARTITIONS = "orders", 2
 VICTIMS = ("executor", "broker", "driver")
-COMMITS = ("_log/*.json", "topic=*/_delta_log/*.json", "topic=*/metadata/*.metadata.json")
 Place = tuple[int, int]
 Records = dict[Place, bytes]
 
@@ -85,7 +85,7 @@ class Kills:
 
     cluster: Standalone
     broker: MortalBroker
-    archive: Path
+    place: ArchivePlace
     kind: str
     chance: random.Random
 
@@ -99,7 +99,7 @@ class Kills:
                 with self._following() as submission:
                     self._until_the_driver(submission, remaining)
         assert writer.failed == []
-        status, said = self.cluster.ran("archive", *self._options(), jars=self._jars())
+        status, said = self.cluster.ran("archive", *self._options(), settings=self.place.settings, jars=self._jars())
         assert status == 0, said[-3000:]
         return writer.acknowledged
 
@@ -130,25 +130,31 @@ class Kills:
             time.sleep(0.05)
 
     def _commits(self) -> int:
-        return sum(len(list(self.archive.glob(pattern))) for pattern in COMMITS)
+        return self.place.commits()
 
     @contextmanager
     def _following(self) -> Iterator[Submission]:
         follow = ["--follow", "--interval", "0", "--retries", "1000", "--max-records", "200"]
-        with self.cluster.submitted("archive", *self._options(), *follow, jars=self._jars()) as submission:
+        options = [*self._options(), *follow]
+        with self.cluster.submitted("archive", *options, settings=self.place.settings, jars=self._jars()) as submission:
             yield submission
 
     def _options(self) -> list[str]:
-        common = ["--bootstrap", self.broker.bootstrap, "--topics", TOPIC, "--archive", str(self.archive)]
+        common = ["--bootstrap", self.broker.bootstrap, "--topics", TOPIC, "--archive", self.place.address]
         return [*common, "--format", self.kind]
 
     def _jars(self) -> list[str]:
-        return [] if self.kind == "parquet" else connector_jars([self.kind])
+        return connector_jars(self.needs)
+
+    @property
+    def needs(self) -> list[str]:
+        """What Spark must have beside the connector."""
+        return [*self.place.needs, *([] if self.kind == "parquet" else [self.kind])]
 
 
-def faults(spark: Any, archive: Path, kind: str, written: Records) -> list[str]:
+def faults(spark: Any, archive: str, kind: str, written: Records) -> list[str]:
     """What is wrong with an archive of these records."""
-    place = str(archive) if kind == "parquet" else str(archive / f"topic={TOPIC}")
+    place = archive if kind == "parquet" else f"{archive}/topic={TOPIC}"
     rows = spark.read.format(kind).load(place).select("partition", "offset", "value").collect()
     found = Counter((row.partition, row.offset) for row in rows)
     values = {(row.partition, row.offset): bytes(row.value) for row in rows}
@@ -160,12 +166,13 @@ def faults(spark: Any, archive: Path, kind: str, written: Records) -> list[str]:
 
 
 @contextmanager
-def playground(folder: Path, kind: str, seed: int) -> Iterator[Kills]:
-    """A cluster and a broker of one's own."""
+def playground(folder: Path, kind: str, seed: int, *, on_s3: bool = False) -> Iterator[Kills]:
+    """A cluster and a broker of one's own, and an object store where the archive is to lie in one."""
     with ExitStack() as stack:
         cluster = stack.enter_context(standalone(folder / "cluster"))
         broker = stack.enter_context(mortal_broker({}))
-        yield Kills(cluster, broker, folder / "archive", kind, random.Random(seed))
+        place = stack.enter_context(in_bucket(folder / "objects")) if on_s3 else in_folder(folder / "archive")
+        yield Kills(cluster, broker, place, kind, random.Random(seed))
 
 
 def main() -> int:
@@ -173,13 +180,16 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=12)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--format", choices=["parquet", *(name for name in MORE if name != "s3")], default="parquet")
+    parser.add_argument("--on-s3", action="store_true", help="the archive lies in an object store")
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="spark-kills-") as folder:
-        with playground(Path(folder), given.format, given.seed) as kills:
-            victims = [kills.chance.choice(VICTIMS) for _ in range(given.kills)]
-            written = kills.run(victims)
-        needs = [] if given.format == "parquet" else [given.format]
-        wrong = faults(spark_session("kills", needs=needs), kills.archive, given.format, written)
+    with (
+        tempfile.TemporaryDirectory(prefix="spark-kills-") as folder,
+        playground(Path(folder), given.format, given.seed, on_s3=given.on_s3) as kills,
+    ):
+        victims = [kills.chance.choice(VICTIMS) for _ in range(given.kills)]
+        written = kills.run(victims)
+        spark = spark_session("kills", kills.place.settings, kills.needs)
+        wrong = faults(spark, kills.place.address, given.format, written)
     print("\n".join(wrong[:20]))
     print(f"{len(written):,} records, {dict(Counter(victims))} killed: {len(wrong)} faults")
     return 1 if wrong else 0

@@ -1,4 +1,5 @@
-"""A server of S3's API for the scenarios: MinIO where it is installed (tools/setup/go_program.sh minio), else moto's."""
+"""A server of S3's API for the scenarios: MinIO where it is installed (tools/setup/go_program.sh minio), else
+moto's."""
 
 import os
 import shutil

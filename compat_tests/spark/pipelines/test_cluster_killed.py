@@ -21,4 +21,4 @@ def test_each_record_is_there_once_whoever_is_killed(spark: Any, tmp_path: Path,
     with playground(tmp_path, kind, seed=1) as kills:
         written = kills.run(VICTIMS)
     assert len(written) > 100
-    assert faults(spark, kills.archive, kind, written) == []
+    assert faults(spark, kills.place.address, kind, written) == []
