@@ -159,6 +159,8 @@ class ControllerRole:
             logger.info("node %d is the controller, epoch %d", self.membership.node_id, self.membership.epoch)
             self._was_controller = self._is_all_due = self._are_chores_due = True
             self._plan_preferred()
+            # The one before may have been about to bring leaders back.
+            self._prefer_soon()
         await self._settle()
         await self._do_chores()
         if trio.current_time() >= self._prefer_at:

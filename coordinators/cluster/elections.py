@@ -100,7 +100,8 @@ def settled(row: PartitionRecord, electorate: Electorate, min_insync: int, *, un
     alive = [node for node in row.replicas if node in electorate.eligible]
     if unclean and alive:
         # Whoever was in sync before may have what this one has not: it is as far behind as any other now.
-        return Ballot(_next(row, isr=(alive[0],), leader=alive[0], elr=()), ElectionKind.UNCLEAN)
+        leader = electorate.first(row, alive)
+        return Ballot(_next(row, isr=(leader,), leader=leader, elr=()), ElectionKind.UNCLEAN)
     return Ballot(_next(row, leader=NO_LEADER))
 
 

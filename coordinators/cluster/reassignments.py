@@ -60,8 +60,9 @@ def advance(row: PartitionRecord, eligible: Eligible = None) -> PartitionRecord 
 
 
 def next_step(row: PartitionRecord, electorate: Electorate) -> PartitionRecord:
-    """For the controller, whenever a row or a node has changed: the row that `advance` makes of it, or the same."""
-    return advance(row, electorate.eligible) or row
+    """For the controller, whenever a row or a node has changed: the row that `advance` makes of it, or the same. A
+    newcomer is given the lead only where no other target can have it."""
+    return advance(row, electorate.eligible - electorate.newcomers) or advance(row, electorate.eligible) or row
 
 
 def cancel(row: PartitionRecord, eligible: Eligible = None, *, unclean: bool = False) -> PartitionRecord:

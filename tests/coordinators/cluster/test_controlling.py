@@ -178,6 +178,18 @@ async def test_who_came_after_others_leads_what_is_its_own_after_them(jumping: M
 
 
 @trio_test
+async def test_a_new_controller_goes_on_bringing_leaders_back(jumping: MockClock) -> None:
+    async with cluster() as three:
+        await three.start(1, 2, 3)
+        await trio.sleep(20)
+        three.put_topic([PartitionRecord((2, 3), (2, 3), 3)])
+        await trio.sleep(5)
+        assert three.members[1].role.is_controller
+        three.crash(1)
+        await three.until(lambda: three.row().leader == 2, timeout_s=20)
+
+
+@trio_test
 async def test_preferred_leaders_can_be_left_to_the_operator(jumping: MockClock) -> None:
     settings = BrokerSettings(keys=BROKER_KEYS, static={"auto.leader.rebalance.enable": False})
     async with cluster() as two:

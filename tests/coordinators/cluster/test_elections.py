@@ -228,6 +228,11 @@ def test_newcomers_lead_only_where_nobody_else_may() -> None:
     assert settled(evolve(THREE, isr=(2,)), evolve(gone, newcomers=frozenset({2})), 2).row.leader == 2
 
 
+def test_an_unclean_election_takes_newcomers_last_too() -> None:
+    lately = evolve(alive(2, 3), newcomers=frozenset({2}))
+    assert settled(PartitionRecord((1, 2, 3), (1,), 1), lately, 1, unclean=True).row.leader == 3
+
+
 def test_a_newcomer_is_not_yet_preferred() -> None:
     row = PartitionRecord((1, 2, 3), (1, 2, 3), 3)
     lately = evolve(alive(1, 2, 3), newcomers=frozenset({1}))

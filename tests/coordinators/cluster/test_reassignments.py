@@ -7,7 +7,8 @@ from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordinators.cluster.reassignments import advance, begin, cancel, is_moving, target_of
+from coordinators.cluster.elections import Electorate
+from coordinators.cluster.reassignments import advance, begin, cancel, is_moving, next_step, target_of
 from engine.catalogue.records import PartitionRecord
 from engine.errors import BrokerError, InvalidReplicaAssignment, NoReassignmentInProgress
 
@@ -40,6 +41,14 @@ def test_a_leader_that_goes_is_followed_by_the_first_target_that_may_lead() -> N
 def test_nobody_goes_while_nobody_else_may_lead() -> None:
     moving = joined(begin(PartitionRecord.on(1), (2, 3)), 2, 3)
     assert advance(moving, eligible={1}) is None
+
+
+def test_a_newcomer_is_given_the_lead_only_where_no_other_target_can_have_it() -> None:
+    moving = joined(begin(PartitionRecord.on(1), (2, 3)), 2, 3)
+    everybody = frozenset({1, 2, 3})
+    assert next_step(moving, Electorate(everybody)).leader == 2
+    assert next_step(moving, Electorate(everybody, newcomers=frozenset({2}))).leader == 3
+    assert next_step(moving, Electorate(everybody, newcomers=frozenset({2, 3}))).leader == 2
 
 
 def test_fewer_replicas_or_another_order_need_no_copying() -> None:
