@@ -3,6 +3,9 @@
 The high watermark is the least durable end of the in-sync replicas (engine/partition/replicas.py); on one node that is
 this node's synced end, or with `flush.mode=os` its written end. Nobody reads past it. It only moves forward.
 Clients write to the leader and read from it; a follower refuses both, and its high watermark follows the leader's.
+A leader that is replaced does not know what becomes of the last that it has written: its successor may have it. Where
+it follows the successor it soon learns that, and producers wait for it. Were they told NOT_LEADER_OR_FOLLOWER, they
+would take their records for not stored, and librdkafka gives the sequence numbers of such to others.
 Who reads committed records only, reads up to the last stable offset: where the first undecided transaction begins.
 
 A partition has one such log, and a second one where it has a stage (engine/partition/partition.py).
@@ -19,7 +22,7 @@ from msgspec import Struct
 from engine.catalogue.records import PartitionRecord
 from engine.damage import DamagedFile
 from engine.deferred import Deferred, settle
-from engine.errors import BrokerError, NotEnoughReplicasAfterAppend, NotLeader, StorageError, fresh
+from engine.errors import BrokerError, NotEnoughReplicasAfterAppend, NotLeader, RequestTimedOut, StorageError, fresh
 from engine.files.files import Buffer
 from engine.files.reserve import is_full
 from engine.log.following import BY_ITSELF
@@ -34,6 +37,9 @@ Durable = Callable[[BrokerError | None], object]
 Watcher = Callable[[int], object]
 TailWatcher = Callable[["DurableLog"], object]
 """Told of what is appended, before it is durable."""
+UNKNOWN_AFTER_S = 1.0
+"""So long producers wait for what the successor of their leader has of theirs: it is there within less, mostly, and all
+that they have sent since waits behind."""
 
 
 class LogKeeper(Protocol):
@@ -64,6 +70,8 @@ class DurableWaiter(Struct, eq=False):
     last_offset: int
     deadline: float
     callback: Durable
+    is_producer: bool = False
+    """Whether it wants to know what becomes of its record, whoever leads; others take their leave with their leader."""
 
 
 class Unattended:
@@ -189,6 +197,13 @@ class DurableLog:
         else:
             self._waiters.append(DurableWaiter(last_offset, deadline, callback))
 
+    def when_outcome_known(self, last_offset: int, deadline: float, callback: Durable) -> None:
+        """The same for the producer of a record that was written here just now, and may be committed by another."""
+        if last_offset < self.high_watermark.offset or self.offline is not None or not self.replicas.leads:
+            self.when_durable_to(last_offset, deadline, callback)
+        else:
+            self._waiters.append(DurableWaiter(last_offset, deadline, callback, is_producer=True))
+
     def durability_of(self, last_offset: int, deadline: float) -> Deferred[None]:
         """The same as a value that comes later."""
         durable = Deferred[None]()
@@ -210,6 +225,10 @@ class DurableLog:
 
     def expire_waiters(self, now: float, error: BrokerError) -> None:
         """Answer producers that have waited past their deadline; their records may still become durable."""
+        if self._waiters and not self.replicas.leads:
+            error = RequestTimedOut("another node leads the partition now, and whether it has the records is not known")
+            for waiter in self._waiters:
+                waiter.deadline = min(waiter.deadline, now + UNKNOWN_AFTER_S)
         late = [waiter for waiter in self._waiters if waiter.deadline <= now]
         if late:
             self._waiters = deque(waiter for waiter in self._waiters if waiter.deadline > now)
@@ -295,7 +314,7 @@ class DurableLog:
             self._leaders_high_watermark = 0
         self.replicas, self.leader_epoch = before.following(row), row.leader_epoch
         if self.replicas.not_leader is not None:
-            self._fail_waiters(self.replicas.not_leader)
+            self._another_leads(self.replicas.not_leader)
         elif self.replicas.shortage is not None:
             self._fail_impatient(NotEnoughReplicasAfterAppend(str(self.replicas.shortage)))
         if row.leader_epoch != before.row.leader_epoch:
@@ -398,6 +417,20 @@ class DurableLog:
         self.high_watermark = self.log.end if offset == self.log.end_offset else self.log.position_of(offset)
         self._stable = self.high_watermark
         self._move_stable_end()
+        self._tell_what_was_cut()
+
+    def _tell_what_was_cut(self) -> None:
+        """Producers that waited for what was given up: it is not stored anywhere. Of what lies below a log that begins
+        anew nobody knows."""
+        start, end = self.log.start_offset, self.log.end_offset
+        waiting, self._waiters = self._waiters, deque()
+        gone = fresh(self.replicas.not_leader or NotLeader("the records were given up"))
+        unknown = RequestTimedOut("whether the records are stored is not known: the log has begun anew")
+        for waiter in waiting:
+            if start <= waiter.last_offset < end:
+                self._waiters.append(waiter)
+            else:
+                waiter.callback(gone if waiter.last_offset >= end else unknown)
 
     def _became_durable(self, end: LogPosition) -> None:
         if self.replicas.decides_alone:
@@ -505,6 +538,19 @@ class DurableLog:
             self._waiters = deque(waiter for waiter in self._waiters if waiter.deadline == math.inf)
             for waiter in impatient:
                 waiter.callback(error)
+
+    def _another_leads(self, refusal: NotLeader) -> None:
+        """What producers have written here they wait for, where this node sees what becomes of it."""
+        unknown = RequestTimedOut("another node leads the partition now, and whether it has the records is not known")
+        row = self.replicas.row
+        waiting, self._waiters = self._waiters, deque()
+        for waiter in waiting:
+            if not waiter.is_producer:
+                waiter.callback(refusal)
+            elif self.replicas.node_id in row.replicas:
+                self._waiters.append(waiter)
+            else:
+                waiter.callback(unknown)
 
     def _fail_waiters(self, error: BrokerError) -> None:
         while self._waiters:

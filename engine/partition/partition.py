@@ -150,24 +150,21 @@ class Partition(DurableLog):
         return self.write(batch)
 
     def when_durable(self, receipt: Receipt, deadline: float, callback: Durable) -> None:
-        """Call back once what the receipt is for is durable, wherever it was written, or with why it will not be."""
+        """Call back once what was just written for a producer is durable, wherever it was written, or with why it will
+        not be."""
         last_offset = receipt.last_offset
         if receipt.staged_number < 0:
             if last_offset >= self.high_watermark.offset and self.offline is None and self.replicas.not_leader is None:
-                # Nearly always: it is what `when_durable_to` comes to, in a call less.
-                self._waiters.append(DurableWaiter(last_offset, deadline, callback))
+                # Nearly always: it is what `when_outcome_known` comes to, in a call less.
+                self._waiters.append(DurableWaiter(last_offset, deadline, callback, True))
             else:
                 self.when_durable_to(last_offset, deadline, callback)
             return
         assert self.stage_log is not None, "it was staged"
-
-        def staged(error: BrokerError | None) -> None:
-            if error is not None or receipt.last_offset < 0:
-                callback(error)
-            else:
-                self.when_durable_to(receipt.last_offset, deadline, callback)
-
-        self.stage_log.when_durable_to(receipt.staged_number, deadline, staged)
+        if last_offset >= 0:
+            callback = _both(callback)
+            self.when_outcome_known(last_offset, deadline, callback)
+        self.stage_log.when_outcome_known(receipt.staged_number, deadline, callback)
 
     # -- transactions
 
@@ -397,3 +394,17 @@ def _header_in_memory(read: LogRead) -> BatchHeader | None:
     except OSError as error:
         raise StorageError(f"a batch cannot be read: {error}") from error
     return None if data is None else parse_header(data)
+
+
+def _both(callback: Durable) -> Durable:
+    """What is called twice and calls back once: after both, or at the first error."""
+    left = 2
+
+    def one(error: BrokerError | None) -> None:
+        nonlocal left
+        left -= 1
+        if left == 0 or (left > 0 and error is not None):
+            left = 0
+            callback(error)
+
+    return one

@@ -2,8 +2,7 @@
 knows is old, and it must not tell it. Where all nodes are cut off nobody was replaced, and groups go on."""
 
 import logging
-import random
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import pytest
 import trio
@@ -11,8 +10,8 @@ import trio
 from tests.simulation.client import GROUP, Coordinator, Disconnected, SimulatedClient
 from tests.simulation.cluster import SimulatedCluster
 from tests.simulation.node import ETCD
-from tests.simulation.running import JumpingClock, collected_at_the_end, deterministic, sleep
-from wire.kafka.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from tests.simulation.playing import make_topic, play
+from tests.simulation.running import sleep
 from wire.kafka.messages.find_coordinator import FindCoordinatorRequest
 from wire.kafka.messages.offset_commit import (
     OffsetCommitRequest,
@@ -21,7 +20,7 @@ from wire.kafka.messages.offset_commit import (
 )
 from wire.kafka.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestTopic
 
-OFFSET_COMMIT, OFFSET_FETCH, FIND_COORDINATOR, CREATE_TOPICS = 8, 9, 10, 19
+OFFSET_COMMIT, OFFSET_FETCH, FIND_COORDINATOR = 8, 9, 10
 TOPIC, NAME = "read", "readers"
 HERE = Coordinator(GROUP, NAME)
 SEEDS = (1, 2, 3)
@@ -29,50 +28,12 @@ IN_SYNC_S = 5.0
 """Until all replicas of the group's partition are in sync."""
 LONG_S = 30.0
 
-Scenario = Callable[[SimulatedCluster], Awaitable[None]]
-
 
 @pytest.fixture(autouse=True)
 def _quiet() -> Iterator[None]:
     logging.disable(logging.CRITICAL)
     yield
     logging.disable(logging.NOTSET)
-
-
-def _play(seed: int, scenario: Scenario) -> None:
-    chance = random.Random(seed)
-    cluster = SimulatedCluster(random.Random(chance.random()), 3)
-    failures: list[Exception] = []
-
-    async def run() -> None:
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(cluster.live)
-            try:
-                with trio.fail_after(10 * LONG_S):
-                    await _make_topic(cluster.client())
-                    await _commit(cluster.client(), 0)
-                    await sleep(IN_SYNC_S)
-                    await scenario(cluster)
-            except Exception as failure:
-                # Nodes that are torn away from their threads would wait for ever.
-                failures.append(failure)
-            cluster.stop()
-
-    with collected_at_the_end(), deterministic(chance.random()), cluster.pauses.in_force():
-        trio.run(run, clock=JumpingClock().clock)
-    if failures:
-        raise failures[0]
-
-
-async def _make_topic(client: SimulatedClient) -> None:
-    topic = CreatableTopic(name=TOPIC, num_partitions=1, replication_factor=3)
-    code = -1
-    while code not in (0, 36):
-        try:
-            answer = await client.ask(CREATE_TOPICS, 5, CreateTopicsRequest(topics=[topic], timeout_ms=5000))
-            code = answer.topics[0].error_code
-        except Disconnected:
-            continue
 
 
 async def _commit(client: SimulatedClient, offset: int) -> None:
@@ -122,9 +83,17 @@ def _cut_from_etcd(cluster: SimulatedCluster, hosts: Sequence[str]) -> list[tupl
     return ways
 
 
-async def _replace(cluster: SimulatedCluster) -> None:
+async def _begin(cluster: SimulatedCluster) -> SimulatedClient:
+    await make_topic(cluster.client(), TOPIC)
+    await _commit(cluster.client(), 0)
+    await sleep(IN_SYNC_S)
     client = cluster.client()
     await _commit(client, 1)
+    return client
+
+
+async def _replace(cluster: SimulatedCluster) -> None:
+    client = await _begin(cluster)
     replaced = await _coordinator(client)
     (some, *_) = [node.host for node in cluster.nodes if node.host != replaced]
     ways = _cut_from_etcd(cluster, [replaced])
@@ -140,8 +109,7 @@ async def _replace(cluster: SimulatedCluster) -> None:
 
 
 async def _go_on_without_etcd(cluster: SimulatedCluster) -> None:
-    client = cluster.client()
-    await _commit(client, 1)
+    client = await _begin(cluster)
     ways = _cut_from_etcd(cluster, [node.host for node in cluster.nodes])
     await sleep(LONG_S)
     assert await _look(client) == 1
@@ -154,9 +122,9 @@ async def _go_on_without_etcd(cluster: SimulatedCluster) -> None:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_coordinator_that_was_replaced_tells_nothing_that_is_old(seed: int) -> None:
-    _play(seed, _replace)
+    play(seed, _replace)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_without_etcd_committed_offsets_are_told_and_taken(seed: int) -> None:
-    _play(seed, _go_on_without_etcd)
+    play(seed, _go_on_without_etcd)

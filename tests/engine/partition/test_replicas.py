@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from engine.catalogue.records import PartitionRecord
-from engine.errors import BrokerError, NotEnoughReplicasAfterAppend, NotLeader
+from engine.errors import BrokerError, NotEnoughReplicasAfterAppend, NotLeader, RequestTimedOut
 from engine.log.log import Log
 from engine.partition.partition import Partition
 from engine.partition.replicas import Replicas, Role
 from engine.partition.sync import SyncRounds
 from engine.workers import InlineWorkers
-from tests.engine.logs import batch, memory_files, open_log
+from tests.engine.logs import batch, memory_files, open_log, read_all
 
 THREE = PartitionRecord((1, 2, 3), (1, 2, 3), 1, leader_epoch=4, partition_epoch=7)
 
@@ -59,6 +59,26 @@ class Bench:
         found: list[BrokerError | None] = []
         self.partition.when_durable_to(offset, 10.0, found.append)
         return found
+
+    def produce(self, *, deadline: float = 10.0) -> list[BrokerError | None]:
+        """Those of a producer that has just written a batch here."""
+        found: list[BrokerError | None] = []
+        receipt = self.partition.write(batch())
+        self.sync()
+        self.partition.when_durable(receipt, deadline, found.append)
+        return found
+
+    def resign(self, *replicas: int) -> None:
+        """Node 2 leads from now on."""
+        row = self.partition.replicas.row
+        here = replicas or row.replicas
+        self.partition.assume(evolve(row, replicas=here, isr=here, leader=2, leader_epoch=row.leader_epoch + 1))
+
+    def cut_to(self, offset: int) -> None:
+        """As the new leader has asked."""
+        self.partition.set_apart()
+        self.log.truncate_to(offset)
+        self.partition.put_back()
 
 
 def test_the_high_watermark_is_the_least_durable_end_of_the_isr() -> None:
@@ -169,6 +189,78 @@ def test_whoever_waits_is_told_when_the_leader_resigns() -> None:
     bench.isr(2, 3, leader=2, leader_epochs=1)
     assert [type(outcome) for outcome in waits] == [NotLeader]
     assert looks, "who waits for records looks again, and is refused"
+
+
+def test_a_producer_hears_from_a_leader_that_was_replaced_that_its_successor_has_the_record() -> None:
+    bench = Bench()
+    told = bench.produce()
+    bench.resign()
+    assert told == [], "NOT_LEADER_OR_FOLLOWER would say that it is stored nowhere"
+    bench.partition.follow_high_watermark(1)
+    assert told == [None]
+
+
+def test_a_producer_hears_that_its_record_was_cut_off_by_the_next_leader() -> None:
+    bench = Bench()
+    first, second = bench.produce(), bench.produce()
+    bench.resign()
+    bench.cut_to(1)
+    assert (first, [type(error) for error in second]) == ([], [NotLeader])
+    assert isinstance(second[0], NotLeader)
+    assert second[0].leader == 2
+    bench.partition.follow_high_watermark(1)
+    assert first == [None]
+
+
+def test_what_takes_the_place_of_a_record_that_was_cut_off_is_not_taken_for_it() -> None:
+    bench, leader = Bench(), Bench()
+    told = bench.produce()
+    leader.produce()
+    bench.resign()
+    bench.cut_to(0)
+    bench.partition.follow(b"".join(read_all(leader.log)))
+    bench.sync()
+    bench.partition.follow_high_watermark(1)
+    assert [type(error) for error in told] == [NotLeader]
+
+
+def test_a_log_that_begins_anew_behind_a_record_leaves_open_whether_it_is_stored() -> None:
+    bench = Bench()
+    told = bench.produce()
+    bench.resign()
+    bench.partition.set_apart()
+    bench.log.truncate_fully_and_start_at(5)
+    bench.partition.put_back()
+    assert [type(error) for error in told] == [RequestTimedOut]
+
+
+def test_a_producer_hears_after_a_while_that_nobody_knows_what_became_of_its_record() -> None:
+    bench = Bench()
+    told = bench.produce(deadline=30.0)
+    late = RequestTimedOut("late")
+    bench.resign()
+    bench.partition.expire_waiters(5.0, late)
+    bench.partition.expire_waiters(5.9, late)
+    assert told == []
+    bench.partition.expire_waiters(6.0, late)
+    assert [type(error) for error in told] == [RequestTimedOut]
+
+
+def test_where_the_partition_leaves_this_node_nobody_knows_here_what_becomes_of_the_record() -> None:
+    bench = Bench()
+    told = bench.produce()
+    bench.resign(2, 3)
+    assert [type(error) for error in told] == [RequestTimedOut]
+
+
+def test_a_leader_that_comes_back_with_the_record_commits_it() -> None:
+    bench = Bench(evolve(THREE, isr=(1, 2)))
+    told = bench.produce()
+    bench.resign()
+    bench.isr(1, 2, leader=1, leader_epochs=1)
+    assert told == []
+    bench.partition.replica_durable(2, 1)
+    assert told == [None]
 
 
 def test_a_new_leader_counts_nothing_that_was_told_before() -> None:
