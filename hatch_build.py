@@ -16,7 +16,7 @@ class CompiledBuildHook(BuildHookInterface):  # type: ignore[type-arg]
         root = Path(self.root)
         sys.path.insert(0, str(root))
         try:
-            from tools.compile import PACKAGE, compiled
+            from tools.compile import compiled
 
             built = compiled(root)
         except (OSError, subprocess.CalledProcessError) as error:
@@ -29,4 +29,4 @@ class CompiledBuildHook(BuildHookInterface):  # type: ignore[type-arg]
         build_data["pure_python"] = False
         build_data["infer_tag"] = True
         for path in built:
-            build_data["force_include"][str(path)] = f"tidegate/_packages/{PACKAGE}/{path.name}"
+            build_data["force_include"][str(path)] = f"tidegate/_packages/{path.relative_to(root).as_posix()}"

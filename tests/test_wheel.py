@@ -79,11 +79,14 @@ def test_it_carries_each_package_in_the_private_folder(wheel: Path, package: str
     assert f"tidegate/_packages/{package}/__init__.py" in _names(wheel)
 
 
-def test_it_carries_what_was_compiled_and_says_for_which_platform(wheel: Path) -> None:
+@pytest.mark.parametrize(
+    "module", ["engine/records/_walk", "coordinators/schemas/formats/avro/_stepping"], ids=["walk", "stepping"]
+)
+def test_it_carries_what_was_compiled_and_says_for_which_platform(wheel: Path, module: str) -> None:
     if shutil.which("cc") is None:
         pytest.skip("no compiler")
-    (name,) = (name for name in _names(wheel) if "/_walk." in name and name.endswith(".so"))
-    assert name.startswith("tidegate/_packages/engine/")
+    found = [name for name in _names(wheel) if name.startswith(f"tidegate/_packages/{module}.")]
+    assert sorted(name.rpartition(".")[2] for name in found) == ["pyi", "so"], "and no source"
     assert "none-any" not in wheel.name
 
 

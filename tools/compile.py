@@ -1,7 +1,7 @@
 """Compiles what is written in C, in place: `python -m tools.compile`. Without a compiler the broker runs too, slower.
 
-Each `_name.c` has a Python form `name.py` beside it that does the same. A wheel carries what was compiled when it was
-built (`hatch_build.py`). Nothing but the standard library is needed here.
+Each `_name.c` has a `name.py` beside it, which loads it, and elsewhere has Python do the same. A wheel carries what was
+compiled when it was built (`hatch_build.py`). Nothing but the standard library is needed here.
 """
 
 import shlex
@@ -11,13 +11,13 @@ import sysconfig
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PACKAGE = "engine/records"
+PACKAGES = ("engine/records", "coordinators/schemas/formats/avro")
 _FLAGS = ("-O2", "-fPIC", "-shared", "-Wall", "-Wextra", "-Werror")
 
 
 def compiled(root: Path = ROOT) -> list[Path]:
     """The shared objects, made anew where their source is newer; OSError or CalledProcessError if that fails."""
-    return [_compiled(source) for source in sorted((root / PACKAGE).glob("_*.c"))]
+    return [_compiled(source) for package in PACKAGES for source in sorted((root / package).glob("_*.c"))]
 
 
 def _compiled(source: Path) -> Path:

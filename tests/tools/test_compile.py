@@ -32,6 +32,14 @@ def test_it_is_made_beside_its_source_and_anew_only_when_that_changed(root: Path
     assert made.stat().st_ino != before
 
 
+def test_it_finds_all_that_is_written_in_c(root: Path) -> None:
+    """A source in a folder that it does not know would stay uncompiled, and nobody would be told."""
+    folders = [path for path in compiling.ROOT.iterdir() if path.name in ("wire", "engine", "coordinators", "tidegate")]
+    there = {path for folder in folders for path in folder.rglob("_*.c")}
+    assert {path.name for path in there} >= {"_walk.c", "_stepping.c"}
+    assert {path.parent.relative_to(compiling.ROOT).as_posix() for path in there} == set(compiling.PACKAGES)
+
+
 def test_a_source_that_does_not_compile_leaves_what_there_was(root: Path) -> None:
     (made,) = compiling.compiled(root)
     before = made.read_bytes()

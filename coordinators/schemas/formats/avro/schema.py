@@ -10,7 +10,7 @@ from coordinators.schemas.formats.avro.json_encoding import encoder
 from coordinators.schemas.formats.avro.parsing import AvroReading
 from coordinators.schemas.formats.avro.printing import printed
 from coordinators.schemas.formats.avro.safety import is_bounded
-from coordinators.schemas.formats.avro.skipping import skipper
+from coordinators.schemas.formats.avro.stepping import stepper
 from coordinators.schemas.formats.avro.types import AvroType, NamedType
 from coordinators.schemas.formats.format import InvalidSchema, ResolvedReference, in_order
 from coordinators.schemas.formats.json_text import print_json, read_json
@@ -100,7 +100,7 @@ def _read(text: str, known: dict[str, NamedType]) -> AvroType:
 def _validator(avro_type: AvroType, decode: Callable[[bytes], Any]) -> Callable[[bytes], None]:
     if not is_bounded(avro_type):
         return _checking(decode)
-    is_sound = skipper(avro_type)
+    is_sound = stepper(avro_type)
 
     def check(payload: bytes) -> None:
         if not is_sound(payload):

@@ -135,6 +135,8 @@ class _Code:
         return list(_PRIMITIVES[avro_type.kind])
 
     def _union(self, branches: tuple[AvroType, ...]) -> list[str]:
+        if not branches:
+            return ["raise Odd"]
         lines = list(_NUMBER)
         for number, branch in enumerate(branches):
             lines += [f"{'el' if number else ''}if m == {number * 2}:"]
