@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from attrs import define, field
+
 from coordinators.schemas.formats.avro.types import (
     NO_DEFAULT,
     ArrayType,
@@ -16,31 +18,43 @@ from coordinators.schemas.formats.format import InvalidSchema
 INT_BITS, LONG_BITS = 31, 63
 
 
-def check_default(field: RecordField, record: str) -> None:
-    """Raise `InvalidSchema` if the field has a default that does not fit."""
-    if field.default is not NO_DEFAULT and not _fits(field.type, field.default):
-        raise InvalidSchema(f"the default of the field {field.name!r} of {record} is no {field.type.title}")
+MOST_STEPS = 500_000
+"""Of all defaults of a schema: where unions hold unions, each level down multiplies what may have to be tried."""
 
 
-def _fits(avro_type: AvroType, value: Any) -> bool:
-    # Every step goes one level down into the value: however the types refer to each other, this ends.
-    match avro_type:
-        case UnionType(branches=branches):
-            return any(_fits(branch, value) for branch in branches)
-        case ArrayType(items=items):
-            return isinstance(value, list) and all(_fits(items, each) for each in value)
-        case MapType(values=values):
-            return isinstance(value, dict) and all(_fits(values, each) for each in value.values())
-        case RecordType(fields=fields):
-            return isinstance(value, dict) and all(_field_fits(each, value) for each in fields)
-    return _is_simple(avro_type.kind, value)
+@define(eq=False)
+class DefaultCheck:
+    """Of one schema."""
 
+    _steps: int = field(default=0, init=False)
 
-def _field_fits(field: RecordField, value: dict[str, Any]) -> bool:
-    if field.name in value:
-        return _fits(field.type, value[field.name])
-    # Whether its own default fits is asked of the field itself.
-    return field.default is not NO_DEFAULT
+    def check(self, each: RecordField, record: str) -> None:
+        """Raise `InvalidSchema` if the field has a default that does not fit."""
+        if each.default is not NO_DEFAULT and not self.fits(each.type, each.default):
+            raise InvalidSchema(f"the default of the field {each.name!r} of {record} is no {each.type.title}")
+
+    def fits(self, avro_type: AvroType, value: Any) -> bool:
+        """Whether it is a value of the type; raises `InvalidSchema` where that takes too long to tell."""
+        self._steps += 1
+        if self._steps > MOST_STEPS:
+            raise InvalidSchema("defaults that have too many ways to fit their types")
+        # Every step goes one level down into the value: however the types refer to each other, this ends.
+        match avro_type:
+            case UnionType(branches=branches):
+                return any(self.fits(branch, value) for branch in branches)
+            case ArrayType(items=items):
+                return isinstance(value, list) and all(self.fits(items, each) for each in value)
+            case MapType(values=values):
+                return isinstance(value, dict) and all(self.fits(values, each) for each in value.values())
+            case RecordType(fields=fields):
+                return isinstance(value, dict) and all(self._field_fits(each, value) for each in fields)
+        return _is_simple(avro_type.kind, value)
+
+    def _field_fits(self, each: RecordField, value: dict[str, Any]) -> bool:
+        if each.name in value:
+            return self.fits(each.type, value[each.name])
+        # Whether its own default fits is asked of the field itself.
+        return each.default is not NO_DEFAULT
 
 
 def _is_simple(kind: str, value: Any) -> bool:

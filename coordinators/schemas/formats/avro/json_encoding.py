@@ -11,6 +11,7 @@ from typing import Any
 
 from attrs import define, field
 
+from coordinators.schemas.formats.avro.defaults import DefaultCheck
 from coordinators.schemas.formats.avro.types import (
     NO_DEFAULT,
     ArrayType,
@@ -29,7 +30,30 @@ MOST_LEVELS = 200
 _FLOAT, _DOUBLE = struct.Struct("<f"), struct.Struct("<d")
 _NOT_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 """As Java writes what JSON has no numbers for."""
-_Write = Callable[[bytearray, Any], None]
+MOST_STEPS = 5_000_000
+"""Of writing a value. A few lines of a schema can ask for more: where unions hold unions, or defaults of records hold
+records with defaults, each level multiplies the work."""
+FAILURE_STEPS = 10
+"""What it takes to find that a value is none of a union's branch."""
+
+
+class _TooMuch(Exception):
+    """It takes too long."""
+
+
+class _Output(bytearray):
+    """What was written, and how much work that was."""
+
+    steps = 0
+
+    def work(self, steps: int) -> None:
+        """Count what is about to be done."""
+        self.steps += steps
+        if self.steps > MOST_STEPS:
+            raise _TooMuch
+
+
+_Write = Callable[[_Output, Any], None]
 
 
 def branch_name(avro_type: AvroType) -> str:
@@ -44,8 +68,13 @@ def encoder(avro_type: AvroType) -> Callable[[Any], bytes]:
     def encode(value: Any) -> bytes:
         if is_deeper(value, MOST_LEVELS):
             raise InvalidPayload(f"nested more than {MOST_LEVELS} levels deep")
-        out = bytearray()
-        write(out, value)
+        out = _Output()
+        try:
+            write(out, value)
+        except RecursionError:
+            raise InvalidPayload("defaults that hold themselves") from None
+        except _TooMuch:
+            raise InvalidPayload("too many ways to write it") from None
         return bytes(out)
 
     return encode
@@ -84,9 +113,10 @@ class _Writers:
     def _record(self, record: RecordType) -> _Write:
         writers = [(each.name, self.writer(each.type), _default(each.type, each.default)) for each in record.fields]
 
-        def write(out: bytearray, value: Any) -> None:
+        def write(out: _Output, value: Any) -> None:
             if not isinstance(value, dict):
                 raise _unfit(value, record.title)
+            out.work(1 + len(writers))
             for name, writer, default in writers:
                 if name not in value and default is NO_DEFAULT:
                     raise InvalidPayload("is missing and has no default", name)
@@ -102,10 +132,11 @@ class _Writers:
 
 
 def _default(avro_type: AvroType, default: Any) -> Any:
-    """A field's default as values are given; one of a union is of its first branch."""
+    """A field's default as values are given; one of a union is of the first branch that it fits."""
     if default in (NO_DEFAULT, None) or not isinstance(avro_type, UnionType):
         return default
-    return {branch_name(avro_type.branches[0]): default}
+    check = DefaultCheck()
+    return next({branch_name(branch): default} for branch in avro_type.branches if check.fits(branch, default))
 
 
 def _unfit(value: Any, wanted: str) -> InvalidPayload:
@@ -114,9 +145,10 @@ def _unfit(value: Any, wanted: str) -> InvalidPayload:
 
 
 def _array(write_item: _Write) -> _Write:
-    def write(out: bytearray, value: Any) -> None:
+    def write(out: _Output, value: Any) -> None:
         if not isinstance(value, list):
             raise _unfit(value, "array")
+        out.work(len(value))
         if value:
             _long(out, len(value))
         for number, item in enumerate(value):
@@ -130,9 +162,10 @@ def _array(write_item: _Write) -> _Write:
 
 
 def _map(write_value: _Write) -> _Write:
-    def write(out: bytearray, value: Any) -> None:
+    def write(out: _Output, value: Any) -> None:
         if not isinstance(value, dict):
             raise _unfit(value, "map")
+        out.work(len(value))
         if value:
             _long(out, len(value))
         for key, each in value.items():
@@ -149,7 +182,7 @@ def _map(write_value: _Write) -> _Write:
 def _union(branches: list[tuple[str, _Write]]) -> _Write:
     named = {name: (number, write) for number, (name, write) in enumerate(branches)}
 
-    def write(out: bytearray, value: Any) -> None:
+    def write(out: _Output, value: Any) -> None:
         if isinstance(value, dict) and len(value) == 1 and (name := next(iter(value))) in named:
             number, write_branch = named[name]
             _long(out, number)
@@ -157,11 +190,13 @@ def _union(branches: list[tuple[str, _Write]]) -> _Write:
             return
         before = len(out)
         for number, (_, write_branch) in enumerate(branches):
+            out.work(1)
             try:
                 _long(out, number)
                 write_branch(out, value)
             except InvalidPayload:
                 del out[before:]
+                out.work(FAILURE_STEPS)
             else:
                 return
         raise InvalidPayload(f"none of the union's branches ({', '.join(named)}) takes it")
@@ -170,7 +205,7 @@ def _union(branches: list[tuple[str, _Write]]) -> _Write:
 
 
 def _enum(numbers: dict[str, int]) -> _Write:
-    def write(out: bytearray, value: Any) -> None:
+    def write(out: _Output, value: Any) -> None:
         if not isinstance(value, str) or value not in numbers:
             raise InvalidPayload(f"{value!r:.100} is none of {', '.join(numbers)}")
         _long(out, numbers[value])
@@ -179,7 +214,7 @@ def _enum(numbers: dict[str, int]) -> _Write:
 
 
 def _fixed(size: int) -> _Write:
-    def write(out: bytearray, value: Any) -> None:
+    def write(out: _Output, value: Any) -> None:
         data = _latin(value)
         if len(data) != size:
             raise InvalidPayload(f"{len(data)} bytes where {size} are expected")
@@ -197,7 +232,7 @@ def _latin(value: Any) -> bytes:
         raise InvalidPayload("bytes are text of the characters U+0000 to U+00FF") from None
 
 
-def _long(out: bytearray, value: int) -> None:
+def _long(out: _Output, value: int) -> None:
     rest = (value << 1) ^ (value >> 63)
     while rest > 0x7F:
         out.append(rest & 0x7F | 0x80)
@@ -208,7 +243,7 @@ def _long(out: bytearray, value: int) -> None:
 def _integer(bits: int, name: str) -> _Write:
     most = 1 << (bits - 1)
 
-    def write(out: bytearray, value: Any) -> None:
+    def write(out: _Output, value: Any) -> None:
         if isinstance(value, bool) or not isinstance(value, int):
             raise _unfit(value, name)
         if not -most <= value < most:
@@ -219,7 +254,7 @@ def _integer(bits: int, name: str) -> _Write:
 
 
 def _real(layout: struct.Struct, name: str) -> _Write:
-    def write(out: bytearray, value: Any) -> None:
+    def write(out: _Output, value: Any) -> None:
         number = _NOT_FINITE.get(value, value) if isinstance(value, str) else value
         if isinstance(number, bool) or not isinstance(number, int | float):
             raise _unfit(value, name)
@@ -231,7 +266,7 @@ def _real(layout: struct.Struct, name: str) -> _Write:
     return write
 
 
-def _string(out: bytearray, value: Any) -> None:
+def _string(out: _Output, value: Any) -> None:
     if not isinstance(value, str):
         raise _unfit(value, "string")
     data = value.encode()
@@ -239,19 +274,19 @@ def _string(out: bytearray, value: Any) -> None:
     out += data
 
 
-def _bytes(out: bytearray, value: Any) -> None:
+def _bytes(out: _Output, value: Any) -> None:
     data = _latin(value)
     _long(out, len(data))
     out += data
 
 
-def _boolean(out: bytearray, value: Any) -> None:
+def _boolean(out: _Output, value: Any) -> None:
     if not isinstance(value, bool):
         raise _unfit(value, "boolean")
     out.append(value)
 
 
-def _null(_: bytearray, value: Any) -> None:
+def _null(_: _Output, value: Any) -> None:
     if value is not None:
         raise _unfit(value, "null")
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from attrs import define, field
 
-from coordinators.schemas.formats.avro.defaults import check_default
+from coordinators.schemas.formats.avro.defaults import DefaultCheck
 from coordinators.schemas.formats.avro.types import (
     NO_DEFAULT,
     PRIMITIVES,
@@ -49,8 +49,9 @@ class AvroReading:
     def read(self, value: Any) -> AvroType:
         """The type that the text, read as JSON, describes; raises `InvalidSchema`."""
         avro_type = self._type(value, "")
+        defaults = DefaultCheck()
         for each, record in self._defaults:
-            check_default(each, record)
+            defaults.check(each, record)
         return avro_type
 
     def _type(self, value: Any, space: str) -> AvroType:

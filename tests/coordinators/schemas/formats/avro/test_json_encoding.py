@@ -121,3 +121,38 @@ def test_what_is_missing_and_what_is_too_deep_is_refused() -> None:
         value = {"N": {"n": value}}
     with pytest.raises(InvalidPayload, match="levels deep"):
         node.from_json(value["N"])
+
+
+def record(name: str, *fields: tuple[str, Any, Any]) -> dict[str, Any]:
+    described = [{"name": field, "type": kind, "default": default} for field, kind, default in fields]
+    return {"type": "record", "name": name, "fields": described}
+
+
+def test_a_default_of_a_union_is_of_the_branch_that_it_fits() -> None:
+    order = schema(record("N", ("n", ["int", "string"], "kg")))
+    assert order.to_exact_json(order.from_json({})) == {"n": {"string": "kg"}}
+
+
+def test_a_default_that_holds_itself_is_refused() -> None:
+    with pytest.raises(InvalidPayload, match="hold themselves"):
+        schema(record("N", ("n", "N", {}))).from_json({})
+
+
+def test_a_value_that_could_be_written_in_countless_ways_is_refused() -> None:
+    inner = record("Y", ("f", ["int", "X", "Y"], 0))
+    union = [record("X", ("f", ["int", "X", inner], 0)), "Y"]
+    value: Any = "neither a number nor a record"
+    for _ in range(60):
+        value = {"f": value}
+    read = schema({"type": "array", "items": union})
+    assert read.from_json([{"f": {"f": 1}}])
+    with pytest.raises(InvalidPayload, match="too many ways"):
+        read.from_json([value])
+
+
+def test_defaults_that_multiply_with_each_level_are_refused() -> None:
+    nested = record("N0", ("a", "int", 0))
+    for level in range(1, 40):
+        nested = record(f"N{level}", ("a", nested, {}), ("b", f"N{level - 1}", {}))
+    with pytest.raises(InvalidPayload, match="too many ways"):
+        schema(nested).from_json({})

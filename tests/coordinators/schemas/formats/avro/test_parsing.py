@@ -95,3 +95,15 @@ def test_a_default_may_leave_out_what_has_defaults_itself() -> None:
 def test_a_default_that_is_beyond_any_number_is_the_callers_fault() -> None:
     with pytest.raises(InvalidSchema, match="beyond what a number can be"):
         FORMAT.parse('{"type":"record","name":"R","fields":[{"name":"a","type":"int","default":1e999}]}')
+
+
+def test_defaults_that_unions_could_take_in_countless_ways_are_refused() -> None:
+    """Each level of the value could be either of two records: sixty levels are 2^60 ways to fail."""
+    inner = _record({"name": "f", "type": ["int", "X", "Y"]}, name="Y")
+    union = [_record({"name": "f", "type": ["int", "X", inner]}, name="X"), "Y"]
+    default: Any = "neither a number nor a record"
+    for _ in range(60):
+        default = {"f": default}
+    with pytest.raises(InvalidSchema, match="too many ways"):
+        FORMAT.parse(json.dumps(_record({"name": "u", "type": union, "default": default})))
+    FORMAT.parse(json.dumps(_record({"name": "u", "type": union, "default": {"f": {"f": 1}}})))
