@@ -106,6 +106,8 @@ class ProtobufComparison:
             yield f"FIELD_NAMED_TYPE_CHANGED at {where}: {new.name} is {new.type_name[1:]}, and was {old.type_name[1:]}"
         elif kind in ("message", "group"):
             yield from self._message(new.type_name, old.type_name, where)
+        else:
+            yield from _number_label(new, old, where)
         required = FieldDescriptorProto.LABEL_REQUIRED
         if (new.label == required) != (old.label == required):
             word = "REQUIRED_FIELD_ADDED" if new.label == required else "REQUIRED_FIELD_REMOVED"
@@ -134,9 +136,14 @@ def _scalar(new: FieldDescriptorProto, old: FieldDescriptorProto, where: str) ->
     name, old_name = (FieldDescriptorProto.Type.Name(each.type).removeprefix("TYPE_").lower() for each in (new, old))
     if _GROUP_OF.get(name, name) != _GROUP_OF.get(old_name, old_name):
         yield f"FIELD_SCALAR_KIND_CHANGED at {where}: {new.name} is {name}, and was {old_name}"
+    if _GROUP_OF.get(name) != "string":
+        yield from _number_label(new, old, where)
+
+
+def _number_label(new: FieldDescriptorProto, old: FieldDescriptorProto, where: str) -> Iterator[str]:
+    """Of numbers, those of enums too: repeated ones are packed together, where a reader of a single one sees bytes."""
     repeated = FieldDescriptorProto.LABEL_REPEATED
-    is_text = _GROUP_OF.get(name) == "string"
-    if (new.label == repeated) != (old.label == repeated) and not is_text:
+    if (new.label == repeated) != (old.label == repeated):
         yield f"FIELD_NUMERIC_LABEL_CHANGED at {where}: {new.name} is written otherwise when it is repeated"
 
 
@@ -150,12 +157,14 @@ def _within(name: str, files: ProtobufFiles) -> str:
 
 
 def _oneofs(new: DescriptorProto, old: DescriptorProto, path: str) -> Iterator[str]:
-    """What may be set together cannot become what may not, nor the other way round."""
+    """What may be set together cannot become what may not; and what a oneof had it keeps."""
     now, before = _members(new), _members(old)
-    lone = {each.number for each in old.field} - {number for numbers in before.values() for number in numbers}
+    homes: dict[int, str | int] = {each.number: each.number for each in old.field}
+    homes.update((number, name) for name, numbers in before.items() for number in numbers)
     for name, numbers in now.items():
-        moved = sorted(numbers & lone)
-        if len(moved) > 1:
+        met = {homes[number] for number in numbers if number in homes}
+        moved = sorted(number for number in numbers if homes.get(number, name) != name)
+        if len(met - {name}) > 1:
             yield f"MULTIPLE_FIELDS_MOVED_TO_ONEOF at {path}/{name}: fields {moved} could be set together"
         elif moved and name in before:
             yield f"FIELDS_MOVED_TO_EXISTING_ONEOF at {path}/{name}: field {moved[0]} could be set beside the others"

@@ -31,6 +31,12 @@ COMPATIBLE = [
     ("one field into a new oneof", "oneof o { int32 a = 1; }", "int32 a = 1;"),
     ("oneof removed", "int32 a = 1;", "oneof o { int32 a = 1; }"),
     ("field added to a oneof", "oneof o { int32 a = 1; int32 b = 2; }", "oneof o { int32 a = 1; }"),
+    ("oneof renamed", "oneof p { int32 a = 1; int32 b = 2; }", "oneof o { int32 a = 1; int32 b = 2; }"),
+    (
+        "one field and a new one into a new oneof",
+        "oneof o { int32 a = 1; int32 b = 2; }",
+        "int32 a = 1;",
+    ),
     ("optional", "optional int32 a = 1;", "int32 a = 1;"),
     ("itself", "M m = 1; map<string, N> n = 2;", "M m = 1; map<string, N> n = 2;"),
 ]
@@ -45,12 +51,28 @@ INCOMPATIBLE = [
     ("FIELD_SCALAR_KIND_CHANGED", "map<string, string> a = 1;", "map<string, int32> a = 1;"),
     ("FIELD_NAMED_TYPE_CHANGED", "N a = 1;", "M a = 1;"),
     ("FIELD_NUMERIC_LABEL_CHANGED", "repeated int32 a = 1;", "int32 a = 1;"),
+    ("FIELD_NUMERIC_LABEL_CHANGED", "repeated E a = 1;", "E a = 1;"),
     ("MESSAGE_REMOVED", "int32 a = 1;", "message I { int32 x = 1; } int32 a = 1;"),
     ("MULTIPLE_FIELDS_MOVED_TO_ONEOF", "oneof o { int32 a = 1; int32 b = 2; }", "int32 a = 1; int32 b = 2;"),
     (
         "FIELDS_MOVED_TO_EXISTING_ONEOF",
         "oneof o { int32 a = 1; int32 b = 2; }",
         "int32 a = 1; oneof o { int32 b = 2; }",
+    ),
+    (
+        "MULTIPLE_FIELDS_MOVED_TO_ONEOF",
+        "oneof p { int32 a = 1; int32 b = 2; }",
+        "oneof o { int32 a = 1; } int32 b = 2;",
+    ),
+    (
+        "MULTIPLE_FIELDS_MOVED_TO_ONEOF",
+        "oneof q { int32 a = 1; int32 b = 2; }",
+        "oneof o { int32 a = 1; } oneof p { int32 b = 2; }",
+    ),
+    (
+        "FIELDS_MOVED_TO_EXISTING_ONEOF",
+        "oneof p { int32 a = 1; int32 b = 2; }",
+        "oneof o { int32 a = 1; } oneof p { int32 b = 2; }",
     ),
     ("ONEOF_FIELD_REMOVED", "oneof o { int32 a = 1; }", "oneof o { int32 a = 1; int32 b = 2; }"),
     (
