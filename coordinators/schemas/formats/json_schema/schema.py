@@ -6,6 +6,7 @@ from typing import Any
 
 import jsonschema_rs
 import msgspec
+from stringzilla import count
 
 from coordinators.schemas.formats.format import InvalidPayload, InvalidSchema, ResolvedReference
 from coordinators.schemas.formats.json_schema.compatibility import JsonComparison
@@ -135,7 +136,7 @@ def read_payload(payload: bytes) -> Any:
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InvalidPayload(f"not JSON: {error}") from None
     # Hardly any payload has so many brackets that their depth could matter.
-    has_many = payload.count(b"{") + payload.count(b"[") > MOST_DATA_LEVELS
+    has_many = count(payload, b"{") + count(payload, b"[") > MOST_DATA_LEVELS
     if has_many and is_deeper(value, MOST_DATA_LEVELS):
         raise _too_deep()
     return value
