@@ -1,4 +1,4 @@
-"""SchemaDeleting versions and subjects: softly, which hides them, then for good.
+"""Deleting versions and subjects: softly, which hides them, then for good.
 
 What was deleted softly is still served by its id, so that records which were written with it can be read.
 """
@@ -55,14 +55,9 @@ class SchemaDeleting:
 
     def _version(self, subject: Subject, number: int | None, *, permanent: bool) -> tuple[int, Commit]:
         row = self._known(subject)
-        if number is None:
-            version = row.latest
-            if version is None:
-                raise SubjectNotFound(str(subject))
-        else:
-            version = row.find(number, deleted=True)
-            if version is None:
-                raise VersionNotFound(number)
+        version = row.latest if number is None else row.find(number, deleted=True)
+        if version is None:
+            raise SubjectNotFound(str(subject)) if number is None else VersionNotFound(number)
         if permanent and not version.deleted:
             raise VersionNotSoftDeleted(
                 f"Subject '{subject}' Version {version.number} was not deleted first before being permanently deleted"
