@@ -241,5 +241,6 @@ TEXT_OWN: Final[dict[str, str]] = {
     "ALREADY_AUTHENTICATED": "Who a connection is stays so: open another.",
     "BUSY": "Too many logins are being checked: try again in a second.",
     "IDLE": "Nothing came for `text.max.idle.ms`.",
+    "STOPPING": "The broker stops. What was answered before was done; say the rest again, there or to another node.",
     "TOO_SLOW": "The command did not arrive within `text.request.timeout.ms`.",
 }

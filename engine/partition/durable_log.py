@@ -265,7 +265,7 @@ class DurableLog:
         """Refuse writes until `bring_online`; reading below the high watermark goes on."""
         self.offline = StorageError(f"the partition is offline until its tail is verified again: {error}")
         self._end_when_failed = self.log.end_offset
-        self._fail_waiters(self.offline)
+        self._tell_that_it_failed(self.offline)
         self._tell_synced(self.offline)
         self._keeper.went_offline(self, error)
 
@@ -551,6 +551,13 @@ class DurableLog:
                 self._waiters.append(waiter)
             else:
                 waiter.callback(unknown)
+
+    def _tell_that_it_failed(self, error: StorageError) -> None:
+        """Producers have written: what they have may be found intact, or followers may have it. So it is not the error
+        that says that nothing was stored."""
+        waiting, self._waiters = self._waiters, deque()
+        for waiter in waiting:
+            waiter.callback(NotEnoughReplicasAfterAppend(str(error)) if waiter.is_producer else error)
 
     def _fail_waiters(self, error: BrokerError) -> None:
         while self._waiters:

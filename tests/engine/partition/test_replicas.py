@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from engine.catalogue.records import PartitionRecord
-from engine.errors import BrokerError, NotEnoughReplicasAfterAppend, NotLeader, RequestTimedOut
+from engine.errors import BrokerError, NotEnoughReplicasAfterAppend, NotLeader, RequestTimedOut, StorageError
 from engine.log.log import Log
 from engine.partition.partition import Partition
 from engine.partition.replicas import Replicas, Role
@@ -251,6 +251,13 @@ def test_where_the_partition_leaves_this_node_nobody_knows_here_what_becomes_of_
     told = bench.produce()
     bench.resign(2, 3)
     assert [type(error) for error in told] == [RequestTimedOut]
+
+
+def test_a_disk_that_fails_leaves_open_what_became_of_a_producers_record() -> None:
+    bench = Bench()
+    told, others = bench.produce(), bench.outcomes(0)
+    bench.partition.take_offline(OSError("broken"))
+    assert [type(error) for error in (*told, *others)] == [NotEnoughReplicasAfterAppend, StorageError]
 
 
 def test_a_leader_that_comes_back_with_the_record_commits_it() -> None:
