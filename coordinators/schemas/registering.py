@@ -74,7 +74,11 @@ class Registering:
         subject, registry = wanted.subject, self.registry
         mode = check_writable(registry, subject)
         row = registry.subject(subject)
-        content, identity = await self._understood(subject, wanted.content, normalize=wanted.normalize)
+        # What is imported was made what it is elsewhere.
+        inherits = mode is not Mode.IMPORT
+        content, identity = await self._understood(
+            subject, wanted.content, normalize=wanted.normalize, inherits=inherits
+        )
         found = self._found(subject, row, content.type, identity, normalize=self._normalizes(wanted))
         if (
             found is not None
@@ -170,13 +174,14 @@ class Registering:
     async def _understood(
         self, subject: Subject, content: SchemaContent, *, normalize: bool, inherits: bool = True
     ) -> tuple[SchemaContent, SchemaIdentity]:
-        """The content with references pinned and what the config adds, in its normalised words if they are wanted."""
+        """The content with references pinned and, where it inherits, what the config adds and asks for; in its
+        normalised words if they are wanted."""
         references = pinned(self.registry, subject.context, content.references)
         content = evolve(content, references=references)
         if inherits:
             content = with_inherited(self.registry, subject, content)
         identity = await self.parsing.identity(subject.context, content)
-        if normalize or self.registry.setting(subject, "normalize") is True:
+        if normalize or (inherits and self.registry.setting(subject, "normalize") is True):
             content = evolve(content, text=identity.parsed.normalized)
             identity = evolve(identity, guid=identity.normal)
         return content, identity

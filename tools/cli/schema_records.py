@@ -6,6 +6,7 @@ what `tidegate schema export` writes goes into such a topic by `tidegate produce
 
 import json
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from attrs import define, field
@@ -15,6 +16,21 @@ from tools.cli.schema_door import SchemaDoor
 
 Json = dict[str, Any]
 Version = tuple[str, int]
+Settings = tuple[str | None, Json, str | None]
+"""Of a subject, a context, or None for all: its config and its mode."""
+CONTENT = ("schema", "schemaType", "references", "metadata", "ruleSet", "id")
+MEMBERS = (
+    "compatibilityLevel",
+    "compatibilityPolicy",
+    "compatibilityGroup",
+    "normalize",
+    "alias",
+    "defaultMetadata",
+    "overrideMetadata",
+    "defaultRuleSet",
+    "overrideRuleSet",
+)
+"""Of what `/config` takes, in the order in which they are written."""
 
 
 @define(eq=False)
@@ -22,8 +38,11 @@ class SchemaTopic:
     """What the records of the topic come to, read from the first to the last."""
 
     versions: dict[Version, Json] = field(factory=dict)
-    levels: dict[str | None, str] = field(factory=dict)
+    configs: dict[str | None, Json] = field(factory=dict)
+    """By subject or context (`:.ctx:`), None for all: the members that are set there, as `/config` tells them."""
     modes: dict[str | None, str] = field(factory=dict)
+    passed_over: set[str] = field(factory=set)
+    """Members that were set and that no registry of ours takes."""
 
     # -- reading
 
@@ -53,18 +72,30 @@ class SchemaTopic:
         elif kind == "CLEAR_SUBJECT" and value is not None:
             for place in [each for each in self.versions if each[0] == value["subject"]]:
                 del self.versions[place]
-        elif kind in ("CONFIG", "MODE"):
-            known, member = (self.levels, "compatibilityLevel") if kind == "CONFIG" else (self.modes, "mode")
-            known.pop(subject, None)
-            if value is not None and value.get(member):
-                known[subject] = value[member]
+        elif kind == "CONFIG":
+            self.set_config(subject, value or {})
+        elif kind == "MODE":
+            self.set_mode(subject, (value or {}).get("mode"))
+
+    def set_config(self, scope: str | None, given: Json) -> None:
+        """What a scope has from now on, which may be nothing."""
+        self.passed_over |= {name for name, each in given.items() if each} - {*MEMBERS, "subject"}
+        members = {name: given[name] for name in MEMBERS if given.get(name) not in (None, "")}
+        self.configs.pop(scope, None)
+        self.configs |= {scope: members} if members else {}
+
+    def set_mode(self, scope: str | None, mode: str | None) -> None:
+        """The same of its mode."""
+        self.modes.pop(scope, None)
+        self.modes |= {scope: mode} if mode else {}
 
     # -- writing
 
     def lines(self) -> Iterator[str]:
         """The records that say all of it."""
-        for subject, level in self.levels.items():
-            yield _line({"keytype": "CONFIG", "subject": subject, "magic": 0}, {"compatibilityLevel": level})
+        for subject, members in self.configs.items():
+            named = {} if subject is None else {"subject": subject}
+            yield _line({"keytype": "CONFIG", "subject": subject, "magic": 0}, {**named, **members})
         for subject, mode in self.modes.items():
             yield _line({"keytype": "MODE", "subject": subject, "magic": 0}, {"mode": mode})
         for (subject, version), value in sorted(self.versions.items(), key=lambda each: (each[1]["id"], each[0])):
@@ -78,43 +109,78 @@ def _line(key: Json, value: Json) -> str:
 
 
 def exported(registry: SchemaDoor) -> SchemaTopic:
-    """All that a registry holds: schemas, those that are deleted softly too, levels and modes."""
+    """All that a registry holds: schemas, those that are deleted softly too, and what `/config` and `/mode` set."""
     topic = SchemaTopic()
-    topic.levels[None] = registry.ask("GET", "config")["compatibilityLevel"]
     for each in registry.ask("GET", "schemas", deleted=True):
         topic.versions[each["subject"], each["version"]] = each
-    for subject in dict.fromkeys(subject for subject, _ in topic.versions):
-        level = _own(registry, "config", subject).get("compatibilityLevel")
-        mode = _own(registry, "mode", subject).get("mode")
-        topic.levels |= {subject: level} if level else {}
-        topic.modes |= {subject: mode} if mode else {}
+    subjects = dict.fromkeys(subject for subject, _ in topic.versions)
+    # What holds without a setting is told, too: elsewhere something else may hold then.
+    topic.set_config(None, registry.ask("GET", "config"))
+    for scope, config, mode in _settings(registry, subjects):
+        if scope is not None:
+            topic.set_config(scope, config)
+        topic.set_mode(scope, mode)
     return topic
 
 
-def _own(registry: SchemaDoor, kind: str, subject: str) -> Json:
-    """What a subject has of its own, or nothing."""
+def _settings(registry: SchemaDoor, subjects: Iterable[str]) -> Iterator[Settings]:
+    """Scopes with what they have of their own. Ours lists them; another registry tells only of whom it is asked for."""
+    listed = _or_nothing(registry, "settings")
+    if listed is not None:
+        yield from ((each.get("subject"), each.get("config", {}), each.get("mode")) for each in listed)
+        return
+    mode = registry.ask("GET", "mode").get("mode")
+    yield None, {}, None if mode == "READWRITE" else mode
+    contexts = [f":{name}:" for name in _or_nothing(registry, "contexts") or () if name != "." and name[:1] == "."]
+    for scope in (*contexts, *subjects):
+        config, held = _or_nothing(registry, "config", scope) or {}, _or_nothing(registry, "mode", scope) or {}
+        yield scope, config, held.get("mode")
+
+
+def _or_nothing(registry: SchemaDoor, *path: str) -> Any:
+    """What is there, or nothing."""
     try:
-        found: Json = registry.ask("GET", kind, subject)
+        return registry.ask("GET", *path)
     except NotFound:
-        return {}
-    return found
+        return None
 
 
 def imported(registry: SchemaDoor, topic: SchemaTopic) -> int:
     """Put schemas into a registry under the ids and versions that they had; how many. What is there already stays."""
-    subjects = list(dict.fromkeys(subject for subject, _ in topic.versions))
-    for subject in subjects:
-        registry.ask("PUT", "mode", subject, body={"mode": "IMPORT"}, force=True)
-    try:
+    with _open_for(registry, list(dict.fromkeys(subject for subject, _ in topic.versions))):
         _register(registry, topic)
-    finally:
-        for subject in subjects:
-            registry.ask("DELETE", "mode", subject)
-    for scope, level in topic.levels.items():
-        registry.ask("PUT", "config", *([] if scope is None else [scope]), body={"compatibility": level})
+    for scope, members in topic.configs.items():
+        body = {("compatibility" if name == "compatibilityLevel" else name): each for name, each in members.items()}
+        registry.ask("PUT", "config", *([] if scope is None else [scope]), body=body)
     for scope, mode in topic.modes.items():
         registry.ask("PUT", "mode", *([] if scope is None else [scope]), body={"mode": mode}, force=True)
     return len(topic.versions)
+
+
+@contextmanager
+def _open_for(registry: SchemaDoor, subjects: list[str]) -> Iterator[None]:
+    """Meanwhile subjects take ids and versions, and stand for themselves; then they are what they were."""
+    known = {scope: (config.get("alias"), mode) for scope, config, mode in _settings(registry, subjects)}
+    held = [(subject, *known.get(subject, (None, None))) for subject in subjects]
+    try:
+        for subject, alias, _ in held:
+            registry.ask("PUT", "mode", subject, body={"mode": "IMPORT"}, force=True)
+            if alias:
+                registry.ask("PUT", "config", subject, body={"alias": ""})
+        yield
+    finally:
+        for subject, alias, mode in held:
+            if alias:
+                registry.ask("PUT", "config", subject, body={"alias": alias})
+            if mode:
+                registry.ask("PUT", "mode", subject, body={"mode": mode}, force=True)
+            else:
+                _forget_mode(registry, subject)
+
+
+def _forget_mode(registry: SchemaDoor, subject: str) -> None:
+    with suppress(NotFound):
+        registry.ask("DELETE", "mode", subject)
 
 
 def _register(registry: SchemaDoor, topic: SchemaTopic) -> None:
@@ -136,6 +202,3 @@ def _register(registry: SchemaDoor, topic: SchemaTopic) -> None:
         waiting = later
     for subject, version in reversed(deleted):
         registry.ask("DELETE", "subjects", subject, "versions", str(version))
-
-
-CONTENT = ("schema", "schemaType", "references", "metadata", "ruleSet", "id")

@@ -172,3 +172,19 @@ async def test_who_belongs_to_a_tenant_that_is_gone_is_not_let_in() -> None:
     door = shared()
     door.tenants.take({"acme": (TenantRecord("acme", ("User:acme.*",), deleted=True), 2)})
     assert (await ask(door, ACME, "GET", "/subjects"))[0] == 403
+
+
+@trio_test
+async def test_what_is_set_is_told_in_a_tenants_own_names_and_to_nobody_else() -> None:
+    door = shared()
+    assert await ask(door, ACME, "PUT", "/config/also", {"alias": "mine"}) == (200, {"alias": "mine"})
+    assert await got(door, ACME, "/config/also") == {"alias": "mine"}
+    assert (await ask(door, ACME, "PUT", "/config", {"compatibility": "FULL"}))[0] == 200
+    mine = [{"config": {"compatibilityLevel": "FULL"}}, {"subject": "also", "config": {"alias": "mine"}}]
+    assert await got(door, ACME, "/settings") == mine
+    assert await got(door, ZULU, "/settings") == []
+    whole = [
+        {"subject": ":.acme:", "config": {"compatibilityLevel": "FULL"}},
+        {"subject": ":.acme:also", "config": {"alias": ":.acme:mine"}},
+    ]
+    assert await got(door, ROOT, "/settings") == whole

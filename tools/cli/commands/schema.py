@@ -230,7 +230,7 @@ def config(
     ),
 )
 def export(context: typer.Context, registry: At = None) -> None:
-    """Write all schemas, levels and modes as records of Confluent's topic _schemas: a key, a tab, a value a line."""
+    """Write all schemas and settings as records of Confluent's topic _schemas: a key, a tab, a value a line."""
     at = session(context)
     door = registry_of(at.profile, registry)
     topic = exported(door)
@@ -253,6 +253,8 @@ def import_(context: typer.Context, file: File, registry: At = None) -> None:
     topic.read(_text(file).splitlines())
     door = registry_of(at.profile, registry)
     count = imported(door, topic)
+    if topic.passed_over:
+        at.output.note(f"passed over, for there are no such settings here: {', '.join(sorted(topic.passed_over))}")
     at.output.done(f"{count} versions are there", versions=count)
 
 

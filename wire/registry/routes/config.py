@@ -13,7 +13,7 @@ from coordinators.access.rights import (
 )
 from coordinators.schemas.compatibility import DEFAULT_LEVEL
 from coordinators.schemas.errors import ConfigNotFound, InvalidCompatibility, RegistryError
-from coordinators.schemas.names import DEFAULT_CONTEXT, GLOBAL, Subject
+from coordinators.schemas.names import DEFAULT_CONTEXT, GLOBAL, Subject, split
 from coordinators.schemas.registry import Registry
 from coordinators.schemas.settings import RegistrySettings
 from wire.http.routing import Route
@@ -92,7 +92,7 @@ async def show_config(call: RegistryCall, registry: Registry, settings: Registry
     if own is None and not call.query.default_to_global:
         raise ConfigNotFound(f"Subject '{call.told(scope)}' does not have subject-level compatibility configured")
     if own is not None and not call.query.default_to_global:
-        return _shown(own)
+        return shown_config(call, own)
     return _in_force(registry, scope)
 
 
@@ -114,7 +114,7 @@ async def delete_global_config(call: RegistryCall, settings: RegistrySettings) -
 
 async def delete_config(call: RegistryCall, settings: RegistrySettings) -> ConfigShown:
     """A subject has nothing of its own any more; what it was."""
-    return _shown(await settings.delete_config(call.scope))
+    return shown_config(call, await settings.delete_config(call.scope))
 
 
 async def _put(call: RegistryCall, scope: Subject, settings: RegistrySettings) -> ConfigEchoed:
@@ -122,8 +122,8 @@ async def _put(call: RegistryCall, scope: Subject, settings: RegistrySettings) -
     if not given:
         raise InvalidCompatibility("Invalid compatibility level: none is given")
     await settings.put_config(scope, given)
-    own = settings.own(scope).config or {}
-    return msgspec.convert({name: own[name] for name in given if name in own}, ConfigEchoed)
+    own = _told(call, settings.own(scope).config or {})
+    return msgspec.convert({name: own[name] for name in given if own.get(name) is not None}, ConfigEchoed)
 
 
 def _members(body: ConfigGiven) -> dict[str, Any]:
@@ -142,6 +142,19 @@ def _in_force(registry: Registry, scope: Subject) -> ConfigShown:
     held = {name: registry.setting(scope, name) for name in INHERITED}
     held["compatibility"] = held["compatibility"] or DEFAULT_LEVEL.value
     return _shown(held)
+
+
+def shown_config(call: RegistryCall, config: Mapping[str, Any]) -> ConfigShown:
+    """What a scope has of its own."""
+    return _shown(_told(call, config))
+
+
+def _told(call: RegistryCall, config: Mapping[str, Any]) -> Mapping[str, Any]:
+    """With the subject that an alias stands for called as the caller knows it."""
+    if not config.get("alias"):
+        return config
+    meant = split(config["alias"], call.context)
+    return {**config, "alias": call.told(meant) if call.may_know(meant.context) else None}
 
 
 def _shown(config: Mapping[str, Any]) -> ConfigShown:

@@ -1,7 +1,9 @@
 """Schemas from the command line, and records that are written and read by them."""
 
 import json
+import urllib.request
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -60,6 +62,56 @@ def test_a_subject_from_its_first_version_to_another_registry(tmp_path: Path, mo
         assert taken.code == 0, taken.err
         again = run("schema", "export", *where)
         assert again.out == dump.out
+
+
+def test_what_is_set_moves_with_the_schemas_and_the_schemas_stay_what_they_were(tmp_path: Path) -> None:
+    with testing.broker({"registry.port": "-1"}, timeout_s=60) as broker:
+        where = ("-b", broker.bootstrap, "--timeout", "60")
+        url = broker.registry_url
+        for subject, version in (("orders", ONE), ("plain", ONE), (":.shop:orders", TWO)):
+            assert ask(url, "POST", f"subjects/{subject}/versions", {"schema": json.dumps(version)})["version"] == 1
+        settings = {
+            "config/orders": {
+                "compatibility": "FULL_TRANSITIVE",
+                "compatibilityPolicy": "LENIENT",
+                "compatibilityGroup": "major",
+                "normalize": True,
+                "overrideMetadata": {"properties": {"owner": "shop"}},
+                "defaultRuleSet": {"domainRules": [{"name": "known", "kind": "CONDITION", "expr": "true"}]},
+            },
+            "config/old-orders": {"alias": "orders"},
+            "config/:.shop:": {"compatibility": "NONE", "defaultMetadata": {"tags": {"$.id": ["PII"]}}},
+            "mode/plain": {"mode": "READONLY"},
+        }
+        for path, body in settings.items():
+            assert ask(url, "PUT", path, body) == body
+        dump = run("schema", "export", *where)
+        (tmp_path / "dump.tsv").write_text(dump.out)
+    with testing.broker({"registry.port": "-1"}, timeout_s=60) as broker:
+        where = ("-b", broker.bootstrap, "--timeout", "60")
+        url = broker.registry_url
+        # What holds there must not change what comes; nor may what is set there keep it from coming.
+        ask(url, "PUT", "config", {"overrideMetadata": {"properties": {"owner": "somebody else"}}})
+        ask(url, "PUT", "config/plain", {"alias": "orders"})
+        ask(url, "PUT", "mode/orders", {"mode": "READONLY"})
+        for _ in range(2):
+            taken = run("schema", "import", str(tmp_path / "dump.tsv"), *where)
+            assert taken.code == 0, taken.err
+        assert ask(url, "GET", "config/plain") == {"alias": "orders"}
+        assert ask(url, "GET", "mode/orders") == {"mode": "READONLY"}
+        for path, body in (("config/plain", {"alias": ""}), ("config", {"overrideMetadata": None})):
+            ask(url, "PUT", path, body)
+        assert ask(url, "GET", "subjects/old-orders/versions") == [1]
+        mended = run("schema", "export", *where).out.splitlines()
+        mode = '{"keytype":"MODE","subject":"orders","magic":0}\t{"mode":"READONLY"}'
+        assert sorted(mended) == sorted([*dump.out.splitlines(), mode])
+
+
+def ask(url: str, method: str, path: str, body: object = None) -> Any:
+    data = None if body is None else json.dumps(body).encode()
+    asked = urllib.request.Request(f"{url}/{path}", data, {"Content-Type": "application/json"}, method=method)
+    with urllib.request.urlopen(asked, timeout=60) as answer:
+        return json.load(answer)
 
 
 def test_what_makes_no_sense_is_said_before_anybody_is_asked(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 from trio.testing import trio_test
 
 from coordinators.access.acls import Operation
+from coordinators.schemas.names import GLOBAL, Subject
 from tests.coordinators.schemas.registries import avro
 from tests.wire.registry.doors import Door, basic, guarded, rule
 
@@ -105,6 +106,37 @@ async def test_an_alias_stands_for_a_subject_wherever_schemas_are_meant(door: Do
     assert await door.code("GET", "/subjects/old-orders/versions") == 40401
     for scope in ("/config", "/config/:.shop:", "/config/same"):
         assert await door.code("PUT", scope, {"alias": "same"}) == 42208, scope
+
+
+@trio_test
+async def test_all_that_is_set_is_listed_whether_or_not_there_are_schemas(door: Door) -> None:
+    assert await door.get("/settings") == []
+    await door.ask("PUT", "/config", {"compatibility": "FULL"})
+    await door.ask("PUT", "/config/old-orders", {"alias": "orders"})
+    await door.ask("PUT", "/mode/orders", {"mode": "READONLY"})
+    await door.ask("PUT", "/config/:.shop:", {"normalize": True})
+    await door.ask("PUT", "/config/gone", {"normalize": True})
+    await door.ask("DELETE", "/config/gone")
+    listed = [
+        {"config": {"compatibilityLevel": "FULL"}},
+        {"subject": "old-orders", "config": {"alias": "orders"}},
+        {"subject": "orders", "mode": "READONLY"},
+        {"subject": ":.shop:", "config": {"normalize": True}},
+    ]
+    assert await door.get("/settings") == listed
+    assert await door.get("/settings?offset=1&limit=2") == listed[1:3]
+    assert await door.get("/contexts/.shop/settings") == [{"config": {"normalize": True}}]
+
+
+@trio_test
+async def test_what_the_caller_may_not_see_is_in_no_list_of_settings() -> None:
+    door = guarded(rule("alice", Operation.ALL, "mine"))
+    alice = basic("alice")
+    assert (await door.ask("PUT", "/config/mine", {"normalize": True}, authorization=alice))[0] == 200
+    await door.node.settings.put_config(Subject(".", "secret"), {"alias": "mine"})
+    await door.node.settings.put_config(GLOBAL, {"compatibility": "NONE"})
+    listed = await door.ask("GET", "/settings", authorization=alice)
+    assert listed == (200, [{"subject": "mine", "config": {"normalize": True}}])
 
 
 @trio_test
