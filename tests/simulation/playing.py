@@ -1,5 +1,6 @@
 """A scene for three simulated nodes: somebody says what happens, step by step, and chance only what is left open."""
 
+import logging
 import random
 from collections.abc import Awaitable, Callable
 
@@ -18,7 +19,7 @@ Scene = Callable[[SimulatedCluster], Awaitable[None]]
 
 
 def play(seed: int, scene: Scene) -> None:
-    """To its end, whatever fails in it."""
+    """To its end, whatever fails in it. What the nodes log of it nobody wants to see."""
     chance = random.Random(seed)
     cluster = SimulatedCluster(random.Random(chance.random()), 3)
     failures: list[Exception] = []
@@ -34,8 +35,12 @@ def play(seed: int, scene: Scene) -> None:
                 failures.append(failure)
             cluster.stop()
 
-    with collected_at_the_end(), deterministic(chance.random()), cluster.pauses.in_force():
-        trio.run(run, clock=JumpingClock().clock)
+    logging.disable(logging.CRITICAL)
+    try:
+        with collected_at_the_end(), deterministic(chance.random()), cluster.pauses.in_force():
+            trio.run(run, clock=JumpingClock().clock)
+    finally:
+        logging.disable(logging.NOTSET)
     if failures:
         raise failures[0]
 

@@ -1,8 +1,7 @@
 """A coordinator that was replaced and does not know it: it is cut off from etcd, and clients still reach it. What it
 knows is old, and it must not tell it. Where all nodes are cut off nobody was replaced, and groups go on."""
 
-import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import pytest
 import trio
@@ -27,13 +26,6 @@ SEEDS = (1, 2, 3)
 IN_SYNC_S = 5.0
 """Until all replicas of the group's partition are in sync."""
 LONG_S = 30.0
-
-
-@pytest.fixture(autouse=True)
-def _quiet() -> Iterator[None]:
-    logging.disable(logging.CRITICAL)
-    yield
-    logging.disable(logging.NOTSET)
 
 
 async def _commit(client: SimulatedClient, offset: int) -> None:

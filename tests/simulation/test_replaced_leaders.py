@@ -2,9 +2,7 @@
 for not stored; librdkafka gives their sequence numbers to others if they were of a transaction that is given up. So
 does the producer here, again and again while other nodes come to lead."""
 
-import logging
 import random
-from collections.abc import Iterator
 from contextlib import suppress
 
 import pytest
@@ -30,13 +28,6 @@ OK, NOT_LEADER, OUT_OF_ORDER, DUPLICATE = 0, 6, 45, 46
 PLACE: Place = ("moved", 0)
 MOVES = 12
 SEEDS = (1, 2, 3, 4)
-
-
-@pytest.fixture(autouse=True)
-def _quiet() -> Iterator[None]:
-    logging.disable(logging.CRITICAL)
-    yield
-    logging.disable(logging.NOTSET)
 
 
 @define(eq=False)
