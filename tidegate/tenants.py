@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from coordinators.access.config import super_users
 from coordinators.access.quotas.quotas import Quotas
 from coordinators.cluster.controller import ClusterController
 from coordinators.records.publishing import Publishing
@@ -34,7 +35,7 @@ def tenant_services(services: Services) -> dict[type[Any], object]:
     topics.tenants.on_change.append(follow)
     return {
         Tenants: topics.tenants,
-        TenantAdministration: TenantAdministration(controller),
+        TenantAdministration: TenantAdministration(controller, super_users(topics.settings.text("super.users"))),
         Usages: usages,
         Holdings: holdings,
         Namespaces: Namespaces(topics.tenants, topics.view, usages, publishing.clock),

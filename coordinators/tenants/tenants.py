@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from attrs import define, evolve, field
 
-from coordinators.access.callers import Caller
+from coordinators.access.callers import Caller, Principal
 from coordinators.tenants.rows import SEPARATOR, TenantLimits, TenantRecord, default_principals
 from engine.catalogue.catalogue import Commit, Compare, Delete, Put
 from engine.errors import InvalidRequest, PolicyViolation
@@ -76,6 +76,10 @@ class Tenants:
             return found
         return min((row.name for row in self._gone.values() if row.includes(principal)), default=None)
 
+    def listing(self, principal: Principal) -> set[str]:
+        """The names of all tenants whose rows list somebody."""
+        return {row.name for row in self._rows.values() if row.includes(principal)}
+
     @property
     def is_any_known(self) -> bool:
         """Whether there is a tenant, or was."""
@@ -123,16 +127,19 @@ class Tenants:
         found = self._gone.get(name) if gone else None
         return self.named(name) if found is None else found
 
-    def plan_delete(self, name: str, topics: Iterable[str], *, force: bool, release: bool = False) -> Commit:
+    def plan_delete(
+        self, name: str, topics: Iterable[str], *, force: bool, release: bool = False, gone: bool = False
+    ) -> Commit:
         """The tenant is no more; of the `topics` that exist none may be its own, unless it is forced: then they stay
-        as anybody's. Whom it listed is refused from then on, unless they are to `release`: then they are nobody's."""
-        before = self.known(name, gone=release)
+        as anybody's. Whom it listed is refused from then on, unless they are to `release`: then they are nobody's. With
+        `gone`, as with `release`, the tenant may be deleted already."""
+        before = self.known(name, gone=release or gone)
         held = sorted(each for each in topics if each.startswith(before.prefix))
         if held and not force and not before.deleted:
             shown = ", ".join(held[:3]) + (", ..." if len(held) > 3 else "")
             raise TenantHasTopics(
-                f"tenant {name!r} has {len(held)} topics ({shown}): delete them first, or say --force to leave them "
-                "to whoever may have topics without a tenant"
+                f"tenant {name!r} has {len(held)} topics ({shown}): delete them first, or say --everything to "
+                "delete it with all that it has, or --force to leave them to whoever may have topics without a tenant"
             )
         after = TenantRecord(name, before.principals, deleted=True)
         change = Delete(before.key) if release else Put(before.key, after.encode())

@@ -77,6 +77,25 @@ class Doors:
 
     async def ask_each(self, nodes: Sequence[int], call: Call, query: Mapping[str, object], kind: type[T]) -> list[T]:
         """What each of these nodes answers to the same call with this query; raises if one of them does not."""
+        told = await self._ask(nodes, call, query, kind)
+        parts = []
+        for node_id in nodes:
+            part = told[node_id]
+            if isinstance(part, Problem):
+                raise part
+            parts.append(part)
+        return parts
+
+    async def ask_others(self, call: Call, query: Mapping[str, object], kind: type[T]) -> tuple[list[T], list[int]]:
+        """What all other nodes answer to it, and which of them do not."""
+        nodes = sorted(self.nodes.by_id.keys() - {self.inner.topics.node_id})
+        told = await self._ask(nodes, call, query, kind)
+        parts = [part for part in told.values() if not isinstance(part, Problem)]
+        return parts, [node_id for node_id in nodes if isinstance(told[node_id], Problem)]
+
+    async def _ask(
+        self, nodes: Sequence[int], call: Call, query: Mapping[str, object], kind: type[T]
+    ) -> dict[int, T | Problem]:
         target = f"{call.request.target.partition('?')[0]}?{urlencode(query)}"
         asked = written_call(Request("GET", target))
         told: dict[int, T | Problem] = {}
@@ -87,13 +106,7 @@ class Doors:
         async with trio.open_nursery() as nursery:
             for node_id in nodes:
                 nursery.start_soon(ask, node_id)
-        parts = []
-        for node_id in nodes:
-            part = told[node_id]
-            if isinstance(part, Problem):
-                raise part
-            parts.append(part)
-        return parts
+        return told
 
     async def _part(self, node_id: int, call: Call, asked: bytes, kind: type[T]) -> T | Problem:
         try:

@@ -7,6 +7,7 @@ from typing import Final
 import msgspec
 
 from coordinators.release.lookup import NoSuchRecord, TooLate
+from coordinators.schemas.errors import ReferenceExists
 from coordinators.tenants.tenants import TenantExists, TenantHasTopics, UnknownTenant
 from engine import errors
 from wire.http.messages import Response
@@ -64,6 +65,7 @@ STATUSES: Final[dict[type[errors.BrokerError], HTTPStatus]] = {
     errors.TopicAlreadyExists: HTTPStatus.CONFLICT,
     TenantExists: HTTPStatus.CONFLICT,
     TenantHasTopics: HTTPStatus.CONFLICT,
+    ReferenceExists: HTTPStatus.CONFLICT,
     TooLate: HTTPStatus.CONFLICT,
     errors.NonEmptyGroup: HTTPStatus.CONFLICT,
     NotAtHome: HTTPStatus.NOT_FOUND,

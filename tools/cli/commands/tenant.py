@@ -5,10 +5,10 @@ from typing import Annotated, Any
 import typer
 
 from coordinators.tenants.rows import LIMIT_NAMES
-from tools.cli.door import Door, opened
+from tools.cli.door import opened
 from tools.cli.errors import UsageMistake
 from tools.cli.framework import command, confirm, group, session
-from tools.cli.output import Column, size_text
+from tools.cli.output import Column, Output, size_text
 
 app = group("Tenants: namespaces with users and limits of their own.")
 
@@ -22,6 +22,9 @@ LimitOptions = Annotated[
     typer.Option("--limit", metavar="NAME=VALUE", help=f"A bound: {', '.join(LIMIT_NAMES)}; VALUE may be none."),
 ]
 NONE = "none"
+WHOLE = {"cluster": "true"}
+MOST_USERS = 5
+"""So many are told by name."""
 LIMIT_UNITS = {"k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
 
 TENANTS = (
@@ -35,7 +38,24 @@ TENANTS = (
     Column("produced_bytes", "produced", size_text, right=True),
     Column("consumed_bytes", "consumed", size_text, right=True),
 )
-USED = (Column("limit"), Column("used", right=True), Column("bound", right=True))
+USED = (
+    Column("limit"),
+    Column("used", "in the cluster", right=True),
+    Column("here", "on this node", right=True),
+    Column("bound", right=True),
+    Column("of"),
+)
+OF_THE_CLUSTER = ("topics", "partitions")
+"""Limits that are of all nodes together; the others are of each."""
+PARTS = (
+    ("topics", "topic"),
+    ("rules", "rule"),
+    ("users", "user"),
+    ("quotas", "quota"),
+    ("subjects", "subject"),
+    ("configured_groups", "configured group"),
+)
+"""What a tenant may have, as it is told, and in words."""
 
 
 @command(
@@ -71,20 +91,22 @@ def create(
 
 @command(app, "list", examples=("tidegate tenant list", "tidegate tenant list -o json | jq .[].usage"))
 def list_tenants(context: typer.Context) -> None:
-    """List tenants, with what each uses on the node that is asked."""
+    """List tenants, with what each uses in the whole cluster."""
     at = session(context)
     with opened(at.profile) as door:
-        found = list(door.read_all("tenants"))
-    rows = [{**each, **each["usage"]} for each in found] if at.output.is_for_people else found
+        found = list(door.read_all("tenants", query=WHOLE))
+    rows = [{**each, **each["cluster_usage"]} for each in found] if at.output.is_for_people else found
     at.output.rows(rows, TENANTS, empty="there are no tenants; 'tidegate tenant create NAME' makes one")
+    _warn(at.output, found)
 
 
 @command(app, "show", examples=("tidegate tenant show acme", "tidegate tenant show acme -o json"))
 def show(context: typer.Context, name: Name) -> None:
-    """A tenant: who belongs to it, its limits, and what it uses on the node that is asked."""
+    """A tenant: who belongs to it, its limits, and what it uses in the cluster and on the node that is asked."""
     at = session(context)
     with opened(at.profile) as door:
-        found = door.read("tenants", name)
+        found = door.read("tenants", name, query=WHOLE)
+    _warn(at.output, [found])
     if not at.output.is_for_people:
         at.output.value(found)
         return
@@ -121,17 +143,30 @@ def limits_(
     if body == {"limits": {}}:
         raise UsageMistake("nothing is to be altered: say --limit NAME=VALUE, --principal or --rewrite")
     with opened(at.profile) as door:
-        found = door.tenant_change("PATCH", name, body)
+        door.tenant_change("PATCH", name, body)
+        found = door.read("tenants", name, query=WHOLE)
     if at.output.is_for_people:
         at.output.rows([_used(limit, found) for limit in LIMIT_NAMES], USED, empty="")
     else:
         at.output.value(found)
 
 
-@command(app, "delete", examples=("tidegate tenant delete acme", "tidegate tenant delete acme --force --yes"))
+@command(
+    app,
+    "delete",
+    examples=(
+        "tidegate tenant delete acme",
+        "tidegate tenant delete acme --everything",
+        "tidegate tenant delete acme --force --yes",
+    ),
+)
 def delete(
     context: typer.Context,
     name: Name,
+    everything: Annotated[
+        bool,
+        typer.Option("--everything", help="With its topics, rules, users, quotas and schemas; later too."),
+    ] = False,
     force: Annotated[bool, typer.Option("--force", help="Though it has topics: they stay, as nobody's.")] = False,
     release: Annotated[
         bool,
@@ -139,18 +174,41 @@ def delete(
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
 ) -> None:
-    """Delete a tenant that has no topics. Its principals are refused until a tenant of that name is made again."""
+    """Delete a tenant that has no topics, or with --everything all that it has. Its principals are refused until a
+    tenant of that name is made again."""
+    if everything and force:
+        raise UsageMistake("--everything deletes the tenant's topics, and --force leaves them: say one of them")
     at = session(context)
-    confirm(f"Delete the tenant {name}?", yes=yes)
+    flags = {"everything": everything, "force": force, "release": release}
     with opened(at.profile) as door:
-        _delete(door, name, force, release)
-    if at.output.is_for_people:
-        at.output.heading(f"tenant {name} is deleted")
+        has = door.read("tenants", name, "belongings")
+        with_it = f" with {_told(has)}" if everything and _told(has) else ""
+        confirm(f"Delete the tenant {name}{with_it}?", yes=yes)
+        door.tenant_change("DELETE", name, None, "&".join(f"{flag}=true" for flag, is_set in flags.items() if is_set))
+    if not at.output.is_for_people:
+        at.output.value({"deleted": name, "with_it" if everything else "left": has})
+        return
+    at.output.heading(f"tenant {name} is deleted{with_it}")
+    if not everything and _told(has):
+        at.output.note(f"left behind: {_told(has)}; 'tidegate tenant delete {name} --everything' deletes them")
 
 
-def _delete(door: Door, name: str, force: bool, release: bool) -> None:
-    asked = [f"{flag}=true" for flag, is_set in (("force", force), ("release", release)) if is_set]
-    door.tenant_change("DELETE", name, None, "&".join(asked))
+def _told(has: dict[str, Any]) -> str:
+    """How much of what a tenant has, users by name."""
+    parts = []
+    for name, word in PARTS:
+        users = has[name] if name == "users" else []
+        count = len(users) if name == "users" else has[name]
+        shown = ", ".join(users[:MOST_USERS]) + (", ..." if len(users) > MOST_USERS else "")
+        if count:
+            parts.append(f"{count} {word}{'s' if count > 1 else ''}" + (f" ({shown})" if users else ""))
+    return ", ".join(parts)
+
+
+def _warn(output: Output, found: list[dict[str, Any]]) -> None:
+    missing = sorted({node_id for each in found for node_id in each["missing_nodes"]})
+    if missing:
+        output.note(f"without what is used on these nodes, which do not answer: {', '.join(map(str, missing))}")
 
 
 def _limits(given: list[str] | None) -> dict[str, int | None]:
@@ -172,7 +230,6 @@ def _limit(text: str) -> tuple[str, int | None]:
 
 def _used(limit: str, found: dict[str, Any]) -> dict[str, Any]:
     is_size = "byte" in limit
-    used, bound = found["usage"][limit], found["limits"][limit]
     per = "/s" if limit.endswith("_rate") else ""
 
     def text(value: Any) -> str:
@@ -180,4 +237,12 @@ def _used(limit: str, found: dict[str, Any]) -> dict[str, Any]:
             return "-"
         return (size_text(round(value)) if is_size else f"{round(value)}") + per
 
-    return {"limit": limit, "used": text(used), "bound": text(bound)}
+    of = "the cluster" if limit in OF_THE_CLUSTER else "each node"
+    bound = found["limits"][limit]
+    return {
+        "limit": limit,
+        "used": text(found["cluster_usage"][limit]),
+        "here": text(found["usage"][limit]),
+        "bound": text(bound),
+        "of": "" if bound is None else of,
+    }

@@ -1,6 +1,7 @@
-"""`/tenants`: namespaces with principals and limits of their own; what each uses on this node."""
+"""`/tenants`: namespaces with principals and limits of their own; what each uses on this node and in the cluster."""
 
-from typing import Annotated
+from collections.abc import Sequence
+from typing import Annotated, Any
 
 import msgspec
 from attrs import asdict
@@ -14,6 +15,7 @@ from coordinators.tenants.tenants import Tenants
 from coordinators.tenants.usage import Usages
 from coordinators.waiting import Breathing
 from engine.clock import Clock
+from wire.http.elsewhere import Doors
 from wire.http.messages import Call, Count, Page, PageQuery
 from wire.http.rights import DESCRIBE_THE_CLUSTER, on
 from wire.http.routing import Route
@@ -24,6 +26,8 @@ Principals = Annotated[list[PrincipalName], msgspec.Meta(max_length=1_000)]
 LimitValue = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 Limits = dict[str, LimitValue | None]
 """By name; null is no limit."""
+OF_THE_CLUSTER = ("topics", "partitions")
+"""What every node counts alike."""
 
 
 class TenantPlace(msgspec.Struct):
@@ -32,10 +36,24 @@ class TenantPlace(msgspec.Struct):
     tenant: TenantName
 
 
+class TenantQuery(msgspec.Struct, forbid_unknown_fields=True):
+    """Whether what is used in the whole cluster is told besides."""
+
+    cluster: bool = False
+
+
+class TenantPageQuery(PageQuery):
+    """Which tenants, and whether what they use in the whole cluster is told besides."""
+
+    cluster: bool = False
+
+
 class TenantDeletion(msgspec.Struct, forbid_unknown_fields=True):
-    """With `force` it goes though it has topics, which stay; with `release` its principals are nobody's, later too."""
+    """With `force` it goes though it has topics, which stay; with `everything` they go with it, and all else that it
+    has; with `release` its principals are nobody's, later too."""
 
     force: bool = False
+    everything: bool = False
     release: bool = False
 
 
@@ -57,7 +75,8 @@ class TenantChange(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class TenantUse(msgspec.Struct):
-    """What it uses on this node. Counts are since the node started; rates are told where they are limited."""
+    """What it uses on one node, or in sum on all. Counts are since nodes started; rates are told where they are
+    limited."""
 
     topics: Count
     partitions: Count
@@ -75,13 +94,16 @@ class TenantUse(msgspec.Struct):
 
 
 class TenantShown(msgspec.Struct):
-    """A tenant, its limits (null is none) and its use."""
+    """A tenant, its limits (null is none) and its use on this node; where it is asked for, that of all nodes in sum,
+    and the numbers of those that did not tell."""
 
     name: str
     principals: list[str]
     rewrite: bool
     limits: dict[str, int | None]
     usage: TenantUse
+    cluster_usage: TenantUse | None = None
+    missing_nodes: list[int] = []
 
 
 class TenantPage(Page):
@@ -90,9 +112,23 @@ class TenantPage(Page):
     items: list[TenantShown]
 
 
-async def list_tenants(call: Call, tenants: Tenants, holdings: Holdings, usages: Usages, clock: Clock) -> TenantPage:
+class TenantBelongings(msgspec.Struct):
+    """What a tenant has besides its row: how many topics, rules, quotas, subjects and configured groups, and the users
+    that only it lists. Of one that is deleted, what it has left behind."""
+
+    topics: Count
+    rules: Count
+    quotas: Count
+    subjects: Count
+    configured_groups: Count
+    users: list[str]
+
+
+async def list_tenants(
+    call: Call, tenants: Tenants, holdings: Holdings, usages: Usages, clock: Clock, doors: Doors
+) -> TenantPage:
     """All tenants."""
-    query: PageQuery = call.query
+    query: TenantPageQuery = call.query
     names = sorted(row.name for row in tenants)
     items, breathing = [], Breathing()
     for name in query.of(names):
@@ -100,12 +136,47 @@ async def list_tenants(call: Call, tenants: Tenants, holdings: Holdings, usages:
         if row is not None:
             items.append(_shown(row, holdings, usages, clock))
             await breathing.did(100)
+    if query.cluster:
+        told, missing = await doors.ask_others(call, {"limit": query.limit, "skip": query.skip}, TenantPage)
+        _add_up(items, [each for page in told for each in page.items], missing)
     return TenantPage(items=items, total=len(names), limit=query.limit, skip=query.skip)
 
 
-async def show_tenant(call: Call, tenants: Tenants, holdings: Holdings, usages: Usages, clock: Clock) -> TenantShown:
+async def show_tenant(
+    call: Call, tenants: Tenants, holdings: Holdings, usages: Usages, clock: Clock, doors: Doors
+) -> TenantShown:
     """One tenant."""
-    return _shown(tenants.named(call.place.tenant), holdings, usages, clock)
+    shown = _shown(tenants.named(call.place.tenant), holdings, usages, clock)
+    if call.query.cluster:
+        _add_up([shown], *await doors.ask_others(call, {}, TenantShown))
+    return shown
+
+
+def _add_up(shown: Sequence[TenantShown], elsewhere: Sequence[TenantShown], missing: list[int]) -> None:
+    """What is used in sum. Topics are the cluster's on every node."""
+    for tenant in shown:
+        uses = [tenant.usage, *(each.usage for each in elsewhere if each.name == tenant.name)]
+        sums = {name: _sum([getattr(use, name) for use in uses]) for name in TenantUse.__struct_fields__}
+        tenant.cluster_usage = TenantUse(**sums | {name: getattr(tenant.usage, name) for name in OF_THE_CLUSTER})
+        tenant.missing_nodes = missing
+
+
+def _sum(values: Sequence[float | None]) -> Any:
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None
+
+
+async def show_belongings(call: Call, administration: TenantAdministration) -> TenantBelongings:
+    """What a tenant has, or has left behind."""
+    found = await administration.belongings(call.place.tenant)
+    return TenantBelongings(
+        topics=len(found.topics),
+        rules=len(found.rules),
+        quotas=len(found.quotas),
+        subjects=len(found.subjects),
+        configured_groups=len(found.groups),
+        users=list(found.users),
+    )
 
 
 async def create_tenant(
@@ -130,7 +201,10 @@ async def alter_tenant(
 
 async def delete_tenant(call: Call, administration: TenantAdministration) -> None:
     """Delete a tenant; its connections are closed at their next request."""
-    await administration.delete(call.place.tenant, force=call.query.force, release=call.query.release)
+    query: TenantDeletion = call.query
+    await administration.delete(
+        call.place.tenant, force=query.force, release=query.release, everything=query.everything
+    )
 
 
 def _shown(row: TenantRecord, holdings: Holdings, usages: Usages, clock: Clock) -> TenantShown:
@@ -161,7 +235,7 @@ ROUTES = (
         list_tenants,
         "Tenants by name, with their use",
         answer=TenantPage,
-        query=PageQuery,
+        query=TenantPageQuery,
         rights=DESCRIBE_THE_CLUSTER,
     ),
     Route(
@@ -182,7 +256,18 @@ ROUTES = (
         "A tenant, its limits and its use",
         answer=TenantShown,
         place=TenantPlace,
+        query=TenantQuery,
         problems=(404,),
+        rights=DESCRIBE_THE_CLUSTER,
+    ),
+    Route(
+        "GET",
+        "/tenants/{tenant}/belongings",
+        show_belongings,
+        "What a tenant has besides its row, or has left behind",
+        answer=TenantBelongings,
+        place=TenantPlace,
+        problems=(404, 409),
         rights=DESCRIBE_THE_CLUSTER,
     ),
     Route(

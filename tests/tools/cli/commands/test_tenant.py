@@ -30,11 +30,45 @@ def test_a_tenant_from_its_making_to_its_end(tmp_path: Path) -> None:
         assert run("tenant", "show", "acme", *where).code == Exit.NOT_FOUND
 
 
+def test_a_tenant_goes_with_all_that_it_has(tmp_path: Path) -> None:
+    ruled = {"authorizer.enable": "true", "super.users": "User:ANONYMOUS", "registry.port": -1}
+    with testing.broker(ruled, data_dir=tmp_path / "data", timeout_s=60) as broker:
+        where = ("-b", broker.bootstrap, "--timeout", "60")
+
+        def done(*arguments: str) -> str:
+            ended = run(*arguments, *where)
+            assert ended.code == 0, ended.err
+            return ended.out + ended.err
+
+        password = tmp_path / "password"
+        password.write_text("open sesame")
+        for name in ("acme", "zulu"):
+            done("tenant", "create", name)
+            done("topic", "create", f"{name}.orders")
+            done("user", "add", f"{name}.ann", "--password-file", str(password))
+            done("acl", "add", f"{name}.ann", "read", "--topic", f"{name}.orders")
+            done("quota", "set", "producer_byte_rate=1000", "--user", f"{name}.ann")
+        assert "1 topic, 1 rule, 1 user (acme.ann), 1 quota" in done(
+            "tenant", "delete", "acme", "--yes", "--everything"
+        )
+        for listed in (("topic", "list"), ("acl", "list"), ("user", "list"), ("quota", "list")):
+            told = done(*listed)
+            assert "acme" not in told
+            assert "zulu" in told
+        done("topic", "delete", "zulu.orders", "--yes")
+        told = done("tenant", "delete", "zulu", "--yes")
+        assert "left behind: 1 rule, 1 user (zulu.ann), 1 quota" in told
+        assert "zulu" in done("acl", "list")
+        done("tenant", "delete", "zulu", "--yes", "--everything")
+        assert "zulu" not in done("acl", "list") + done("user", "list") + done("quota", "list")
+
+
 def test_what_makes_no_sense_is_said_before_anybody_is_asked() -> None:
     nowhere = ("-b", "127.0.0.1:1")
     for arguments in (
         ("create", "acme", "--limit", "apples=3"),
         ("create", "acme", "--limit", "topics=many"),
         ("limits", "acme"),
+        ("delete", "acme", "--everything", "--force"),
     ):
         assert run("tenant", *arguments, *nowhere).code == 2
