@@ -9,6 +9,7 @@ _UTIME = 13
 _STIME = 14
 _STARTED = 21
 _STOLEN = 8
+BEHIND = 15
 
 
 def cpu_s(pid: int) -> float:
@@ -25,6 +26,12 @@ def thread_cpu_s(pid: int) -> dict[str, float]:
         except (FileNotFoundError, ProcessLookupError):
             continue  # it has ended meanwhile
     return used
+
+
+def scheduled_s(pid: int) -> tuple[float, float]:
+    """For how long a process's first thread had a processor, and for how long it waited for one while it had work."""
+    had_ns, waited_ns, _ = Path(f"/proc/{pid}/schedstat").read_text().split()
+    return int(had_ns) / 1e9, int(waited_ns) / 1e9
 
 
 def stolen_s() -> float:
@@ -72,3 +79,8 @@ def _status_mb(pid: int, name: str) -> float:
         if line.startswith(name):
             return int(line.split()[1]) / 1024
     return 0.0
+
+
+def stand_back() -> None:
+    """Have this process run only where those that are measured leave a processor: it stands for another machine."""
+    os.nice(BEHIND)

@@ -5,10 +5,14 @@ and beside such a crowd.
     python -m tools.bench.strangers passwords --rate 2000        # wrong passwords by the thousand
     python -m tools.bench.strangers certificates --rate 50       # the broker's certificate is another every second
 
-Rounds of all are taken in turn. The crowd has processes of its own, which take processors from everybody, wherever they
-go: so there is a control, the same crowd at another broker of the machine, and what is more than that is this broker's
-doing. `reached_per_s` is what the crowd came to, which a small machine bounds. Ends with status 1 if the p99 is more
-than half above that of the control, or if anybody was refused who should not be, or let in. It ends by itself.
+Rounds of all are taken in turn. The crowd has processes of its own, which stand back behind everybody else's (`nice`):
+elsewhere it would come from other machines, and have no part in the broker's processors. What it takes all the same it
+takes wherever it goes: so there is a control, the same crowd at another broker of the machine, and what is more than
+that is this broker's doing, or the system's, which lets who does more wait longer for a processor: `starved` is how
+long the broker's loop waited for one, for each second that it had one. Far above 0.1 the machine is too busy to tell;
+`passes.py` tells then. `reached_per_s` is what the crowd came to, which a small machine bounds. Ends with status 1
+if the p99 is more than half above that of the control, or if anybody was refused who should not be, or let in. It ends
+by itself.
 """
 
 import argparse
@@ -33,6 +37,7 @@ from tidegate import testing
 from tidegate.dev_certificates import Authority
 from tools.bench.crowd import Crowd, Told
 from tools.bench.paced import PacedProducer
+from tools.bench.processes import scheduled_s, stand_back
 from tools.bench.tenants import free_ports
 
 MODULE = "tools.bench.strangers"
@@ -84,8 +89,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if given.crowd:
         password = WRONG if given.kind == "passwords" else PASSWORD
         address, trusted = given.crowd
-        crowd = Crowd(address, trusted, USER, password, given.rate)
-        print(json.dumps(crowd.run(given.seconds)), flush=True)
+        stand_back()
+        strangers = Crowd(address, trusted, USER, password, given.rate)
+        print(json.dumps(strangers.run(given.seconds)), flush=True)
         return 0
     found = measure(given.kind, given.rounds, given.seconds, given.records, given.rate, given.jobs)
     print(json.dumps(found, indent=1))
@@ -98,6 +104,7 @@ def measure(kind: str, rounds: int, seconds: float, records: int, rate: int, job
     control: list[float] = []
     beside: list[float] = []
     came: list[Told] = []
+    had_s = waited_s = 0.0
     with (
         TemporaryDirectory() as scratch,
         _place(Path(scratch), "here") as here,
@@ -106,9 +113,17 @@ def measure(kind: str, rounds: int, seconds: float, records: int, rate: int, job
         for _ in range(rounds):
             alone.append(_p99(here, records, seconds))
             for place, found in ((there, control), (here, beside)):
-                with _crowd(kind, place, seconds + 2 * SETTLE_S, rate, jobs) as told, _rotating(kind, place):
+                whole_s = seconds + 2 * SETTLE_S
+                with (
+                    crowd(kind, place.address, place.trusted, whole_s, rate, jobs) as told,
+                    _rotating(kind, place),
+                ):
                     time.sleep(SETTLE_S)
+                    before = scheduled_s(here.running.pid)
                     found.append(_p99(here, records, seconds))
+                    after = scheduled_s(here.running.pid)
+                if place is here:
+                    had_s, waited_s = had_s + after[0] - before[0], waited_s + after[1] - before[1]
                 came += told
     return {
         "alone_p99_ms": round(statistics.median(alone), 2),
@@ -116,6 +131,7 @@ def measure(kind: str, rounds: int, seconds: float, records: int, rate: int, job
         "control_p99_ms": round(statistics.median(control), 2),
         "ratio": round(statistics.median(beside) / statistics.median(control), 2),
         "ratio_to_alone": round(statistics.median(beside) / statistics.median(alone), 2),
+        "starved": round(waited_s / had_s, 2),
         "reached_per_s": round(jobs * statistics.median(each["reached_per_s"] for each in came)),
         "certificates": max(each["certificates"] for each in came),
         "wrong": sum(each["let_in"] if kind == "passwords" else each["refused"] for each in came)
@@ -138,19 +154,28 @@ def _place(scratch: Path, name: str) -> Iterator[Place]:
     trusted.write_bytes(authority.identity.certificate_pem)
     write_certificate(authority, keystore)
     inside, outside = (f"127.0.0.1:{port}" for port in free_ports(2))
-    settings = {
+    with testing.broker(settings_of(inside, outside, keystore), timeout_s=60) as running:
+        furnish(inside)
+        yield Place(running, outside, authority, keystore, trusted)
+
+
+def settings_of(inside: str, outside: str, keystore: Path) -> dict[str, str]:
+    """A broker that asks nobody at one address, and everybody at the other."""
+    return {
         "listeners": f"IN://{inside},OUT://{outside}",
         "listener.security.protocol.map": "IN:PLAINTEXT,OUT:SASL_SSL",
         "sasl.enabled.mechanisms": "SCRAM-SHA-256",
         "ssl.keystore.location": str(keystore),
     }
-    with testing.broker(settings, timeout_s=60) as running:
-        admin = AdminClient({"bootstrap.servers": inside})
-        kept = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_256, ITERATIONS)
-        made = admin.alter_user_scram_credentials([UserScramCredentialUpsertion(USER, kept, PASSWORD.encode())])
-        made[USER].result()
-        admin.create_topics([NewTopic(TOPIC, PARTITIONS, 1)])[TOPIC].result()
-        yield Place(running, outside, authority, keystore, trusted)
+
+
+def furnish(inside: str) -> None:
+    """The user and the topic."""
+    admin = AdminClient({"bootstrap.servers": inside})
+    kept = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_256, ITERATIONS)
+    made = admin.alter_user_scram_credentials([UserScramCredentialUpsertion(USER, kept, PASSWORD.encode())])
+    made[USER].result()
+    admin.create_topics([NewTopic(TOPIC, PARTITIONS, 1)])[TOPIC].result()
 
 
 def write_certificate(authority: Authority, keystore: Path) -> None:
@@ -161,9 +186,9 @@ def write_certificate(authority: Authority, keystore: Path) -> None:
 
 
 @contextmanager
-def _crowd(kind: str, place: Place, seconds: float, rate: int, jobs: int) -> Iterator[list[Told]]:
+def crowd(kind: str, address: str, trusted: Path, seconds: float, rate: int, jobs: int) -> Iterator[list[Told]]:
     """The crowd, until it has had its time; what it tells is in the list then."""
-    command = [sys.executable, "-m", MODULE, kind, "--crowd", place.address, str(place.trusted)]
+    command = [sys.executable, "-m", MODULE, kind, "--crowd", address, str(trusted)]
     command += ["--rate", str(max(rate // jobs, 1)), "--seconds", str(seconds)]
     running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(jobs)]
     told: list[Told] = []

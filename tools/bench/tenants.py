@@ -6,8 +6,9 @@ and reads as fast as its limits let it.
 
 Rounds of all are taken in turn, for a machine is not the same from one minute to the next. The noisy tenant has
 processes of its own, and is at its limits, with the burst that they allow behind it, before anything is measured. They
-take processors and the disk from everybody, whosever they are: so there is a control, the same noise at another
-broker of the machine. What is more than that is this broker's doing. Ends with status 1 if the quiet tenant's p99 is
+stand back behind everybody else's (`nice`), as if they were on another machine, and their broker takes processors and
+the disk from everybody all the same: so there is a control, the same noise at another broker of the machine. What is
+more than that is this broker's doing. Ends with status 1 if the quiet tenant's p99 is
 more than half above that of the control, by the medians of the rounds. It ends by itself.
 """
 
@@ -27,6 +28,7 @@ from confluent_kafka.cimpl import NewTopic
 
 from tidegate import testing
 from tools.bench.paced import PacedProducer
+from tools.bench.processes import stand_back
 from tools.cli.door import Door
 
 QUIET, NOISY = "quiet", "noisy"
@@ -48,6 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--reads", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args(arguments)
     if given.noise:
+        stand_back()
         _read(given.noise, given.seconds) if given.reads else _write(given.noise, given.seconds)
         return 0
     found = measure(given.rounds, given.seconds, given.records, given.rate)
