@@ -420,8 +420,8 @@ class DurableLog:
         self._tell_what_was_cut()
 
     def _tell_what_was_cut(self) -> None:
-        """Producers that waited for what was given up: it is not stored anywhere. Of what lies below a log that begins
-        anew nobody knows."""
+        """Producers that waited for what was cut off: it is not stored anywhere. Where the log has begun anew, for it
+        was damaged or too far behind, this node does not know."""
         start, end = self.log.start_offset, self.log.end_offset
         waiting, self._waiters = self._waiters, deque()
         gone = fresh(self.replicas.not_leader or NotLeader("the records were given up"))
@@ -430,7 +430,7 @@ class DurableLog:
             if start <= waiter.last_offset < end:
                 self._waiters.append(waiter)
             else:
-                waiter.callback(gone if waiter.last_offset >= end else unknown)
+                waiter.callback(gone if start < end <= waiter.last_offset else unknown)
 
     def _became_durable(self, end: LogPosition) -> None:
         if self.replicas.decides_alone:

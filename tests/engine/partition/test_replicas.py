@@ -214,22 +214,25 @@ def test_a_producer_hears_that_its_record_was_cut_off_by_the_next_leader() -> No
 
 def test_what_takes_the_place_of_a_record_that_was_cut_off_is_not_taken_for_it() -> None:
     bench, leader = Bench(), Bench()
+    for each in (bench, leader):
+        each.write()
     told = bench.produce()
     leader.produce()
     bench.resign()
-    bench.cut_to(0)
-    bench.partition.follow(b"".join(read_all(leader.log)))
+    bench.cut_to(1)
+    bench.partition.follow(read_all(leader.log)[1])
     bench.sync()
-    bench.partition.follow_high_watermark(1)
+    bench.partition.follow_high_watermark(2)
     assert [type(error) for error in told] == [NotLeader]
 
 
-def test_a_log_that_begins_anew_behind_a_record_leaves_open_whether_it_is_stored() -> None:
+@pytest.mark.parametrize("offset", [0, 5])
+def test_a_log_that_begins_anew_leaves_open_whether_a_record_is_stored(offset: int) -> None:
     bench = Bench()
     told = bench.produce()
     bench.resign()
     bench.partition.set_apart()
-    bench.log.truncate_fully_and_start_at(5)
+    bench.log.truncate_fully_and_start_at(offset)
     bench.partition.put_back()
     assert [type(error) for error in told] == [RequestTimedOut]
 
