@@ -1,13 +1,12 @@
 """Values of Avro's logical types as people write them, within what JSON can express.
 
-A value that its logical type cannot have (a day beyond the year 9999) is shown as the number or bytes that it is:
-Avro's readers do the same with what they do not understand.
+A value that its logical type cannot have (a day beyond the year 9999, a decimal of thousands of digits) is shown as the
+number or bytes that it is: Avro's readers do the same with what they do not understand.
 """
 
 import math
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
-from decimal import Decimal
 from typing import Any, TypeVar
 
 from coordinators.schemas.formats.avro.types import AvroType
@@ -15,6 +14,8 @@ from coordinators.schemas.formats.avro.types import AvroType
 _EPOCH_DAY = date(1970, 1, 1)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MOST_SCALE = 1_000
+_MOST_DECIMAL_BYTES = 1_000
+"""Of a number with all its digits: to find those of a million bytes takes minutes, in which nothing else runs."""
 _Cursor = TypeVar("_Cursor")
 
 
@@ -52,7 +53,7 @@ def _shown(avro_type: AvroType) -> Callable[[Any], Any] | None:
     if kind in ("bytes", "fixed"):
         scale = avro_type.properties.get("scale", 0)
         if logical == "decimal" and isinstance(scale, int) and 0 <= scale <= _MOST_SCALE:
-            return lambda value: str(Decimal(int.from_bytes(value, "big", signed=True)).scaleb(-scale))
+            return lambda value: _decimal(value, scale)
         # As in Avro's own JSON.
         return lambda value: value.decode("latin-1")
     if kind in ("float", "double"):
@@ -60,6 +61,16 @@ def _shown(avro_type: AvroType) -> Callable[[Any], Any] | None:
     if isinstance(logical, str) and (kind, logical) in _SHOWN:
         return _carefully(_SHOWN[kind, logical])
     return None
+
+
+def _decimal(value: bytes, scale: int) -> str:
+    """With every digit; a number beyond the bound as the bytes that it is."""
+    if len(value) > _MOST_DECIMAL_BYTES:
+        return value.decode("latin-1")
+    number = int.from_bytes(value, "big", signed=True)
+    digits = str(abs(number)).rjust(scale + 1, "0")
+    point = len(digits) - scale
+    return ("-" if number < 0 else "") + (f"{digits[:point]}.{digits[point:]}" if scale else digits)
 
 
 def _carefully(show: Callable[[int], str]) -> Callable[[Any], Any]:
