@@ -1,8 +1,8 @@
 """Reading what was written with an Avro schema, step by step: for people, and to say what is wrong where something is.
 
-A type becomes a function that reads a value of it. Depth is bounded, and so is the number of items that take no bytes
-at all, of which a few bytes could promise any number. `skipping` is quicker; it does not know where it was when it
-failed.
+A type becomes a function that reads a value of it. Depth is bounded, and so is the number of items and of values that
+take no bytes at all, of which a few bytes could promise any number. `skipping` is quicker; it does not know where it
+was when it failed.
 """
 
 from collections.abc import Callable
@@ -27,6 +27,8 @@ from coordinators.schemas.formats.format import InvalidPayload
 
 MOST_DATA_LEVELS = 200
 MOST_EMPTY_ITEMS = 100_000
+MOST_EMPTY_VALUES = 1_000_000
+"""Of fields that take no bytes: a record of thousands of them is one byte longer than nothing."""
 LONGEST_VARINT = 10
 _FLOAT, _DOUBLE = Struct("<f"), Struct("<d")
 
@@ -41,6 +43,7 @@ class AvroCursor:
     position: int = 0
     level: int = 0
     empty_items: int = 0
+    empty_values: int = 0
 
     def take(self, count: int) -> bytes:
         """The next bytes."""
@@ -126,10 +129,13 @@ class _Readers:
 
     def _record(self, record: RecordType) -> _Read:
         readers = [(each.name, self.reader(each.type)) for each in record.fields]
+        nothings = sum(_takes_nothing(each.type) for each in record.fields)
 
         def read(cursor: AvroCursor) -> dict[str, Any]:
             cursor.enter()
             before = cursor.position
+            if nothings:
+                _count_values(cursor, nothings)
             value = {}
             for name, reader in readers:
                 try:
@@ -192,6 +198,16 @@ def _count_empty(cursor: AvroCursor) -> None:
     cursor.empty_items += 1
     if cursor.empty_items > MOST_EMPTY_ITEMS:
         raise InvalidPayload(f"more than {MOST_EMPTY_ITEMS} items that take no bytes")
+
+
+def _takes_nothing(avro_type: AvroType) -> bool:
+    return avro_type.kind == NULL or (isinstance(avro_type, FixedType) and avro_type.size == 0)
+
+
+def _count_values(cursor: AvroCursor, count: int) -> None:
+    cursor.empty_values += count
+    if cursor.empty_values > MOST_EMPTY_VALUES:
+        raise InvalidPayload(f"more than {MOST_EMPTY_VALUES} values that take no bytes")
 
 
 def _union(readers: list[_Read]) -> _Read:

@@ -6,7 +6,7 @@ behind the schema's id.
 """
 
 from base64 import b64encode
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -19,6 +19,8 @@ from coordinators.schemas.formats.protobuf.files import ProtobufFiles
 from coordinators.schemas.formats.protobuf.printing import printed
 
 MOST_NUMBERS = 32
+MOST_FIELDS = 1_000_000
+"""Of one payload, where those are shown too that it leaves out: a message of two bytes may have thousands."""
 LONGEST_NUMBER = 5
 
 
@@ -59,6 +61,8 @@ class ProtobufSchema:
     def to_json(self, payload: bytes, *, is_whole: bool = False) -> Any:
         """Fields by the names that the schema has for them; without those that are 0, false or empty, or whole."""
         message = self._read(payload)
+        if is_whole:
+            _check_whole(message)
         try:
             return json_format.MessageToDict(
                 message,
@@ -66,6 +70,9 @@ class ProtobufSchema:
                 always_print_fields_with_no_presence=is_whole,
                 descriptor_pool=self.files.pool,
             )
+        except RecursionError:
+            # What is packed into an `Any` may hold another, and is read only now.
+            raise InvalidPayload("cannot be shown as JSON: nested too deeply") from None
         except (TypeError, ValueError, json_format.Error) as error:
             raise InvalidPayload(f"cannot be shown as JSON: {error}") from None
 
@@ -157,6 +164,28 @@ class ProtobufFormat:
 
 
 FORMAT = ProtobufFormat()
+
+
+def _check_whole(message: Message) -> None:
+    """Refuse what has too many fields, all that could be there counted."""
+    count, waiting = 0, [message]
+    while waiting:
+        each = waiting.pop()
+        count += len(each.DESCRIPTOR.fields)
+        if count > MOST_FIELDS:
+            raise InvalidPayload(f"cannot be shown as JSON: more than {MOST_FIELDS} fields")
+        for field, value in each.ListFields():
+            if field.message_type is not None:
+                waiting += _messages(value)
+
+
+def _messages(value: Any) -> Iterable[Message]:
+    """Those in a field: it is one, a map or a list."""
+    if isinstance(value, Message):
+        return (value,)
+    if isinstance(value, Mapping):
+        return [each for each in value.values() if isinstance(each, Message)]
+    return value  # type: ignore[no-any-return]
 
 
 def read_numbers(payload: bytes) -> tuple[list[int], int]:
