@@ -20,6 +20,7 @@ from wire.http.callers import LOCAL, Reception, Visitor
 from wire.http.carried import read_call, written_answer
 from wire.http.config import HttpLimits
 from wire.http.connection import HttpConnection
+from wire.http.decoding import Decoding
 from wire.http.elsewhere import Doors
 from wire.http.guard import check_changing, check_host, is_from_a_page, is_preflight, preflight, shared
 from wire.http.life import Life, Phase
@@ -34,6 +35,7 @@ from wire.inner.asking import InnerClient
 from wire.inner.namespaces import EVERYBODYS, Names, Namespaces
 from wire.inner.reading import RecordReading
 from wire.inner.residents import Residents
+from wire.registry.known import KnownSchemas
 from wire.registry.mounted import MountedRegistry
 from wire.services import Services
 from wire.transport import Transport, TransportStream
@@ -270,8 +272,10 @@ def load_application(services: Services) -> Application:
     doors = Doors(inner, services[Nodes], inner.topics.settings)
     instances = Instances.of(services[Residents], inner.topics.settings)
     readers = TopicReaders(inner, services[RecordReading])
+    known = KnownSchemas(services)
     added: dict[type[Any], object] = {
-        SchemaFormats: SchemaFormats(services),
+        SchemaFormats: SchemaFormats(services, known),
+        Decoding: Decoding(services, known),
         Inspection: inspection,
         Doors: doors,
         Instances: instances,

@@ -100,8 +100,25 @@ class WrittenMessage(msgspec.Struct, rename="camel", omit_defaults=True):
         return cls(error=type(outcome).__name__, detail=str(outcome))
 
 
+class Decoded(msgspec.Struct, rename="camel"):
+    """A key or value by the schema that it names: a JSON document as text, or as JSON in the format `json`; or why it
+    is not shown. `subject` and `version` are a place where the schema is registered that the caller may read."""
+
+    value: Any = None
+    schema_id: int | None = None
+    schema_type: str | None = None
+    subject: str | None = None
+    version: int | None = None
+    error: str = ""
+
+
+DecodedPart = Decoded | None | msgspec.UnsetType
+NOT_DECODED: tuple[DecodedPart, DecodedPart] = (msgspec.UNSET, msgspec.UNSET)
+
+
 class Message(msgspec.Struct, rename="camel"):
-    """A record that was read. `timestamp` is milliseconds since 1970."""
+    """A record that was read. `timestamp` is milliseconds since 1970. What is decoded is only there if it was asked
+    for, and null where nothing names a schema."""
 
     partition: int
     offset: int
@@ -111,9 +128,13 @@ class Message(msgspec.Struct, rename="camel"):
     value: Any
     value_base64: str | None
     headers: list[HeaderForm]
+    key_decoded: DecodedPart = msgspec.UNSET
+    value_decoded: DecodedPart = msgspec.UNSET
 
 
-def message(partition: int, record: ReadRecord, form: Format) -> Message:
+def message(
+    partition: int, record: ReadRecord, form: Format, decoded: tuple[DecodedPart, DecodedPart] = NOT_DECODED
+) -> Message:
     """A record as callers get it."""
     in_base64 = form == "base64"
     return Message(
@@ -125,6 +146,7 @@ def message(partition: int, record: ReadRecord, form: Format) -> Message:
         None if in_base64 else _as_document(record.value) if form == "json" else as_text(record.value),
         _as_base64(record.value) if in_base64 else as_base64(record.value),
         [HeaderForm(name, as_text(value), as_base64(value)) for name, value in record.headers],
+        *decoded,
     )
 
 

@@ -5,7 +5,7 @@ In front of the payload: byte 0 and an id of four bytes, or byte 1 and a guid of
 schema has several messages (Protobuf), numbers follow that say which is meant: in the header if it is one.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from attrs import define, field
@@ -112,6 +112,16 @@ def framing_of(data: bytes) -> bytes:
     """What names a schema in front of a payload, or in a header; nothing where nothing does."""
     size = _framing_size(data)
     return data[:size] if len(data) >= size else b""
+
+
+def parted(headers: Iterable[tuple[str, bytes | None]], part: str, data: bytes) -> tuple[bytes, bytes]:
+    """Of a record that was read: what names the schema of its key or value, and the payload that goes by it. As
+    deserialisers do, it looks in front of the payload if there is nothing in the header."""
+    header = dict(headers).get(HEADERS[part].decode()) or b""
+    if framing := framing_of(header):
+        return framing, header[len(framing) :] + data
+    framing = framing_of(data)
+    return framing, data[len(framing) :]
 
 
 def schema_named(framing: bytes) -> int | str:

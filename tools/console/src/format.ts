@@ -28,3 +28,25 @@ export function span(ms: number): string {
 export function time(ms: number | null | undefined): string {
   return ms === null || ms === undefined || ms < 0 ? "–" : new Date(ms).toISOString().replace("T", " ");
 }
+
+const PIECES = /"(?:[^"\\]|\\.)*"|[^\s"[\]{},:]+|[[\]{},:]/g;
+
+/** A JSON document over several lines. Every number keeps its digits: they are not read, for JavaScript would round them. */
+export function spread(document: string): string {
+  let told = "";
+  let depth = 0;
+  let before = "";
+  const line = () => "\n" + " ".repeat(depth);
+  for (const piece of document.match(PIECES) ?? []) {
+    const isOpened = before === "{" || before === "[";
+    if (piece === "}" || piece === "]") {
+      depth -= 1;
+      told += isOpened ? piece : line() + piece;
+    } else {
+      told += (isOpened || before === "," ? line() : "") + piece + (piece === ":" ? " " : "");
+    }
+    if (piece === "{" || piece === "[") depth += 1;
+    before = piece;
+  }
+  return told;
+}

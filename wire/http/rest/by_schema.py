@@ -6,7 +6,7 @@ uses, and WRITE to have a new one registered. A tenant's caller has its own cont
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import trio
 from attrs import define, field, frozen
@@ -18,10 +18,8 @@ from coordinators.schemas.errors import RegistryError, SchemaNotFound, SubjectNo
 from coordinators.schemas.names import DEFAULT_CONTEXT, Subject, checked
 from coordinators.schemas.registry import Registry
 from coordinators.schemas.rows import SchemaContent, SchemaRow
-from coordinators.schemas.validation.framing import HEADERS, framing_of, schema_named
+from coordinators.schemas.validation.framing import parted
 from coordinators.schemas.validation.rules import KEY, VALUE
-from coordinators.waiting import in_worker
-from engine.workers import Workers
 from wire.http.rest.refusals import (
     INVALID_SCHEMA,
     KEY_SCHEMA_MISSING,
@@ -30,23 +28,22 @@ from wire.http.rest.refusals import (
     RestRefusal,
     told_so,
 )
-from wire.inner.namespaces import Namespaces
 from wire.inner.records import ReadRecord
-from wire.registry.calls import home_of, told_at
+from wire.registry.calls import told_at
+from wire.registry.known import KnownSchemas
 from wire.registry.rights import require_schema
 from wire.services import Services
 
 if TYPE_CHECKING:
     from coordinators.schemas.formats.format import ParsedSchema
     from coordinators.schemas.registering import Registering
-    from coordinators.schemas.validation.validators import Validators
 
-T = TypeVar("T")
 TYPES = {"avro": "AVRO", "jsonschema": "JSON", "protobuf": "PROTOBUF"}
 """What the registry calls the formats."""
 ASKED = "REST by schema"
+MOST_SHOWN_BYTES = 64 << 20
+"""Of JSON in one answer: a byte of a record may stand for a name of a million characters."""
 MISSING = {KEY: KEY_SCHEMA_MISSING, VALUE: VALUE_SCHEMA_MISSING}
-MOST_COMPILED = 256
 
 
 @frozen
@@ -94,13 +91,12 @@ class SchemaFormats:
     """See the module. What it needs is loaded with the first request that asks for such a format."""
 
     services: Services
+    known: KnownSchemas
     _registering: "Registering | None" = field(default=None, init=False)
-    _validators: "Validators | None" = field(default=None, init=False)
     _loading: trio.Lock = field(factory=trio.Lock, init=False)
 
     async def used(self, caller: Caller, topic: str, part: str, wanted: SchemaWanted) -> UsedSchema:
         """The schema by which keys or values are to be written; registered now if its text is new."""
-        await self._load()
         row = await self._told(self._row, caller, f"{topic}-{part}", wanted)
         if wanted.format is not None and row.type != TYPES[wanted.format]:
             raise RestRefusal(INVALID_SCHEMA, f"schema id {row.id} is {row.type}, and the format is {wanted.format}")
@@ -121,24 +117,18 @@ class SchemaFormats:
 
     async def shown(self, caller: Caller, name: str, records: Sequence[ReadRecord]) -> list[tuple[Any, Any]]:
         """Keys and values of records as they stand in an answer."""
-        await self._load()
         read: dict[bytes, UsedSchema] = {}
         for record in records:
             for part, data in ((KEY, record.key), (VALUE, record.value)):
-                framing, _ = _parted(record, part, data)
+                framing, _ = parted(record.headers, part, data or b"")
                 if data is not None and framing not in read:
                     read[framing] = await self._of_framing(caller, name, framing, f"the {part} at {record.offset}")
-        return await self.in_worker(_shown, records, read)
-
-    async def in_worker(self, function: Callable[..., T], *given: Any) -> T:
-        """Run what takes long in a thread."""
-        workers: Workers = self.services[Workers]  # type: ignore[type-abstract]
-        return await in_worker(workers, function, *given)
+        return await self.known.in_worker(_shown, records, read)
 
     # -- which schema
 
     async def _row(self, caller: Caller, usual: str, wanted: SchemaWanted) -> SchemaRow:
-        registry, access, home = self.services[Registry], self.services[AccessControl], self._home(caller)
+        registry, access, home = self.services[Registry], self.services[AccessControl], self.known.home(caller)
         if wanted.id is not None:
             row = registry.by_id(wanted.id, home)
             if row is None:
@@ -162,34 +152,22 @@ class SchemaFormats:
         from coordinators.schemas.registering import WantedSchema
 
         access = self.services[AccessControl]
-        assert self._registering is not None, "it was loaded"
+        registering = await self._load()
         if access.permits(caller, READ_SUBJECT, str(subject)):
             try:
-                return (await self._registering.look_up(subject, content)).schema
+                return (await registering.look_up(subject, content)).schema
             except (SubjectNotFound, SchemaNotFound):
                 pass
         access.require(caller, WRITE_SUBJECT, str(subject), ASKED)
-        return (await self._registering.register(WantedSchema(subject, content))).schema
-
-    def _home(self, caller: Caller) -> str:
-        """The context of which names say nothing."""
-        return home_of(self.services[Namespaces].of(caller))
-
-    def _named(self, named: int | str, home: str) -> SchemaRow | None:
-        registry = self.services[Registry]
-        if isinstance(named, int):
-            return registry.by_id(named, home)
-        rows = registry.all_by_guid(named)
-        return next((row for row in rows if home in (DEFAULT_CONTEXT, row.context)), None)
+        return (await registering.register(WantedSchema(subject, content))).schema
 
     async def _of_framing(self, caller: Caller, name: str, framing: bytes, what: str) -> UsedSchema:
-        registry = self.services[Registry]
-        named = schema_named(framing) if framing else None
-        row = self._named(named, self._home(caller)) if named else None
         try:
-            if row is None or row.type != TYPES[name]:
+            if not framing:
                 raise SchemaNotFound
-            require_schema(self.services[AccessControl], caller, registry, row, ASKED)
+            row = self.known.row(caller, framing, ASKED)
+            if row.type != TYPES[name]:
+                raise SchemaNotFound
         except SchemaNotFound:
             told = f"{what} names no schema of {name} that is registered; read it as binary"
             raise RestRefusal(UNREADABLE, told) from None
@@ -198,16 +176,16 @@ class SchemaFormats:
     # -- reading schemas
 
     async def _read(self, row: SchemaRow) -> UsedSchema:
-        assert self._validators is not None, "it was loaded"
-        found = await self.in_worker(self._validators.compiled, self._validators.named(row))
-        if isinstance(found, str):
-            raise RestRefusal(INVALID_SCHEMA, f"the record {found}")
-        return UsedSchema(row, found.parsed)
+        try:
+            return UsedSchema(row, await self.known.read(row))
+        except UnacceptableSchema as error:
+            raise RestRefusal(INVALID_SCHEMA, f"the record {error}") from None
 
-    async def _load(self) -> None:
+    async def _load(self) -> "Registering":
         async with self._loading:
             if self._registering is None:
-                self._registering, self._validators = await self.in_worker(_loaded, self.services)
+                self._registering = await self.known.in_worker(_loaded, self.services)
+        return self._registering
 
     async def _told(self, ask: Callable[..., Any], *given: Any) -> Any:
         """What the registry refuses, by the codes of REST's callers."""
@@ -215,33 +193,32 @@ class SchemaFormats:
         try:
             return await ask(*given)
         except RegistryError as error:
-            told = told_at(self._home(caller), error)
+            told = told_at(self.known.home(caller), error)
             raise RestRefusal(
                 INVALID_SCHEMA if isinstance(error, UnacceptableSchema) else error.status, str(told)
             ) from error
 
 
-def _loaded(services: Services) -> "tuple[Registering, Validators]":
+def _loaded(services: Services) -> "Registering":
     """[thread]"""
     from coordinators.schemas.registering import Registering
-    from coordinators.schemas.validation.validators import Validators
     from wire.registry.changing import with_changes
 
-    return with_changes(services)[Registering], Validators(services[Registry], MOST_COMPILED)
-
-
-def _parted(record: ReadRecord, part: str, data: bytes | None) -> tuple[bytes, bytes]:
-    """What names the schema, and the payload that goes by it."""
-    header = dict(record.headers).get(HEADERS[part].decode())
-    framing = framing_of(header if header is not None else data or b"")
-    if header is not None:
-        return framing, header[len(framing) :] + (data or b"")
-    return framing, (data or b"")[len(framing) :]
+    return with_changes(services)[Registering]
 
 
 def _shown(records: Sequence[ReadRecord], read: dict[bytes, UsedSchema]) -> list[tuple[Any, Any]]:
     """[thread]"""
-    return [(_one(record, KEY, record.key, read), _one(record, VALUE, record.value, read)) for record in records]
+    from coordinators.schemas.formats.showing import shown_size
+
+    shown, left = [], MOST_SHOWN_BYTES
+    for record in records:
+        both = _one(record, KEY, record.key, read), _one(record, VALUE, record.value, read)
+        left -= shown_size(both, left)
+        if left < 0:
+            raise RestRefusal(UNREADABLE, f"more than {MOST_SHOWN_BYTES} bytes of JSON: ask for fewer by max_bytes")
+        shown.append(both)
+    return shown
 
 
 def _one(record: ReadRecord, part: str, data: bytes | None, read: dict[bytes, UsedSchema]) -> Any:
@@ -249,7 +226,7 @@ def _one(record: ReadRecord, part: str, data: bytes | None, read: dict[bytes, Us
 
     if data is None:
         return None
-    framing, payload = _parted(record, part, data)
+    framing, payload = parted(record.headers, part, data)
     try:
         return read[framing].parsed.to_exact_json(payload)
     except InvalidPayload as error:

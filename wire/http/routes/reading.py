@@ -4,19 +4,22 @@ They are given as one JSON document, as lines, or as server-sent events, which f
 caller listens. All of it is asked for in the caller's name, as Kafka's clients ask (`wire/inner/`).
 """
 
+from collections.abc import Iterable, Iterator
 from http import HTTPStatus
+from itertools import repeat
 from typing import Annotated, Any, Literal
 
 import msgspec
 import trio
-from attrs import evolve
+from attrs import evolve, frozen
 
 from engine.errors import BrokerError
 from wire.http.config import StreamTimes
+from wire.http.decoding import Decoding
 from wire.http.messages import AnswerSink, Call, Response
 from wire.http.problems import of_broker_error
 from wire.http.record_filters import parse_filter
-from wire.http.records import Format, Message, Milliseconds, PartitionNumber, message
+from wire.http.records import NOT_DECODED, DecodedPart, Format, Message, Milliseconds, PartitionNumber, message
 from wire.http.rights import BY_REQUESTS
 from wire.http.routes.messages import DOOR, NDJSON
 from wire.http.routes.topics import TopicName, TopicPlace
@@ -56,6 +59,9 @@ class ReadQuery(msgspec.Struct, rename="camel", forbid_unknown_fields=True, kw_o
         Literal["committed", "uncommitted"], msgspec.Meta(description="Whether aborted records are left out.")
     ] = "committed"
     follow: Annotated[bool, msgspec.Meta(description="Of lines: go on when the end is reached.")] = False
+    decode: Annotated[
+        bool, msgspec.Meta(description="Give keys and values also as JSON, by the schemas that they name.")
+    ] = False
 
 
 class Messages(msgspec.Struct):
@@ -65,29 +71,64 @@ class Messages(msgspec.Struct):
     next: str
 
 
-async def read_topic(call: Call, inner: InnerClient, readers: TopicReaders, times: StreamTimes) -> Any:
+@frozen
+class _Showing:
+    """How records are shown to a caller."""
+
+    call: Call
+    decoding: Decoding
+
+    async def encoded(self, some: list[Located]) -> Iterator[tuple[Located, bytes]]:
+        """Each in JSON. They are taken out of the list: they would be held twice for as long as the caller does not
+        take them."""
+        taken, some[:] = some[:], []
+        decoded = await self._decoded(taken)
+        form = self.call.query.format
+        return (
+            (located, msgspec.json.encode(message(*located, form, both)))
+            for located, both in zip(taken, decoded, strict=False)
+        )
+
+    async def messages(self, some: list[Located]) -> list[Message]:
+        """All of them, for one document."""
+        decoded = await self._decoded(some)
+        form = self.call.query.format
+        return [message(*located, form, both) for located, both in zip(some, decoded, strict=False)]
+
+    async def _decoded(self, some: list[Located]) -> Iterable[tuple[DecodedPart, DecodedPart]]:
+        if not self.call.query.decode:
+            return repeat(NOT_DECODED)
+        return await self.decoding.of(self.call.caller, self.call.place.topic, some, self.call.query.format)
+
+
+async def read_topic(
+    call: Call, inner: InnerClient, readers: TopicReaders, times: StreamTimes, decoding: Decoding
+) -> Any:
     """Records of all partitions: as a document, as lines (application/x-ndjson) or as events (text/event-stream)."""
-    return await _read(call, None, inner, readers, times)
+    return await _read(_Showing(call, decoding), None, inner, readers, times)
 
 
-async def read_partition(call: Call, inner: InnerClient, readers: TopicReaders, times: StreamTimes) -> Any:
+async def read_partition(
+    call: Call, inner: InnerClient, readers: TopicReaders, times: StreamTimes, decoding: Decoding
+) -> Any:
     """Records of one partition, in the same forms."""
-    return await _read(call, call.place.partition, inner, readers, times)
+    return await _read(_Showing(call, decoding), call.place.partition, inner, readers, times)
 
 
 async def _read(
-    call: Call, partition: int | None, inner: InnerClient, readers: TopicReaders, times: StreamTimes
+    showing: _Showing, partition: int | None, inner: InnerClient, readers: TopicReaders, times: StreamTimes
 ) -> Messages | Response:
+    call = showing.call
     kind = _wanted_type(call.request.headers.get("accept", ""))
     with inner.guest(call.caller, DOOR) as guest:
         reader = await _begin(call, partition, kind, readers, guest)
         if kind is None:
-            return await _document(reader, call.query, min(call.query.wait / 1000, times.max_wait_s))
+            return await _document(reader, showing, min(call.query.wait / 1000, times.max_wait_s))
 
     async def write(sink: AnswerSink) -> None:
         writes = _write_events if kind == EVENTS else _write_records
         with inner.guest(call.caller, DOOR) as guest:
-            await writes(evolve(reader, guest=guest), call.query, times, sink)
+            await writes(evolve(reader, guest=guest), showing, times, sink)
 
     return Response(HTTPStatus.OK.value, media_type=kind, write=write, headers={"X-Accel-Buffering": "no"})
 
@@ -123,7 +164,8 @@ async def _begin(
     )
 
 
-async def _document(reader: TopicReader, query: ReadQuery, wait_s: float) -> Messages:
+async def _document(reader: TopicReader, showing: _Showing, wait_s: float) -> Messages:
+    query: ReadQuery = showing.call.query
     limit, room = query.limit or 100, query.max_bytes
     found: list[Located] = []
     deadline = trio.current_time() + max(wait_s, SCAN_S if reader.wanted is not None else 0.0)
@@ -137,7 +179,7 @@ async def _document(reader: TopicReader, query: ReadQuery, wait_s: float) -> Mes
         is_over = trio.current_time() >= deadline
         if (reader.place == before and (found or left_s <= 0)) or (is_over and not some):
             break
-    return Messages([message(partition, record, query.format) for partition, record in found], reader.place)
+    return Messages(await showing.messages(found), reader.place)
 
 
 def _size(located: Located) -> int:
@@ -145,9 +187,10 @@ def _size(located: Located) -> int:
     return len(record.key or b"") + len(record.value or b"") + sum(len(value or b"") for _, value in record.headers)
 
 
-async def _write_records(reader: TopicReader, query: ReadQuery, times: StreamTimes, sink: AnswerSink) -> None:
+async def _write_records(reader: TopicReader, showing: _Showing, times: StreamTimes, sink: AnswerSink) -> None:
     """A record in each line: up to the end as it is now, or for ever if the caller follows. An empty line is a sign of
     life; one with `status` says why nothing more comes."""
+    query: ReadQuery = showing.call.query
     left = query.limit if query.limit is not None else FOR_EVER
     try:
         while left > 0:
@@ -158,14 +201,15 @@ async def _write_records(reader: TopicReader, query: ReadQuery, times: StreamTim
             is_silent = not some and reader.place == before
             if is_silent and not query.follow:
                 return
-            await sink.send(b"\n" if is_silent else _lines(some, query.format))
+            await sink.send(b"\n" if is_silent else await _lines(some, showing))
     except BrokerError as error:
         await sink.send(msgspec.json.encode(of_broker_error(error).document()) + b"\n")
 
 
-async def _write_events(reader: TopicReader, query: ReadQuery, times: StreamTimes, sink: AnswerSink) -> None:
+async def _write_events(reader: TopicReader, showing: _Showing, times: StreamTimes, sink: AnswerSink) -> None:
     """A record in each event, whose id is where to go on. A comment is a sign of life; an event `error` says why
     nothing more comes."""
+    query: ReadQuery = showing.call.query
     left = query.limit if query.limit is not None else FOR_EVER
     await sink.send(f"retry: {RETRY_MS}\nid: {reader.place}\n\n".encode())
     try:
@@ -173,26 +217,22 @@ async def _write_events(reader: TopicReader, query: ReadQuery, times: StreamTime
             before = dict(reader.positions)
             some = await reader.next(times.heartbeat_s, min(left, MOST_AT_ONCE), sink.at_a_time())
             left -= len(some)
-            await sink.send(_events(some, before, query.format) or b": \n\n")
+            await sink.send(await _events(some, before, showing) or b": \n\n")
     except BrokerError as error:
         told = msgspec.json.encode(of_broker_error(error).document())
         await sink.send(b"event: error\ndata: " + told + b"\n\n")
 
 
-def _lines(some: list[Located], form: Format) -> bytes:
-    """The records are taken out of the list: they would be held twice for as long as the caller does not take them."""
-    taken, some[:] = some[:], []
-    return b"".join([msgspec.json.encode(message(*located, form)) + b"\n" for located in taken])
+async def _lines(some: list[Located], showing: _Showing) -> bytes:
+    return b"".join([data + b"\n" for _, data in await showing.encoded(some)])
 
 
-def _events(some: list[Located], positions: dict[int, int], form: Format) -> bytes:
-    """As above. `positions` are those before; each event's id is the place behind its record."""
-    taken, some[:] = some[:], []
+async def _events(some: list[Located], positions: dict[int, int], showing: _Showing) -> bytes:
+    """`positions` are those before; each event's id is the place behind its record."""
     events = []
-    for partition, record in taken:
+    for (partition, record), data in await showing.encoded(some):
         positions[partition] = record.offset + 1
         place = ",".join(f"{each}:{offset}" for each, offset in sorted(positions.items()))
-        data = msgspec.json.encode(message(partition, record, form))
         events.append(b"id: " + place.encode() + b"\ndata: " + data + b"\n\n")
     return b"".join(events)
 

@@ -77,7 +77,7 @@ async def _records(
                 raise RestRefusal(MISSING[part], f"there are {part}s, and neither {part}_schema nor {part}_schema_id")
             used[part] = await schemas.used(call.caller, call.place.topic, part, schema)
     key, value = used.get(KEY), used.get(VALUE)
-    made = await schemas.in_worker(
+    made = await schemas.known.in_worker(
         records_v2, wanted, partition, key.write if key else _nothing, value.write if value else _nothing
     )
     return made, (key.row.id if key else None, value.row.id if value else None)

@@ -6,7 +6,7 @@ import { get, Page, path, query } from "../api";
 import { number, time } from "../format";
 import { placeOf, useData } from "../hooks";
 import { Bars, Changing, Figure, Pager, Table, Wrong } from "../parts";
-import { Headers, Message, pretty, Text } from "./messages";
+import { Carried, Headers, Message, pretty, Text } from "./messages";
 import { Redrive } from "./redrive";
 
 export function DeadLetters(): JSX.Element {
@@ -46,7 +46,7 @@ export function Letters({ topic }: { topic: string }): JSX.Element {
   const [error, setError] = useState<string>();
   const ask = async (offset: string) => {
     try {
-      setFound(await get<{ messages: Message[]; next: string }>(path("topics", topic, "messages") + query({ offset, limit: READ })));
+      setFound(await get<{ messages: Message[]; next: string }>(path("topics", topic, "messages") + query({ offset, limit: READ, decode: true })));
       setShown(undefined);
       setReason(undefined);
       setError(undefined);
@@ -79,7 +79,7 @@ export function Letters({ topic }: { topic: string }): JSX.Element {
           { name: "from", cell: (each) => told(each, "topic") && <a href={placeOf("traces", told(each, "topic"), told(each, "partition"), told(each, "offset"))} title="its timeline">{told(each, "topic")} {told(each, "partition")}:{told(each, "offset")}</a> },
           { name: "group", cell: (each) => told(each, "group") },
           { name: "deliveries", right: true, cell: (each) => told(each, "delivery.count") },
-          { name: "key", cell: (each) => <Text text={each.key} base64={each.keyBase64} /> },
+          { name: "key", cell: (each) => (each.keyDecoded?.value ? <code>{each.keyDecoded.value}</code> : <Text text={each.key} base64={each.keyBase64} />) },
         ]}
       />
       {shown && <Letter letter={shown} />}
@@ -96,7 +96,7 @@ function Letter({ letter }: { letter: Message }): JSX.Element {
       <h2>Letter {letter.partition}:{letter.offset}</h2>
       <dl class="figures">{about.map((header) => <Figure name={header.name.slice(TOLD.length)}>{header.value ?? header.valueBase64 ?? "–"}</Figure>)}</dl>
       <Headers headers={own} />
-      <div class="text"><Text text={pretty(letter.value)} base64={letter.valueBase64} /></div>
+      <Carried name="value" text={pretty(letter.value)} base64={letter.valueBase64} decoded={letter.valueDecoded} />
     </section>
   );
 }

@@ -3,9 +3,9 @@
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { follow, get, path, query } from "../api";
-import { number, time } from "../format";
+import { number, spread, time } from "../format";
 import { placeOf } from "../hooks";
-import { Table, Wrong } from "../parts";
+import { Badge, Fold, Table, Wrong } from "../parts";
 
 export interface Message {
   partition: number;
@@ -16,6 +16,18 @@ export interface Message {
   value: unknown;
   valueBase64: string | null;
   headers: { name: string; value: string | null; valueBase64: string | null }[];
+  keyDecoded?: Decoded | null;
+  valueDecoded?: Decoded | null;
+}
+
+/** A key or value by the schema that it names: JSON as text, or why it is not shown. */
+interface Decoded {
+  value: string | null;
+  schemaId: number | null;
+  schemaType: string | null;
+  subject: string | null;
+  version: number | null;
+  error: string;
 }
 
 const WAYS = { earliest: "the first records", latest: "the end", offset: "an offset", time: "a time" };
@@ -34,6 +46,7 @@ export function Messages({ topic }: { topic: string }): JSX.Element {
   const [way, setWay] = useState<Way>("earliest");
   const [given, setGiven] = useState("");
   const [filter, setFilter] = useState("");
+  const [decode, setDecode] = useState(true);
   const [live, setLive] = useState(false);
   const [found, setFound] = useState<Message[]>();
   const [next, setNext] = useState<string>();
@@ -42,7 +55,7 @@ export function Messages({ topic }: { topic: string }): JSX.Element {
 
   const ask = async (start: { offset?: string; time?: number }) => {
     try {
-      const answer = await get<{ messages: Message[]; next: string }>(path("topics", topic, "messages") + query({ ...start, filter, limit: 50 }));
+      const answer = await get<{ messages: Message[]; next: string }>(path("topics", topic, "messages") + query({ ...start, filter, decode, limit: 50 }));
       setFound(answer.messages);
       setNext(answer.next);
       setError(undefined);
@@ -59,11 +72,11 @@ export function Messages({ topic }: { topic: string }): JSX.Element {
     const ending = new AbortController();
     setFound([]);
     const take = (message: unknown) => setFound((before) => [message as Message, ...(before ?? [])].slice(0, SHOWN_WHEN_FOLLOWING));
-    follow(path("topics", topic, "messages") + query({ offset: "latest", filter, follow: true }), ending.signal, take).catch(
+    follow(path("topics", topic, "messages") + query({ offset: "latest", filter, decode, follow: true }), ending.signal, take).catch(
       (wrong: Error) => ending.signal.aborted || setError(wrong.message),
     );
     return () => ending.abort();
-  }, [topic, live]);
+  }, [topic, live, decode]);
 
   return (
     <>
@@ -74,6 +87,7 @@ export function Messages({ topic }: { topic: string }): JSX.Element {
         <label>filter <input value={filter} disabled={live} placeholder="key = anna" onInput={(event) => setFilter(event.currentTarget.value)} /></label>
         <button disabled={live}>Read</button>
         <button type="button" disabled={live || next === undefined} onClick={() => next && void ask({ offset: next })}>Go on</button>
+        <label title="show keys and values by the schemas that they name"><input type="checkbox" checked={decode} onChange={(event) => setDecode(event.currentTarget.checked)} /> decode</label>
         <label><input type="checkbox" checked={live} onChange={(event) => setLive(event.currentTarget.checked)} /> follow</label>
       </form>
       <Wrong error={error} />
@@ -84,8 +98,9 @@ export function Messages({ topic }: { topic: string }): JSX.Element {
           { name: "whole", cell: (each) => <button aria-expanded={shown === named(each)} onClick={() => setShown(shown === named(each) ? undefined : named(each))} aria-label={`${shown === named(each) ? "Hide" : "Show"} ${named(each)}`}>{shown === named(each) ? "Hide" : "Show"}</button> },
           { name: "place", cell: (each) => <a href={placeOf("traces", topic, each.partition, each.offset)} title="its timeline">{each.partition}:{each.offset}</a> },
           { name: "time (UTC)", cell: (each) => <span class="quiet when">{time(each.timestamp)}</span> },
-          { name: "key", cell: (each) => <Text text={each.key} base64={each.keyBase64} /> },
-          { name: "value", cell: (each) => <code class="short">{short(each.value) ?? each.valueBase64 ?? "null"}</code> },
+          { name: "key", cell: (each) => <code class="short">{each.keyDecoded?.value?.slice(0, SHORT) ?? short(each.key) ?? each.keyBase64?.slice(0, SHORT) ?? <span class="quiet">null</span>}</code> },
+          { name: "value", cell: (each) => <code class="short">{each.valueDecoded?.value?.slice(0, SHORT) ?? short(each.value) ?? each.valueBase64?.slice(0, SHORT) ?? <span class="quiet">null</span>}</code> },
+          ...(found?.some((each) => each.valueDecoded) ? [{ name: "schema", cell: (each: Message) => each.valueDecoded && (each.valueDecoded.error ? <Badge kind="so">not decoded</Badge> : <Place of={each.valueDecoded} />) }] : []),
           { name: "headers", right: true, cell: (each) => (each.headers.length ? number(each.headers.length) : "") },
         ]}
         below={(each) => shown === named(each) && <Whole topic={topic} message={each} />}
@@ -106,10 +121,34 @@ function Whole({ topic, message }: { topic: string; message: Message }): JSX.Ele
         <a href={placeOf("traces", topic, message.partition, message.offset)}>Its timeline</a>{" "}
         <span class="quiet">partition {message.partition}, offset {message.offset}, {time(message.timestamp)} UTC</span>
       </p>
-      <div class="text"><Text text={pretty(message.value)} base64={message.valueBase64} /></div>
+      {message.key !== null || message.keyBase64 !== null ? <Carried name="key" text={message.key} base64={message.keyBase64} decoded={message.keyDecoded} /> : null}
+      <Carried name="value" text={pretty(message.value)} base64={message.valueBase64} decoded={message.valueDecoded} />
       <Headers headers={message.headers} />
     </section>
   );
+}
+
+/** A key or value: by its schema, as far as it names one that fits, and as it is. */
+export function Carried({ name, text, base64, decoded }: { name: string; text: string | null; base64: string | null; decoded?: Decoded | null | undefined }): JSX.Element {
+  const raw = <Text text={text} base64={base64} />;
+  if (decoded == null) return <div class="carried"><p class="quiet">{name}</p><div class="text">{raw}</div></div>;
+  if (decoded.error) return <div class="carried"><p class="quiet">{name} <Place of={decoded} /></p><p class="advice">Not decoded: it {decoded.error}.</p><div class="text">{raw}</div></div>;
+  return (
+    <div class="carried">
+      <p class="quiet">{name} <Place of={decoded} /></p>
+      <div class="text"><pre>{pretty(decoded.value)}</pre></div>
+      <Fold name={`${name} in bytes`}><div class="text">{raw}</div></Fold>
+    </div>
+  );
+}
+
+const TYPES: Record<string, string> = { AVRO: "Avro", JSON: "JSON Schema", PROTOBUF: "Protobuf" };
+
+/** Which schema that is. */
+function Place({ of }: { of: Decoded }): JSX.Element | null {
+  if (of.schemaId === null) return null;
+  const said = `${TYPES[of.schemaType ?? ""] ?? of.schemaType}, id ${of.schemaId}`;
+  return of.subject === null ? <>{said}</> : <span title={said}><a href={placeOf("schemas", of.subject)}>{of.subject}</a> version {of.version} ({said})</span>;
 }
 
 export function Headers({ headers }: { headers: Message["headers"] }): JSX.Element | null {
@@ -132,7 +171,7 @@ export function pretty(value: unknown): string | null {
   if (value === null || value === undefined) return null;
   if (typeof value !== "string") return JSON.stringify(value, null, 1);
   try {
-    return /^[[{]/.test(value) ? JSON.stringify(JSON.parse(value), null, 1) : value;
+    return /^\s*[[{]/.test(value) && JSON.parse(value) ? spread(value) : value;
   } catch {
     return value;
   }
