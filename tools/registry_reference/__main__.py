@@ -1,85 +1,74 @@
-"""`python -m tools.registry_reference`: the same calls to Tidegate and to Apicurio, and what is told otherwise.
+"""`python -m tools.registry_reference [apicurio|avro|buf]`: what others judge or answer otherwise than this registry.
 
-Every difference has to be of a topic that `differences.toml` gives a reason for, and every reason needs a difference:
-else the command ends with 1. So the list in docs/schemas.md, which has the same rows, stays true. `--all` shows the
-answers of both where they differ, whether or not there is a reason.
+    apicurio  the same calls to Tidegate and to Apicurio
+    avro      compatibility of pairs of Avro schemas, by Avro's Java library
+    buf       compatibility of pairs of Protobuf schemas, by `buf breaking`
+
+Every difference has to be of a topic that `apicurio.toml`, `avro.toml` or `buf.toml` gives a reason for, and every
+reason needs a difference: else the command ends with 1. So the lists in docs/schemas.md, which have the same rows, stay
+true. `--all` shows every difference, whether or not there is a reason.
 """
 
 import argparse
-import json
 import sys
 import tomllib
-from http.client import HTTPConnection
 from pathlib import Path
-from typing import Any
-from urllib.parse import urlsplit
 
-from tidegate.testing import broker
-from tools.reference.apicurio import apicurio
-from tools.registry_reference.calls import CALLS, RegistryCall
-
-REASONS = Path(__file__).with_name("differences.toml")
-Answer = tuple[int, Any]
+PARTS = ("apicurio", "avro", "buf")
+CASES = 20_000
+MOST_SHOWN = 5
+"""Of a topic, unless all are asked for."""
 
 
-def reasons() -> dict[str, dict[str, str]]:
+def reasons(part: str) -> dict[str, dict[str, str]]:
     """By topic, what is so here and what is so there."""
-    with REASONS.open("rb") as file:
+    with Path(__file__).with_name(f"{part}.toml").open("rb") as file:
         return tomllib.load(file)
 
 
-def answers(url: str) -> list[Answer]:
-    """Of all calls; of a refusal its code alone, for sentences may differ."""
-    parts = urlsplit(url)
-    connection = HTTPConnection(parts.hostname or "", parts.port, timeout=60)
-    found = [_answer(connection, parts.path, call) for call in CALLS]
-    connection.close()
-    return found
+def compared(part: str, cases: int, seed: int) -> tuple[int, dict[str, list[str]]]:
+    """How much was compared, and what differs, by topic."""
+    # Each needs other programs and libraries: only those of the part that is asked for.
+    if part == "avro":
+        from tools.registry_reference import avro
+
+        return avro.compare(cases, seed, reasons(part))
+    if part == "buf":
+        from tools.registry_reference import buf
+
+        return buf.compare(cases, seed)
+    from tools.registry_reference import apicurio
+
+    return apicurio.compare()
 
 
-def _answer(connection: HTTPConnection, root: str, call: RegistryCall) -> Answer:
-    body = None if call.body is None else json.dumps(call.body)
-    connection.request(call.method, root + call.path, body, {"Content-Type": "application/json"})
-    response = connection.getresponse()
-    data = response.read()
-    try:
-        told = json.loads(data)
-    except ValueError:
-        told = data.decode(errors="replace")
-    if response.status >= 400:
-        told = told.get("error_code") if isinstance(told, dict) else None
-    return response.status, sorted(told) if isinstance(told, list) and all(isinstance(e, str) for e in told) else told
-
-
-def differing(ours: list[Answer], theirs: list[Answer]) -> dict[str, list[str]]:
-    """By topic, the calls that are answered otherwise, with both answers."""
-    found: dict[str, list[str]] = {}
-    for call, our, their in zip(CALLS, ours, theirs, strict=True):
-        if our != their:
-            told = f"{call.method} {call.path}\n    here  {our}\n    there {their}"
-            found.setdefault(call.topic, []).append(told)
-    return found
+def verdict(count: int, found: dict[str, list[str]], known: set[str], *, shows_all: bool) -> int:
+    """Tell, and whether the list of reasons is true."""
+    for topic, told in found.items():
+        if shows_all or topic not in known:
+            print(f"{topic}:", *(told if shows_all else told[:MOST_SHOWN]), sep="\n  ")
+    unused = sorted(known - found.keys())
+    if unused:
+        print(f"no difference any more: {', '.join(unused)}")
+    unknown = found.keys() - known
+    print(f"{count} compared, {sum(map(len, found.values()))} differences, {len(unknown)} topics without a reason")
+    return 1 if unknown or unused else 0
 
 
 def main() -> int:
     """Compare, and tell."""
-    parser = argparse.ArgumentParser(prog="python -m tools.registry_reference", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m tools.registry_reference",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("part", nargs="?", choices=PARTS, default=PARTS[0])
     parser.add_argument("--all", action="store_true", help="show every difference")
-    shows_all = parser.parse_args().all
-    with broker({"registry.port": "-1"}, timeout_s=60) as running:
-        ours = answers(running.registry_url)
-    with apicurio() as other:
-        theirs = answers(other.url)
-    found, known = differing(ours, theirs), reasons()
-    for topic, told in found.items():
-        if shows_all or topic not in known:
-            print(f"{topic}:", *told, sep="\n  ")
-    unused = sorted(known.keys() - found.keys())
-    if unused:
-        print(f"no difference any more: {', '.join(unused)}")
-    unknown = found.keys() - known.keys()
-    print(f"{len(CALLS)} calls, {sum(map(len, found.values()))} answered otherwise, {len(unknown)} without a reason")
-    return 1 if unknown or unused else 0
+    parser.add_argument("--cases", type=int, default=CASES, help=f"pairs of schemas, made at random ({CASES})")
+    parser.add_argument("--seed", type=int, default=1, help="of the pairs (1)")
+    given = parser.parse_args()
+    count, found = compared(given.part, given.cases, given.seed)
+    return verdict(count, found, set(reasons(given.part)), shows_all=given.all)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,7 @@
 """Which changes of a Protobuf schema are compatible: a table of known cases, and by reading what was written."""
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,6 +10,15 @@ from hypothesis import strategies as st
 
 from coordinators.schemas.formats.protobuf.schema import FORMAT
 
+VERDICTS = [json.loads(line) for line in (Path(__file__).parent / "buf_verdicts.jsonl").read_text().splitlines()]
+STRICTER_IN_BUF = {
+    "ENUM_VALUE_NO_DELETE_UNLESS_NUMBER_RESERVED",
+    "FIELD_NO_DELETE_UNLESS_NUMBER_RESERVED",
+    "FIELD_SAME_ONEOF",
+    "FIELD_WIRE_COMPATIBLE_CARDINALITY",
+    "FIELD_WIRE_COMPATIBLE_TYPE",
+}
+"""Rules of `buf breaking` that may refuse what is allowed here; docs/schemas.md says why."""
 HEAD = 'syntax = "proto3"; package shop; '
 
 
@@ -91,6 +102,17 @@ def test_compatible_changes(reader: str, writer: str) -> None:
 @pytest.mark.parametrize(("word", "reader", "writer"), INCOMPATIBLE)
 def test_incompatible_changes_are_named(word: str, reader: str, writer: str) -> None:
     assert word in {reason.split()[0] for reason in _told(_message(reader), _message(writer))}
+
+
+def test_it_agrees_with_buf_but_for_what_is_meant_to_differ() -> None:
+    """The verdicts are those of buf 1.74.0 (WIRE) on pairs made at random."""
+    assert {bool(each["rules"]) for each in VERDICTS} == {True, False}
+    for each in VERDICTS:
+        words, rules = {told.split()[0] for told in _told(each["newer"], each["older"])}, set(each["rules"])
+        if words and not rules:
+            assert words == {"MESSAGE_REMOVED"}, each
+        elif rules and not words:
+            assert rules <= STRICTER_IN_BUF, each
 
 
 def test_a_package_or_a_message_cannot_go() -> None:
