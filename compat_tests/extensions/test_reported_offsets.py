@@ -14,6 +14,7 @@ from confluent_kafka import OFFSET_INVALID
 
 from compat_tests.clients import confluent, kafkapython
 from compat_tests.clients.base import Record
+from compat_tests.clients.in_python import as_sent
 from compat_tests.clients.kcat import run_kcat
 from compat_tests.extensions.holding import java_line, scripted_java, tide, tidegate_only
 from compat_tests.wire.requests import batches
@@ -50,7 +51,7 @@ def test_an_idempotent_confluent_producer_goes_on(bootstrap: str, make_topic: Ma
 def test_kafka_python_reports_minus_one(bootstrap: str, make_topic: MakeTopic) -> None:
     topic = make_topic()
     producer = kafkapython.producer_for(bootstrap, linger_ms=200)
-    sent = [kafkapython._send(producer, topic, record) for record in RECORDS]
+    sent = [producer.send(topic, **as_sent(record)) for record in RECORDS]
     assert [each.get(20).offset for each in sent] == [-1] * 4
     producer.close()
 

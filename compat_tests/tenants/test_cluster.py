@@ -94,6 +94,11 @@ def in_sync(admin: AdminClient, topic: str) -> list[set[int]]:
     return [set(partitions[index].isrs) for index in sorted(partitions)]
 
 
+def leaders(admin: AdminClient, topic: str) -> set[int]:
+    partitions = admin.list_topics(topic, timeout=PATIENCE_S).topics[topic].partitions
+    return {partition.leader for partition in partitions.values()}
+
+
 def produce(config: dict[str, Any], topic: str, values: list[str], **options: Any) -> list[KafkaError]:
     """What was refused, of records over all partitions."""
     refused: list[KafkaError] = []
@@ -231,6 +236,10 @@ def test_topics_are_counted_in_the_whole_cluster(cluster: RunningCluster) -> Non
 def test_a_rate_holds_on_each_node_and_for_nobody_else(cluster: RunningCluster) -> None:
     """So much may be published to each node in a second: what is spread over three takes a third of the time."""
     rate, size, count = 200_000, 10_000, 120
+    # A node that was killed leads again after a while.
+    root = AdminClient(client(cluster, "root"))
+    for topic in ("acme.orders", "zulu.orders"):
+        eventually(lambda topic=topic: leaders(root, topic), {1, 2, 3}, PATIENCE_S)
     set_limit(cluster, "acme", "producer_byte_rate", rate)
     before = {node_id: told(cluster, node_id, "acme")["usage"]["throttled_ms"] for node_id in cluster.nodes}
 
