@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from io import BytesIO
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -113,48 +113,29 @@ def encoding(schemas: Schemas, named: str, message: str = "") -> Callable[[bytes
 
 def _writer(schemas: Schemas, found: Any, message: str) -> Callable[[Any], bytes]:
     kind = found.get("schemaType", "AVRO")
-    if kind == "PROTOBUF":
-        return _protobuf_writer(schemas.understood(found), message)
-    if message:
+    schema: Any = schemas.understood(found)
+    if message and kind != "PROTOBUF":
         raise UsageMistake(f"--message is for Protobuf, and the schema is of {kind}", "leave it out")
-    if kind == "JSON":
-        check = schemas.understood(found).validator()
-        return lambda value: _checked(check, json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode())
-    if found.get("references"):
-        raise UsageMistake("--schema takes no schemas with references", "send such records by a serialiser")
-    return _avro_writer(found["schema"], schemas.understood(found).validator())
+    if kind == "AVRO":
+        return _told(schema.from_shown)
+    if kind == "PROTOBUF":
+        return _told(partial(schema.from_json, name=message))
+    return _told(partial(_checked_json, schema.validator()))
 
 
-def _protobuf_writer(schema: Any, message: str) -> Callable[[Any], bytes]:
+def _told(make: Callable[[Any], bytes]) -> Callable[[Any], bytes]:
+    """What says how a value does not fit."""
+
     def write(value: Any) -> bytes:
         try:
-            payload: bytes = schema.from_json(value, message)
+            return make(value)
         except InvalidPayload as error:
             raise UsageMistake(f"it does not fit the schema: {error}", SEE) from None
-        return payload
 
     return write
 
 
-def _checked(check: Callable[[bytes], None], data: bytes) -> bytes:
-    try:
-        check(data)
-    except InvalidPayload as error:
-        raise UsageMistake(f"it does not fit the schema: {error}", SEE) from None
+def _checked_json(check: Callable[[bytes], None], value: Any) -> bytes:
+    data = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+    check(data)
     return data
-
-
-def _avro_writer(text: str, check: Callable[[bytes], None]) -> Callable[[Any], bytes]:
-    import fastavro
-
-    schema = fastavro.parse_schema(json.loads(text))
-
-    def write(value: Any) -> bytes:
-        out = BytesIO()
-        try:
-            fastavro.schemaless_writer(out, schema, value, strict_allow_default=True)
-        except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
-            raise UsageMistake(f"it does not fit the schema: {error}", SEE) from None
-        return _checked(check, out.getvalue())
-
-    return write

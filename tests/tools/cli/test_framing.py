@@ -16,12 +16,35 @@ message Order { int32 id = 1; } message Bill { message Line { bytes raw = 1; } }
 GUID = "0f343b09-40cc-4c26-b6b2-d8a7d5b1b1c5"
 
 
+DECIMAL = {"logicalType": "decimal", "precision": 5, "scale": 2}
+EVENT = json.dumps(
+    {
+        "type": "record",
+        "name": "Event",
+        "fields": [
+            {"name": "day", "type": {"type": "int", "logicalType": "date"}},
+            {"name": "at", "type": {"type": "long", "logicalType": "timestamp-millis"}},
+            {"name": "price", "type": {"type": "bytes", **DECIMAL}},
+            {"name": "fixed", "type": {"type": "fixed", "name": "F", "size": 2, **DECIMAL}},
+            {"name": "raw", "type": "bytes"},
+            {"name": "ratio", "type": "double"},
+            {"name": "maybe", "type": ["null", {"type": "long", "logicalType": "time-micros"}]},
+            {"name": "tax", "type": {"type": "bytes", **DECIMAL}, "default": "\u0000"},
+        ],
+    }
+)
+
+
 class Registry:
     """One schema of each type, by ids 1 to 3, and the first by a guid."""
+
+    def __init__(self) -> None:
+        self.answers: dict[str, str] = {}
 
     def ask(self, method: str, *path: str, **_: Any) -> Any:
         known = {("ids", "1"): AVRO, ("guids", GUID): AVRO, ("ids", "2"): '{"type": "object", "required": ["id"]}'}
         known["ids", "3"] = PROTOBUF
+        known |= {("ids", name): text for name, text in self.answers.items()}
         if path[1:] not in known:
             raise NotFound("no such schema")
         return {"schema": known[path[1:]], "schemaType": {"2": "JSON", "3": "PROTOBUF"}.get(path[2], "AVRO")}
@@ -62,6 +85,33 @@ def test_json_is_written_by_the_schema_that_is_named(schemas: Schemas) -> None:
     for name, value in (("1", b'{"id": "x"}'), ("1", b"nonsense"), ("2", b"{}")):
         with pytest.raises(UsageMistake):
             encoding(schemas, name)(value)
+
+
+def test_what_is_shown_can_be_sent_again(schemas: Schemas) -> None:
+    """Decimals, days and times as people write them; the raw values are taken as well."""
+    schemas.registry.answers["4"] = EVENT  # type: ignore[attr-defined]
+    shown = {
+        "day": "2026-11-19",
+        "at": "2026-11-19T04:12:56.397000+00:00",
+        "price": "-12.30",
+        "fixed": "0.05",
+        "raw": "\u00ff\u0000a",
+        "ratio": "inf",
+        "maybe": "00:00:01.500000",
+    }
+    payload = encoding(schemas, "4")(json.dumps(shown).encode())
+    assert json.loads(decoded(schemas, payload) or b"") == {**shown, "tax": "0.00"}
+    raw = {**shown, "day": 20_776, "at": 1_795_061_576_397, "price": -12.3, "maybe": 1_500_000, "ratio": "Infinity"}
+    assert encoding(schemas, "4")(json.dumps(raw).encode()) == payload
+    for name, value in (
+        ("price", "12.345"),
+        ("price", "much"),
+        ("price", "1e999999999"),
+        ("fixed", "99999999"),
+        ("day", "yesterday"),
+    ):
+        with pytest.raises(UsageMistake, match=f"{name}: "):
+            encoding(schemas, "4")(json.dumps({**shown, name: value}).encode())
 
 
 def test_protobuf_is_written_too(schemas: Schemas) -> None:

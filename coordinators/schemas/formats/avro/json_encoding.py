@@ -12,6 +12,7 @@ from typing import Any
 from attrs import define, field
 
 from coordinators.schemas.formats.avro.defaults import DefaultCheck
+from coordinators.schemas.formats.avro.logical import as_meant
 from coordinators.schemas.formats.avro.types import (
     NO_DEFAULT,
     ArrayType,
@@ -61,9 +62,10 @@ def branch_name(avro_type: AvroType) -> str:
     return avro_type.name.full if isinstance(avro_type, NamedType) else avro_type.kind
 
 
-def encoder(avro_type: AvroType) -> Callable[[Any], bytes]:
-    """What writes a value of this type; raises `InvalidPayload`."""
-    write = _Writers().writer(avro_type)
+def encoder(avro_type: AvroType, *, takes_shown: bool = False) -> Callable[[Any], bytes]:
+    """What writes a value of this type; raises `InvalidPayload`. It may also take values of logical types as people
+    write them and are shown them: decimals, days, times."""
+    write = _Writers(takes_shown).writer(avro_type)
 
     def encode(value: Any) -> bytes:
         if is_deeper(value, MOST_LEVELS):
@@ -84,15 +86,28 @@ def encoder(avro_type: AvroType) -> Callable[[Any], bytes]:
 class _Writers:
     """Writers of types, each made once; those of types under way are found when they are needed."""
 
-    _made: dict[AvroType, _Write] = field(factory=dict)
+    _takes_shown: bool = False
+    _made: dict[AvroType, _Write] = field(factory=dict, init=False)
+    _plain: "_Writers | None" = field(default=None, init=False)
+    """Of defaults, which are never as people write them."""
 
     def writer(self, avro_type: AvroType) -> _Write:
         if avro_type in self._made:
             return self._made[avro_type]
         made = self._made
         made[avro_type] = lambda out, value: made[avro_type](out, value)
-        made[avro_type] = self._make(avro_type)
+        made[avro_type] = self._reading(avro_type, self._make(avro_type))
         return made[avro_type]
+
+    def _reading(self, avro_type: AvroType, write: _Write) -> _Write:
+        read = as_meant(avro_type) if self._takes_shown else None
+        return write if read is None else lambda out, value: write(out, read(value))
+
+    def _default_writer(self, avro_type: AvroType) -> _Write:
+        if not self._takes_shown:
+            return self.writer(avro_type)
+        self._plain = self._plain or _Writers()
+        return self._plain.writer(avro_type)
 
     def _make(self, avro_type: AvroType) -> _Write:
         match avro_type:
@@ -111,17 +126,23 @@ class _Writers:
         return _PRIMITIVES[avro_type.kind]
 
     def _record(self, record: RecordType) -> _Write:
-        writers = [(each.name, self.writer(each.type), _default(each.type, each.default)) for each in record.fields]
+        writers = [
+            (each.name, self.writer(each.type), self._default_writer(each.type), _default(each.type, each.default))
+            for each in record.fields
+        ]
 
         def write(out: _Output, value: Any) -> None:
             if not isinstance(value, dict):
                 raise _unfit(value, record.title)
             out.work(1 + len(writers))
-            for name, writer, default in writers:
+            for name, writer, write_default, default in writers:
                 if name not in value and default is NO_DEFAULT:
                     raise InvalidPayload("is missing and has no default", name)
                 try:
-                    writer(out, value.get(name, default))
+                    if name in value:
+                        writer(out, value[name])
+                    else:
+                        write_default(out, default)
                 except InvalidPayload as error:
                     raise error.within(name) from None
             unknown = value.keys() - record.by_name.keys()

@@ -62,9 +62,17 @@ class AvroSchema:
         """A payload of what its specification has in JSON; raises `InvalidPayload`."""
         return self._encode(value)
 
+    def from_shown(self, value: Any) -> bytes:
+        """The same, of what `to_json` gives too; raises `InvalidPayload`."""
+        return self._encode_shown(value)
+
     @cached_property
     def _decode_exactly(self) -> Callable[[bytes], Any]:
         return decoder(self.type, is_exact=True)
+
+    @cached_property
+    def _encode_shown(self) -> Callable[[Any], bytes]:
+        return encoder(self.type, takes_shown=True)
 
     @cached_property
     def _encode(self) -> Callable[[Any], bytes]:
