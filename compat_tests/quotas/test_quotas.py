@@ -1,5 +1,6 @@
 """Quotas set by Kafka's ConfigCommand, and how throttled clients see them."""
 
+import re
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -77,3 +78,37 @@ def _produced(producer: Producer, topic: str, count: int) -> int:
         producer.poll(0)
     assert producer.flush(30) == 0
     return delivered
+
+
+def test_java_tells_in_its_metrics_how_long_it_was_throttled(
+    bootstrap: str, make_topic: MakeTopic, bounded_client: str
+) -> None:
+    topic = make_topic()
+    assert _java_wrote(bootstrap, topic, unique_name("free")) == (0, 0)
+    average, most = _java_wrote(bootstrap, topic, bounded_client)
+    assert 0 < average <= most
+    average, most = _java_read(bootstrap, topic, bounded_client)
+    assert 0 < average <= most
+
+
+def _java_wrote(bootstrap: str, topic: str, client_id: str) -> tuple[float, float]:
+    """How long a Java producer was told to wait for 700 kB, on average and at most, in milliseconds."""
+    amount = ("--num-records", "70", "--record-size", "10000", "--throughput", "-1", "--print-metrics")
+    settings = ("--command-property", f"client.id={client_id}", "batch.size=40000")
+    shown = tool("ProducerPerformance", bootstrap, "--topic", topic, *amount, *settings)
+    return _metric(shown, "produce-throttle-time-avg"), _metric(shown, "produce-throttle-time-max")
+
+
+def _java_read(bootstrap: str, topic: str, client_id: str) -> tuple[float, float]:
+    """The same of a consumer, which reads all that was written."""
+    where = ("--topic", topic, "--num-records", "140", "--print-metrics")
+    settings = ("--command-property", f"client.id={client_id}", "fetch.max.bytes=40000")
+    shown = tool("ConsumerPerformance", bootstrap, *where, *settings)
+    return _metric(shown, "fetch-throttle-time-avg"), _metric(shown, "fetch-throttle-time-max")
+
+
+def _metric(shown: str, name: str) -> float:
+    """Of what `--print-metrics` has printed."""
+    found = re.search(rf":{name}:\{{.*\}}\s*:\s*([0-9.]+|NaN)", shown)
+    assert found, shown
+    return float(found[1])
