@@ -188,9 +188,10 @@ def _refuse_strangers(config: BrokerConfig, listener: Listener, bound: str) -> N
     is_asked = protocol.has_sasl or (protocol.has_tls and settings.get("ssl.client.auth") == "required")
     if is_asked or _is_loopback(bound) or settings.flag("listener.allow.anonymous"):
         return
+    way = "set ssl.client.auth=required, or make it SASL_SSL" if protocol.has_tls else "make it SASL_SSL"
     raise CannotListen(
         f"{listener} is not loopback and asks nobody who they are ({protocol.value}), so everybody who reaches it "
-        f"could do everything: make it SASL_SSL or SASL_PLAINTEXT (docs/security.md), or say that it is meant "
+        f"could do everything: {way} (docs/security.md), or say that it is meant "
         f"with --allow-anonymous (listener.allow.anonymous=true)",
         is_configuration=True,
     )

@@ -39,8 +39,9 @@ def ledger_of(topic: str) -> str:
 
 
 def transactional_id(topic: str) -> str:
-    """Who settles letters of a topic; there is one at a time."""
-    return f"tidegate-dlq-{topic}"
+    """Who settles letters of a topic; there is one at a time. It begins as the topic does: so it is in the namespace of
+    the tenant whose the topic is, and a rule with a prefix can be about both."""
+    return f"{topic}.redrive"
 
 
 @define(eq=False)

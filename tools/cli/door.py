@@ -111,7 +111,14 @@ def spoken(door: Door) -> Iterator[Door]:
     except TooLate as error:
         raise Refused(str(error), "'tidegate pending fate TOPIC ID' tells what became of it") from error
     except AdminError as error:
-        raise Refused(str(error), status=_status(error)) from error
+        raise Refused(str(error), _advice(door, error), status=_status(error)) from error
+
+
+def _advice(door: Door, error: AdminError) -> str:
+    """Who has rights may just not have said who it is."""
+    if not error.error.endswith("AuthorizationFailed") or door.token is not None or door.user is not None:
+        return ""
+    return f"{door.url} was not told who calls: {TOKEN}"
 
 
 def _status(error: AdminError) -> Exit:

@@ -88,6 +88,10 @@ class Refused(CliError):
         self.code = code
 
 
+class NotOffered(Refused):
+    """The broker has no such API, or not for this user."""
+
+
 # Kafka's error codes: what they mean for what was asked, and what to do. `{what}` is the thing that was asked about.
 _SAID: dict[int, tuple[str, str, Exit]] = {
     3: ("no topic or partition {what}", "'tidegate topic list' shows those that there are", Exit.NOT_FOUND),

@@ -116,10 +116,12 @@ class Command(TyperCommand):
             _forget_output()
             raise typer.Exit(Exit.OK) from None
         except OSError as error:
+            said = error.strerror or str(error)
+            if error.filename:
+                raise CliError(f"{error.filename}: {said}") from error
             # A full disk, mostly, where the output goes to.
             _forget_output()
-            where = f"{error.filename}: " if error.filename else ""
-            raise CliError(f"{where}{error.strerror or error}", "is there room where the output goes to?") from error
+            raise CliError(said, "is there room where the output goes to?") from error
         except KeyboardInterrupt:
             # The terminal has drawn ^C: what comes next begins a line of its own.
             if sys.stderr.isatty():

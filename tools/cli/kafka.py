@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 from attrs import define, frozen
 
-from tools.cli.errors import CannotReach, CliError, Ended, Refused, is_retriable, refusal
+from tools.cli.errors import CannotReach, CliError, Ended, NotOffered, Refused, is_retriable, refusal
 from tools.cli.profiles import Profile
 from tools.cli.progress import waiting
 from wire.kafka.codec import is_flexible, request_encoder, response_decoder, schema_versions
@@ -150,7 +150,8 @@ async def reaching(profile: Profile, what: str | None = None) -> AsyncIterator[N
     except errors.AuthenticationFailedError as error:
         raise Refused(f"{profile.bootstrap} does not let us in: {error}", "see the profile's sasl_ keys") from error
     except errors.IncompatibleBrokerVersion as error:
-        raise Refused(f"{profile.bootstrap} does not offer this: {error}", "it takes a newer broker") from error
+        hint = "it takes a newer broker, or a user who belongs to no tenant"
+        raise NotOffered(f"{profile.bootstrap} does not offer this: {_arguments(error)}", hint) from error
     except errors.KafkaError as error:
         code = getattr(error, "errno", 0) or 0
         if code > 0:

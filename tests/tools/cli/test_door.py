@@ -37,6 +37,14 @@ def test_its_errors_have_a_status(error: AdminError, status: Exit) -> None:
     assert raised.value.status is status
 
 
+def test_who_did_not_say_who_it_is_is_told_how() -> None:
+    denied = AdminError("not authorized to DESCRIBE the cluster", "ClusterAuthorizationFailed")
+    for token, says_how in ((None, True), ("sesame", False)):
+        with pytest.raises(Refused) as raised, spoken(Door("http://127.0.0.1:1", token)):
+            raise denied
+        assert ("TIDEGATE_CLI_TOKEN" in raised.value.hint) is says_how
+
+
 def test_nobody_there_is_told() -> None:
     for ask in ("health", "read"):
         with pytest.raises(CannotReach, match="does not answer"), spoken(Door("http://127.0.0.1:1")) as door:

@@ -8,7 +8,7 @@ import typer
 from engine.ids import id_text
 from tools.cli import settings
 from tools.cli.completion import topic_names
-from tools.cli.errors import UsageMistake, refusal
+from tools.cli.errors import NotOffered, UsageMistake, refusal
 from tools.cli.framework import Session, command, confirm, group, session
 from tools.cli.kafka import Kafka, check, connected, run
 from tools.cli.offsets import Place, at_time, bounds, leaders
@@ -25,6 +25,7 @@ from wire.kafka.messages.describe_log_dirs import DescribeLogDirsRequest
 app = group("Topics: make, list, look at, alter, delete, empty.")
 TO_END = -1
 TOPIC_EXISTS = 36
+NOT_FOR_THIS_USER = 31
 
 Name = Annotated[str, typer.Argument(metavar="TOPIC", help="The topic's name.", autocompletion=topic_names)]
 Names = Annotated[list[str], typer.Argument(metavar="TOPIC", help="Names of topics.", autocompletion=topic_names)]
@@ -133,7 +134,7 @@ def list_topics(
                     "name": topic.name,
                     "partitions": len(topic.partitions),
                     "replicas": max((len(each.replica_nodes) for each in topic.partitions), default=0),
-                    "size_bytes": sizes.get(topic.name or "", 0),
+                    "size_bytes": None if sizes is None else sizes.get(topic.name or "", 0),
                     "internal": topic.is_internal,
                 }
                 for topic in sorted((await kafka.metadata()).topics, key=lambda each: each.name or "")
@@ -144,11 +145,17 @@ def list_topics(
     at.output.rows(run(work()), LIST, empty=empty)
 
 
-async def _sizes(kafka: Kafka) -> dict[str, int]:
-    """Bytes on disk of every topic, over all nodes."""
+async def _sizes(kafka: Kafka) -> dict[str, int] | None:
+    """Bytes on disk of every topic, over all nodes; None for who may not know that."""
     sizes: dict[str, int] = {}
     for node in kafka.nodes:
-        for folder in (await kafka.call(DescribeLogDirsRequest(topics=None), node=node)).results:
+        try:
+            answer = await kafka.call(DescribeLogDirsRequest(topics=None), node=node)
+        except NotOffered:
+            return None
+        if answer.error_code == NOT_FOR_THIS_USER:
+            return None
+        for folder in answer.results:
             for topic in folder.topics:
                 sizes[topic.name] = sizes.get(topic.name, 0) + sum(each.partition_size for each in topic.partitions)
     return sizes

@@ -42,6 +42,7 @@ class ScramExchange:
     random_bytes: RandomBytes
     _user: str | None = field(default=None, init=False)
     _header: str = field(default="", init=False)
+    _client_nonce: str = field(default="", init=False, repr=False)
     _nonce: str = field(default="", init=False, repr=False)
     _messages: str = field(default="", init=False, repr=False)
     """Both first messages, as the proof covers them."""
@@ -67,6 +68,7 @@ class ScramExchange:
         self._user = _plain_name(name)
         check_authorization_id(_plain_name(authorization_id or ""), self._user)
         self._kept, self._is_known = self.users.scram(self._user, self.mechanism)
+        self._client_nonce = nonce
         self._nonce = nonce + base64.b64encode(self.random_bytes(NONCE_BYTES)).decode()
         salt = base64.b64encode(self._kept.salt).decode()
         answer = f"r={self._nonce},s={salt},i={self._kept.iterations}"
@@ -84,7 +86,11 @@ class ScramExchange:
             raise SaslAuthenticationFailed("the final message is about another beginning")
         # CVE-2024-56128: else a final message of another exchange would do.
         if not hmac.compare_digest(nonce, self._nonce):
-            raise SaslAuthenticationFailed("the nonce is another than the one that was sent")
+            twice = nonce == self._client_nonce + self._nonce
+            raise SaslAuthenticationFailed(
+                "the nonce is another than the one that was sent"
+                + (": librdkafka before 2.6.1 sends its own twice, use a later one or PLAIN" if twice else "")
+            )
         messages = f"{self._messages},{unproven}".encode()
         if not is_proof(self.mechanism, kept, _decoded(proof), messages) or not self._is_known:
             raise SaslAuthenticationFailed("there is no such user, or it has another password")

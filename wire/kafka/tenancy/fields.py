@@ -234,4 +234,7 @@ WITHHELD = {
     86: "nodes alone ask for the states of share groups",
     87: "nodes alone ask for the states of share groups",
 }
-"""Those that it has not, and why: they are not advertised to it, and a request of one ends its connection."""
+"""Those that it has not, and why: they are not advertised to it."""
+REFUSED = frozenset((35, 43, 45, 48, 49, 50, 51))
+"""Of these, what clients of operators ask. Who asked which APIs there are before it logged in was told of them, so it
+is answered that they are not for it; a request of any other ends its connection."""

@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any
 
 from coordinators.access.access import AccessControl
+from engine.errors import ClusterAuthorizationFailed
 from engine.metrics import Histogram
 from wire.kafka.apis import Api
 from wire.kafka.codec import Part
@@ -19,7 +20,7 @@ from wire.kafka.served_apis import FETCH_KEY, ServedApi, ServedApis
 from wire.kafka.steps import Steps
 from wire.kafka.tenancy.charges import TenantCharges
 from wire.kafka.tenancy.codec import tenant_request_decoder, tenant_response_encoder
-from wire.kafka.tenancy.fields import OFFERED
+from wire.kafka.tenancy.fields import OFFERED, REFUSED, WITHHELD
 from wire.kafka.tenancy.view import TenantView
 
 METADATA_KEY = 3
@@ -70,6 +71,11 @@ class TenantServedApi(ServedApi):
         return encode(message, self._view)  # type: ignore[no-any-return]
 
 
+def _refuse(api: Api, request: Any, context: Context) -> Any:
+    reason = ClusterAuthorizationFailed(f"not for the users of a tenant: {WITHHELD[api.key]}")
+    return api.rights.refuse(request, context.version, reason)
+
+
 def _noted(encode: Callable[[Any], list[Part]], noted: Callable[[Any], object], message: Any) -> list[Part]:
     noted(message)
     return encode(message)
@@ -88,7 +94,7 @@ class TenantServedApis(ServedApis):
         rules: TenantRuleHandlers,
         bounds: RequestBounds = BOUNDS,
     ) -> None:
-        super().__init__({key: apis[key] for key in OFFERED if key in apis}, latencies, bounds)
+        super().__init__({key: apis[key] for key in OFFERED | REFUSED if key in apis}, latencies, bounds)
         self._rules = rules
         self.view = view
         self.charges = charges
@@ -97,6 +103,10 @@ class TenantServedApis(ServedApis):
         self._sessions: dict[int, None] = {}
 
     def _made(self, api: Api, version: int) -> ServedApi:
+        if api.key in REFUSED:
+            refused = super()._made(api, version)
+            refused.handle = self.charges.charged(api.key, partial(_refuse, api))
+            return refused
         handle = self.charges.charged(api.key, self._prepared(api))
         noted = self._note_session if api.key == FETCH_KEY else None
         return TenantServedApi(api, version, self._latencies[api.key], self._bounds, self.view, handle, noted)

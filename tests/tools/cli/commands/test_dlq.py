@@ -5,9 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.tools.cli.conftest import Tidegate
+from tests.tools.cli.conftest import Tidegate, run
 from tests.tools.cli.letters import REJECTED, committed_values, eventually, write_letters
+from tidegate import testing
 from tidegate.testing import RunningBroker
+from tools.bench.tenants import free_ports
 
 
 @pytest.fixture
@@ -115,3 +117,28 @@ def test_it_stops_when_what_it_sends_comes_back(tidegate: Tidegate, letters: str
     assert (ended.code, "came back dead" in ended.err) == (1, True)
     rows = tidegate("dlq", "list", letters, "--all", "-o", "json").data
     assert len([row for row in rows if row["state"] == "redriven"]) < 6
+
+
+@pytest.mark.parametrize(("rewrite", "prefix"), [("true", ""), ("false", "acme.")])
+def test_a_tenants_user_redrives_within_its_namespace(tmp_path: Path, rewrite: str, prefix: str) -> None:
+    """As a client that knows nothing but the tenant's listener, with names as they are said there."""
+    outside, inside = (f"127.0.0.1:{port}" for port in free_ports(2))
+    settings = {
+        "listeners": f"PLAINTEXT://{outside},ACME://{inside}",
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,ACME:PLAINTEXT",
+        "listener.name.acme.tenant": "acme",
+        "listener.name.acme.tenant.rewrite": rewrite,
+    }
+    with testing.broker(settings, data_dir=tmp_path / "data", timeout_s=60) as broker:
+        assert run("tenant", "create", "acme", "-b", outside, "--timeout", "60").code == 0
+        where = ("-b", inside, "--http", str(broker.http_url), "--timeout", "60")
+        topic, letters = f"{prefix}orders", f"{prefix}orders.dlq"
+        for name in (topic, letters):
+            assert run("topic", "create", name, "--partitions", "1", *where).code == 0
+        write_letters(inside, letters, topic, range(4))
+        found = run("dlq", "list", letters, "-o", "json", *where)
+        assert [row["origin_topic"] for row in found.data] == [topic] * 4, found.err
+        done = run("dlq", "redrive", letters, "-o", "json", *where)
+        assert (done.code, done.data["settled"]) == (0, 4), done.err
+        assert run("dlq", "redrive", letters, "-o", "json", *where).data["settled"] == 0
+        assert committed_values(outside, "acme.orders") == ["v0", "v1", "v2", "v3"]

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from tests.tools.cli.conftest import run
 from tidegate import testing
+from tools.bench.tenants import free_ports
 from tools.cli.errors import Exit
 
 
@@ -61,6 +62,28 @@ def test_a_tenant_goes_with_all_that_it_has(tmp_path: Path) -> None:
         assert "zulu" in done("acl", "list")
         done("tenant", "delete", "zulu", "--yes", "--everything")
         assert "zulu" not in done("acl", "list") + done("user", "list") + done("quota", "list")
+
+
+def test_a_tenants_user_lists_its_topics_though_disks_are_not_its_affair(tmp_path: Path) -> None:
+    outside, inside = (f"127.0.0.1:{port}" for port in free_ports(2))
+    settings = {
+        "listeners": f"PLAINTEXT://{outside},ACME://{inside}",
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,ACME:PLAINTEXT",
+        "listener.name.acme.tenant": "acme",
+        "listener.name.acme.tenant.rewrite": "true",
+    }
+    with testing.broker(settings, data_dir=tmp_path / "data", timeout_s=60):
+        assert run("tenant", "create", "acme", "-b", outside, "--timeout", "60").code == 0
+        assert run("topic", "create", "orders", "-b", inside, "--timeout", "60").code == 0
+        told = run("topic", "list", "-o", "json", "-b", inside, "--timeout", "60")
+        assert told.code == 0, told.err
+        (listed,) = told.data
+        assert (listed["name"], listed["size_bytes"]) == ("orders", None)
+        (listed,) = run("topic", "list", "-o", "json", "-b", outside, "--timeout", "60").data
+        assert (listed["name"], listed["size_bytes"]) == ("acme.orders", 0)
+        refused = run("user", "list", "-b", inside, "--timeout", "60")
+        assert refused.code == Exit.REFUSED
+        assert "a user who belongs to no tenant" in refused.err
 
 
 def test_what_makes_no_sense_is_said_before_anybody_is_asked() -> None:

@@ -81,3 +81,10 @@ def test_a_file_of_users_is_written_without_passwords(tmp_path: Path) -> None:
 def test_what_cannot_be_meant_is_refused(tmp_path: Path, options: tuple[str, ...]) -> None:
     where = () if "--data-dir" in options else ("--users-file", str(tmp_path / "users"))
     assert run("user", "add", "a", *options, *where).code == 2
+
+
+def test_a_password_file_that_is_not_there_is_named_and_nothing_else(tmp_path: Path) -> None:
+    ended = run(
+        "user", "add", "ann", "--users-file", str(tmp_path / "users"), "--password-file", str(tmp_path / "none")
+    )
+    assert ended.err == f"tidegate: {tmp_path / 'none'}: No such file or directory\n"

@@ -90,6 +90,17 @@ async def test_altered_final_messages_fail_though_the_proof_is_right(
         await exchange.take(client.final(first.answer, nonce=nonce, binding=binding))
 
 
+@trio_test
+async def test_the_log_says_when_it_is_an_old_librdkafka() -> None:
+    """Whoever runs the broker would look for a wrong password else; the client is told no more than others."""
+    client, exchange = ScramClient("alice", "sesame"), scram()
+    first = await exchange.take(client.first())
+    assert first.answer is not None
+    nonce = first.answer.decode().partition(",")[0].removeprefix("r=")
+    with pytest.raises(SaslAuthenticationFailed, match=r"librdkafka before 2\.6\.1"):
+        await exchange.take(client.final(first.answer, nonce=client.nonce + nonce))
+
+
 @pytest.mark.parametrize("header", ["n,a=alice,", "y,,"])
 @trio_test
 async def test_an_authorization_id_of_ones_own_is_fine(header: str) -> None:

@@ -10,10 +10,24 @@ from tests.wire.kafka.door import Client, Closed, until
 from tests.wire.kafka.requests import batch, bodies, create_topic, fetch, fetched, produce, produced
 from tests.wire.kafka.tenancy.tenants import ACME, ACME_PREFIXED, OPERATOR, ZULU, open_tenants
 from wire.kafka.errors import ErrorCode
+from wire.kafka.messages.alter_client_quotas import (
+    AlterClientQuotasRequest,
+    OpData,
+    RequestEntityData,
+    RequestEntryData,
+)
+from wire.kafka.messages.alter_partition_reassignments import AlterPartitionReassignmentsRequest
+from wire.kafka.messages.alter_user_scram_credentials import (
+    AlterUserScramCredentialsRequest,
+    ScramCredentialDeletion,
+)
 from wire.kafka.messages.api_versions import ApiVersionsRequest
 from wire.kafka.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from wire.kafka.messages.describe_client_quotas import DescribeClientQuotasRequest
 from wire.kafka.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from wire.kafka.messages.describe_log_dirs import DescribeLogDirsRequest
 from wire.kafka.messages.describe_topic_partitions import DescribeTopicPartitionsRequest
+from wire.kafka.messages.describe_user_scram_credentials import DescribeUserScramCredentialsRequest
 from wire.kafka.messages.elect_leaders import ElectLeadersRequest
 from wire.kafka.messages.find_coordinator import FindCoordinatorRequest
 from wire.kafka.messages.incremental_alter_configs import (
@@ -30,6 +44,7 @@ from wire.kafka.messages.offset_commit import (
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
+from wire.kafka.messages.write_txn_markers import WriteTxnMarkersRequest
 from wire.kafka.tenancy.door import ListenerTenancy
 
 TOPIC, BROKER = 2, 4
@@ -166,7 +181,7 @@ async def test_what_is_the_operators_is_not_offered(tmp_path: Path) -> None:
         assert offered < whole
         assert ElectLeadersRequest.API_KEY in whole - offered
         with pytest.raises(Closed):
-            await acme.ask(ElectLeadersRequest(0, None))
+            await acme.ask(WriteTxnMarkersRequest(markers=[]))
 
 
 @trio_test
@@ -201,3 +216,25 @@ async def test_a_tenant_that_is_deleted_loses_its_connections(tmp_path: Path) ->
         await tenants.administration.delete("acme")
         with pytest.raises(Closed):
             await names(acme)
+
+
+@trio_test
+async def test_what_is_the_operators_is_refused_and_the_connection_goes_on(tmp_path: Path) -> None:
+    """Clients that log in have asked before which APIs there are, and were told of all."""
+    quota = RequestEntryData([RequestEntityData("user", "ann")], [OpData("producer_byte_rate", 1.0, False)])
+    async with open_tenants(tmp_path) as tenants:
+        acme = await tenants.connect(ACME)
+        for request in (
+            DescribeLogDirsRequest(None),
+            ElectLeadersRequest(0, None, 1000),
+            AlterPartitionReassignmentsRequest(1000, topics=[]),
+            DescribeClientQuotasRequest([], False),
+            DescribeUserScramCredentialsRequest(None),
+        ):
+            assert (await acme.ask(request)).error_code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED, request
+        (entry,) = (await acme.ask(AlterClientQuotasRequest([quota], False))).entries
+        assert entry.error_code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+        deletion = AlterUserScramCredentialsRequest([ScramCredentialDeletion("ann", 1)], [])
+        (result,) = (await acme.ask(deletion)).results
+        assert (result.user, result.error_code) == ("ann", ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+        assert await names(acme) == []
