@@ -1,6 +1,7 @@
 """`tidegate cluster run`: an etcd and some nodes on this machine, until Ctrl-C or SIGTERM. To see a cluster work, to
 develop against one, and to run several nodes on a machine with many cores (then with an etcd of its own, `--etcd`)."""
 
+import shlex
 import signal
 import sys
 import threading
@@ -56,6 +57,14 @@ class ClusterPlan:
         own = {name: value for name, value in keys.items() if name not in self.settings}
         return own | {name: _moved(value, place) for name, value in given.items()}
 
+    def start_command(self, node_id: int, etcd_url: str) -> str:
+        """What starts one of the nodes by itself, on its data and ports. What all were told besides may be secret."""
+        words = ["tidegate", "serve", "--node-id", str(node_id), "--etcd", etcd_url]
+        words += ["--data-dir", str(self.data_dir / f"node-{node_id}"), *(["--rack", self.rack] if self.rack else [])]
+        for name, value in self._own(node_id - self.first_node_id).items():
+            words += ["--set", f"{name}={value}"]
+        return shlex.join(words) + (" and each --set of this command" if self.settings else "")
+
 
 def _moved(listeners: str, place: int) -> str:
     """The listeners of one of the nodes: where the first has a port, the others have the next ones. What is no listener
@@ -94,7 +103,7 @@ def run(plan: ClusterPlan) -> int:
         signals.is_starting = False
         _say(f"tidegate cluster ready bootstrap={cluster.bootstrap}")
         _say(f"etcd: {cluster.etcd.url}; data and logs: {plan.data_dir}; Ctrl-C stops all of it")
-        ended = _watch(cluster, signals.asked)
+        ended = _watch(plan, cluster, signals.asked)
         _say("the cluster stops")
         for node_id in ended:
             cluster.kill(node_id)
@@ -102,7 +111,7 @@ def run(plan: ClusterPlan) -> int:
     return 1 if len(ended) == plan.nodes else 0
 
 
-def _watch(cluster: RunningCluster, stopping: threading.Event) -> set[int]:
+def _watch(plan: ClusterPlan, cluster: RunningCluster, stopping: threading.Event) -> set[int]:
     """Until it is told to stop, or no node is left; the nodes that have ended by themselves."""
     ended: set[int] = set()
     has_etcd = True
@@ -114,6 +123,7 @@ def _watch(cluster: RunningCluster, stopping: threading.Event) -> set[int]:
             if node_id not in ended and not node.is_running:
                 ended.add(node_id)
                 _say(f"node {node_id} has ended by itself; {node.log_file} ends with:\n  {_last_line(node)}")
+                _say(f"to start it again: {plan.start_command(node_id, cluster.etcd.url)}")
     return ended
 
 

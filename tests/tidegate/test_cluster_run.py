@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka.admin import AdminClient
 
+from tidegate.__main__ import _parser
 from tidegate.cluster_run import ClusterPlan, settings_of
 
 
@@ -71,6 +73,7 @@ def test_it_tells_when_a_node_ends_and_ends_with_the_last(tmp_path: Path) -> Non
         for node_id in (1, 2):
             os.kill(int((tmp_path / f"node-{node_id}" / ".lock").read_text()), signal.SIGKILL)
             _line(process, f"node {node_id} has ended by itself; {tmp_path}/node-{node_id}.log")
+            _line(process, f"to start it again: tidegate serve --node-id {node_id} --etcd http://127.0.0.1:")
         assert process.wait(30) == 1
 
 
@@ -101,6 +104,22 @@ def test_nodes_have_consecutive_ports_and_numbers_and_the_rack_that_was_named(tm
         4: {**shared, "node.id": "4", "listeners": "PLAINTEXT://[::1]:9092", "http.port": "8080"},
         5: {**shared, "node.id": "5", "listeners": "PLAINTEXT://[::1]:9093", "http.port": "8081"},
     }
+
+
+def test_a_node_is_started_again_by_what_is_told(tmp_path: Path) -> None:
+    plan = ClusterPlan(2, tmp_path, None, "r 1", 4)
+    words = shlex.split(plan.start_command(5, "http://a:2379"))
+    assert words[:2] == ["tidegate", "serve"]
+    given = _parser().parse_args(words[2:])
+    assert (given.node_id, given.etcd, given.rack) == (5, "http://a:2379", "r 1")
+    assert given.data_dir == str(tmp_path / "node-5")
+    assert given.set == ["listeners=PLAINTEXT://127.0.0.1:9093", "http.port=8081"]
+
+
+def test_what_all_nodes_were_told_may_be_secret_and_is_not_repeated(tmp_path: Path) -> None:
+    told = ClusterPlan(2, tmp_path, settings={"etcd.password": "sesame"}).start_command(1, "http://a:2379")
+    assert "sesame" not in told
+    assert told.endswith("and each --set of this command")
 
 
 def test_without_a_rack_nodes_have_none_and_what_is_set_goes_first(tmp_path: Path) -> None:

@@ -73,10 +73,14 @@ def read(bootstrap: str, count: int) -> list[tuple[bytes, float]]:
 def test_everything_is_there_when_the_first_node_has_gone(tmp_path: Path, etcd: RunningEtcd) -> None:
     data = tmp_path / "alone"
     due = live_alone(data)
-    adopted = run("cluster", "adopt", "--etcd", etcd.url, "--data-dir", str(data), "--node-id", "1", "-o", "json")
+    where = ("--etcd", etcd.url, "--data-dir", str(data), "--node-id", "1", "--prefix", "/outgrown")
+    adopted = run("cluster", "adopt", *where, "-o", "json")
     assert (adopted.code, adopted.data["topics"] >= 2) == (0, True)
+    start = f"tidegate serve --data-dir {data} --node-id 1 --etcd {etcd.url} --set etcd.prefix=/outgrown"
+    assert adopted.data["start"] == start
     own = {1: {"log.dirs": str(data)}, 2: {}, 3: {}}
-    three = RunningCluster.make(tmp_path, 3, QUIET | PATIENT, etcd=EtcdElsewhere(etcd.url), own=own, timeout_s=60)
+    keys = QUIET | PATIENT | {"etcd.prefix": "/outgrown"}
+    three = RunningCluster.make(tmp_path, 3, keys, etcd=EtcdElsewhere(etcd.url), own=own, timeout_s=60)
     with three:
         at = ("-b", three.bootstrap, "--timeout", "60", "-o", "json")
         assert committed(three.bootstrap) == COMMITTED

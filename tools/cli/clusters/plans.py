@@ -94,11 +94,16 @@ def onto(layout: Layout, partitions: Iterable[PartitionLayout], nodes: Collectio
     return load.moves
 
 
+def on_nodes_away(layout: Layout) -> list[PartitionLayout]:
+    """What evening out does not touch: nodes that are away may come back."""
+    return [each for each in layout.partitions if not set(each.target) <= set(layout.nodes)]
+
+
 def balanced(layout: Layout) -> list[Move]:
     """Nodes hold as many replicas as others, and are to lead as many, within one; racks may stand in the way."""
     load = _Load.of(layout.partitions, layout.nodes)
-    # What lies on nodes that are away is not touched: they may come back.
-    movable = {each.key: each for each in layout.partitions if set(each.target) <= set(layout.nodes)}
+    stuck = {each.key for each in on_nodes_away(layout)}
+    movable = {each.key: each for each in layout.partitions if each.key not in stuck}
     while (step := load.next_step(movable.values())) is not None:
         each, after = step
         load.assign(each, after)

@@ -1,6 +1,7 @@
 """`tidegate cluster info`, `tidegate cluster run` and `tidegate status`: the nodes, and whether all is well."""
 
 import os
+import shlex
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -137,10 +138,16 @@ def adopt(
             shared.close()
     except (BrokerError, DataDirectoryInUse, DataDirectoryUnusable, ValueError) as error:
         raise CliError(str(error)) from error
+    more = ["--config", config_file] if config_file is not None else []
+    more += ["--set", f"etcd.prefix={prefix}"] if prefix is not None else []
+    start = shlex.join(
+        ["tidegate", "serve", "--data-dir", str(data_dir), "--node-id", str(done.node_id), "--etcd", etcd, *more]
+    )
     at.output.done(
         f"{data_dir} is node {done.node_id} of the cluster {done.cluster_id}: {done.topics} topics were moved; "
-        f"start it with 'tidegate serve --data-dir {data_dir} --node-id {done.node_id} --etcd {etcd}'",
+        f"start it with '{start}'",
         **asdict(done),
+        start=start,
     )
 
 

@@ -36,7 +36,7 @@ UNDER_WAY = (
     Column("copied_bytes", "copied", size_text, right=True),
     Column("size_bytes", "of", size_text, right=True),
 )
-WELL = "everything lies as it should"
+WELL = "nothing has to be moved"
 
 Topics = Annotated[
     list[str] | None, typer.Argument(metavar="[TOPIC]...", help="Only these.", autocompletion=topic_names)
@@ -98,6 +98,7 @@ def plan(
     else:
         named = {each.key for each in wanted}
         moves = [each for each in plans.balanced(layout) if each.key in named]
+        _tell_of_nodes_away(at, layout)
     if out is not None:
         out.write_text(plans.written(moves))
     _show(at, moves, {"file": None if out is None else str(out)})
@@ -169,7 +170,20 @@ def drain(
 def rebalance(context: typer.Context, dry_run: DryRun = False, no_wait: NoWait = False, yes: Yes = False) -> None:
     """Even out what nodes hold and lead, with as few moves as that takes; a new node gets its share."""
     at = session(context)
-    _do(at, plans.balanced(run(_layout(at))), dry_run=dry_run, no_wait=no_wait, yes=yes)
+    layout = run(_layout(at))
+    _tell_of_nodes_away(at, layout)
+    _do(at, plans.balanced(layout), dry_run=dry_run, no_wait=no_wait, yes=yes)
+
+
+def _tell_of_nodes_away(at: Session, layout: Layout) -> None:
+    stuck = plans.on_nodes_away(layout)
+    away = sorted({node for each in stuck for node in each.target}.difference(layout.nodes))
+    for node in away:
+        count = sum(node in each.target for each in stuck)
+        at.output.note(
+            f"node {node} is away and may come back: the {count} partitions that have a replica there stay as they are; "
+            f"'tidegate cluster drain {node}' moves them to others for good"
+        )
 
 
 def _do(at: Session, moves: list[Move], *, dry_run: bool, no_wait: bool, yes: bool) -> None:

@@ -77,7 +77,7 @@ def test_partitions_are_looked_at_planned_moved_and_drained(
     assert all(sorted(each["isr"]) == [1, 2, 3] for each in partitions_of(tidegate, "moves"))
     assert tidegate("cluster", "reassign", "status", "-o", "json").data == []
     again = tidegate("cluster", "reassign", "apply", str(plan), "--yes")
-    assert again.out.startswith("everything lies as it should")
+    assert again.out.startswith("nothing has to be moved")
 
     refused = tidegate("cluster", "drain", "3", "--yes")
     assert (refused.code, "only 2 nodes can hold them" in refused.err) == (2, True)
@@ -124,7 +124,7 @@ def test_what_is_under_way_is_shown_and_taken_back(tidegate: Tidegate, three: Ru
     assert (moving["adding"], moving["removing"], moving["in_sync"]) == ([3], [2], [])
     assert 0 <= moving["copied_bytes"] < moving["size_bytes"]
     stuck = tidegate("cluster", "reassign", "apply", str(plan), "--yes", "--timeout", "2")
-    assert stuck.out.startswith("everything lies as it should"), "it is what is wanted already"
+    assert stuck.out.startswith("nothing has to be moved"), "it is what is wanted already"
     assert tidegate("cluster", "reassign", "cancel", "slow", "--yes", "-o", "json").data["cancelled"] == ["slow-0"]
     assert partitions_of(tidegate, "slow")[0]["replicas"] == [1, 2]
     for node in "12":
@@ -140,4 +140,8 @@ def test_a_node_that_is_away_is_shown(tidegate: Tidegate, three: RunningCluster)
         assert time.monotonic() < deadline, states
         time.sleep(0.2)
     assert "whole" in {each["topic"] for each in run("cluster", "partitions", "--lacking", *at).data}
+    evened = run("cluster", "rebalance", "--dry-run", *at)
+    assert "node 3 is away and may come back: the " in evened.err
+    assert "'tidegate cluster drain 3'" in evened.err
+    assert all(3 not in move["before"] for move in evened.data["moves"])
     three.start(3)
