@@ -214,6 +214,8 @@ class NodeRuntime:
         node.controller.replicas.open_later()
         nursery.start_soon(node.controller.replicas.follow)
         nursery.start_soon(node.controller.replicas.keep_watermarks)
+        if not node.services[Clustering].is_alone:
+            nursery.start_soon(node.producer_ids.keep, node.controller.replicas.in_catalogue)
         nursery.start_soon(node.services[Deletions].finish_all)
         node.services[DeadLetters].start()
         publish_audit(node.services)

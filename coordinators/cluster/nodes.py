@@ -65,6 +65,11 @@ class Nodes:
         node = None if controller is None else self.by_id.get(controller.node_id)
         return controller if node is not None and controller is not None and node.epoch == controller.epoch else None
 
+    @property
+    def serving(self) -> Collection[int]:
+        """The nodes that are here and have caught up; such as are about to stop too."""
+        return {node_id for node_id, record in self.by_id.items() if not record.fenced}
+
     def left_lately(self, now_s: float) -> Iterable[NodeRecord]:
         """The nodes that do not serve and did until a moment ago, as they were then or are about to come back."""
         return [left.record for left in self._left.values() if now_s < left.until_s]

@@ -1,9 +1,10 @@
 """How partitions are, as their rows tell it: who leads how many, and how many lack replicas.
 
-Every node knows the rows of all partitions. So each can tell how the whole cluster is, and what it leads itself.
+Every node knows the rows of all partitions. So each can tell how the whole cluster is, and what it leads itself. A node
+that has gone leads nothing and is in sync with nobody, even while etcd takes no changes and rows name it still.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from attrs import define
 
@@ -38,28 +39,32 @@ class PartitionCounts:
 COUNTED = tuple(PartitionCounts.__annotations__)
 
 
-def counts_of(topic: Topic, led_by: int | None = None) -> PartitionCounts:
-    """Of one topic's partitions; `led_by` leaves out those that another node leads, or nobody."""
+def counts_of(topic: Topic, serving: Collection[int], led_by: int | None = None) -> PartitionCounts:
+    """Of one topic's partitions, with the nodes that serve; `led_by` leaves out those that another node leads, or
+    nobody."""
     counts = PartitionCounts()
     min_insync = topic.config.integer("min.insync.replicas")
     for row in topic.partitions:
         if led_by is not None and row.leader != led_by:
             continue
         needed, staying = needed_in_sync(row, min_insync), set(row.replicas).difference(row.adding)
+        in_sync = [node for node in row.isr if node in serving]
         counts.partitions += 1
-        counts.leaderless += row.leader < 0
-        counts.under_min_isr += len(row.isr) < needed
-        counts.at_min_isr += len(row.isr) == needed < len(row.replicas)
-        counts.under_replicated += not staying.issubset(row.isr)
+        counts.leaderless += row.leader not in serving
+        counts.under_min_isr += len(in_sync) < needed
+        counts.at_min_isr += len(in_sync) == needed < len(row.replicas)
+        counts.under_replicated += not staying.issubset(in_sync)
         counts.reassigning += is_moving(row)
-        counts.not_preferred += row.leader >= 0 and row.leader != row.replicas[0]
+        counts.not_preferred += row.leader in serving and row.leader != row.replicas[0]
     return counts
 
 
-def counted(topics: list[Topic], led_by: int | None = None) -> Iterator[PartitionCounts | None]:
+def counted(
+    topics: list[Topic], serving: Collection[int], led_by: int | None = None
+) -> Iterator[PartitionCounts | None]:
     """Of all of these: the sum comes last; None before is a moment for others."""
     total = PartitionCounts()
     for topic in topics:
-        total.add(counts_of(topic, led_by))
+        total.add(counts_of(topic, serving, led_by))
         yield None
     yield total

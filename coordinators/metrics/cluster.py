@@ -59,10 +59,11 @@ class ClusterMetrics:
     def _partitions(self) -> Iterator[Family | None]:
         led = PartitionCounts()
         topics = list(self.role.replicas.topics.view)
-        for found in counted(topics, self.role.membership.node_id):
+        serving = self.role.replicas.nodes.serving
+        for found in counted(topics, serving, self.role.membership.node_id):
             yield None
             led = found or led
-        leaderless = sum(row.leader < 0 for topic in topics for row in topic.partitions)
+        leaderless = sum(row.leader not in serving for topic in topics for row in topic.partitions)
         meaning = "Partitions of the whole cluster that nobody leads, as this node knows; they are not served."
         yield Family.gauge("tidegate_partitions_leaderless", meaning, [({}, leaderless)])
         meaning = "Partitions that this node leads."

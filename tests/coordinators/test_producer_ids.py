@@ -4,11 +4,13 @@ from collections.abc import Callable
 
 import pytest
 import trio
+import trio.testing
 from trio.testing import MockClock
 
-from coordinators.producer_ids import REPLENISHED_S, ProducerIdBlock, ProducerIds
+from coordinators.producer_ids import KEEP_RETRY_S, REPLENISHED_S, ProducerIdBlock, ProducerIds
 from engine.catalogue.memory import MemoryCatalogue
-from engine.errors import StorageError
+from engine.errors import CoordinatorLoadInProgress, StorageError
+from tests.coordinators.cluster.sessions import SharedCatalogue
 
 
 def taken(ids: ProducerIds, number: int) -> list[int]:
@@ -99,3 +101,40 @@ def test_whoever_waits_for_a_catalogue_that_does_not_answer_is_refused_in_time()
     clock = MockClock(autojump_threshold=0)
     began = clock.current_time()
     trio.run(scenario, clock=clock)
+
+
+def test_a_catalogue_of_the_cluster_that_refuses_is_no_broken_disk() -> None:
+    async def scenario() -> None:
+        async def in_catalogue(_reserve: Callable[[], ProducerIdBlock]) -> ProducerIdBlock:
+            raise StorageError("etcd: database space exceeded")
+
+        with pytest.raises(CoordinatorLoadInProgress, match="space exceeded"):
+            await ProducerIds(SharedCatalogue().door()).replenish(in_catalogue)
+
+    trio.run(scenario)
+
+
+def test_some_are_in_reserve_before_anybody_asks_and_before_they_run_out() -> None:
+    async def scenario() -> None:
+        ids, is_there = ProducerIds(MemoryCatalogue(), 20), False
+
+        async def in_catalogue(reserve: Callable[[], ProducerIdBlock]) -> ProducerIdBlock:
+            if not is_there:
+                raise StorageError("no etcd answers")
+            return reserve()
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(ids.keep, in_catalogue)
+            await trio.sleep(60)
+            assert not ids.available
+            is_there = True
+            await trio.sleep(KEEP_RETRY_S)
+            assert ids.available
+            for number in range(18):
+                assert ids.take() == number
+            await trio.testing.wait_all_tasks_blocked()
+            is_there = False
+            assert [ids.take() for _ in range(20)] == [*range(18, 38)]
+            nursery.cancel_scope.cancel()
+
+    trio.run(scenario, clock=MockClock(autojump_threshold=0))

@@ -181,7 +181,7 @@ def _tell_of_nodes_away(at: Session, layout: Layout) -> None:
     for node in away:
         count = sum(node in each.target for each in stuck)
         at.output.note(
-            f"node {node} is away and may come back: the {count} partitions that have a replica there stay as they are; "
+            f"node {node} is away and may come back: the {count} partitions with a replica there stay as they are; "
             f"'tidegate cluster drain {node}' moves them to others for good"
         )
 

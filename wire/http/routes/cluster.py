@@ -142,7 +142,7 @@ class Metadata(msgspec.Struct):
 
 async def describe_cluster(_: Call, node: NodeIdentity, nodes: Nodes, topics: Topics, life: Life) -> Cluster:
     """The cluster, and this node's load."""
-    counts = await partition_counts(topics)
+    counts = await partition_counts(topics, nodes)
     return Cluster(
         cluster_id=node.cluster_id,
         controller_id=_controller_id(node, nodes),
@@ -157,12 +157,12 @@ async def describe_cluster(_: Call, node: NodeIdentity, nodes: Nodes, topics: To
     )
 
 
-async def partition_counts(topics: Topics) -> PartitionCounts:
+async def partition_counts(topics: Topics, nodes: Nodes) -> PartitionCounts:
     """How all partitions are; others have their turn meanwhile."""
-    counts = PartitionCounts()
+    counts, serving = PartitionCounts(), nodes.serving
     breathing = Breathing()
     for topic in list(topics.view):
-        counts.add(counts_of(topic))
+        counts.add(counts_of(topic, serving))
         await breathing.did(topic.partition_count)
     return counts
 

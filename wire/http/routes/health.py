@@ -119,7 +119,7 @@ async def health(
 
 async def _cluster(membership: ClusterMembership) -> ClusterHealth:
     replicas = membership.replicas
-    counts = await partition_counts(replicas.topics)
+    counts = await partition_counts(replicas.topics, replicas.nodes)
     session = None
     if not membership.is_alone:
         kept = replicas.catalogue.session
