@@ -9,7 +9,7 @@ from http import HTTPStatus
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
-from attrs import define, field
+from attrs import define, field, fields
 
 from tidegate.admin_results import (
     AdminError,
@@ -46,6 +46,8 @@ class RemoteAdmin:
     """Name and password, for a door that takes those; a token goes before."""
     tls: ssl.SSLContext | None = field(default=None, kw_only=True)
     """For `https`: whose certificates are believed, and which one is shown. None: the system's authorities."""
+    missing_nodes: tuple[int, ...] = field(default=(), init=False)
+    """Of a cluster: who could not be asked for the figures that were asked for last, and whose part is not in them."""
 
     def __attrs_post_init__(self) -> None:
         parts = urlsplit(self.url)
@@ -176,6 +178,7 @@ class RemoteAdmin:
         skip = 0
         while True:
             page = self._get(path, {**query, "limit": PAGE, "skip": skip})
+            self.missing_nodes = tuple(page.get("missing_nodes", ()))
             yield from page["items"]
             skip += PAGE
             if skip >= page["total"]:
@@ -265,7 +268,8 @@ def read_delays(found: Json) -> DelayStatistics:
 
 def read_lanes(found: Json) -> PriorityStatistics:
     """The lanes of a partition."""
-    return PriorityStatistics(**_frozen(found))
+    known = {each.name: found[each.name] for each in fields(PriorityStatistics)}
+    return PriorityStatistics(**_frozen(known))
 
 
 def _bytes(found: Json, name: str) -> bytes | None:

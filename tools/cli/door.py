@@ -13,6 +13,7 @@ from tidegate.remote_admin import RemoteAdmin
 from tools.cli.door_address import compare, door_of, meant
 from tools.cli.errors import CannotReach, Exit, NotFound, Refused
 from tools.cli.kafka import ssl_context
+from tools.cli.output import Output
 from tools.cli.profiles import Profile
 
 NO_DOOR = "is the broker's door there? --http names another"
@@ -33,6 +34,12 @@ class Door(RemoteAdmin):
     def read_all(self, *path: str, query: Mapping[str, Any] | None = None) -> Iterator[Json]:
         """The items of every page of a route."""
         return self._all("".join("/" + quote(each, safe="") for each in path), query or {})
+
+    def warn_of_missing(self, output: Output) -> None:
+        """Say whose part is not in the figures that were asked for last."""
+        if self.missing_nodes:
+            nodes = ", ".join(map(str, self.missing_nodes))
+            output.note(f"without what these nodes lead, which cannot be asked: {nodes}")
 
     def start_scrub(self) -> bool:
         """Have everything on disk looked at; False if that is under way."""

@@ -21,12 +21,13 @@ from coordinators.replication.ports import LinkBroken
 from engine.config.resolve import BrokerSettings
 from engine.errors import BrokerError, NotLeader, UnknownTopicOrPartition
 from wire.http.carried import Answered, written_call
-from wire.http.messages import Call, Request
+from wire.http.messages import MAX_LIMIT, Call, Page, Request
 from wire.http.problems import Problem
 from wire.inner.asking import InnerClient
 from wire.inner.homes import Elsewhere
 
 T = TypeVar("T")
+P = TypeVar("P", bound=Page)
 DOOR, DOOR_KEY = "http", "http.advertised.url"
 ANSWER_S = 40.0
 """How long another node may take: a poll waits up to 30 s for records."""
@@ -92,6 +93,22 @@ class Doors:
         told = await self._ask(nodes, call, query, kind)
         parts = [part for part in told.values() if not isinstance(part, Problem)]
         return parts, [node_id for node_id in nodes if isinstance(told[node_id], Problem)]
+
+    async def pages_of_others(
+        self, call: Call, query: Mapping[str, object], kind: type[P]
+    ) -> tuple[list[P], list[int]]:
+        """The same of all pages of a list. Nobody where another node is who asks: it asks everybody itself."""
+        if call.request.is_carried:
+            return [], []
+        pages: list[P] = []
+        missing: set[int] = set()
+        skip, reached = 0, 1
+        while skip < reached:
+            some, silent = await self.ask_others(call, {**query, "limit": MAX_LIMIT, "skip": skip}, kind)
+            pages += some
+            missing.update(silent)
+            skip, reached = skip + MAX_LIMIT, max((page.total for page in some), default=0)
+        return pages, sorted(missing)
 
     async def _ask(
         self, nodes: Sequence[int], call: Call, query: Mapping[str, object], kind: type[T]

@@ -6,14 +6,13 @@ import typer
 
 from tidegate.admin import DelayedRecord, PendingRecord
 from tidegate.remote_admin import PAGE
-from tools.cli.all_doors import all_opened
 from tools.cli.asked import PRIORITIES
 from tools.cli.completion import topic_names
 from tools.cli.door import Door, opened
 from tools.cli.errors import NotFound, UsageMistake
 from tools.cli.formats import field_of
-from tools.cli.framework import Session, command, group, session
-from tools.cli.output import Column, size_text, text_of
+from tools.cli.framework import command, group, session
+from tools.cli.output import Column, Output, size_text, text_of
 from tools.cli.times import away_text, duration_ms, moment_ms, moment_text, span_text
 
 app = group("Delayed records: list, look at, cancel, move, release now.")
@@ -83,8 +82,8 @@ def list_records(
         "due_from_ms": None if since is None else moment_ms(since, now_ms),
         "due_until_ms": None if until is None else moment_ms(until, now_ms),
     }
-    names = _waiting_topics(at) if topic is None else [topic]
     with opened(at.profile) as door:
+        names = _waiting_topics(door, at.output) if topic is None else [topic]
         found = [_of_topic(door, name, limit, wanted, now_ms) for name in names]
     rows = [row for some, _ in found for row in some]
     if not as_they_came:
@@ -96,14 +95,11 @@ def list_records(
         at.output.note(f"{len(rows)} of {total}; --limit shows more")
 
 
-def _waiting_topics(at: Session) -> list[str]:
-    """The topics in which something waits for its time; each node counts what it leads."""
-    with all_opened(at.profile) as doors:
-        reports = doors.each(lambda door: door.delay_statistics())
-    doors.warn(at.output)
-    return sorted(
-        {each.topic for report in reports for each in report.topics if each.topic is not None and each.pending}
-    )
+def _waiting_topics(door: Door, output: Output) -> list[str]:
+    """The topics in which something waits for its time, whichever nodes lead their partitions."""
+    report = door.delay_statistics()
+    door.warn_of_missing(output)
+    return [each.topic for each in report.topics if each.topic is not None and each.pending]
 
 
 def _of_topic(
@@ -334,6 +330,7 @@ def stats(context: typer.Context) -> None:
     at = session(context)
     with opened(at.profile) as door:
         report = door.delay_statistics()
+        door.warn_of_missing(at.output)
     if not at.output.is_for_people:
         at.output.value({"sum": asdict(report.all), "topics": [asdict(each) for each in report.topics]})
         return

@@ -46,6 +46,7 @@ def show(
     at = session(context)
     with opened(at.profile) as door:
         found = door.priority_statistics(topic)
+        door.warn_of_missing(at.output)
     rows = [row for each in found for row in _lanes(each)]
     at.output.rows(rows, LANES, empty="no partition has priorities; 'tidegate produce TOPIC --priority high' makes one")
 
