@@ -15,8 +15,33 @@ def test_lag_and_lanes_are_drawn_over_time_while_the_page_is_open(page: Page) ->
     page.goto("/#/topics/work/lanes")
     drawn = page.get_by_role("img", name="waiting in all partitions over time: critical 1, high 0")
     expect(drawn.locator("polyline")).to_have_count(5)
+    expect(page.get_by_role("img", name="age of the oldest, in seconds over time")).to_be_visible()
+    expect(page.get_by_role("img", name="share of what readers took in the last minute")).to_be_visible()
     # The door is asked again every few seconds: so the line gets longer.
     expect(drawn.locator("polyline").first).to_have_attribute("points", re.compile(r"\S+ \S+"), timeout=15_000)
+
+
+def test_it_is_shown_how_fast_topics_are_written(page: Page, broker: Any) -> None:
+    topic = f"river-{uuid4().hex[:8]}"
+    producer = Producer({"bootstrap.servers": broker.bootstrap, "log_level": 0})
+
+    def write() -> None:
+        for _ in range(100):
+            producer.produce(topic, value=b"drop")
+        assert producer.flush(30) == 0
+
+    write()
+    page.goto(f"/#/topics/{topic}/partitions")
+    speed = page.locator(".figure", has_text="written")
+    expect(speed).to_contain_text("\N{EN DASH}")
+    write()
+    expect(speed).to_contain_text(re.compile(r"[1-9][\d.]*/s"), timeout=15_000)
+    expect(page.get_by_role("img", name="records written per second over time")).to_be_visible()
+    page.goto("/#/topics")
+    row = page.get_by_role("row", name=topic)
+    expect(row).to_contain_text("\N{EN DASH}")
+    write()
+    expect(row).to_contain_text(re.compile(r"[1-9][\d.]*/s"), timeout=15_000)
 
 
 def test_what_waits_stands_on_a_time_axis(page: Page) -> None:

@@ -15,6 +15,11 @@ export function number(count: number | null | undefined): string {
   return count === null || count === undefined ? "–" : count.toLocaleString("en");
 }
 
+/** A figure per second. */
+export function rate(perSecond: number | undefined): string {
+  return perSecond === undefined ? "–" : `${perSecond.toLocaleString("en", { maximumFractionDigits: perSecond < 10 ? 1 : 0 })}/s`;
+}
+
 export function span(ms: number): string {
   const size = Math.abs(ms);
   if (size < 1000) return `${Math.round(ms)} ms`;

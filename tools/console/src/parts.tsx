@@ -17,15 +17,17 @@ interface Rows<T> {
   empty: ComponentChildren;
   /** What stands below a row, over its whole width. */
   below?: (row: T) => ComponentChildren;
+  /** Whether rows become cards on a narrow screen though there are few columns: long texts are in them. */
+  cards?: boolean;
 }
 
 /** On a narrow screen each row becomes a card (style.css): the roles say that it is a table all the same. */
-export function Table<T>({ rows, columns, empty, below }: Rows<T>): JSX.Element {
+export function Table<T>({ rows, columns, empty, below, cards }: Rows<T>): JSX.Element {
   if (rows === undefined) return <p class="quiet">…</p>;
   if (rows.length === 0) return <p class="quiet">{empty}</p>;
   return (
     <div class="scroll" tabIndex={0} role="region" aria-label={columns.map((each) => each.name).join(", ")}>
-      <table role="table" class={columns.length > 3 ? "cards" : ""}>
+      <table role="table" class={cards || columns.length > 3 ? "cards" : ""}>
         <thead role="rowgroup">
           <tr role="row">{columns.map((each) => <th role="columnheader" scope="col" class={each.right ? "right" : ""}>{each.name}</th>)}</tr>
         </thead>

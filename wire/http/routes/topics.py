@@ -45,13 +45,15 @@ class TopicsQuery(PageQuery, kw_only=True):
 
 
 class TopicSummary(msgspec.Struct):
-    """A topic in a list. `size_bytes` is what its logs take on disk."""
+    """A topic in a list. `size_bytes` is what its logs take on disk, `end_offsets` the sum of where they end: what that
+    grows by is what was written meanwhile."""
 
     name: str
     topic_id: str
     internal: bool
     partitions: Count
     size_bytes: Count
+    end_offsets: Count
 
 
 class TopicPage(Page):
@@ -204,8 +206,15 @@ def _done(results: Sequence[Topic | BrokerError]) -> Topic:
 
 
 def _summary(topic: Topic, partitions: Partitions, names: Names) -> TopicSummary:
-    size = sum(partition.log.size_bytes for partition in partitions.of_topic(topic.topic_id))
-    return TopicSummary(names.told(topic.name), id_text(topic.topic_id), topic.internal, topic.partition_count, size)
+    here = partitions.of_topic(topic.topic_id)
+    return TopicSummary(
+        name=names.told(topic.name),
+        topic_id=id_text(topic.topic_id),
+        internal=topic.internal,
+        partitions=topic.partition_count,
+        size_bytes=sum(partition.log.size_bytes for partition in here),
+        end_offsets=sum(partition.log.end_offset for partition in here),
+    )
 
 
 def _configs(topic: Topic, topics: Topics, names: Names) -> list[ConfigValue]:

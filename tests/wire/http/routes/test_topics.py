@@ -29,6 +29,7 @@ async def test_topics_are_listed_by_name_in_pages(tmp_path: Path) -> None:
             "internal": False,
             "partitions": 2,
             "size_bytes": len(batch()),
+            "end_offsets": 1,
         }
 
 

@@ -84,7 +84,7 @@ export function Messages({ topic }: { topic: string }): JSX.Element {
         <label>from <select value={way} disabled={live} onChange={(event) => { setWay(event.currentTarget.value as Way); setGiven(""); }}>{Object.entries(WAYS).map(([key, name]) => <option value={key}>{name}</option>)}</select></label>
         {way === "offset" && <label>offset <input type="number" min={0} required value={given} onInput={(event) => setGiven(event.currentTarget.value)} /></label>}
         {way === "time" && <label>time (UTC) <input type="datetime-local" step="1" required value={given} onInput={(event) => setGiven(event.currentTarget.value)} /></label>}
-        <label>filter <input value={filter} disabled={live} placeholder="key = anna" onInput={(event) => setFilter(event.currentTarget.value)} /></label>
+        <label title="key, value, value.field or header.name, then = != ^= (begins with) or *= (contains), then a word or a text in double quotes; several joined by and">filter <input value={filter} disabled={live} placeholder="key = anna" onInput={(event) => setFilter(event.currentTarget.value)} /></label>
         <button disabled={live}>Read</button>
         <button type="button" disabled={live || next === undefined} onClick={() => next && void ask({ offset: next })}>Go on</button>
         <label title="show keys and values by the schemas that they name"><input type="checkbox" checked={decode} onChange={(event) => setDecode(event.currentTarget.checked)} /> decode</label>
@@ -100,7 +100,7 @@ export function Messages({ topic }: { topic: string }): JSX.Element {
           { name: "time (UTC)", cell: (each) => <span class="quiet when">{time(each.timestamp)}</span> },
           { name: "key", cell: (each) => <code class="short">{each.keyDecoded?.value?.slice(0, SHORT) ?? short(each.key) ?? each.keyBase64?.slice(0, SHORT) ?? <span class="quiet">null</span>}</code> },
           { name: "value", cell: (each) => <code class="short">{each.valueDecoded?.value?.slice(0, SHORT) ?? short(each.value) ?? each.valueBase64?.slice(0, SHORT) ?? <span class="quiet">null</span>}</code> },
-          ...(found?.some((each) => each.valueDecoded) ? [{ name: "schema", cell: (each: Message) => each.valueDecoded && (each.valueDecoded.error ? <Badge kind="so">not decoded</Badge> : <Place of={each.valueDecoded} />) }] : []),
+          ...(found?.some((each) => each.valueDecoded) ? [{ name: "schema", cell: (each: Message) => each.valueDecoded && (each.valueDecoded.error ? <Badge kind="so">not decoded</Badge> : <Place of={each.valueDecoded} isShort />) }] : []),
           { name: "headers", right: true, cell: (each) => (each.headers.length ? number(each.headers.length) : "") },
         ]}
         below={(each) => shown === named(each) && <Whole topic={topic} message={each} />}
@@ -145,10 +145,12 @@ export function Carried({ name, text, base64, decoded }: { name: string; text: s
 const TYPES: Record<string, string> = { AVRO: "Avro", JSON: "JSON Schema", PROTOBUF: "Protobuf" };
 
 /** Which schema that is. */
-function Place({ of }: { of: Decoded }): JSX.Element | null {
+function Place({ of, isShort }: { of: Decoded; isShort?: boolean }): JSX.Element | null {
   if (of.schemaId === null) return null;
   const said = `${TYPES[of.schemaType ?? ""] ?? of.schemaType}, id ${of.schemaId}`;
-  return of.subject === null ? <>{said}</> : <span title={said}><a href={placeOf("schemas", of.subject)}>{of.subject}</a> version {of.version} ({said})</span>;
+  if (of.subject === null) return <>{said}</>;
+  if (isShort) return <a href={placeOf("schemas", of.subject)} title={`${of.subject} version ${of.version} (${said})`}>{TYPES[of.schemaType ?? ""]} v{of.version}</a>;
+  return <><a href={placeOf("schemas", of.subject)}>{of.subject}</a> version {of.version} ({said})</>;
 }
 
 export function Headers({ headers }: { headers: Message["headers"] }): JSX.Element | null {

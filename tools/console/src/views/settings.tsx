@@ -24,7 +24,7 @@ export function Settings(): JSX.Element {
         <label>search <input type="search" value={wanted} onInput={(event) => setWanted(event.currentTarget.value)} /></label>
       </form>
       <Wrong error={error} />
-      <Table
+      <Table cards
         rows={rows}
         empty="No key is called so."
         columns={[

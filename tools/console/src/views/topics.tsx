@@ -1,9 +1,10 @@
 // Topics by name, in pages that the broker makes.
 
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { Page, path, query, send } from "../api";
-import { bytes, number } from "../format";
+import { useRates } from "../chart";
+import { bytes, number, rate } from "../format";
 import { placeOf, useData } from "../hooks";
 import { Changing, Pager, Table, Wrong } from "../parts";
 
@@ -12,6 +13,7 @@ interface TopicSummary {
   internal: boolean;
   partitions: number;
   size_bytes: number;
+  end_offsets: number;
 }
 
 export function Topics(): JSX.Element {
@@ -19,6 +21,7 @@ export function Topics(): JSX.Element {
   const [internal, setInternal] = useState(false);
   const [skip, setSkip] = useState(0);
   const { data, error, again } = useData<Page<TopicSummary>>("/topics" + query({ prefix, internal, skip, limit: 50 }));
+  const speeds = useRates(useMemo(() => data && new Map(data.items.map((each) => [each.name, each.end_offsets])), [data]));
   return (
     <>
       <h1>Topics</h1>
@@ -34,6 +37,7 @@ export function Topics(): JSX.Element {
           { name: "name", cell: (topic) => <a href={placeOf("topics", topic.name)}>{topic.name}</a> },
           { name: "partitions", right: true, cell: (topic) => number(topic.partitions) },
           { name: "stored here", right: true, cell: (topic) => bytes(topic.size_bytes) },
+          { name: "written here", right: true, cell: (topic) => rate(speeds.get(topic.name)) },
         ]}
       />
       <Pager page={data} onSkip={setSkip} />
