@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#define VERSION 2
+#define VERSION 3
 /* From here on other threads may run meanwhile. */
 #define LONG_BYTES 65536
 
@@ -249,9 +249,46 @@ static PyObject *common_beginning(PyObject *module, PyObject *const *arguments, 
     return Py_BuildValue("Ln", (long long)first_index, position);
 }
 
+PyDoc_STRVAR(values_doc, "values(buffer, start, count) -> (index, begin, end) of each value, or None if unsound.");
+
+static PyObject *values(PyObject *module, PyObject *const *arguments, Py_ssize_t given)
+{
+    Py_buffer view;
+    span section;
+    int64_t count, index;
+    parts found;
+    PyObject *places;
+    int is_sound = 1;
+    (void)module;
+    if (given != 3) {
+        PyErr_SetString(PyExc_TypeError, "values takes a buffer, a start and a count");
+        return NULL;
+    }
+    if (!section_of(arguments, &view, &section, &count))
+        return NULL;
+    places = PyList_New(0);
+    for (index = 0; places != NULL && is_sound && index < count; index++) {
+        is_sound = record(&section, index, &found);
+        if (is_sound && found.value_size >= 0) {
+            Py_ssize_t begin = found.value - (const uint8_t *)view.buf;
+            PyObject *place = Py_BuildValue("Lnn", (long long)index, begin, begin + (Py_ssize_t)found.value_size);
+            if (place == NULL || PyList_Append(places, place) < 0)
+                Py_CLEAR(places);
+            Py_XDECREF(place);
+        }
+    }
+    PyBuffer_Release(&view);
+    if (places != NULL && !is_sound) {
+        Py_DECREF(places);
+        Py_RETURN_NONE;
+    }
+    return places;
+}
+
 static PyMethodDef methods[] = {
     {"common_beginning", (PyCFunction)(void (*)(void))common_beginning, METH_FASTCALL, common_beginning_doc},
     {"first_unsound", (PyCFunction)(void (*)(void))first_unsound, METH_FASTCALL, first_unsound_doc},
+    {"values", (PyCFunction)(void (*)(void))values, METH_FASTCALL, values_doc},
     {"without_key", (PyCFunction)(void (*)(void))without_key, METH_FASTCALL, without_key_doc},
     {NULL, NULL, 0, NULL},
 };

@@ -13,7 +13,7 @@ from typing import NoReturn
 from engine.errors import InvalidRecord
 from engine.files.files import Buffer
 
-VERSION = 2
+VERSION = 3
 INT, LONG = 32, 64
 """Bits of the numbers inside records."""
 SMALLEST_RECORD_BYTES = 7
@@ -147,7 +147,28 @@ def _common_beginning(buffer: Buffer, start: int, count: int, size: int, /) -> t
     return first
 
 
-first_unsound, without_key, common_beginning = _first_unsound, _without_key, _common_beginning
+def _values(buffer: Buffer, start: int, count: int, /) -> list[tuple[int, int, int]] | None:
+    """Index, begin and end of the values that there are; None if the records are not sound."""
+    data, position = buffer if isinstance(buffer, bytes) else memoryview(buffer), start
+    found = []
+    try:
+        for index in range(count):
+            _, end = _record(data, position, len(data), index)
+            # Past its length, attributes, time and offset.
+            _, at = _number(data, position, end, INT)
+            _, at = _number(data, at + 1, end, LONG)
+            _, at = _number(data, at, end, INT)
+            _, at = _field(data, at, end, "key")
+            size, behind = _field(data, at, end, "value")
+            if size >= 0:
+                found.append((index, behind - size, behind))
+            position = end
+    except _Unsound:
+        return None
+    return found
+
+
+first_unsound, without_key, common_beginning, values = _first_unsound, _without_key, _common_beginning, _values
 is_compiled = False
 with suppress(ImportError):
     from engine.records import _walk
@@ -155,7 +176,7 @@ with suppress(ImportError):
     # Another version is an older one that was left behind: it may judge otherwise.
     if _walk.VERSION == VERSION:
         first_unsound, without_key = _walk.first_unsound, _walk.without_key
-        common_beginning = _walk.common_beginning
+        common_beginning, values = _walk.common_beginning, _walk.values
         is_compiled = True
 
 

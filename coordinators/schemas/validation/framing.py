@@ -14,12 +14,13 @@ from stringzilla import find
 from coordinators.schemas.validation.prefixes import NOTHING, only_framing
 from coordinators.schemas.validation.rules import KEY, VALUE, SchemaRules
 from coordinators.schemas.validation.spans import RecordParts, headers_of, record_spans
+from engine.records.walk import values
 
 ID_BYTES, GUID_BYTES = 5, 17
 HEADERS = {KEY: b"__key_schema_id", VALUE: b"__value_schema_id"}
 HEADERS_END = b"_schema_id"
 """What both have in common: a batch without it has neither."""
-ONLY_IDS_OF_VALUES = [(VALUE, False)]
+ONLY_VALUES = [(VALUE, False)], [(VALUE, True)]
 """What most topics ask for that ask for anything."""
 
 
@@ -57,10 +58,14 @@ def survey(data: bytes, count: int, rules: SchemaRules) -> Survey:
     # What a schema calls a record can depend on the record.
     parts = [(part.part, part.is_full or part.needs_name) for part in (rules.key, rules.value) if part is not None]
     has_headers = find(data, HEADERS_END) >= 0
-    framing, first = NOTHING if has_headers or parts != ONLY_IDS_OF_VALUES else only_framing(data, count)
+    framing, first = NOTHING if has_headers or parts not in ONLY_VALUES else only_framing(data, count)
     if framing:
-        found.framed.append(Framed(first, VALUE, framing, 0, 0))
         found.wanted[VALUE, framing] = None
+        if parts[0][1]:
+            places = values(data, 0, count) or ()
+            found.framed += [Framed(index, VALUE, framing, start + ID_BYTES, end) for index, start, end in places]
+        else:
+            found.framed.append(Framed(first, VALUE, framing, 0, 0))
     elif has_headers:
         for index, span in enumerate(record_spans(data, count)):
             headers = dict(headers_of(data, span))

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 
 from attrs import define, field
 
-from coordinators.schemas.validation.framing import Framed, Survey, survey
+from coordinators.schemas.validation.framing import Survey, survey
 from coordinators.schemas.validation.rules import KEY, PartRules, SchemaRules
-from coordinators.schemas.validation.validators import NamedSchema, Validators
+from coordinators.schemas.validation.validators import Complaint, NamedSchema, Validators
 from engine.errors import InvalidRecord
 
 MOST_NAMED = 100
@@ -71,19 +71,25 @@ class Judging:
     def _faults(self) -> Iterator[tuple[int, str]]:
         for index, part in self.survey.unframed:
             yield index, f"its {part} {UNFRAMED.format(part=part)}"
-        for framed in self.survey.framed:
-            complaint = self._complaint(framed)
+        # Most records name what the one before them named.
+        complaints: dict[tuple[str, bytes], Complaint] = {}
+        data = self.survey.data
+        for record, part, framing, start, end, numbers in self.survey.framed:
+            complain = complaints.get((part, framing))
+            if complain is None:
+                complain = complaints[part, framing] = self._complaint(part, framing)
+            complaint = complain(numbers + data[start:end])
             if complaint is not None:
-                yield framed.record, f"its {framed.part} {complaint}"
+                yield record, f"its {part} {complaint}"
 
-    def _complaint(self, framed: Framed) -> str | None:
-        found, rules = self.candidates[framed.part, framed.framing], self._of(framed.part)
+    def _complaint(self, part: str, framing: bytes) -> Complaint:
+        """What tells what is wrong with payloads of a framing."""
+        found, rules = self.candidates[part, framing], self._of(part)
         if isinstance(found, str):
-            return found
+            return lambda _: found
         if not rules.is_full and not rules.needs_name:
-            return None
-        payload = framed.numbers + self.survey.data[framed.start : framed.end]
-        return self.validators.complaint(found, rules, payload)
+            return lambda _: None
+        return self.validators.complaint(found, rules)
 
     def _of(self, part: str) -> PartRules:
         rules = self.rules.key if part == KEY else self.rules.value

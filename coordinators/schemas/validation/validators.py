@@ -8,6 +8,7 @@ registry.
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
+from functools import partial
 from threading import Lock
 from typing import NamedTuple
 
@@ -26,6 +27,8 @@ from coordinators.schemas.validation.rules import PartRules
 
 MOST_KNOWN = 10_000
 """Of facts about subjects; beyond that all are looked up anew."""
+Complaint = Callable[[bytes], str | None]
+"""Of a payload, what is wrong with it."""
 
 
 class Compiled(NamedTuple):
@@ -136,22 +139,26 @@ class Validators:
                 self._compiled.popitem(last=False)
         return made
 
-    def complaint(self, candidate: NamedSchema, rules: PartRules, payload: bytes) -> str | None:
-        """[thread] What is wrong with a payload, by a schema that was found for it."""
+    def complaint(self, candidate: NamedSchema, rules: PartRules) -> Complaint:
+        """[thread] What tells what is wrong with payloads, by a schema that was found for them."""
         compiled = self.compiled(candidate)
         if isinstance(compiled, str):
-            return compiled
-        if candidate.subjects is not None:
-            try:
-                record_name = compiled.parsed.name_of(payload)
-            except InvalidPayload as error:
-                return f"does not fit schema id {candidate.row.id}: {error}"
-            wanted = [rules.subject(topic, record_name) for topic in candidate.topics]
-            if candidate.subjects.isdisjoint(wanted):
-                return f"names schema id {candidate.row.id}, which is not registered under the subject {wanted[0]}"
-        if rules.is_full:
-            return fault(compiled, candidate, payload)
-        return None
+            return lambda _: compiled
+        if candidate.subjects is None:
+            return partial(fault, compiled, candidate)
+        return partial(_complaint_by_name, compiled, candidate, rules)
+
+
+def _complaint_by_name(compiled: Compiled, candidate: NamedSchema, rules: PartRules, payload: bytes) -> str | None:
+    """[thread] Where the subject depends on what the schema calls the record."""
+    try:
+        record_name = compiled.parsed.name_of(payload)
+    except InvalidPayload as error:
+        return f"does not fit schema id {candidate.row.id}: {error}"
+    wanted = [rules.subject(topic, record_name) for topic in candidate.topics]
+    if candidate.subjects is not None and candidate.subjects.isdisjoint(wanted):
+        return f"names schema id {candidate.row.id}, which is not registered under the subject {wanted[0]}"
+    return fault(compiled, candidate, payload) if rules.is_full else None
 
 
 def fault(compiled: Compiled, candidate: NamedSchema, payload: bytes) -> str | None:

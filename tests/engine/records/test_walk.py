@@ -4,6 +4,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -152,8 +153,7 @@ def test_where_there_is_a_compiler_the_compiled_form_is_the_one_in_use() -> None
         subprocess.run(["cc", "--version"], capture_output=True, check=True)
     except OSError:
         pytest.skip("no compiler")
-    (path,) = compiling.compiled()
-    assert path.parent == Path(record_walk.__file__).parent
+    assert Path(record_walk.__file__).parent in {path.parent for path in compiling.compiled()}
     program = "from engine.records.walk import is_compiled; print(is_compiled)"
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, cwd=compiling.ROOT, check=True
@@ -187,6 +187,31 @@ def test_what_all_values_begin_with_is_found(
         assert data[position:].startswith(values[0])
     elif form is not record_walk._common_beginning:
         assert not is_common, "only the form in Python may leave it open"
+
+
+VALUES = [pytest.param(record_walk._values, id="python")]
+if record_walk.is_compiled:
+    VALUES.append(pytest.param(record_walk.values, id="compiled"))
+
+
+@pytest.mark.parametrize("form", VALUES)
+@given(st.lists(st.tuples(st.none() | st.binary(max_size=70), st.none() | st.binary(max_size=200)), max_size=6))
+def test_all_values_are_found(
+    form: Callable[[bytes, int, int], Any], records: list[tuple[bytes | None, bytes | None]]
+) -> None:
+    data = b"??" + section(*(pack_record(index, -5, key, value, HEADERS) for index, (key, value) in enumerate(records)))
+    found = form(data, 2, len(records))
+    assert [(index, data[begin:end]) for index, begin, end in found] == [
+        (index, value) for index, (_, value) in enumerate(records) if value is not None
+    ]
+    assert not records or form(data[:-1], 2, len(records)) is None
+    assert form(data, 2, len(records) + 1) is None
+
+
+@pytest.mark.skipif(not record_walk.is_compiled, reason="there is no compiled form here")
+@given(st.binary(max_size=80), st.integers(-1, 5))
+def test_both_forms_find_the_same_values_in_any_bytes(data: bytes, count: int) -> None:
+    assert record_walk.values(data, 0, count) == record_walk._values(data, 0, count)
 
 
 def test_the_compiled_form_reads_nothing_outside_of_the_section() -> None:

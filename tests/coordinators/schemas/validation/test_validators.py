@@ -64,7 +64,7 @@ def test_no_more_validators_are_kept_than_that() -> None:
         assert isinstance(validators.compiled(candidate), Compiled)
         found.append(candidate)
     assert [validators.is_ready(each) for each in found] == [False, True, True]
-    assert validators.complaint(found[0], VALUES, b"x") is None
+    assert validators.complaint(found[0], VALUES)(b"x") is None
     assert validators.is_ready(found[0])
 
 
@@ -73,7 +73,7 @@ def test_a_schema_that_cannot_be_read_is_a_reason() -> None:
     registry.add(1, "{")
     candidate = validators.candidate("t", VALUES, _framing(1))
     assert isinstance(candidate, NamedSchema)
-    reason = validators.complaint(candidate, VALUES, b"")
+    reason = validators.complaint(candidate, VALUES)(b"")
     assert reason is not None
     assert reason.startswith("names schema id 1, which cannot be read")
 
