@@ -90,6 +90,18 @@ def test_the_page_of_guarantees_names_tests_and_commands_that_there_are() -> Non
     assert set(re.findall(r"`make ([a-z-]+)", page)) <= targets
 
 
+def test_the_page_of_security_names_tests_that_there_are() -> None:
+    page = (DOCS / "security.md").read_text()
+    named = re.findall(r"`((?:compat_)?tests/[^`:]+)::(\w+)`", page)
+    assert len(named) > 25
+    absent = {
+        (file, test)
+        for file, test in named
+        if not re.search(rf"^(?:async )?def {test}\(", (DOCS.parent / file).read_text(), re.MULTILINE)
+    }
+    assert absent == set()
+
+
 def test_the_comparison_quotes_figures_that_were_measured() -> None:
     page = (DOCS / "comparison.md").read_text()
     measured = (DOCS / "benchmarks.md").read_text()

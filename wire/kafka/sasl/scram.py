@@ -86,7 +86,7 @@ class ScramExchange:
             raise SaslAuthenticationFailed("the final message is about another beginning")
         # CVE-2024-56128: else a final message of another exchange would do.
         if not hmac.compare_digest(nonce, self._nonce):
-            twice = nonce == self._client_nonce + self._nonce
+            twice = hmac.compare_digest(nonce, self._client_nonce + self._nonce)
             raise SaslAuthenticationFailed(
                 "the nonce is another than the one that was sent"
                 + (": librdkafka before 2.6.1 sends its own twice, use a later one or PLAIN" if twice else "")
