@@ -28,6 +28,13 @@ class SchemaDoor:
             status, said = door.exchange(method, f"{target}?{urlencode(given)}" if given else target, body)
         return _answer(status, said)
 
+    def or_nothing(self, *path: str) -> Any:
+        """What is there, or nothing."""
+        try:
+            return self.ask("GET", *path)
+        except NotFound:
+            return None
+
     def schema(self, schema_id: int, subject: str = "") -> Any:
         """A schema by its id."""
         return self.ask("GET", "schemas", "ids", str(schema_id), subject=subject or None)

@@ -125,24 +125,16 @@ def exported(registry: SchemaDoor) -> SchemaTopic:
 
 def _settings(registry: SchemaDoor, subjects: Iterable[str]) -> Iterator[Settings]:
     """Scopes with what they have of their own. Ours lists them; another registry tells only of whom it is asked for."""
-    listed = _or_nothing(registry, "settings")
+    listed = registry.or_nothing("settings")
     if listed is not None:
         yield from ((each.get("subject"), each.get("config", {}), each.get("mode")) for each in listed)
         return
     mode = registry.ask("GET", "mode").get("mode")
     yield None, {}, None if mode == "READWRITE" else mode
-    contexts = [f":{name}:" for name in _or_nothing(registry, "contexts") or () if name != "." and name[:1] == "."]
+    contexts = [f":{name}:" for name in registry.or_nothing("contexts") or () if name != "." and name[:1] == "."]
     for scope in (*contexts, *subjects):
-        config, held = _or_nothing(registry, "config", scope) or {}, _or_nothing(registry, "mode", scope) or {}
+        config, held = registry.or_nothing("config", scope) or {}, registry.or_nothing("mode", scope) or {}
         yield scope, config, held.get("mode")
-
-
-def _or_nothing(registry: SchemaDoor, *path: str) -> Any:
-    """What is there, or nothing."""
-    try:
-        return registry.ask("GET", *path)
-    except NotFound:
-        return None
 
 
 def imported(registry: SchemaDoor, topic: SchemaTopic) -> int:

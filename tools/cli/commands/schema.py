@@ -34,6 +34,7 @@ Version = Annotated[str, typer.Option("--version", metavar="N", help="This one; 
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 ENDINGS = {".avsc": "AVRO", ".json": "JSON", ".proto": "PROTOBUF"}
+MODE = "mode"
 LIST = (Column("subject"), Column("versions"), Column("id", right=True), Column("type"))
 
 
@@ -193,6 +194,8 @@ def delete(
         "tidegate schema config",
         "tidegate schema config orders-value --level FULL_TRANSITIVE",
         "tidegate schema config orders-value --mode READONLY",
+        "tidegate schema config old-orders-value --set alias=orders-value",
+        "tidegate schema config orders-value --set normalize=true --unset compatibility",
     ),
 )
 def config(
@@ -203,22 +206,51 @@ def config(
     ] = None,
     mode: Annotated[str | None, typer.Option("--mode", metavar="MODE", help="READWRITE, READONLY or IMPORT.")] = None,
     force: Annotated[bool, typer.Option("--force", help="IMPORT though there are schemas.")] = False,
+    members: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="What else /config takes; a value is JSON or a word."),
+    ] = None,
+    unset: Annotated[
+        list[str] | None, typer.Option("--unset", metavar="NAME", help="One of those, compatibility, or mode.")
+    ] = None,
     registry: At = None,
 ) -> None:
-    """The compatibility level and the mode of a subject, or of all; with options they are set."""
+    """What holds for a subject, or for all: the compatibility level, the mode and what else is set; options set it."""
     at = session(context)
     scope = [] if subject is None else [subject]
+    given = {name: None for name in unset or () if name != MODE} | dict(map(_member, members or ()))
+    given |= {} if level is None else {"compatibility": level}
     door = registry_of(at.profile, registry)
-    if level is not None:
-        door.ask("PUT", "config", *scope, body={"compatibility": level})
+    if given:
+        door.ask("PUT", "config", *scope, body=given)
     if mode is not None:
         door.ask("PUT", "mode", *scope, body={"mode": mode}, force=force or None)
+    elif MODE in (unset or ()):
+        door.ask("DELETE", "mode", *scope)
     found = {
+        # Of a subject that stands for another one only its own config tells.
+        **({} if subject is None else door.or_nothing("config", subject) or {}),
         **door.ask("GET", "config", *scope, defaultToGlobal=True),
         **door.ask("GET", "mode", *scope, defaultToGlobal=True),
     }
     whose = "all subjects" if subject is None else subject
-    at.output.done(f"{whose}: level {found['compatibilityLevel']}, mode {found['mode']}", **found)
+    others = [f", {name} {_said(each)}" for name, each in found.items() if name not in ("compatibilityLevel", MODE)]
+    told = f"{whose}: level {found['compatibilityLevel']}, mode {found['mode']}{''.join(others)}"
+    at.output.done(told, **found)
+
+
+def _member(text: str) -> tuple[str, Any]:
+    name, equals, value = text.partition("=")
+    if not (name and equals):
+        raise UsageMistake(f"{text!r} sets nothing", "write it like normalize=true")
+    try:
+        return name, json.loads(value)
+    except ValueError:
+        return name, value
+
+
+def _said(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 @command(

@@ -44,6 +44,18 @@ def test_a_subject_from_its_first_version_to_another_registry(tmp_path: Path, mo
         assert '+      "name": "note"' in run("schema", "diff", "orders-value", "1", *where).out
         assert "FULL" in run("schema", "config", "orders-value", "--level", "full", *where).out
 
+        config = ("schema", "config", "old-orders-value", *where)
+        assert "level FULL, mode READWRITE, alias orders-value" not in run(*config).out
+        set_both = run(*config, "--set", "alias=orders-value", "--set", "normalize=true", "--level", "none")
+        assert set_both.out.strip().endswith("level NONE, mode READWRITE, normalize true, alias orders-value")
+        assert run("schema", "show", "old-orders-value", "--version", "1", *where).code == 0
+        gone = run(*config, "--unset", "alias", "--unset", "compatibility", "--unset", "normalize")
+        assert gone.out.strip().endswith("old-orders-value: level BACKWARD, mode READWRITE")
+        readonly = ("schema", "config", "orders-value", *where)
+        assert "READONLY" in run(*readonly, "--mode", "READONLY").out
+        assert "READWRITE" in run(*readonly, "--unset", "mode").out
+        assert run(*config, "--set", "alias").code == Exit.USAGE
+
         sent = run("produce", "orders", "--schema", "orders-value", '{"id": 7}', '{"id": 8, "note": "x"}', *where)
         assert sent.code == 0, sent.err
         assert run("produce", "orders", "--schema", "orders-value:1", '{"id": "seven"}', *where).code == Exit.USAGE
