@@ -9,6 +9,7 @@ import trio
 from attrs import define, field
 
 from coordinators.access.callers import Proof
+from coordinators.access.checking import Place
 from coordinators.access.failed_logins import FailedLogins
 from coordinators.access.fair_lock import FairLock
 from coordinators.access.key_sets import KeySet
@@ -116,15 +117,15 @@ class Entrances:
         """TLS for another door than Kafka's, by the keys of a listener of this name; what is spoken in it, by ALPN."""
         return self._tls(ListenerSettings(self.config.settings, name), protocols)
 
-    def token_check(self, name: str) -> Callable[[str], Awaitable[Proof | None]]:
+    def token_check(self, name: str) -> Callable[[str, Place], Awaitable[Proof | None]]:
         """Whose token somebody sends to another door than Kafka's, by the keys of a listener of this name."""
         settings = ListenerSettings(self.config.settings, name)
         rules = self._token_rules(settings)
         exchange = OAuthExchange(self._key_set(settings), rules, self.clock)
 
-        async def check(token: str) -> Proof | None:
+        async def check(token: str, place: Place) -> Proof | None:
             try:
-                valid = await exchange.validated(token)
+                valid = await exchange.validated(token, place)
             except SaslAuthenticationFailed:
                 return None
             ends_ms = valid.expires_at_ms + rules.skew_s * 1000

@@ -1,17 +1,22 @@
 """How many logins of a door are checked, or wait for that, at one time: the next caller is asked to come again.
 
 To check a password takes long on purpose, so guesses pile up. They fill places of their own, not those of who sends a
-token; and one address has no more than its share, so that guesses from there leave room for others.
+token; and one address has no more than its share, so that guesses from there leave room for others. A token needs a
+place only while the key that it names is looked for at its issuer.
 """
 
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 
 from attrs import define, field
 
 MOST_CHECKED = 16
 MOST_OF_AN_ADDRESS = 8
+
+
+Place = Callable[[], AbstractContextManager[None]]
+"""Takes a place for the length of a block; `TooManyChecked` if there is none."""
 
 
 class TooManyChecked(Exception):

@@ -37,12 +37,16 @@ class KeySet:
     _asked_at: float = field(default=float("-inf"), init=False)
     _fetching: trio.Lock = field(factory=trio.Lock, init=False)
 
+    def known(self, key_id: str) -> Any | None:
+        """The key of this id, if it was fetched before."""
+        return self._keys.get(key_id)
+
     async def find(self, key_id: str) -> Any | None:
         """The key of this id; None if there is none, which is looked up once more if that was not done just now.
 
         Who asks while keys are being fetched, as they are when the node has just started, waits for them.
         """
-        key = self._keys.get(key_id)
+        key = self.known(key_id)
         if key is not None:
             return key
         async with self._fetching:

@@ -8,13 +8,14 @@ the answer, and is not told what was wrong.
 import hmac
 from base64 import b64decode
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 import trio
 from attrs import define, field, frozen
 
 from coordinators.access.callers import ANONYMOUS, Caller, Principal, Proof, plain_address
-from coordinators.access.checking import Checking, TooManyChecked
+from coordinators.access.checking import Checking, Place, TooManyChecked
 from coordinators.access.failed_logins import FailedLogins
 from wire.http.config import Access
 
@@ -26,8 +27,8 @@ CheckPassword = Callable[[str, str], Awaitable[Proof | None]]
 """Who has this name and this password; None if nobody has."""
 Recall = Callable[[str, str], Proof | None]
 """The same of who has shown it lately: it is not checked again, and waits for nobody who guesses."""
-CheckToken = Callable[[str], Awaitable[Proof | None]]
-"""Whose token it is; None if it is nobody's, or not any longer."""
+CheckToken = Callable[[str, Place], Awaitable[Proof | None]]
+"""Whose token it is; None if it is nobody's, or not any longer. It takes a place for as long as it waits."""
 
 MOST_CREDENTIAL_BYTES = 8 * 1024
 SCHEMES = ("basic", "bearer")
@@ -114,8 +115,7 @@ class Reception:
             return Proof(self.access.token_principal)
         if self.check_token is None:
             return None
-        with self._tokens.place(host):
-            return await self.check_token(given)
+        return await self.check_token(given, partial(self._tokens.place, host))
 
     async def _of_password(self, check: CheckPassword, given: str, host: str) -> Proof | None:
         try:

@@ -4,6 +4,7 @@ Whoever says something wrong waits for the answer, and is not told what was wron
 """
 
 import hmac
+from functools import partial
 
 import trio
 from attrs import define, field
@@ -53,10 +54,8 @@ class TextLogins:
         """Who AUTH names; `BadCommand` if that is nobody, or not shown."""
         proof = self._recalled(command)
         if proof is None:
-            checking = self._tokens if command.user is None else self._passwords
             try:
-                with checking.place(plain_address(address)):
-                    proof = await self._proof(command)
+                proof = await self._proof(command, plain_address(address))
             except TooManyChecked:
                 busy = "too many clients show who they are: try again in a second"
                 raise BadCommand("BUSY", busy, ends=True) from None
@@ -79,15 +78,17 @@ class TextLogins:
         is_ours = token is not None and hmac.compare_digest(command.secret.encode(), token.encode())
         return Proof(self.access.token_principal) if is_ours else None
 
-    async def _proof(self, command: AuthCommand) -> Proof | None:
+    async def _proof(self, command: AuthCommand, host: str) -> Proof | None:
         user, secret = command.user, command.secret
         if not secret or len(secret) > MOST_SECRET_BYTES:
             return None
         if user is None:
-            return None if self.check_token is None else await self.check_token(secret)
+            place = partial(self._tokens.place, host)
+            return None if self.check_token is None else await self.check_token(secret, place)
         if self.check_password is None or not user or user == ANONYMOUS.name:
             return None
-        return await self.check_password(user, secret)
+        with self._passwords.place(host):
+            return await self.check_password(user, secret)
 
     def _ways(self) -> str:
         ways = []

@@ -11,7 +11,7 @@ import trio.testing
 from trio.testing import trio_test
 
 from coordinators.access.callers import ANONYMOUS, Caller, Principal, Proof
-from coordinators.access.checking import MOST_OF_AN_ADDRESS
+from coordinators.access.checking import MOST_OF_AN_ADDRESS, Place
 from coordinators.access.failed_logins import FailedLogins
 from engine.clock import ManualClock
 from engine.timers import Timers
@@ -40,7 +40,7 @@ async def check_password(name: str, password: str) -> Proof | None:
     return Proof(Principal(name)) if is_right else None
 
 
-async def check_token(token: str) -> Proof | None:
+async def check_token(token: str, _place: Place) -> Proof | None:
     return Proof(Principal("robot")) if token == "jwt" else None
 
 
@@ -51,7 +51,7 @@ def reception(**options: Any) -> Reception:
 
 @trio_test
 async def test_a_token_may_name_its_owners_tenant() -> None:
-    async def check(_token: str) -> Proof:
+    async def check(_token: str, _place: Place) -> Proof:
         return Proof(Principal("robot"), tenant="acme")
 
     caller = await reception(check_token=check).caller(request("Bearer jwt"), HERE)
@@ -210,6 +210,26 @@ async def test_so_many_at_once_are_checked_and_no_more() -> None:
         assert (await at.caller(request("Bearer secret"), HERE)).principal == OPERATOR
         release.set()
     assert len(let_in) == MOST_OF_AN_ADDRESS
+
+
+@trio_test
+async def test_tokens_that_wait_for_their_issuer_are_not_in_the_way_of_others() -> None:
+    async def check(token: str, place: Place) -> Proof:
+        if token != "jwt":
+            with place():
+                await trio.sleep_forever()
+        return Proof(Principal("robot"))
+
+    at = reception(check_token=check)
+    async with trio.open_nursery() as nursery:
+        for _ in range(MOST_OF_AN_ADDRESS):
+            nursery.start_soon(at.caller, request("Bearer unheard-of"), HERE)
+        await trio.testing.wait_all_tasks_blocked()
+        with pytest.raises(Problem) as caught:
+            await at.caller(request("Bearer unheard-of"), HERE)
+        assert caught.value.status is HTTPStatus.SERVICE_UNAVAILABLE
+        assert (await at.caller(request("Bearer jwt"), HERE)).principal == Principal("robot")
+        nursery.cancel_scope.cancel()
 
 
 def test_only_probes_and_the_files_of_the_console_are_open() -> None:

@@ -10,7 +10,7 @@ from attrs import define, evolve, field
 from trio.testing import trio_test
 
 from coordinators.access.callers import Caller, Principal, Proof
-from coordinators.access.checking import MOST_OF_AN_ADDRESS
+from coordinators.access.checking import MOST_OF_AN_ADDRESS, Place
 from wire.http.config import Access
 from wire.socket_options import tune
 from wire.text import answers
@@ -180,7 +180,7 @@ async def has_password(user: str, password: str) -> Proof | None:
     return Proof(Principal(user)) if (user, password) == ("alice", "secret") else None
 
 
-async def whose_token(token: str) -> Proof | None:
+async def whose_token(token: str, _place: Place) -> Proof | None:
     await trio.lowlevel.checkpoint()
     return Proof(Principal("bob")) if token == "good" else None
 
@@ -262,7 +262,7 @@ async def test_who_was_here_lately_waits_for_nobody_that_guesses() -> None:
     def recall(user: str, password: str) -> Proof | None:
         return Proof(Principal(user)) if (user, password) == ("alice", "secret") else None
 
-    async def of_token(token: str) -> Proof | None:
+    async def of_token(token: str, _place: Place) -> Proof | None:
         return Proof(Principal("robot")) if token == "jwt" else None
 
     logins = TextLogins(check_password=check, recall=recall, check_token=of_token)

@@ -9,9 +9,11 @@ A login counts no longer than its token.
 
 import json
 import re
+from contextlib import nullcontext
 
 from attrs import define, field
 
+from coordinators.access.checking import Place
 from coordinators.access.key_sets import KeySet
 from coordinators.access.tokens import TokenRules, ValidToken, header_of, validate
 from engine.clock import Clock
@@ -50,10 +52,13 @@ class OAuthExchange:
             return Turn(REFUSED)
         return Turn(b"", Shown(valid.principal, valid.expires_at_ms, tenant=valid.tenant))
 
-    async def validated(self, token: str) -> ValidToken:
-        """Whose token it is; `SaslAuthenticationFailed` if it does not count."""
+    async def validated(self, token: str, place: Place = nullcontext) -> ValidToken:
+        """Whose token it is; `SaslAuthenticationFailed` if it does not count. Who waits for a key needs a place."""
         header = header_of(token)
-        key = await self.keys.find(header.key_id)
+        key = self.keys.known(header.key_id)
+        if key is None:
+            with place():
+                key = await self.keys.find(header.key_id)
         if key is None:
             raise SaslAuthenticationFailed("the token names a key that its issuer does not have")
         return validate(token, header, key, self.rules, self.clock.now_ms() / 1000)

@@ -6,12 +6,14 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import pytest
 import trio
 from trio.testing import trio_test, wait_all_tasks_blocked
 
+from coordinators.access.checking import Checking, TooManyChecked
 from coordinators.access.key_sets import KeySet
 from coordinators.access.tokens import TokenRules
 from engine.clock import ManualClock
@@ -115,6 +117,17 @@ async def test_an_unknown_key_is_looked_up_once_in_a_while_whoever_asks() -> Non
     now.advance_ms(11_000)
     assert await keys.find("new") is None
     assert await keys.find("ec") is not None, "while it is down the last keys count"
+
+
+@trio_test
+async def test_only_who_waits_for_a_key_needs_a_place() -> None:
+    """Tokens that name no key of the issuer's wait until it answers, which may be long: others come in meanwhile."""
+    made, checking = exchange(Issuer(RSA), clock()), Checking(most=0)
+    await made.keys.find("rsa")
+    place = partial(checking.place, "10.0.0.7")
+    assert str((await made.validated(token(), place)).principal) == "User:alice"
+    with pytest.raises(TooManyChecked):
+        await made.validated(token(key=EC, algorithm="ES256"), place)
 
 
 @trio_test
