@@ -9,7 +9,7 @@ from functools import partial
 
 from attrs import define
 
-from coordinators.access.callers import Principal, Proof
+from coordinators.access.callers import Principal, Proof, network_of
 from coordinators.access.fair_lock import FairLock
 from coordinators.access.password_file import PasswordFile
 from coordinators.access.users import Users
@@ -49,7 +49,7 @@ class ClearPasswords:
         """Whether a user of the file has the password."""
         if file.is_known(name, password):
             return True
-        async with self.checking.held(address):
+        async with self.checking.held(network_of(address)):
             return await in_worker(self.workers, file.has_password, name, password)
 
     def _of_file(self, file: PasswordFile, name: str) -> Proof:

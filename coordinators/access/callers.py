@@ -1,5 +1,6 @@
 """Who asks: a principal, and the address that it asks from."""
 
+import ipaddress
 from collections.abc import Callable
 
 from attrs import field, frozen
@@ -75,6 +76,18 @@ class Caller:
 def plain_address(address: str) -> str:
     """As callers, rules and limits name it: of IPv4 where that is carried in IPv6."""
     return address.removeprefix(_MAPPED)
+
+
+def network_of(address: str) -> str:
+    """Where it comes from, for whoever takes turns or has a share: of IPv6 the network, all addresses of which one host
+    may have."""
+    plain = plain_address(address)
+    if ":" not in plain:
+        return plain
+    try:
+        return str(ipaddress.IPv6Network((plain.partition("%")[0], 64), strict=False))
+    except ValueError:
+        return plain
 
 
 NODE = Caller(Principal("tidegate", "Node"), "")

@@ -11,6 +11,8 @@ from contextlib import AbstractContextManager, contextmanager
 
 from attrs import define, field
 
+from coordinators.access.callers import network_of
+
 MOST_CHECKED = 16
 MOST_OF_AN_ADDRESS = 8
 
@@ -34,7 +36,7 @@ class Checking:
     @contextmanager
     def place(self, address: str) -> Iterator[None]:
         """One for a login from this address; `TooManyChecked` if there is none."""
-        places = self._by_address
+        places, address = self._by_address, network_of(address)
         if places.total() >= self.most or places[address] >= self.most_of_an_address:
             raise TooManyChecked
         places[address] += 1
