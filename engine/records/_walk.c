@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#define VERSION 3
+#define VERSION 4
 /* From here on other threads may run meanwhile. */
 #define LONG_BYTES 65536
 
@@ -79,6 +79,7 @@ static inline int field(span *rest, int may_be_null, int64_t *size)
 typedef struct {
     int64_t key_size;
     int64_t value_size;
+    const uint8_t *key;
     const uint8_t *value;
 } parts;
 
@@ -93,7 +94,10 @@ static inline int record(span *section, int64_t index, parts *found)
     rest.end = section->at + size;
     if (!number(&rest, 64, &timestamp_delta) || !number(&rest, 32, &offset_delta) || offset_delta != index)
         return 0;
-    if (!field(&rest, 1, &found->key_size) || !field(&rest, 1, &found->value_size))
+    if (!field(&rest, 1, &found->key_size))
+        return 0;
+    found->key = rest.at - (found->key_size > 0 ? found->key_size : 0);
+    if (!field(&rest, 1, &found->value_size))
         return 0;
     found->value = rest.at - (found->value_size > 0 ? found->value_size : 0);
     if (!number(&rest, 32, &headers) || headers < 0 || headers > rest.end - rest.at)
@@ -204,7 +208,7 @@ static PyObject *without_key(PyObject *module, PyObject *const *arguments, Py_ss
 
 PyDoc_STRVAR(
     common_beginning_doc,
-    "common_beginning(buffer, start, count, size) -> (index, position) of the first value, if all begin alike, or None.");
+    "common_beginning(buffer, start, count, size, of_keys) -> (index, position) of the first, if all begin alike, or None.");
 
 static PyObject *common_beginning(PyObject *module, PyObject *const *arguments, Py_ssize_t given)
 {
@@ -214,12 +218,15 @@ static PyObject *common_beginning(PyObject *module, PyObject *const *arguments, 
     Py_ssize_t size, position;
     const uint8_t *first = NULL;
     parts found;
-    int is_common = 1;
+    int is_common = 1, of_keys;
     (void)module;
-    if (given != 4) {
-        PyErr_SetString(PyExc_TypeError, "common_beginning takes a buffer, a start, a count and a size");
+    if (given != 5) {
+        PyErr_SetString(PyExc_TypeError, "common_beginning takes a buffer, a start, a count, a size and whether of keys");
         return NULL;
     }
+    of_keys = PyObject_IsTrue(arguments[4]);
+    if (of_keys < 0)
+        return NULL;
     size = PyLong_AsSsize_t(arguments[3]);
     if (size < 0) {
         if (!PyErr_Occurred())
@@ -231,14 +238,18 @@ static PyObject *common_beginning(PyObject *module, PyObject *const *arguments, 
     for (index = 0; is_common && index < count; index++) {
         if (!record(&section, index, &found)) {
             is_common = 0;
-        } else if (found.value_size >= 0) {
-            if (found.value_size < size)
+        } else {
+            int64_t length = of_keys ? found.key_size : found.value_size;
+            const uint8_t *begin = of_keys ? found.key : found.value;
+            if (length < 0)
+                continue;
+            if (length < size)
                 is_common = 0;
             else if (first == NULL) {
-                first = found.value;
+                first = begin;
                 first_index = index;
             } else {
-                is_common = memcmp(first, found.value, (size_t)size) == 0;
+                is_common = memcmp(first, begin, (size_t)size) == 0;
             }
         }
     }

@@ -13,7 +13,7 @@ from typing import NoReturn
 from engine.errors import InvalidRecord
 from engine.files.files import Buffer
 
-VERSION = 3
+VERSION = 4
 INT, LONG = 32, 64
 """Bits of the numbers inside records."""
 SMALLEST_RECORD_BYTES = 7
@@ -101,9 +101,12 @@ def _without_key(buffer: Buffer, start: int, count: int, most: int, /) -> tuple[
     return found, indexes
 
 
-def _common_beginning(buffer: Buffer, start: int, count: int, size: int, /) -> tuple[int, int] | None:
+def _common_beginning(buffer: Buffer, start: int, count: int, size: int, of_keys: bool, /) -> tuple[int, int] | None:
     """The index of the first of the (sound) records that has a value, and where that lies, if all values there are
-    begin with the same `size` bytes; None also where that is hard to tell. It reads no more than it needs."""
+    begin with the same `size` bytes; or the same of keys. None also where that is hard to tell, which of keys it is
+    here. It reads no more than it needs."""
+    if of_keys:
+        return None
     data = buffer if isinstance(buffer, bytes) else bytes(buffer)
     position, beginning, first = start, b"", None
     for index in range(count):

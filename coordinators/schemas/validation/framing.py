@@ -11,7 +11,7 @@ from typing import NamedTuple
 from attrs import define, field
 from stringzilla import find
 
-from coordinators.schemas.validation.prefixes import NOTHING, only_framing
+from coordinators.schemas.validation.prefixes import only_framing
 from coordinators.schemas.validation.rules import KEY, VALUE, SchemaRules
 from coordinators.schemas.validation.spans import RecordParts, headers_of, record_spans
 from engine.records.walk import values
@@ -20,8 +20,6 @@ ID_BYTES, GUID_BYTES = 5, 17
 HEADERS = {KEY: b"__key_schema_id", VALUE: b"__value_schema_id"}
 HEADERS_END = b"_schema_id"
 """What both have in common: a batch without it has neither."""
-ONLY_VALUES = [(VALUE, False)], [(VALUE, True)]
-"""What most topics ask for that ask for anything."""
 
 
 class Framed(NamedTuple):
@@ -57,23 +55,31 @@ def survey(data: bytes, count: int, rules: SchemaRules) -> Survey:
     found = Survey(data)
     # What a schema calls a record can depend on the record.
     parts = [(part.part, part.is_full or part.needs_name) for part in (rules.key, rules.value) if part is not None]
-    has_headers = find(data, HEADERS_END) >= 0
-    framing, first = NOTHING if has_headers or parts not in ONLY_VALUES else only_framing(data, count)
-    if framing:
-        found.wanted[VALUE, framing] = None
-        if parts[0][1]:
-            places = values(data, 0, count) or ()
-            found.framed += [Framed(index, VALUE, framing, start + ID_BYTES, end) for index, start, end in places]
-        else:
-            found.framed.append(Framed(first, VALUE, framing, 0, 0))
-    elif has_headers:
+    if find(data, HEADERS_END) >= 0:
         for index, span in enumerate(record_spans(data, count)):
             headers = dict(headers_of(data, span))
             for part, is_full in parts:
                 _look(found, index, part, span, headers.get(HEADERS[part]), is_full=is_full)
-    else:
+    elif not _are_alike(found, count, parts):
         _look_at_prefixes(found, count, parts)
     return found
+
+
+def _are_alike(found: Survey, count: int, parts: Sequence[tuple[str, bool]]) -> bool:
+    """Take the short way, if every part has but one framing: as it is nearly always."""
+    if (KEY, True) in parts:
+        return False
+    alike = [(*part, *only_framing(found.data, count, of_keys=part[0] == KEY)) for part in parts]
+    if not all(framing for _, _, framing, _ in alike):
+        return False
+    for part, is_full, framing, first in alike:
+        found.wanted[part, framing] = None
+        if is_full:
+            places = values(found.data, 0, count) or ()
+            found.framed += [Framed(index, part, framing, start + ID_BYTES, end) for index, start, end in places]
+        else:
+            found.framed.append(Framed(first, part, framing, 0, 0))
+    return True
 
 
 def _look_at_prefixes(found: Survey, count: int, parts: Sequence[tuple[str, bool]]) -> None:

@@ -172,13 +172,16 @@ _VALUE = st.none() | st.builds(
 
 
 @pytest.mark.parametrize("form", BEGINNINGS)
+@pytest.mark.parametrize("of_keys", [False, True])
 @given(st.lists(st.tuples(st.none() | st.binary(max_size=70), _VALUE), max_size=6))
-def test_what_all_values_begin_with_is_found(
-    form: Callable[[bytes, int, int, int], Unsound], records: list[tuple[bytes | None, bytes | None]]
+def test_what_all_values_or_keys_begin_with_is_found(
+    of_keys: bool, form: Callable[..., Unsound], records: list[tuple[bytes | None, bytes | None]]
 ) -> None:
-    data = b"??" + section(*(plain(index, value, key) for index, (key, value) in enumerate(records)))
+    """The pairs are keys and values, or the other way round."""
+    packed = [pair[::-1] if of_keys else pair for pair in records]
+    data = b"??" + section(*(plain(index, value, key) for index, (key, value) in enumerate(packed)))
     values = [value for _, value in records if value is not None]
-    found = form(data, 2, len(records), 3)
+    found = form(data, 2, len(records), 3, of_keys)
     is_common = bool(values) and all(len(value) >= 3 and value[:3] == values[0][:3] for value in values)
     if found is not None:
         index, position = found
@@ -219,8 +222,8 @@ def test_the_compiled_form_reads_nothing_outside_of_the_section() -> None:
         pytest.skip("there is no compiled form")
     whole = plain(0, b"abc")
     for size in range(len(whole)):
-        assert record_walk.common_beginning(whole[:size], 0, 1, 3) is None
+        assert record_walk.common_beginning(whole[:size], 0, 1, 3, False) is None
     with pytest.raises(ValueError, match="outside"):
-        record_walk.common_beginning(whole, len(whole) + 1, 1, 3)
+        record_walk.common_beginning(whole, len(whole) + 1, 1, 3, False)
     with pytest.raises(ValueError, match="at least 0"):
-        record_walk.common_beginning(whole, 0, 1, -1)
+        record_walk.common_beginning(whole, 0, 1, -1, False)

@@ -1,7 +1,13 @@
 """How records say which schema they were written with."""
 
-import pytest
+from itertools import product
+from unittest.mock import patch
 
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from coordinators.schemas.validation import framing
 from coordinators.schemas.validation.framing import schema_named, survey
 from coordinators.schemas.validation.rules import PartRules, SchemaRules
 from engine.records.layout import pack_record
@@ -51,3 +57,31 @@ def test_a_framing_names_an_id_or_a_guid() -> None:
     assert schema_named(ID) == 7
     assert schema_named(b"\x00\xff\xff\xff\xff") == -1
     assert schema_named(GUID) == "00010203-0405-0607-0809-0a0b0c0d0e0f"
+
+
+_PART = st.none() | st.builds(
+    lambda framing, rest: framing + rest,
+    st.sampled_from([b"\0\0\0\0\7", b"\0\0\0\0\7", b"\0\0\0\0\7", b"\0\0\0\0\x08", b"\0\0", b"\2", b"\1" + bytes(16)]),
+    st.binary(max_size=70),
+)
+
+
+@pytest.mark.parametrize("levels", list(product([None, False, True], repeat=2))[1:])
+@given(st.lists(st.tuples(_PART, _PART), max_size=5))
+def test_the_short_way_sees_what_the_long_one_sees(
+    levels: tuple[bool | None, bool | None], records: list[tuple[bytes | None, bytes | None]]
+) -> None:
+    key, value = (
+        None if is_full is None else PartRules(part, is_full, "TopicNameStrategy")
+        for part, is_full in zip(("key", "value"), levels, strict=True)
+    )
+    rules, count = SchemaRules(key, value), len(records)
+    data = b"".join(pack_record(index, 0, *pair) for index, pair in enumerate(records))
+    short = survey(data, count, rules)
+    with patch.object(framing, "_are_alike", lambda *_: False):
+        long = survey(data, count, rules)
+    assert (short.wanted.keys(), short.unframed) == (long.wanted.keys(), long.unframed)
+    full = [part for part, is_full in zip(("key", "value"), levels, strict=True) if is_full]
+    assert [each for each in short.framed if each.part in full] == [each for each in long.framed if each.part in full]
+    named = [{(each.record, each.part, each.framing) for each in seen.framed} for seen in (short, long)]
+    assert named[0] == named[1]
