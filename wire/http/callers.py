@@ -139,7 +139,7 @@ class Reception:
     def _ways(self) -> list[str]:
         ways = []
         if self.access.token is not None or self.check_token is not None:
-            what = "the token of http.token" if self.check_token is None else "a token"
+            what = f"the token of {self.door}.token" if self.check_token is None else "a token"
             ways.append(f"the header 'Authorization: Bearer ...' with {what}")
         if self.check_password is not None:
             ways.append("'Authorization: Basic ...' with a user's name and password")

@@ -158,6 +158,13 @@ async def test_whoever_says_nothing_is_refused_wherever_anybody_is_asked() -> No
 
 
 @trio_test
+@pytest.mark.parametrize("door", ["http", "grpc", "registry"])
+async def test_who_is_refused_is_told_the_key_of_that_door(door: str) -> None:
+    with pytest.raises(Problem, match=rf"the token of {door}\.token"):
+        await reception(door=door).caller(request(None), HERE)
+
+
+@trio_test
 async def test_where_nobody_is_asked_it_does_not_matter_what_is_said() -> None:
     at = Reception(Access())
     for said in (None, "Bearer anything", "Basic !!!"):
