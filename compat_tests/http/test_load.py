@@ -1,4 +1,4 @@
-"""The load test that operators are given runs against a broker, and fails where it should."""
+"""The load tests that operators are given run against a broker, through either door, and fail where they should."""
 
 import os
 import shutil
@@ -13,9 +13,10 @@ from compat_tests import brokers
 from compat_tests.waiting import eventually
 from tidegate import testing
 
-pytestmark = pytest.mark.skipif(brokers.target() == "kafka", reason="it goes through the HTTP door")
+pytestmark = pytest.mark.skipif(brokers.target() == "kafka", reason="they go through other doors than Kafka's")
 ROOT = Path(__file__).parents[2]
-SCRIPT = ROOT / "deploy" / "load" / "k6.js"
+LOAD = ROOT / "deploy" / "load"
+GRPC = {"grpc.port": "-1"}
 FAILED = 99
 """k6's status where a threshold does not hold."""
 
@@ -28,26 +29,39 @@ def k6() -> str:
     return found
 
 
-def command(k6: str, url: str, **settings: object) -> list[str]:
-    given = {"URL": url, "DURATION": "4s", "RATE": 5, "P95_MS": 60_000, "READERS": 1, **settings}
+def command(k6: str, script: str, **settings: object) -> list[str]:
+    given = {"DURATION": "4s", "RATE": 5, "P95_MS": 60_000, "READERS": 1, "STREAMS": 1, **settings}
     options = [option for name, value in given.items() for option in ("-e", f"{name}={value}")]
-    return [k6, "run", "--no-color", "--no-usage-report", *options, str(SCRIPT)]
+    return [k6, "run", "--no-color", "--no-usage-report", *options, str(LOAD / script)]
 
 
 def test_the_load_test_writes_reads_and_delays_without_loss(k6: str) -> None:
     with testing.broker(timeout_s=60) as broker:
-        done = subprocess.run(command(k6, broker.http_url), capture_output=True, text=True, timeout=300, check=False)
+        done = subprocess.run(
+            command(k6, "k6.js", URL=broker.http_url), capture_output=True, text=True, timeout=300, check=False
+        )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "✓ records are written" in done.stdout
     assert "✓ a delayed record is taken" in done.stdout
     assert "✓ everything can be read again" in done.stdout
 
 
-def test_records_that_are_gone_make_it_fail(k6: str) -> None:
-    with testing.broker(timeout_s=60) as broker:
-        asked = command(k6, broker.http_url, PARTITIONS=1)
+def test_the_load_test_by_grpc_writes_and_reads_without_loss(k6: str) -> None:
+    with testing.broker(GRPC, timeout_s=60) as broker:
+        asked = command(k6, "k6-grpc.js", ADDRESS=broker.grpc_address)
+        done = subprocess.run(asked, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "✓ records are written" in done.stdout
+    assert "✓ records of streams are written" in done.stdout
+    assert "records_read" in done.stdout
+
+
+@pytest.mark.parametrize(("script", "topic"), [("k6.js", "k6-load"), ("k6-grpc.js", "k6-grpc")])
+def test_records_that_are_gone_make_it_fail(k6: str, script: str, topic: str) -> None:
+    with testing.broker(GRPC, timeout_s=60) as broker:
+        asked = command(k6, script, URL=broker.http_url, ADDRESS=broker.grpc_address, PARTITIONS=1, STREAMS=0)
         with subprocess.Popen(asked, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as running:
-            forget(broker.bootstrap, TopicPartition("k6-load", 0, 60))
+            forget(broker.bootstrap, TopicPartition(topic, 0, 60))
             told, _ = running.communicate(timeout=300)
     assert running.returncode == FAILED, told
     assert "records are missing" in told
