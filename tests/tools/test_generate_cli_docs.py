@@ -26,6 +26,13 @@ def test_every_command_has_a_section_help_and_examples() -> None:
             assert name in example, f"{example!r} shows another command than {name}"
 
 
+def test_the_paragraphs_of_help_are_broken_by_the_terminal() -> None:
+    for path, command in commands(ROOT):
+        assert "\n" not in command.help.replace("\n\n", ""), (
+            f"the help of {' '.join(path)} has ends of lines of its own"
+        )
+
+
 def test_every_pipeline_has_a_section_with_its_options() -> None:
     page = document()
     for name, pipeline in PIPELINES.items():

@@ -213,10 +213,15 @@ def command(
 
     def add(function: Function) -> Function:
         setattr(function, _EXAMPLES, tuple(examples))
-        app.command(name, cls=cls, **named)(function)
+        app.command(name, cls=cls, help=flowing(named.pop("help", function.__doc__) or ""), **named)(function)
         return function
 
     return add
+
+
+def flowing(text: str) -> str:
+    """A text with a line for each paragraph: how wide lines are is the terminal's."""
+    return "\n\n".join(" ".join(each.split()) for each in text.strip().split("\n\n"))
 
 
 def spoken(context: typer.Context) -> dict[str, Any]:
