@@ -212,7 +212,7 @@ def _cluster_rows() -> list[Row]:
                 f"two nodes against one: {shown}",
                 load,
                 absolutes=(Absolute("speed_up", 1.4),),
-                brokers=(TIDEGATE,),
+                brokers=(TIDEGATE, TIDEGATE_OS),
                 nodes=2,
             )
             for name, (shown, load) in SPEED_UPS.items()
