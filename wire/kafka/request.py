@@ -105,6 +105,8 @@ class Peer:
         listeners, self._gone_listeners = self._gone_listeners, {}
         for listener in listeners:
             listener(self)
+        # Who served it knows it, too: such circles are left to the collector, which stops everything for a while.
+        self.login = self.mute = self.on_caller = self.answer = None
 
 
 @define

@@ -38,7 +38,7 @@ from wire.kafka.large_requests import EXEMPT_BYTES, LargeRequests
 from wire.kafka.request import Context, Deferred, Endpoint, Peer
 from wire.kafka.sasl.again import EXPIRED_S, guarded, sent_at_last
 from wire.kafka.served_apis import ServedApi, ServedApis
-from wire.kafka.steps import Steps, TooLarge, Work
+from wire.kafka.steps import Steps, TooLarge, Work, awaited
 from wire.kafka.tenancy.door import TenantDoor
 from wire.kafka.throttling import Throttling
 from wire.kafka.transmit import Pumped, Transmitter
@@ -111,6 +111,8 @@ class KafkaConnection:
             self._nursery = None
             self.peer.gone = True
             self._outbox.abandon()
+            self._transmitter.abandon()
+            self.__dict__.pop("_handle", None)
             self._server.large_requests.release(self)
             self._server.tenancy.unbind(self.peer)
             self.peer.leave()
@@ -362,7 +364,7 @@ class KafkaConnection:
         rest = self._answer(place, message)
         if rest is not None and self._nursery is not None:
             try:
-                self._nursery.start_soon(_awaited, rest)
+                self._nursery.start_soon(awaited, rest)
             except RuntimeError:
                 rest.close()  # the connection is just ending
 
@@ -503,10 +505,6 @@ class KafkaConnection:
             "unsent_parts": len(self._transmitter),
             "buffered_bytes": self._frames.buffered_bytes,
         }
-
-
-async def _awaited(rest: Awaitable[None]) -> None:
-    await rest
 
 
 class KafkaServer:

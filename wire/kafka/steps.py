@@ -62,6 +62,11 @@ class Work(Generic[T]):
         return self.result
 
 
+async def awaited(rest: Awaitable[None]) -> None:
+    """The rest of some work as a task of its own."""
+    await rest
+
+
 def then(answer: Any, convert: Callable[[Any], Any]) -> Any:
     """What a handler has returned, in whichever way it is given, converted on its way; steps stay steps."""
     kind = type(answer)

@@ -27,6 +27,10 @@ class Pumped(Enum):
     READING = 3
 
 
+def _nobody_waits() -> None:
+    pass
+
+
 class Transmitter:
     """What is left to send on one connection."""
 
@@ -54,6 +58,10 @@ class Transmitter:
     def push(self, parts: list[Part]) -> None:
         """Queue parts behind what is there."""
         self._parts.extend(parts)
+
+    def abandon(self) -> None:
+        """The connection has ended: nobody is told of pages that are read."""
+        self._on_warm = _nobody_waits
 
     def __bool__(self) -> bool:
         return bool(self._parts)
