@@ -19,7 +19,7 @@ from attrs import define
 from coordinators.cluster.nodes import Nodes
 from coordinators.replication.ports import LinkBroken
 from engine.config.resolve import BrokerSettings
-from engine.errors import BrokerError, NotLeader, UnknownTopicOrPartition
+from engine.errors import BrokerError, CoordinatorNotAvailable, NotLeader, UnknownTopicOrPartition
 from wire.http.carried import Answered, written_call
 from wire.http.messages import MAX_LIMIT, Call, Page, Request
 from wire.http.problems import Problem
@@ -63,6 +63,17 @@ class Doors:
         async with self.at_home(call):
             if partition is not None:
                 self._check_leads(call, topic, partition)
+            yield
+
+    @asynccontextmanager
+    async def where_coordinated(self, call: Call, topic: str, key: str) -> AsyncIterator[None]:
+        """The same of what belongs to a key of an internal topic, a group, say: who leads its partition knows it."""
+        async with self.at_home(call):
+            node_id = self.inner.internal_topics.coordinator_of(topic, key)
+            if node_id < 0:
+                raise CoordinatorNotAvailable("nobody coordinates it now: ask again")
+            if node_id != self.inner.topics.node_id:
+                raise Elsewhere(f"it is coordinated by node {node_id}", node_id)
             yield
 
     def other_leaders(self, call: Call, topic: str) -> list[int]:

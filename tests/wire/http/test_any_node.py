@@ -62,6 +62,29 @@ async def test_groups_are_committed_for_at_any_node(tmp_path: Path) -> None:
 
 
 @trio_test
+async def test_groups_are_listed_shown_and_deleted_at_any_node(tmp_path: Path) -> None:
+    async with cluster_doors(tmp_path, **SMALL) as doors:
+        await create_on(await doors[1].connect(), "t", (1, 2))
+        await knows(doors, "t")
+        for group in ("a", "b", "c", "d"):
+            target = f"/consumer-groups/offsets/commit?group={group}"
+            assert (await doors[1].ask("POST", target, body={"topic": "t", "partition": 0, "offset": 0})).status == 200
+        view = doors[1].broker.node.topics.by_name["__consumer_offsets"]
+        assert {each.leader for each in view.partitions} == {1, 2}, "each coordinates some"
+        for door in doors.values():
+            listed = await door.get("/groups?limit=3")
+            assert ([each["group"] for each in listed["items"]], listed["total"]) == (["a", "b", "c"], 4)
+            assert listed["missing_nodes"] == []
+            for group in ("a", "b", "c", "d"):
+                found = await door.get(f"/groups/{group}")
+                assert [each["committed_offset"] for each in found["offsets"]["items"]] == [0]
+            assert (await door.ask("GET", "/groups/nobody")).status == 404
+        for group in ("a", "b", "c", "d"):
+            assert (await doors[2].ask("DELETE", f"/groups/{group}", {"x-tidegate": "1"})).status == 204
+        assert (await doors[1].get("/groups"))["items"] == []
+
+
+@trio_test
 async def test_a_topic_led_elsewhere_is_followed_and_waits_keep_nobody(tmp_path: Path) -> None:
     async with cluster_doors(tmp_path, **SMALL) as doors, trio.open_nursery() as nursery:
         await create_on(await doors[1].connect(), "t", (2,))

@@ -64,6 +64,11 @@ export function Wrong({ error }: { error: string | undefined }): JSX.Element | n
   return error === undefined ? null : <p class="wrong" role="alert">{error}</p>;
 }
 
+/** Whose part is not in what is shown. */
+export function Missing({ nodes, what }: { nodes: number[] | undefined; what: string }): JSX.Element | null {
+  return nodes?.length ? <p class="wrong">Without {what} of nodes that cannot be asked: {nodes.join(", ")}</p> : null;
+}
+
 export function Badge({ kind, children }: { kind: "good" | "bad" | "so"; children: ComponentChildren }): JSX.Element {
   return <span class={`badge ${kind}`}>{children}</span>;
 }

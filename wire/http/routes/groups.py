@@ -1,8 +1,12 @@
-"""`/groups` and `/groups/{group}`: who reads what, and how far behind they are."""
+"""`/groups` and `/groups/{group}`: who reads what, and how far behind they are.
+
+Any node may be asked: what is about one group is carried to its coordinator, and lists are put together of what all
+nodes tell.
+"""
 
 from collections.abc import Iterable
 from contextlib import suppress
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Annotated, Any
 
 import msgspec
@@ -13,7 +17,7 @@ from coordinators.group.consumer.protocol import read_assignment
 from coordinators.group.consumer.requests import DescribedConsumer, DescribedConsumerGroup
 from coordinators.group.descriptions import CLASSIC, CONSUMER, SHARE, STREAMS, PartitionLag
 from coordinators.group.groups import OFFSETS_TOPIC, Groups
-from coordinators.group.requests import DescribedGroup, DescribedMember
+from coordinators.group.requests import DescribedGroup, DescribedMember, ListedGroup
 from coordinators.group.share.administration import ShareGroupAdministration
 from coordinators.group.share.requests import DescribedShareGroup, DescribedShareMember
 from coordinators.group.streams.assignor import STICKY
@@ -21,6 +25,7 @@ from coordinators.group.streams.requests import DescribedStreamsGroup, Described
 from coordinators.topics import Topics
 from coordinators.waiting import Breathing, result_of
 from engine.errors import BrokerError, GroupIdNotFound, fresh
+from wire.http.elsewhere import Doors
 from wire.http.messages import Call, Count, Page, PageQuery
 from wire.http.rights import described, each_of, on
 from wire.http.routing import Route
@@ -53,9 +58,10 @@ class GroupSummary(msgspec.Struct):
 
 
 class GroupPage(Page):
-    """Groups by id."""
+    """Groups by id. `missing_nodes` could not be asked: the groups that they coordinate are not among them."""
 
     items: list[GroupSummary]
+    missing_nodes: list[int] = []
 
 
 class Assignment(msgspec.Struct):
@@ -109,31 +115,41 @@ class GroupDetail(msgspec.Struct):
     offsets: PlacePage
 
 
-async def list_groups(call: Call, groups: Groups, access: AccessControl) -> GroupPage:
+async def list_groups(call: Call, groups: Groups, access: AccessControl, doors: Doors) -> GroupPage:
     """Groups by id, a page of those that the caller may describe, each with its lag."""
     query: GroupsQuery = call.query
     named = [each for each in groups.list_groups() if query.state.lower() in ("", each.state.lower())]
     breathing, items = Breathing(), []
-    listed = await described(call, access, DESCRIBE_GROUP, named, attrgetter("group_id"), breathing)
-    listed.sort(key=attrgetter("group_id"))
-    for each in query.of(listed):
+    own = await described(call, access, DESCRIBE_GROUP, named, attrgetter("group_id"), breathing)
+    pages, missing = await doors.pages_of_others(call, {"state": query.state} if query.state else {}, GroupPage)
+    listed: list[tuple[str, ListedGroup | GroupSummary]] = [(call.names.told(each.group_id), each) for each in own]
+    listed += [(each.group, each) for page in pages for each in page.items]
+    listed.sort(key=itemgetter(0))
+    for name, each in query.of(listed):
+        if isinstance(each, GroupSummary):
+            items.append(each)
+            continue
         lags = _lags(groups, each.group_id)
         lag = None if lags is None else sum(place.lag for place in lags)
-        items.append(GroupSummary(call.names.told(each.group_id), each.type, each.state, lag))
+        items.append(GroupSummary(name, each.type, each.state, lag))
         await breathing.did(1 + len(lags or ()))
-    return GroupPage(items=items, total=len(listed), limit=query.limit, skip=query.skip)
+    return GroupPage(items=items, total=len(listed), limit=query.limit, skip=query.skip, missing_nodes=missing)
 
 
-async def describe_group(call: Call, groups: Groups, topics: Topics) -> GroupDetail:
+async def describe_group(call: Call, groups: Groups, topics: Topics, doors: Doors) -> GroupDetail:
     """One group: its members and their partitions, its places and lag."""
-    place: GroupPlace = call.place
-    query: PageQuery = call.query
-    names, group = call.names, call.names.meant(place.group)
+    group = call.names.meant(call.place.group)
     check_has_groups(group, topics)
-    found = await _described(groups, group)
+    async with doors.where_coordinated(call, OFFSETS_TOPIC, group):
+        return _detail(call, groups, group, await _described(groups, group))
+
+
+def _detail(call: Call, groups: Groups, group: str, found: AnyGroup) -> GroupDetail:
+    query: PageQuery = call.query
+    names = call.names
     lags = [each for each in groups.lag(group) if names.is_mine(each.topic)]
     return GroupDetail(
-        group=place.group,
+        group=call.place.group,
         type=_type(found),
         state=found.state,
         protocol=_protocol(found),
@@ -151,12 +167,12 @@ async def describe_group(call: Call, groups: Groups, topics: Topics) -> GroupDet
     )
 
 
-async def delete_group(call: Call, shares: ShareGroupAdministration, topics: Topics) -> None:
+async def delete_group(call: Call, shares: ShareGroupAdministration, topics: Topics, doors: Doors) -> None:
     """Delete a group that has no members, with its committed offsets, or where it is as a share group."""
-    place: GroupPlace = call.place
-    group = call.names.meant(place.group)
+    group = call.names.meant(call.place.group)
     check_has_groups(group, topics)
-    (refusal,) = await shares.delete_groups([group])
+    async with doors.where_coordinated(call, OFFSETS_TOPIC, group):
+        (refusal,) = await shares.delete_groups([group])
     if refusal is not None:
         raise fresh(refusal)
 

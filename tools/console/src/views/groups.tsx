@@ -5,7 +5,7 @@ import { useMemo, useState } from "preact/hooks";
 import { isReadOnly, Page, path, query } from "../api";
 import { number } from "../format";
 import { placeOf, useData } from "../hooks";
-import { Badge, Figure, Pager, Table, Wrong } from "../parts";
+import { Badge, Figure, Missing, Pager, Table, Wrong } from "../parts";
 import { Chart, useSamples } from "../chart";
 import { Move } from "./group_move";
 
@@ -24,11 +24,12 @@ interface GroupDetail extends GroupSummary {
 
 export function Groups(): JSX.Element {
   const [skip, setSkip] = useState(0);
-  const { data, error } = useData<Page<GroupSummary>>("/groups" + query({ skip, limit: 50 }));
+  const { data, error } = useData<Page<GroupSummary> & { missing_nodes: number[] }>("/groups" + query({ skip, limit: 50 }));
   return (
     <>
       <h1>Groups</h1>
       <Wrong error={error} />
+      <Missing nodes={data?.missing_nodes} what="the groups" />
       <Table
         rows={data?.items}
         empty="Nobody reads as a group yet."

@@ -6,7 +6,7 @@ import { Page, query } from "../api";
 import { number, span } from "../format";
 import { useData } from "../hooks";
 import { Chart, useSamples } from "../chart";
-import { Table, Wrong } from "../parts";
+import { Missing, Table, Wrong } from "../parts";
 
 interface Lanes {
   node: number;
@@ -31,7 +31,7 @@ export function Lanes({ topic }: { topic: string }): JSX.Element {
   return (
     <>
       <Wrong error={error} />
-      {data && data.missing_nodes.length > 0 && <p class="wrong">Without the partitions of nodes that cannot be asked: {data.missing_nodes.join(", ")}</p>}
+      <Missing nodes={data?.missing_nodes} what="the partitions" />
       {waiting.length > 0 && <Chart name="waiting in all partitions" lines={NAMES} samples={waiting} />}
       {oldest.length > 0 && <Chart name="age of the oldest, in seconds" lines={NAMES} samples={oldest} />}
       {taken.length > 0 && <Chart name="share of what readers took in the last minute, in %" lines={NAMES} samples={taken} />}
