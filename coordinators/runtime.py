@@ -118,11 +118,11 @@ class Runtime(Generic[M]):
             self._load(index, partition, leader_epoch)
 
     def unload(self, index: int, leader_epoch: int | None = None) -> None:
-        """Another node leads the partition in this epoch, or where it is None the partition is gone: operations on its
-        shard are refused from now on."""
+        """Another node leads the partition in this epoch, or this one has given it up in its own; where it is None the
+        partition is gone. Operations on its shard are refused from now on, and whoever waits is told."""
         if leader_epoch is None:
             self._epochs.pop(index, None)
-        elif leader_epoch <= self._epochs.get(index, NO_EPOCH):
+        elif leader_epoch < self._epochs.get(index, NO_EPOCH):
             return
         else:
             self._epochs[index] = leader_epoch

@@ -385,6 +385,21 @@ def test_a_write_under_way_is_refused_when_the_leader_changes(bench: Bench) -> N
     assert isinstance(bench.run(look(b"a"))[0], NotCoordinator)
 
 
+def test_a_shard_that_is_given_up_in_its_own_epoch_ends_and_comes_back_in_another_only(bench: Bench) -> None:
+    """A node whose session has ended gives up what it leads, before anybody has been elected."""
+    partition, runtime = bench.partition, bench.runtime
+    partition.assume(led_by(THIS_NODE, 6))
+    runtime.load(0, partition, 6)
+    machine = runtime.machine(0)
+    runtime.unload(0, 6)
+    assert (machine.is_loaded, runtime.indexes()) == (False, ()), "whoever waits for it is told so"
+    runtime.load(0, partition, 6)
+    assert runtime.indexes() == ()
+    partition.assume(led_by(THIS_NODE, 7))
+    runtime.load(0, partition, 7)
+    assert runtime.indexes() == (0,)
+
+
 def test_in_doubt_what_is_remembered_is_told_once_all_replicas_confirm_it(bench: Bench) -> None:
     bench.run(increment(b"a"))
     bench.sync()

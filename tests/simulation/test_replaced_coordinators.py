@@ -12,6 +12,7 @@ from tests.simulation.node import ETCD
 from tests.simulation.playing import make_topic, play
 from tests.simulation.running import sleep
 from wire.kafka.messages.find_coordinator import FindCoordinatorRequest
+from wire.kafka.messages.list_groups import ListGroupsRequest
 from wire.kafka.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -19,7 +20,7 @@ from wire.kafka.messages.offset_commit import (
 )
 from wire.kafka.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestTopic
 
-OFFSET_COMMIT, OFFSET_FETCH, FIND_COORDINATOR = 8, 9, 10
+OFFSET_COMMIT, OFFSET_FETCH, FIND_COORDINATOR, LIST_GROUPS = 8, 9, 10, 16
 TOPIC, NAME = "read", "readers"
 HERE = Coordinator(GROUP, NAME)
 SEEDS = (1, 2, 3)
@@ -110,6 +111,10 @@ async def _go_on_without_etcd(cluster: SimulatedCluster) -> None:
     cluster.network.heal(ways)
     while await _look(cluster.client()) != 2:
         await sleep(0.1)
+    # Sessions have ended: all nodes gave up what they led, and others lead some of it now.
+    for node in cluster.nodes:
+        answer = await cluster.client(node.host).ask(LIST_GROUPS, 4, ListGroupsRequest())
+        assert answer.error_code == 0, "a shard that was given up is still there"
 
 
 @pytest.mark.parametrize("seed", SEEDS)
