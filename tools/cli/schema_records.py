@@ -94,13 +94,17 @@ class SchemaTopic:
     def lines(self) -> Iterator[str]:
         """The records that say all of it."""
         for subject, members in self.configs.items():
-            named = {} if subject is None else {"subject": subject}
-            yield _line({"keytype": "CONFIG", "subject": subject, "magic": 0}, {**named, **members})
+            yield _line({"keytype": "CONFIG", "subject": subject, "magic": 0}, {**_named(subject), **members})
         for subject, mode in self.modes.items():
-            yield _line({"keytype": "MODE", "subject": subject, "magic": 0}, {"mode": mode})
+            yield _line({"keytype": "MODE", "subject": subject, "magic": 0}, {**_named(subject), "mode": mode})
         for (subject, version), value in sorted(self.versions.items(), key=lambda each: (each[1]["id"], each[0])):
             key = {"keytype": "SCHEMA", "subject": subject, "version": version, "magic": 1}
             yield _line(key, {**value, "subject": subject, "version": version, "deleted": bool(value.get("deleted"))})
+
+
+def _named(scope: str | None) -> Json:
+    """What a value says of the subject, as Confluent's does, besides its key."""
+    return {} if scope is None else {"subject": scope}
 
 
 def _line(key: Json, value: Json) -> str:

@@ -115,7 +115,7 @@ def test_what_is_set_moves_with_the_schemas_and_the_schemas_stay_what_they_were(
             ask(url, "PUT", path, body)
         assert ask(url, "GET", "subjects/old-orders/versions") == [1]
         mended = run("schema", "export", *where).out.splitlines()
-        mode = '{"keytype":"MODE","subject":"orders","magic":0}\t{"mode":"READONLY"}'
+        mode = '{"keytype":"MODE","subject":"orders","magic":0}\t{"subject":"orders","mode":"READONLY"}'
         assert sorted(mended) == sorted([*dump.out.splitlines(), mode])
 
 
