@@ -191,7 +191,7 @@ ADVICE: Final[dict[ErrorCode, Advice]] = {
 }
 
 HTTP_OWN: Final[dict[int, str]] = {
-    400: "Not HTTP as it should be, or a body that is not JSON, or not what the call takes.",
+    400: "Not HTTP as it should be, a body that is not JSON, or a record that the topic refuses (`detail` says why).",
     401: "Show who you are: `http.token`, a user's password, a token, or a certificate.",
     403: "The caller lacks the right, or is a tenant's; or a web page of another origin, or a browser without a "
     "JSON content type, asks.",

@@ -100,7 +100,7 @@ STATUSES: Final[dict[type[errors.BrokerError], HTTPStatus]] = {
     errors.InvalidConfig: HTTPStatus.UNPROCESSABLE_ENTITY,
     errors.InvalidRequest: HTTPStatus.UNPROCESSABLE_ENTITY,
     errors.InvalidGroupId: HTTPStatus.UNPROCESSABLE_ENTITY,
-    errors.RefusedRecords: HTTPStatus.UNPROCESSABLE_ENTITY,
+    errors.RefusedRecords: HTTPStatus.BAD_REQUEST,
     errors.OffsetOutOfRange: HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE,
     errors.RecordTooLarge: HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
     errors.RecordListTooLarge: HTTPStatus.REQUEST_ENTITY_TOO_LARGE,

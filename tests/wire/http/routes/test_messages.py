@@ -86,7 +86,7 @@ async def test_of_many_each_is_told_of(tmp_path: Path) -> None:
         ({"valueBase64": "%"}, 422, "valueBase64 is not base64"),
         ({"priority": "urgent"}, 422, "priority"),
         ({"delay": -1}, 422, "delay"),
-        ({"delay": 1, "deliverAt": 2}, 422, "tide-deliver-at"),
+        ({"delay": 1, "deliverAt": 2}, 400, "tide-deliver-at"),
         ({"colour": 1}, 422, "colour"),
         ({"value": "x" * 1_100_000}, 413, "http.max.request.bytes"),
     ],
