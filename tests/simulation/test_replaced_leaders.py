@@ -111,7 +111,7 @@ async def _replace(cluster: SimulatedCluster, seed: int) -> None:
         producer.is_ended = True
     history.judge(PLACE, await read_all(cluster.client(), PLACE, history))
     assert not history.anomalies
-    assert sum(record.fate == "acknowledged" for record in history.sent) > 10 * MOVES
+    assert sum(record.fate == "acknowledged" for record in history.sent) > 3 * MOVES
     assert producer.renumbered, "nothing was refused for want of a leader"
 
 

@@ -23,6 +23,7 @@ from tidegate.broker import Broker
 from tidegate.data_directory import CLEAN_MARK, DataDirectoryInUse
 from tidegate.listening import CannotListen
 from tidegate.pulse import Pulse
+from wire.kafka.errors import ErrorCode
 
 
 async def connect(broker: Broker) -> Client:
@@ -249,7 +250,8 @@ async def told_and_healed(door: Door, breaking: Callable[[], AbstractContextMana
     partition = door.broker.node.partitions.get(made.topic_id, 0)
     assert partition is not None
     with breaking():
-        assert (await produced(client, "t", batch())).error_code == 56
+        # It is written, and may be found sound: not KAFKA_STORAGE_ERROR, which clients take for not stored.
+        assert (await produced(client, "t", batch())).error_code == ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
     assert (await fetched(client, "t")).high_watermark == 1
     await until(lambda: partition.offline is None)
     assert (await produced(client, "t", batch())).error_code == 0
