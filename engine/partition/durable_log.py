@@ -226,7 +226,7 @@ class DurableLog:
     def expire_waiters(self, now: float, error: BrokerError) -> None:
         """Answer producers that have waited past their deadline; their records may still become durable."""
         if self._waiters and not self.replicas.leads:
-            error = RequestTimedOut("another node leads the partition now, and whether it has the records is not known")
+            error = _outcome_unknown()
             for waiter in self._waiters:
                 waiter.deadline = min(waiter.deadline, now + UNKNOWN_AFTER_S)
         late = [waiter for waiter in self._waiters if waiter.deadline <= now]
@@ -541,7 +541,7 @@ class DurableLog:
 
     def _another_leads(self, refusal: NotLeader) -> None:
         """What producers have written here they wait for, where this node sees what becomes of it."""
-        unknown = RequestTimedOut("another node leads the partition now, and whether it has the records is not known")
+        unknown = _outcome_unknown()
         row = self.replicas.row
         waiting, self._waiters = self._waiters, deque()
         for waiter in waiting:
@@ -562,6 +562,11 @@ class DurableLog:
     def _fail_waiters(self, error: BrokerError) -> None:
         while self._waiters:
             self._waiters.popleft().callback(error)
+
+
+def _outcome_unknown() -> RequestTimedOut:
+    """What a producer is told whose leader was replaced: clients send the same again."""
+    return RequestTimedOut("another node leads the partition now, and whether it has the records is not known")
 
 
 def _tell(watchers: dict[Watcher, None], previous: LogPosition, end: LogPosition) -> None:
