@@ -31,6 +31,8 @@ P = TypeVar("P", bound=Page)
 DOOR, DOOR_KEY = "http", "http.advertised.url"
 ANSWER_S = 40.0
 """How long another node may take: a poll waits up to 30 s for records."""
+TOLD_S = 3.0
+"""The same where this node answers by itself otherwise."""
 
 
 @define(eq=False)
@@ -87,6 +89,13 @@ class Doors:
             raise NotLeader(f"nobody leads some partitions of {topic} now: ask again")
         return sorted(leaders - {self.inner.topics.node_id})
 
+    async def told_by(self, node_id: int, call: Call, kind: type[T]) -> T | None:
+        """What another node answers to the same call, if it does so soon; None where another node asks already."""
+        if call.request.is_carried:
+            return None
+        part = await self._part(node_id, call, written_call(call.request), kind, TOLD_S)
+        return None if isinstance(part, Problem) else part
+
     async def ask_each(self, nodes: Sequence[int], call: Call, query: Mapping[str, object], kind: type[T]) -> list[T]:
         """What each of these nodes answers to the same call with this query; raises if one of them does not."""
         told = await self._ask(nodes, call, query, kind)
@@ -136,9 +145,11 @@ class Doors:
                 nursery.start_soon(ask, node_id)
         return told
 
-    async def _part(self, node_id: int, call: Call, asked: bytes, kind: type[T]) -> T | Problem:
+    async def _part(
+        self, node_id: int, call: Call, asked: bytes, kind: type[T], patience_s: float = ANSWER_S
+    ) -> T | Problem:
         try:
-            answered = Answered(await self.inner.carrying.call(node_id, call.caller, DOOR, asked, ANSWER_S))
+            answered = Answered(await self.inner.carrying.call(node_id, call.caller, DOOR, asked, patience_s))
         except (LinkBroken, BrokerError) as reason:
             detail = f"node {node_id} knows a part of this and cannot be asked: {reason}"
             return Problem(HTTPStatus.SERVICE_UNAVAILABLE, detail, headers={"Retry-After": "1"}, error="Elsewhere")

@@ -1,7 +1,7 @@
 """`/cluster/reassignments`: partitions that move to other nodes: begun, looked at, cancelled.
 
 Asked for in the caller's name, as a Kafka client would. How much a node that gets a partition still lacks tells
-`/cluster/partitions/{topic}/{partition}` of its leader.
+`/cluster/partitions/{topic}/{partition}`.
 """
 
 from collections import defaultdict

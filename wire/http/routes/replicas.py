@@ -1,10 +1,15 @@
-"""`/cluster/partitions/{topic}/{partition}`: one partition with its replicas, and how far behind each is."""
+"""`/cluster/partitions/{topic}/{partition}`: one partition with its replicas, and how far behind each is.
+
+Any node may be asked. The leader alone knows what others lack, so it is asked in turn; where it does not answer, as
+when somebody looks for what is wrong, the node tells what it knows itself.
+"""
 
 from typing import Annotated
 
 import msgspec
 
 from coordinators.access.rights import DESCRIBE_TOPIC
+from coordinators.cluster.elections import NO_LEADER
 from coordinators.cluster.nodes import NodeIdentity, Nodes
 from coordinators.replication.lags import ReplicaLag, ReplicaLags
 from coordinators.topics import Topics
@@ -13,6 +18,7 @@ from engine.errors import UnknownTopicOrPartition
 from engine.partition.partition import Partition
 from engine.partition.partitions import Partitions
 from engine.partition.replicas import needed_in_sync
+from wire.http.elsewhere import Doors
 from wire.http.messages import Call, Count
 from wire.http.rights import on
 from wire.http.routes.topics import TopicName
@@ -24,6 +30,12 @@ class PartitionPlace(msgspec.Struct):
 
     topic: TopicName
     partition: Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1, description="The partition's number.")]
+
+
+class StandingQuery(msgspec.Struct, forbid_unknown_fields=True):
+    """Who tells."""
+
+    local: Annotated[bool, msgspec.Meta(description="Only what the node itself knows that is asked.")] = False
 
 
 class LagDetail(msgspec.Struct):
@@ -39,7 +51,7 @@ class LagDetail(msgspec.Struct):
 
 class ReplicaDetail(msgspec.Struct):
     """A node that holds the partition. `eligible`: not in sync, and has all that was acknowledged. Only the leader
-    knows the `lag`; elsewhere it is null."""
+    knows the `lag`; it is null where somebody else tells."""
 
     node_id: int
     registered: bool
@@ -64,8 +76,7 @@ class PartitionEnds(msgspec.Struct):
 
 
 class PartitionTeller(msgspec.Struct):
-    """The node that was asked. If it does not lead the partition, its leader knows the lag of replicas. `ends` is null
-    where it holds no replica."""
+    """The node that tells: the leader, wherever it can be asked. `ends` is null where it holds no replica."""
 
     node_id: int
     leads: bool
@@ -89,14 +100,24 @@ class PartitionStanding(msgspec.Struct):
 
 
 async def describe_partition(
-    call: Call, topics: Topics, partitions: Partitions, nodes: Nodes, identity: NodeIdentity, lags: ReplicaLags
+    call: Call,
+    topics: Topics,
+    partitions: Partitions,
+    nodes: Nodes,
+    identity: NodeIdentity,
+    lags: ReplicaLags,
+    doors: Doors,
 ) -> PartitionStanding:
-    """One partition, its replicas, and what each lacks if this node leads it."""
+    """One partition, its replicas, and what each lacks."""
     place: PartitionPlace = call.place
     topic = topics.by_name.get(place.topic)
     if topic is None or place.partition >= topic.partition_count:
         raise UnknownTopicOrPartition(f"there is no partition {place.partition} of a topic {place.topic!r}")
     row = topic.partitions[place.partition]
+    if row.leader not in (NO_LEADER, identity.node_id) and not call.query.local:
+        told = await doors.told_by(row.leader, call, PartitionStanding)
+        if told is not None:
+            return told
     partition = partitions.get(topic.topic_id, place.partition)
     leads = partition is not None and partition.replicas.leads
     ends = None if partition is None else _ends(partition)
@@ -155,6 +176,7 @@ ROUTES = (
         "One partition with its replicas, and what each of them lacks",
         answer=PartitionStanding,
         place=PartitionPlace,
+        query=StandingQuery,
         problems=(404,),
         rights=on(DESCRIBE_TOPIC, "topic"),
     ),
