@@ -5,7 +5,9 @@ from collections.abc import Mapping
 from attrs import define
 
 from coordinators.background import Background
+from coordinators.cluster.hearsay import AskWhetherEnded
 from coordinators.cluster.nodes import Nodes
+from coordinators.cluster.replica_manager import ReplicaManager
 from coordinators.records.directory import PartitionDirectory
 from coordinators.share.asking import OrderlyAsking
 from coordinators.share.ends import LocalShareRecords
@@ -16,6 +18,7 @@ from engine.config.resolve import BrokerSettings
 from tidegate.world import World
 from wire.kafka.listeners import NodeWays
 from wire.kafka.nodes.coordinators import ClusterCoordinators
+from wire.kafka.nodes.heartbeats import Heartbeats
 from wire.kafka.nodes.letter_calls import ClusterLetterCalls
 from wire.kafka.nodes.letters import LetterLinks
 from wire.kafka.nodes.links import NodeLinks, SharedLinks
@@ -84,3 +87,7 @@ class ClusterLinks:
     def share_records(self, local: LocalShareRecords) -> ClusterShareRecords:
         """The ends of partitions, wherever they are led."""
         return ClusterShareRecords(local, self.questions, self.background)
+
+    def heartbeats(self, replicas: ReplicaManager) -> AskWhetherEnded:
+        """What others know of this node's life."""
+        return Heartbeats(self.questions, replicas).ask

@@ -12,6 +12,7 @@ from attrs import define, field
 from coordinators.cluster.controller import ClusterController
 from coordinators.cluster.controlling import SUSPECT_TIMEOUT_S, ControllerRole
 from coordinators.cluster.events import ClusterEvents
+from coordinators.cluster.hearsay import AskWhetherEnded, Hearsay
 from coordinators.cluster.leader_elections import LeaderElections
 from coordinators.cluster.membership import ClusterMembership
 from coordinators.cluster.reassignments import next_step
@@ -41,6 +42,7 @@ class Clustering:
     role: ControllerRole
     events: ClusterEvents
     replication: "Replication | None" = field(default=None, init=False)
+    hearsay: Hearsay | None = field(default=None, init=False)
 
     @classmethod
     def compose(cls, world: World, controller: ClusterController) -> "Clustering":
@@ -104,11 +106,17 @@ class Clustering:
         self.replication = Replication.compose(world, controller, releases, timers, links, self)
         return self.replication.followers
 
+    def hear(self, ask: AskWhetherEnded) -> None:
+        """Learn from others what etcd does not tell of this node."""
+        self.hearsay = Hearsay(self.membership, self._doubtful_in_s, ask)
+
     async def start(self, nursery: trio.Nursery) -> None:
         """Its tasks; comes back when this node has entered the cluster."""
         if self.replication is not None:
             self.replication.start(nursery)
         nursery.start_soon(self.role.run)
+        if self.hearsay is not None:
+            nursery.start_soon(self.hearsay.run)
         if not self.is_alone:
             from coordinators.cluster.withdrawals import Withdrawals  # here: a node by itself need not wait for it
 
@@ -118,7 +126,11 @@ class Clustering:
     def _doubts(self) -> bool:
         """Whether the session was not confirmed for so long that it may have ended."""
         session = self.membership.replicas.catalogue.session
-        return session.is_lost or session.silent_s() > DOUBTFUL * session.duration_s
+        return session.is_lost or self._doubtful_in_s() < 0
+
+    def _doubtful_in_s(self) -> float:
+        session = self.membership.replicas.catalogue.session
+        return DOUBTFUL * session.duration_s - session.silent_s()
 
 
 def _reach(world: World, ways: NodeWays) -> Callable[[NodeRecord], Awaitable[object]]:

@@ -247,7 +247,10 @@ def _followers(
     timers: Timers,
     links: "ClusterLinks | None",
 ) -> FollowerReads:
-    return NoFollowers() if links is None else clustering.replicate(world, controller, releases, timers, links.replicas)
+    if links is None:
+        return NoFollowers()
+    clustering.hear(links.heartbeats(controller.replicas))
+    return clustering.replicate(world, controller, releases, timers, links.replicas)
 
 
 def _partitions(under: Foundation, settings: BrokerSettings) -> Partitions:

@@ -72,6 +72,7 @@ APIS = (
     "describe_producers",
     "fetch_snapshot",
     "describe_cluster",
+    "broker_heartbeat",
     "describe_topic_partitions",
     "describe_transactions",
     "list_transactions",

@@ -11,7 +11,7 @@ from wire.kafka.apis import registered
 
 FREE = {"api_versions", "sasl_handshake", "sasl_authenticate"}
 """Nobody needs a right to these."""
-NODES_ONLY = {"envelope", "fetch_snapshot"}
+NODES_ONLY = {"broker_heartbeat", "envelope", "fetch_snapshot"}
 """Kafka has them on listeners of its controllers alone."""
 
 

@@ -16,6 +16,7 @@ from attrs import define, evolve, field
 
 from coordinators.cluster.controller import ClusterController
 from coordinators.cluster.leader_elections import LeaderElections
+from coordinators.cluster.news import News
 from coordinators.cluster.replica_manager import ReplicaManager
 from coordinators.waiting import in_worker
 from engine.catalogue.catalogue import CatalogueConflict, Commit, Compare, Lasting, Put
@@ -221,6 +222,15 @@ class ClusterMembership:
             self._changed = trio.Event()
             with trio.move_on_after(interval_s):
                 await self._changed.wait()
+
+    def hear_of_end(self, epoch: int, told_by: int) -> None:
+        """Another node has seen the end of this one's life of that epoch; the catalogue may not have told of it."""
+        if epoch and epoch == self.epoch and not self._is_missing():
+            logger.warning("node %d has seen that this node's session ended, of which etcd has not told", told_by)
+            ended = News(self.replicas.revision, nodes={self.node_id: None})
+            self.replicas.nodes.take(ended, self.replicas.partitions.clock.monotonic())
+            for follow in self.replicas.on_nodes:
+                follow()
 
     def _is_missing(self) -> bool:
         told = self.replicas.nodes.by_id.get(self.node_id)

@@ -332,6 +332,11 @@ class ReplicaManager:
         for follow in self.on_role:
             follow(partition)
 
+    @property
+    def revision(self) -> int:
+        """Up to where what the catalogue says is in force here."""
+        return self._revision
+
     async def step_down(self) -> None:
         """Lead nothing any more until rows come that say so: this node may no longer be who they were meant for."""
         async with self._lock:
