@@ -83,6 +83,10 @@ class InternalTopics:
         shard = self.shard_of(name, key)
         return self.controller.topics.by_name[name].partitions[shard].leader
 
+    def is_there(self, name: str) -> bool:
+        """Whether the topic exists."""
+        return name in self._topics.by_name
+
     def is_missing(self, name: str) -> bool:
         """Whether a topic that is looked after does not exist yet."""
         return name in self._kept and name not in self._topics.by_name

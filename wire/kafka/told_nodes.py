@@ -70,6 +70,16 @@ class ToldNodes:
         told = (self._told(record, peer) for _, record in sorted({**left, **serving}.items()))
         return [node for node in told if node is not None] or [self._this_one(peer)]
 
+    def serves(self, node_id: int) -> bool:
+        """Whether a node may lead or coordinate, as far as this one knows; of itself it knows that it answers."""
+        record = self.nodes.by_id.get(node_id)
+        return node_id == self.identity.node_id or (record is not None and not record.fenced)
+
+    def coordinator(self, node_id: int, peer: Peer) -> ToldNode | None:
+        """Whom to ask as the coordinator. A node that was replaced and does not know by whom tells of itself; asked, it
+        says NOT_COORDINATOR, of which clients make more than of COORDINATOR_NOT_AVAILABLE."""
+        return self._this_one(peer) if node_id == self.identity.node_id else self.one(node_id, peer)
+
     def one(self, node_id: int, peer: Peer) -> ToldNode | None:
         """One node; None if nothing can be said of it."""
         record = self.nodes.by_id.get(node_id)

@@ -78,6 +78,14 @@ def test_a_node_that_never_served_is_not_known() -> None:
     assert known(told) == [1]
 
 
+def test_this_node_serves_as_far_as_it_knows_and_others_by_their_rows() -> None:
+    told = told_nodes(record(2), record(3, fenced=True))
+    assert [node_id for node_id in (-1, 1, 2, 3, 4) if told.serves(node_id)] == [1, 2]
+    assert told.coordinator(1, PEER) == ToldNode(1, "node-1.example", 9092, "a")
+    assert told.coordinator(2, PEER) == told.one(2, PEER) == ToldNode(2, "node-2.inside", 9092, "b")
+    assert told.coordinator(3, PEER) is told.coordinator(4, PEER) is None
+
+
 def came_by(name: str, number: int = 0) -> Peer:
     return Peer("10.0.0.9", 40000, Endpoint("node-1.example", 9092), 1, listener=number, listener_name=name)
 

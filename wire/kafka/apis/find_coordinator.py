@@ -5,11 +5,16 @@ also for the state of a share partition (2; its key is `group:topic id:partition
 for: members of share groups ask for their group. Batched keys from version 4 (KIP-699). The topic in which the
 coordinator keeps its state is made when it is first asked for; Kafka answers COORDINATOR_NOT_AVAILABLE meanwhile, here
 the answer waits.
+
+So it does for a moment where a coordinator has gone and nobody was elected yet: librdkafka, which has offsets of a
+transaction to send, asks three times within half a second, and then never again.
 """
 
 import re
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from typing import Any
+
+import trio
 
 from coordinators.access.access import AccessControl, Right
 from coordinators.access.acls import CLUSTER_NAME
@@ -33,6 +38,10 @@ FIRST_BATCHED_VERSION = 4
 FIRST_SHARE_VERSION = 6
 TOPICS = {GROUP: "__consumer_offsets", TRANSACTION: "__transaction_state", SHARE: "__share_group_state"}
 RIGHT_BY_TYPE = {GROUP: DESCRIBE_GROUP, TRANSACTION: DESCRIBE_TRANSACTION, SHARE: CLUSTER_ACTION}
+KEYS_WAITED_FOR = 100
+"""Who asks for more of them at once is no client that waits for its coordinator."""
+ELECTION_S = 1.0
+ELECTION_CHECK_S = 0.05
 _SHARE_KEY = re.compile(r".+:[A-Za-z0-9_-]{22}:[0-9]{1,10}", re.DOTALL)
 
 
@@ -44,13 +53,19 @@ def handle(
     access: AccessControl,
 ) -> FindCoordinatorResponse | Coroutine[Any, Any, FindCoordinatorResponse]:
     """Name the coordinator of each key; make its topic before, if need be."""
-    topic = _topic(request, context)
-    keys = request.coordinator_keys if context.version >= FIRST_BATCHED_VERSION else [request.key]
+    topic, keys = _topic(request, context), _keys(request, context)
     right = RIGHT_BY_TYPE.get(request.key_type)
     denied = frozenset(key for key in keys if right is not None and not _may_find(right, key, context, access))
-    if topic is not None and internal_topics.is_missing(topic) and not denied.issuperset(keys):
-        return _after_making(topic, request, context, nodes, internal_topics, denied)
+    if topic is not None and not denied.issuperset(keys):
+        if internal_topics.is_missing(topic):
+            return _after_making(topic, request, context, nodes, internal_topics, denied)
+        if _are_between(topic, keys, nodes, internal_topics):
+            return _after_elections(topic, request, context, nodes, internal_topics, denied)
     return _answer(request, context, nodes, internal_topics, None, denied)
+
+
+def _keys(request: FindCoordinatorRequest, context: Context) -> Sequence[str]:
+    return request.coordinator_keys if context.version >= FIRST_BATCHED_VERSION else [request.key]
 
 
 def _may_find(right: Right, key: str, context: Context, access: AccessControl) -> bool:
@@ -75,6 +90,28 @@ async def _after_making(
         await internal_topics.ensure(topic)
     except BrokerError as error:
         return _answer(request, context, nodes, internal_topics, error, denied)
+    return _answer(request, context, nodes, internal_topics, None, denied)
+
+
+def _are_between(topic: str, keys: Sequence[str], nodes: ToldNodes, internal_topics: InternalTopics) -> bool:
+    """Whether nobody coordinates one of these."""
+    if len(keys) > KEYS_WAITED_FOR or not internal_topics.is_there(topic):
+        return False
+    return not all(nodes.serves(internal_topics.coordinator_of(topic, key)) for key in keys)
+
+
+async def _after_elections(
+    topic: str,
+    request: FindCoordinatorRequest,
+    context: Context,
+    nodes: ToldNodes,
+    internal_topics: InternalTopics,
+    denied: frozenset[str],
+) -> FindCoordinatorResponse:
+    keys, until = _keys(request, context), trio.current_time() + ELECTION_S
+    # Elections are told to nobody who waits.
+    while trio.current_time() < until and _are_between(topic, keys, nodes, internal_topics):  # noqa: ASYNC110
+        await trio.sleep(ELECTION_CHECK_S)
     return _answer(request, context, nodes, internal_topics, None, denied)
 
 
@@ -119,7 +156,7 @@ def _answer(
 
 
 def _coordinator(key: str, node_id: int, context: Context, nodes: ToldNodes) -> Coordinator:
-    told = nodes.one(node_id, context.peer)
+    told = nodes.coordinator(node_id, context.peer)
     if told is None:
         raise CoordinatorNotAvailable(f"no node coordinates {key!r} at the moment")
     return Coordinator(key=key, node_id=told.node_id, host=told.host, port=told.port)

@@ -3,12 +3,16 @@
 from pathlib import Path
 
 import pytest
+import trio
 from trio.testing import trio_test
 
-from tests.wire.kafka.door import open_door
+from coordinators.internal_topics import InternalTopics
+from engine.catalogue.records import NodeRecord
+from tests.wire.kafka.door import Client, open_door
+from wire.kafka.apis.find_coordinator import ELECTION_S, KEYS_WAITED_FOR
 from wire.kafka.messages.find_coordinator import FindCoordinatorRequest
 
-INVALID_REQUEST = 42
+COORDINATOR_NOT_AVAILABLE, INVALID_REQUEST = 15, 42
 GROUP, TRANSACTION, SHARE, UNKNOWN_TYPE = 0, 1, 2, 9
 
 
@@ -50,3 +54,33 @@ async def test_the_state_of_a_share_partition_is_found_by_its_key(tmp_path: Path
         assert found == [(0, 1)] + [(INVALID_REQUEST, -1)] * 3
         (entry,) = (await client.ask(FindCoordinatorRequest(SHARE, keys[:1]), 5)).coordinators
         assert (entry.error_code, entry.node_id) == (INVALID_REQUEST, -1), "it came with version 6"
+
+
+async def _entry_and_time(client: Client, request: FindCoordinatorRequest) -> tuple[int, int, float]:
+    began = trio.current_time()
+    answer = await client.ask(request)
+    return answer.coordinators[0].error_code, answer.coordinators[0].node_id, trio.current_time() - began
+
+
+@trio_test
+async def test_the_answer_waits_a_moment_for_an_election(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with open_door(tmp_path) as door:
+        client, request = await door.connect(), FindCoordinatorRequest(GROUP, ["a"])
+        await client.ask(request)
+        monkeypatch.setattr(InternalTopics, "coordinator_of", lambda *_: 2)
+        code, _, took_s = await _entry_and_time(client, request)
+        assert (code, took_s >= ELECTION_S) == (COORDINATOR_NOT_AVAILABLE, True)
+        many = FindCoordinatorRequest(GROUP, ["a"] * (KEYS_WAITED_FOR + 1))
+        code, _, took_s = await _entry_and_time(client, many)
+        assert (code, took_s < ELECTION_S) == (COORDINATOR_NOT_AVAILABLE, True)
+        nodes = door.broker.node.controller.replicas.nodes
+        async with trio.open_nursery() as nursery:
+
+            async def elect() -> None:
+                await trio.sleep(ELECTION_S / 4)
+                name = door.broker.node.controller.replicas.nodes.by_id[1].listeners[0]
+                nodes.by_id[2] = NodeRecord(2, (name,))
+
+            nursery.start_soon(elect)
+            code, node_id, took_s = await _entry_and_time(client, request)
+        assert (code, node_id, ELECTION_S / 4 <= took_s < ELECTION_S) == (0, 2, True)
