@@ -418,4 +418,4 @@ SILENT = {
     60: "only a bit field depends on rights",
 }
 FREE = {17, 18, 36}
-OF_NODES = {58, 59, 83, 84, 85, 86, 87}
+OF_NODES = {58, 59, 63, 83, 84, 85, 86, 87}

@@ -228,6 +228,7 @@ WITHHELD = {
     51: "users are the operator's",
     58: "nodes alone carry requests to each other",
     59: "nodes alone fetch snapshots",
+    63: "nodes alone tell each other of their lives",
     83: "nodes alone ask for the states of share groups",
     84: "nodes alone ask for the states of share groups",
     85: "nodes alone ask for the states of share groups",

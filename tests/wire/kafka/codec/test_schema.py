@@ -12,7 +12,7 @@ from wire.kafka.codec import WireError
 from wire.kafka.codec.api_table import API_TABLE
 from wire.kafka.codec.schema import Direction, FieldSchema, StructSchema, load_schema
 
-NOT_IN_KAFKA_PYTHON = (58, 59, 68, 69, 74, *range(76, 80), *range(83, 93))
+NOT_IN_KAFKA_PYTHON = (58, 59, 63, 68, 69, 74, *range(76, 80), *range(83, 93))
 DEFINED = [
     (key, direction)
     for key, entry in API_TABLE.items()
