@@ -56,11 +56,8 @@ def handle(
     topic, keys = _topic(request, context), _keys(request, context)
     right = RIGHT_BY_TYPE.get(request.key_type)
     denied = frozenset(key for key in keys if right is not None and not _may_find(right, key, context, access))
-    if topic is not None and not denied.issuperset(keys):
-        if internal_topics.is_missing(topic):
-            return _after_making(topic, request, context, nodes, internal_topics, denied)
-        if _are_between(topic, keys, nodes, internal_topics):
-            return _after_elections(topic, request, context, nodes, internal_topics, denied)
+    if topic is not None and not denied.issuperset(keys) and _lacks_one(topic, keys, nodes, internal_topics):
+        return _when_there_is_one(topic, request, context, nodes, internal_topics, denied)
     return _answer(request, context, nodes, internal_topics, None, denied)
 
 
@@ -78,7 +75,16 @@ def _topic(request: FindCoordinatorRequest, context: Context) -> str | None:
     return TOPICS.get(request.key_type) if is_served else None
 
 
-async def _after_making(
+def _lacks_one(topic: str, keys: Sequence[str], nodes: ToldNodes, internal_topics: InternalTopics) -> bool:
+    """Whether nobody coordinates one of these, and it is worth waiting for somebody."""
+    if not internal_topics.is_there(topic):
+        return internal_topics.is_missing(topic)
+    if len(keys) > KEYS_WAITED_FOR:
+        return False
+    return not all(nodes.serves(internal_topics.coordinator_of(topic, key)) for key in keys)
+
+
+async def _when_there_is_one(
     topic: str,
     request: FindCoordinatorRequest,
     context: Context,
@@ -90,27 +96,9 @@ async def _after_making(
         await internal_topics.ensure(topic)
     except BrokerError as error:
         return _answer(request, context, nodes, internal_topics, error, denied)
-    return _answer(request, context, nodes, internal_topics, None, denied)
-
-
-def _are_between(topic: str, keys: Sequence[str], nodes: ToldNodes, internal_topics: InternalTopics) -> bool:
-    """Whether nobody coordinates one of these."""
-    if len(keys) > KEYS_WAITED_FOR or not internal_topics.is_there(topic):
-        return False
-    return not all(nodes.serves(internal_topics.coordinator_of(topic, key)) for key in keys)
-
-
-async def _after_elections(
-    topic: str,
-    request: FindCoordinatorRequest,
-    context: Context,
-    nodes: ToldNodes,
-    internal_topics: InternalTopics,
-    denied: frozenset[str],
-) -> FindCoordinatorResponse:
     keys, until = _keys(request, context), trio.current_time() + ELECTION_S
     # Elections are told to nobody who waits.
-    while trio.current_time() < until and _are_between(topic, keys, nodes, internal_topics):  # noqa: ASYNC110
+    while trio.current_time() < until and _lacks_one(topic, keys, nodes, internal_topics):  # noqa: ASYNC110
         await trio.sleep(ELECTION_CHECK_S)
     return _answer(request, context, nodes, internal_topics, None, denied)
 
