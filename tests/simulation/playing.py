@@ -2,12 +2,13 @@
 
 import logging
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 import trio
 
 from tests.simulation.client import Disconnected, SimulatedClient
 from tests.simulation.cluster import SimulatedCluster
+from tests.simulation.node import ETCD
 from tests.simulation.running import JumpingClock, collected_at_the_end, deterministic
 from wire.kafka.messages.create_topics import CreatableTopic, CreateTopicsRequest
 
@@ -43,6 +44,14 @@ def play(seed: int, scene: Scene) -> None:
         logging.disable(logging.NOTSET)
     if failures:
         raise failures[0]
+
+
+def cut_from_etcd(cluster: SimulatedCluster, hosts: Sequence[str]) -> list[tuple[str, str]]:
+    """Both ways, and the ways, to be healed."""
+    ways = [way for host in hosts for way in ((host, ETCD), (ETCD, host))]
+    for way in ways:
+        cluster.network.cut(*way)
+    return ways
 
 
 async def make_topic(client: SimulatedClient, name: str) -> None:

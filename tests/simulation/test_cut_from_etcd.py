@@ -7,8 +7,7 @@ import trio
 from tests.simulation.client import Disconnected, SimulatedClient
 from tests.simulation.cluster import SimulatedCluster
 from tests.simulation.history import Place, Sent
-from tests.simulation.node import ETCD
-from tests.simulation.playing import make_topic, play
+from tests.simulation.playing import cut_from_etcd, make_topic, play
 from tests.simulation.running import sleep
 from tests.simulation.workloads import as_it_is, made_batch, produce_request
 from wire.kafka.errors import ErrorCode
@@ -57,10 +56,6 @@ async def _until_in_sync(client: SimulatedClient) -> MetadataResponsePartition:
     return known
 
 
-def _ways(host: str) -> list[tuple[str, str]]:
-    return [(host, ETCD), (ETCD, host)]
-
-
 async def _cut_off(cluster: SimulatedCluster) -> None:
     await make_topic(cluster.client(), PLACE[0])
     await _until_produced(cluster.client(), "first")
@@ -68,9 +63,7 @@ async def _cut_off(cluster: SimulatedCluster) -> None:
     before = await _until_in_sync(cluster.client())
     led_by = cluster.nodes[before.leader_id - 1].host
     waiting = cluster.client(led_by)
-    ways = _ways(led_by)
-    for way in ways:
-        cluster.network.cut(*way)
+    ways = cut_from_etcd(cluster, [led_by])
     cut_at = trio.current_time()
     code = 0
     with trio.fail_after(TOLD_WITHIN_S):

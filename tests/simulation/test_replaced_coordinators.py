@@ -12,8 +12,7 @@ import trio
 
 from tests.simulation.client import GROUP, Coordinator, Disconnected, SimulatedClient
 from tests.simulation.cluster import SimulatedCluster
-from tests.simulation.node import ETCD
-from tests.simulation.playing import Scene, make_topic, play
+from tests.simulation.playing import Scene, cut_from_etcd, make_topic, play
 from tests.simulation.running import sleep
 from wire.kafka.errors import ErrorCode
 from wire.kafka.messages.find_coordinator import FindCoordinatorRequest
@@ -94,13 +93,6 @@ def _most_refused(told: Sequence[int]) -> int:
     return max((len(list(run)) for code, run in groupby(told) if code), default=0)
 
 
-def _cut_from_etcd(cluster: SimulatedCluster, hosts: Sequence[str]) -> list[tuple[str, str]]:
-    ways = [way for host in hosts for way in ((host, ETCD), (ETCD, host))]
-    for way in ways:
-        cluster.network.cut(*way)
-    return ways
-
-
 async def _begin(cluster: SimulatedCluster) -> SimulatedClient:
     await make_topic(cluster.client(), TOPIC)
     await _commit(cluster.client(), 0)
@@ -114,7 +106,7 @@ async def _replace(cluster: SimulatedCluster) -> None:
     client = await _begin(cluster)
     replaced = await _coordinator(client)
     (some, *_) = [node.host for node in cluster.nodes if node.host != replaced]
-    ways = _cut_from_etcd(cluster, [replaced])
+    ways = cut_from_etcd(cluster, [replaced])
     while await _coordinator(cluster.client(some)) == replaced:
         await sleep(0.1)
     await client.again(HERE)
@@ -131,7 +123,7 @@ async def _replace(cluster: SimulatedCluster) -> None:
 
 async def _go_on_without_etcd(cluster: SimulatedCluster) -> None:
     client = await _begin(cluster)
-    ways = _cut_from_etcd(cluster, [node.host for node in cluster.nodes])
+    ways = cut_from_etcd(cluster, [node.host for node in cluster.nodes])
     await sleep(LONG_S)
     assert await _look(client) == 1
     await _commit(client, 2)
@@ -169,7 +161,7 @@ async def _kill(cluster: SimulatedCluster) -> None:
 
 async def _end_all_sessions(cluster: SimulatedCluster) -> None:
     async def harm(_host: str) -> None:
-        ways = _cut_from_etcd(cluster, [node.host for node in cluster.nodes])
+        ways = cut_from_etcd(cluster, [node.host for node in cluster.nodes])
         await sleep(LONG_S)
         cluster.network.heal(ways)
         await sleep(IN_SYNC_S)
